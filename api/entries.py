@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C entry points: `PMPI_x` with its weak alias `MPI_x`, a few dozen to a file.
+
+Every built entry point reads the same: look up the handles, judge the other arguments in order (the first failure counts),
+widen what the int form has narrower, call the body, narrow what it returned, leave through the error handler if it failed.
+What is judged how comes from kinds.toml; here stand only the things that need more than one parameter at a time.
+"""
+
+import bodies
+from bodies import HANDLES, KINDS
+
+SCOPES = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION")
+COUNTS = ("POLYXFER_NUM_ELEM", "POLYXFER_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM", "POLYDTYPE_NUM_ELEM_NNI")
+MOVES_DATA = ("pt2pt", "partitioned", "coll", "topology", "rma", "io")
+FUNCTIONS_PER_FILE = 24
+
+
+class Side:
+    """One side of a two-sided collective: its parameters and the C++ condition under which they mean anything."""
+
+    def __init__(self, function, side: str):
+        other_displacements = {"displs"} if (side == "send") == ("catterv" in function.name) else set()
+        mine = {"send": {"sendbuf", "sendcount", "sendcounts", "sdispls", "sendtype", "sendtypes"},
+                "recv": {"recvbuf", "recvcount", "recvcounts", "rdispls", "recvtype", "recvtypes"}}[side] | other_displacements
+        self.parameters = [p for p in function.parameters if p.name in mine]
+        self.flag = "sends" if side == "send" else "receives"
+        at_root = any(p.root_only for p in self.parameters if "type" in p.name)
+        rooted = any(p.name == "root" for p in function.parameters)
+        buffer = side + "buf"
+        # MPI_IN_PLACE stands for the receive side only where the root scatters.
+        in_place = side == "send" and "catter" not in function.name or side == "recv" and "catter" in function.name
+        terms = [f"call.{'is_root' if at_root else 'is_leaf'}()"] if rooted else []
+        terms += [f"{buffer} != MPI_IN_PLACE"] if in_place else []
+        self.condition = " && ".join(terms) or "true"
+
+
+class Entry:
+    def __init__(self, function, name: str, large: bool):
+        self.function, self.name, self.large = function, name, large
+        self.parameters = function.parameters
+        self.sides = [Side(function, "send"), Side(function, "recv")] if bodies.two_sided(function) else []
+
+    # --- what belongs together -------------------------------------------------------------------------------------
+
+    def flag_of(self, parameter) -> str:
+        for side in self.sides:
+            if parameter in side.parameters:
+                return side.flag
+        rooted = self.function.chapter == "coll" and any(p.name == "root" for p in self.parameters)
+        if rooted and parameter.name in ("sendbuf", "buffer"):
+            return "call.is_leaf()" if parameter.name == "sendbuf" else "call.takes_part()"
+        if parameter.root_only:
+            return "call.is_root()" if self.function.chapter == "coll" else "unknown"
+        return ""
+
+    def partners(self, buffer) -> tuple:
+        """The count and the datatype that describe a buffer, if both are plain values."""
+        rest = self.parameters[self.parameters.index(buffer) + 1:]
+        count = next((p for p in rest if p.kind in COUNTS), None)
+        kind = next((p for p in rest if p.kind == "DATATYPE" and p.direction == "in"), None)
+        if count is None or kind is None or count.array or kind.array or rest.index(count) > rest.index(kind):
+            return None, None
+        return count, kind
+
+    def extent_of(self, parameter) -> str:
+        """How many elements an array has, as C++; empty if that cannot be known here."""
+        if isinstance(parameter.length, list):
+            return parameter.length[0]
+        if parameter.length and parameter.length != "*":
+            return parameter.length
+        if self.function.chapter == "coll":
+            return "call.members()" if "educe_scatter" in self.function.name else "call.peers()"
+        if self.function.chapter == "topology" and "eighbor" in self.function.name:
+            return "call.sends_to()" if parameter.name.startswith(("send", "sdispl")) else "call.receives_from()"
+        return ""
+
+    def wildcards(self) -> bool:
+        return self.function.row.get("wildcards", True) and any(p.name == "source" for p in self.parameters)
+
+    # --- statements ------------------------------------------------------------------------------------------------
+
+    def judge_object(self, p) -> str:
+        function = self.function
+        if bodies.listed(function, p, "optional") or self.flag_of(p) == "unknown":
+            return f"auto* {p.name}_ = call.optional({p.name});"
+        if p.kind == "INFO" and bodies.by_pointer(function, p):
+            return f'auto* {p.name}_ = call.info("{p.name}", {p.name});'
+        method = "object"
+        if p.kind == "DATATYPE" and (function.chapter in MOVES_DATA and any(q.kind == "BUFFER" for q in self.parameters)
+                                     or function.name in ("MPI_Pack", "MPI_Unpack")):
+            method = "transfer_type"
+        flag = self.flag_of(p)
+        if flag and bodies.by_pointer(function, p):
+            return f'auto* {p.name}_ = {flag} ? call.{method}("{p.name}", {p.name}) : nullptr;'
+        return f'auto* {p.name}_ = call.{method}("{p.name}", {p.name});'
+
+    def judge_handle(self, p) -> str:
+        """Handles that stay the ABI's: output pointers, what they hold, arrays."""
+        nullable = bodies.listed(self.function, p, "nullable")
+        null = "Null::allowed" if nullable else "Null::refused"
+        if p.array and p.direction != "out":
+            extent = self.extent_of(p)
+            return f'call.handles("{p.name}", {p.name}, {extent}, {null});' if extent else ""
+        if p.array:
+            return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'
+        if "*" not in p.c:
+            return f'call.nullable("{p.name}", {p.name});'
+        if p.direction == "out":
+            return f'call.pointer("{p.name}", {p.name});'
+        return f'call.handle_at("{p.name}", {p.name}, {null});'
+
+    def may_be_null(self, p) -> bool:
+        rules = KINDS["may_be_null"]
+        if p.kind in ("FUNCTION", "POLYFUNCTION"):
+            return p.c.rstrip("*") not in rules["callbacks"] and p.kind != "POLYFUNCTION"
+        return any(key in rules["kinds"] for key in (p.kind, f"{p.kind}.{p.direction}", f"{p.kind}.array" if p.array else ""))
+
+    def judge_value(self, p) -> str:
+        rule = KINDS["by_name"].get(p.name)
+        if rule is None or rule.get("kind", p.kind) != p.kind:
+            rule = KINDS["value"].get(p.kind)
+        if rule is None or bodies.listed(self.function, p, "unjudged"):
+            return ""
+        check, error = rule["check"], rule["error"]
+        if check == "tag":
+            check = "tag_or_any" if self.wildcards() and p.name in ("tag", "recvtag") else "tag"
+        if check == "source" and not self.wildcards():
+            check = "destination"
+        return f'call.{check}("{p.name}", {p.name}, {error});'
+
+    def judge_buffer(self, p) -> str:
+        count, kind = self.partners(p)
+        if count is None or p.name == "location":
+            return ""
+        method = "buffer_or_in_place" if self.function.chapter == "coll" else "buffer"
+        return f'call.{method}("{p.name}", {p.name}, {count.name}, {kind.name});'
+
+    def judge_array(self, p) -> str:
+        extent = self.extent_of(p)
+        rule = KINDS["value"].get(p.kind)
+        if not extent:
+            return ""
+        if rule and rule["check"] in ("not_negative", "positive"):
+            return f'call.each_{rule["check"]}("{p.name}", {p.name}, {extent}, {rule["error"]});'
+        return f'call.array("{p.name}", {p.name}, {extent});'
+
+    def judge(self, p) -> str:
+        """The statement that judges one parameter, or nothing."""
+        if p.large_only and not self.large or p.c == "...":
+            return ""
+        if bodies.is_object(self.function, p):
+            return self.judge_object(p)
+        if p.kind in HANDLES:
+            statement = self.judge_handle(p)
+        elif p.kind == "BUFFER":
+            statement = self.judge_buffer(p)
+        elif self.may_be_null(p):
+            statement = ""
+        elif p.array and p.kind != "STRING":
+            statement = self.judge_array(p)
+        elif p.direction == "in" and (p.kind == "STRING" or "*" not in p.c):
+            statement = self.judge_value(p)
+        else:
+            statement = f'call.pointer("{p.name}", {p.name});'
+        flag = self.flag_of(p)
+        if not statement or flag == "unknown":
+            return ""
+        return f"if ({flag}) {statement}" if flag else statement
+
+    def distinct(self) -> list:
+        """Send and receive buffers of a collective must not be the same memory."""
+        names = {p.name: p for p in self.parameters}
+        if self.function.chapter != "coll" or "sendbuf" not in names or "recvbuf" not in names:
+            return []
+        send, receive = self.partners(names["sendbuf"])[0], self.partners(names["recvbuf"])[0]
+        if send is None or receive is None:
+            return []
+        terms = [self.flag_of(names["sendbuf"]), self.flag_of(names["recvbuf"]), f"{send.name} > 0", f"{receive.name} > 0"]
+        condition = " && ".join(dict.fromkeys(term for term in terms if term))
+        return [f"if ({condition}) call.distinct(sendbuf, recvbuf);"]
+
+    def widen(self, p) -> tuple:
+        """(statements before the call, argument, statements after it) for a parameter narrower than the body's."""
+        if p.array:
+            flag = self.flag_of(p)
+            extent = f"{flag} ? {self.extent_of(p)} : 0" if flag else self.extent_of(p)
+            element = p.c_large.removeprefix("const ")
+            return ([f"Widened<{element}> {p.name}_(call, {p.name}, {extent});"], f"{p.name}_.data()", [])
+        if "*" in p.c:
+            kind = p.c_large.rstrip("*")
+            start = f"*{p.name}" if p.direction == "inout" else "0"
+            return ([f"{kind} {p.name}_ = {start};"], f"&{p.name}_", [f"*{p.name} = narrow({p.name}_);"])
+        return [], p.name, []
+
+    def argument(self, p) -> tuple:
+        if p.c == "...":
+            return [], None, []
+        if p.large_only and not self.large:
+            return [], "nullptr" if "*" in p.c or p.array else "0", []
+        if bodies.is_object(self.function, p):
+            return [], p.name + "_" if bodies.by_pointer(self.function, p) else f"*{p.name}_", []
+        if p.kind == "POLYFUNCTION":
+            return [], f"nullptr, {p.name}" if self.large else f"{p.name}, nullptr", []
+        if bodies.widened(p) and not self.large:
+            return self.widen(p)
+        return [], p.name, []
+
+    def statements(self) -> list:
+        function = self.function
+        if function.row.get("direct"):
+            return [f"return mpi::{function.body}({', '.join(p.name for p in self.parameters)});"]
+        when = "When::always" if function.row.get("when") == "always" else "When::running"
+        lines = [f'Call call("{self.name}", {when});']
+        # The object whose error handler is to judge failures comes first, and what the other judgements refer to.
+        first = [p for p in self.parameters if p.kind in SCOPES and p.direction != "out"] + [p for p in self.parameters if p.name == "root"]
+        lines += [self.judge(p) for p in first]
+        lines += [f"const bool {side.flag} = {side.condition};" for side in self.sides]
+        lines += [self.judge(p) for p in self.parameters if p not in first]
+        lines += self.distinct()
+        lines = [line for line in lines if line]
+        lines.append("if (call.failed()) return call.leave();")
+        pieces = [self.argument(p) for p in self.parameters]
+        before = [line for piece in pieces for line in piece[0]]
+        after = [line for piece in pieces for line in piece[2]]
+        lines += before
+        if any("Widened<" in line for line in before):
+            lines.append("if (call.failed()) return call.leave();")
+        body = f"mpi::{function.body}({', '.join(piece[1] for piece in pieces if piece[1])})"
+        body = f"mpi::wait({body})" if function.row.get("blocking") else body
+        if after:
+            lines += [f"Status outcome = {body};", "if (outcome.ok()) {"] + ["    " + line for line in after] + ["}"]
+            body = "std::move(outcome)"
+        return lines + [f"return call.leave({body});"]
+
+    def unnamed_unused(self, lines: list) -> str:
+        """The definition's head: parameters that nothing reads (in a _c form: none) keep their name, marked."""
+        listed = []
+        for p in self.function.of(self.large):
+            text = p.declaration(self.large)
+            used = p.c == "..." or any(p.name in line for line in lines)
+            listed.append(text if used else "[[maybe_unused]] " + text)
+        return f"{self.function.returns} P{self.name}({', '.join(listed)})"
+
+    def definition(self) -> str:
+        lines = self.statements()
+        return "\n".join([self.unnamed_unused(lines) + " {"] + ["    " + line for line in lines] + ["}"])
+
+    def stub(self) -> str:
+        """A function that is not built: it exists, says so, and is an error like any other."""
+        types = ", ".join(f"{p.declaration(self.large)}".replace(f" {p.name}", " ", 1) if p.c != "..." else "..."
+                          for p in self.function.of(self.large))
+        scope = next((p for p in self.function.of(self.large) if p.kind in SCOPES and p.direction == "in" and not p.array), None)
+        if self.function.chapter == "tool":
+            return f"int P{self.name}({types}) {{ return MPI_T_ERR_NOT_SUPPORTED; }}"
+        if scope is None:
+            return f'int P{self.name}({types}) {{ return not_built("{self.name}"); }}'
+        named = ", ".join(p.declaration(self.large) if p is scope else
+                          p.declaration(self.large).replace(f" {p.name}", " ", 1) for p in self.function.of(self.large))
+        return f'int P{self.name}({named}) {{ return not_built("{self.name}", {scope.name}); }}'
+
+
+HEAD = """// SPDX-License-Identifier: BSD-3-Clause
+// Generated by api/generate.py: {what}.
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+
+#include "abi/call.hpp"
+#include "abi/widths.hpp"
+#include "mpi/bodies.hpp"
+
+using namespace gantry;
+using namespace gantry::abi;
+
+extern "C" {{
+
+"""
+
+
+def file(what: str, entries: list, text_of) -> str:
+    aliases = "\n".join(f"#pragma weak {entry.name} = P{entry.name}" for entry in entries)
+    return HEAD.format(what=what) + "\n".join(text_of(entry) for entry in entries) + "\n\n" + aliases + "\n\n}\n"
+
+
+def files(functions: list) -> dict:
+    """File name -> text of every generated source."""
+    result = {}
+    chapters = {}
+    for function in functions:
+        chapters.setdefault(function.chapter, []).append(function)
+    for chapter, members in sorted(chapters.items()):
+        built = [f for f in members if f.done]
+        for start in range(0, len(built), FUNCTIONS_PER_FILE):
+            entries = [Entry(f, *form) for f in built[start:start + FUNCTIONS_PER_FILE] for form in f.entries]
+            number = start // FUNCTIONS_PER_FILE
+            name = f"{chapter}{number + 1 if len(built) > FUNCTIONS_PER_FILE else ''}"
+            result[f"{name}.cpp"] = file(f"entry points of [{chapter}] in api/functions.toml", entries, Entry.definition)
+    planned = [Entry(f, *form) for f in functions if not f.done for form in f.entries]
+    result["planned.cpp"] = file("entry points of functions that are not built yet", planned, Entry.stub)
+    return result

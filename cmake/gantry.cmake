@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The helpers that CMakeLists.txt is written in.
+
+set(GANTRY_WARNINGS -Wall -Wextra -Wconversion -Wshadow)
+
+# Link options of everything that is installed: the C++ runtime goes into it, so a prefix runs on machines with another one.
+# Not with sanitizers: theirs look for the shared runtime when an exception is thrown.
+if(GANTRY_SANITIZE)
+    set(GANTRY_PORTABLE "")
+else()
+    set(GANTRY_PORTABLE -static-libgcc -static-libstdc++)
+endif()
+
+# A layer: static library gantry_NAME from src/NAME/**.cpp; header-only while the folder has no source.
+function(gantry_layer name)
+    cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "/fake/")
+    get_property(generated GLOBAL PROPERTY gantry_generated_${name})
+    if(sources OR generated)
+        add_library(gantry_${name} STATIC ${sources} ${generated})
+        set(scope PUBLIC)
+        target_compile_options(gantry_${name} PRIVATE ${GANTRY_WARNINGS} -fno-exceptions -fno-rtti
+                               -fvisibility=hidden -fvisibility-inlines-hidden)
+    else()
+        add_library(gantry_${name} INTERFACE)
+        set(scope INTERFACE)
+    endif()
+    target_include_directories(gantry_${name} ${scope} ${CMAKE_SOURCE_DIR}/src)
+    target_compile_definitions(gantry_${name} ${scope} FMT_EXCEPTIONS=0 JSON_NOEXCEPTION)
+    target_link_libraries(gantry_${name} ${scope} ${ARG_DEPENDS})
+endfunction()
+
+# The fakes of job, device and transport (src/*/fake/), for tests and the world only: never part of the library.
+function(gantry_fakes)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/fake/*.cpp)
+    if(sources)
+        add_library(gantry_fakes STATIC ${sources})
+        target_compile_options(gantry_fakes PRIVATE ${GANTRY_WARNINGS} -fno-exceptions -fno-rtti)
+        target_link_libraries(gantry_fakes PUBLIC gantry_p2p)
+    endif()
+endfunction()
+
+function(gantry_add_if_present folder)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        add_subdirectory(${folder})
+    endif()
+endfunction()
+
+# libmpi_abi.so.1: everything linked whole, only the names of the export map visible.
+function(gantry_library)
+    if(NOT TARGET gantry_abi)
+        return()
+    endif()
+    get_target_property(type gantry_abi TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+        return()
+    endif()
+    file(WRITE ${CMAKE_BINARY_DIR}/empty.cpp "")
+    add_library(mpi_abi SHARED ${CMAKE_BINARY_DIR}/empty.cpp)
+    target_link_libraries(mpi_abi PRIVATE -Wl,--whole-archive gantry_abi -Wl,--no-whole-archive)
+    target_link_options(mpi_abi PRIVATE -Wl,--version-script=${GANTRY_EXPORT_MAP} -Wl,--no-undefined
+                        ${GANTRY_PORTABLE} -Wl,--gc-sections -Wl,-z,nodelete)
+    set_target_properties(mpi_abi PROPERTIES OUTPUT_NAME mpi_abi SOVERSION 1
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+                          LINK_DEPENDS ${GANTRY_EXPORT_MAP})
+    install(TARGETS mpi_abi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()

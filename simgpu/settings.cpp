@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "settings.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace simgpu {
+namespace {
+
+std::size_t parse_bytes(const std::string& text) {
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    switch (*end) {
+        case 'k':
+        case 'K':
+            value *= 1024.0;
+            break;
+        case 'm':
+        case 'M':
+            value *= 1024.0 * 1024.0;
+            break;
+        case 'g':
+        case 'G':
+            value *= 1024.0 * 1024.0 * 1024.0;
+            break;
+        default:
+            break;
+    }
+    return static_cast<std::size_t>(value);
+}
+
+void apply(Settings& settings, const std::string& key, const std::string& value) {
+    const auto number = [&] { return std::strtol(value.c_str(), nullptr, 10); };
+    if (key == "machine") {
+        settings.machine = value;
+    } else if (key == "dev") {
+        settings.devices = static_cast<int>(number());
+    } else if (key == "mem") {
+        settings.device_bytes = parse_bytes(value);
+    } else if (key == "scale") {
+        settings.scale = std::strtod(value.c_str(), nullptr);
+    } else if (key == "help") {
+        settings.help = number() != 0 ? Help::inline_on_caller : Help::off;
+    } else if (key == "run") {
+        settings.run = value;
+    } else if (key == "suballoc") {
+        settings.suballocation = static_cast<std::size_t>(number());
+    } else if (key == "poison") {
+        settings.poison = number() != 0;
+    } else if (key == "leaks") {
+        settings.report_leaks = number() != 0;
+    } else if (key == "trace") {
+        settings.trace_file = value;
+    } else if (key == "counts") {
+        settings.counts_file = value;
+    } else {
+        settings.complaint += "unknown key '" + key + "'; ";
+    }
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    while (!text.empty()) {
+        const std::size_t cut = text.find(separator);
+        if (cut != 0) {
+            parts.emplace_back(text.substr(0, cut));
+        }
+        text.remove_prefix(cut == std::string_view::npos ? text.size() : cut + 1);
+    }
+    return parts;
+}
+
+}  // namespace
+
+Settings parse_settings(const char* text, const char* visible_devices) {
+    Settings settings;
+    bool machine_named = false;
+    bool scale_given = false;
+    for (const std::string& part : split(text != nullptr ? text : "", ',')) {
+        const std::size_t equals = part.find('=');
+        const std::string key = part.substr(0, equals);
+        apply(settings, key, equals == std::string::npos ? "1" : part.substr(equals + 1));
+        machine_named |= key == "machine";
+        scale_given |= key == "scale";
+    }
+    if (machine_named && !scale_given) {
+        settings.scale = 1.0;
+    }
+    if (settings.devices < 0 || settings.devices > 16) {
+        settings.complaint += "dev must be 0 to 16; ";
+        settings.devices = 1;
+    }
+    if (visible_devices != nullptr) {
+        for (const std::string& part : split(visible_devices, ',')) {
+            const int ordinal = static_cast<int>(std::strtol(part.c_str(), nullptr, 10));
+            if (ordinal < 0 || ordinal >= settings.devices) {
+                break;  // the driver stops at the first ordinal it does not know
+            }
+            settings.visible.push_back(ordinal);
+        }
+    } else {
+        for (int ordinal = 0; ordinal < settings.devices; ++ordinal) {
+            settings.visible.push_back(ordinal);
+        }
+    }
+    return settings;
+}
+
+}  // namespace simgpu

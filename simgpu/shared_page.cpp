@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shared_page.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace simgpu {
+namespace {
+
+bool has_died(pid_t process) { return kill(process, 0) != 0 && errno == ESRCH; }
+
+}  // namespace
+
+void SharedPage::open(const std::string& run) {
+    run_ = run;
+    // Without a name, the processes of one login session or CI step belong together.
+    file_ = "/simgpu-" + std::to_string(getuid()) + "-" +
+                             (run.empty() ? "session" + std::to_string(getsid(0)) : run);
+    const int fd = shm_open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    void* place = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, sizeof(Page)) == 0) {
+        place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (place == MAP_FAILED) {
+        place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                     0);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    page_ = static_cast<Page*>(place);
+    page_->processes.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SharedPage::leave() {
+    if (page_ != nullptr && page_->processes.fetch_sub(1, std::memory_order_relaxed) == 1) {
+        shm_unlink(file_.c_str());
+    }
+}
+
+void SharedPage::lock(DeviceTimes& device) {
+    const pid_t self = getpid();
+    for (int attempt = 1;; ++attempt) {
+        pid_t holder = 0;
+        if (device.lock.compare_exchange_weak(holder, self, std::memory_order_acquire)) {
+            return;
+        }
+        if (attempt % 1000 != 0) {
+            continue;
+        }
+        sched_yield();
+        // A rank killed in the few instructions of the critical section must not stop the others.
+        if (holder != 0 && has_died(holder)) {
+            device.lock.compare_exchange_strong(holder, 0, std::memory_order_relaxed);
+        }
+    }
+}
+
+Interval SharedPage::reserve(int physical_device, const Cost& cost, Nanoseconds ready,
+                             Nanoseconds turn_price) {
+    if (cost.engine == kNoEngine && !cost.needs_turn) {
+        return {ready, ready + cost.occupancy};
+    }
+    DeviceTimes& device = page_->devices[physical_device];
+    lock(device);
+    Nanoseconds start = ready;
+    if (cost.engine != kNoEngine) {
+        start = std::max(start, device.free_at[cost.engine]);
+    }
+    if (cost.needs_turn) {
+        const pid_t self = getpid();
+        if (device.turn_owner != self) {
+            const bool alone = device.turn_owner == 0 || has_died(device.turn_owner);
+            start = std::max(start, device.turn_busy_until) + (alone ? 0 : turn_price);
+            device.turn_owner = self;
+        }
+        device.turn_busy_until = std::max(device.turn_busy_until, start + cost.occupancy);
+    }
+    const Nanoseconds end = start + cost.occupancy;
+    if (cost.engine != kNoEngine) {
+        device.free_at[cost.engine] = end;
+    }
+    device.lock.store(0, std::memory_order_release);
+    return {start, end};
+}
+
+EventSlot* SharedPage::new_event_slot() {
+    for (EventSlot& slot : page_->events) {
+        std::uint32_t nobody = 0;
+        if (slot.references.compare_exchange_strong(nobody, 1)) {
+            slot.recorded.store(0);
+            slot.completed.store(0);
+            return &slot;
+        }
+    }
+    return nullptr;
+}
+
+EventSlot* SharedPage::event_slot(std::uint32_t index) {
+    return index < kEventSlots ? &page_->events[index] : nullptr;
+}
+
+std::uint32_t SharedPage::index_of(const EventSlot* slot) const {
+    return static_cast<std::uint32_t>(slot - page_->events);
+}
+
+}  // namespace simgpu

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Call: one visit of a program to an MPI function, as the generated entry points (api/entries.py) write it down:
+//
+//     Call call("MPI_Send", When::running);            may it be called now, in this process?
+//     auto* comm_ = call.object("comm", comm);         handle -> object
+//     call.not_negative("count", count, MPI_ERR_COUNT);  ... every argument judged by its kind
+//     if (call.failed()) return call.leave();
+//     return call.leave(mpi::wait(mpi::send(...)));    the body's result, through the error handler
+//
+// The first failure counts; later judgements see it and add nothing. Judging good arguments allocates nothing, formats nothing and
+// takes a few compares: everything about a failure is in call.cpp, out of line. What a function does is not known here.
+#pragma once
+
+#include "abi/handle_kind.hpp"
+#include "base/status.hpp"
+#include "mpi/comm.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/errhandler.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/pending.hpp"
+#include "mpi/process.hpp"
+#include "mpi/session.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace gantry::abi {
+
+enum class When : std::uint8_t { running, always };
+enum class Null : std::uint8_t { refused, allowed };
+
+class Call {
+  public:
+    Call(const char* function, When when) : function_(function) {
+        if (when == When::running && !mpi::process().running()) [[unlikely]]
+            refuse_call();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    bool failed() const { return !failure_.ok(); }
+    int leave() { return leave(std::move(failure_)); }
+    int leave(Status outcome) {
+        if (outcome.ok()) [[likely]]
+            return MPI_SUCCESS;
+        return raise(outcome);
+    }
+
+    // --- handles -----------------------------------------------------------------------------------------------------------
+    template <class Handle>
+    auto* object(const char* name, Handle handle) {
+        auto* found = mpi::find(handle);
+        if (found == nullptr) [[unlikely]]
+            refuse_handle(name, HandleKind<Handle>::facts, value_of(handle));
+        else
+            remember(found);
+        return found;
+    }
+    // A type that data is moved with must be committed.
+    mpi::Datatype* transfer_type(const char* name, MPI_Datatype handle) {
+        mpi::Datatype* found = object(name, handle);
+        if (found != nullptr && !found->committed) [[unlikely]]
+            refuse_uncommitted(name);
+        return found;
+    }
+    // MPI_INFO_NULL stands for "nothing to say".
+    mpi::Info* info(const char* name, MPI_Info handle) {
+        return handle == MPI_INFO_NULL ? nullptr : object(name, handle);
+    }
+    // Null if the handle is not live: it may not count in this call, which only the body can tell.
+    template <class Handle>
+    auto* optional(Handle handle) {
+        return mpi::find(handle);
+    }
+    // The call is about this object, if it is live; it is not judged.
+    template <class Handle>
+    void about(Handle handle) {
+        if (auto* found = mpi::find(handle); found != nullptr) remember(found);
+    }
+    template <class Handle>
+    void nullable(const char* name, Handle handle) {
+        if (value_of(handle) != HandleKind<Handle>::facts.null) object(name, handle);
+    }
+    // What an INOUT pointer points to.
+    template <class Handle>
+    void handle_at(const char* name, const Handle* place, Null null) {
+        if (place == nullptr) [[unlikely]]
+            return refuse_null(name, MPI_ERR_ARG);
+        if (null == Null::allowed) return nullable(name, *place);
+        if constexpr (std::is_same_v<Handle, MPI_Message>) {
+            if (*place == MPI_MESSAGE_NO_PROC) return;
+        }
+        object(name, *place);
+    }
+    template <class Handle>
+    void handles(const char* name, const Handle* handles, MPI_Count number, Null null) {
+        array(name, handles, number);
+        for (MPI_Count i = 0; i < number && !failed(); ++i) {
+            const std::uintptr_t value = value_of(handles[i]);
+            if (null == Null::allowed && value == HandleKind<Handle>::facts.null) continue;
+            if (auto* found = mpi::find(handles[i]); found != nullptr)
+                remember(found);
+            else
+                refuse_element(name, i, HandleKind<Handle>::facts, value);
+        }
+    }
+
+    // --- pointers ----------------------------------------------------------------------------------------------------------
+    template <class T>
+    void pointer(const char* name, T* place) {
+        if (place == nullptr) [[unlikely]]
+            refuse_null(name, MPI_ERR_ARG);
+    }
+    void string(const char* name, const char* text, int error_class) {
+        if (text == nullptr) [[unlikely]]
+            refuse_null(name, error_class);
+    }
+    template <class T>
+    void array(const char* name, const T* elements, MPI_Count number) {
+        if (elements == nullptr && number > 0) [[unlikely]]
+            refuse_null(name, MPI_ERR_ARG);
+    }
+    // Null is MPI_BOTTOM, good for types that hold absolute addresses; no predefined type does.
+    void buffer(const char* name, const void* address, MPI_Count count, MPI_Datatype type) {
+        if (address == MPI_IN_PLACE && count > 0) [[unlikely]]
+            refuse_in_place(name);
+        buffer_or_in_place(name, address, count, type);
+    }
+    void buffer_or_in_place(const char* name, const void* address, MPI_Count count, MPI_Datatype type) {
+        if (address == nullptr && count > 0 && value_of(type) < kFirstUserHandle) [[unlikely]]
+            refuse_null(name, MPI_ERR_BUFFER);
+    }
+    void distinct(const void* sendbuf, const void* recvbuf) {
+        if (sendbuf == recvbuf && sendbuf != MPI_BOTTOM) [[unlikely]]
+            refuse_alias();
+    }
+
+    // --- numbers -----------------------------------------------------------------------------------------------------------
+    void not_negative(const char* name, MPI_Count value, int error_class) {
+        if (value < 0) [[unlikely]]
+            refuse_number(name, value, error_class, "must not be negative");
+    }
+    void positive(const char* name, MPI_Count value, int error_class) {
+        if (value <= 0) [[unlikely]]
+            refuse_number(name, value, error_class, "must be positive");
+    }
+    template <class T>
+    void each_not_negative(const char* name, const T* values, MPI_Count number, int error_class) {
+        array(name, values, number);
+        for (MPI_Count i = 0; i < number && !failed(); ++i)
+            if (values[i] < 0) [[unlikely]]
+                refuse_number_at(name, i, values[i], error_class, "must not be negative");
+    }
+    template <class T>
+    void each_positive(const char* name, const T* values, MPI_Count number, int error_class) {
+        array(name, values, number);
+        for (MPI_Count i = 0; i < number && !failed(); ++i)
+            if (values[i] <= 0) [[unlikely]]
+                refuse_number_at(name, i, values[i], error_class, "must be positive");
+    }
+    void color(const char* name, int value, int error_class) {
+        if (value < 0 && value != MPI_UNDEFINED) [[unlikely]]
+            refuse_number(name, value, error_class, "must not be negative, except MPI_UNDEFINED");
+    }
+    // MPI_TAG_UB is INT_MAX: every tag that is not negative is good.
+    void tag(const char* name, int value, int error_class) {
+        if (value < 0) [[unlikely]]
+            refuse_number(name, value, error_class, "must lie between 0 and MPI_TAG_UB");
+    }
+    void tag_or_any(const char* name, int value, int error_class) {
+        if (value < 0 && value != MPI_ANY_TAG) [[unlikely]]
+            refuse_number(name, value, error_class, "must lie between 0 and MPI_TAG_UB, or be MPI_ANY_TAG");
+    }
+    void lock_type(const char* name, int value, int error_class) {
+        if (value != MPI_LOCK_SHARED && value != MPI_LOCK_EXCLUSIVE) [[unlikely]]
+            refuse_number(name, value, error_class, "must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
+    }
+
+    // --- ranks, of the communicator or window that was looked up before -----------------------------------------------------
+    void destination(const char* name, int value, int error_class) {
+        if (!in(value, peers()) && value != MPI_PROC_NULL) [[unlikely]]
+            refuse_rank(name, value, error_class, "or MPI_PROC_NULL");
+    }
+    void source(const char* name, int value, int error_class) {
+        if (!in(value, peers()) && value != MPI_PROC_NULL && value != MPI_ANY_SOURCE) [[unlikely]]
+            refuse_rank(name, value, error_class, "MPI_ANY_SOURCE or MPI_PROC_NULL");
+    }
+    void target(const char* name, int value, int error_class) { destination(name, value, error_class); }
+    void member(const char* name, int value, int error_class) {
+        if (!in(value, peers())) [[unlikely]]
+            refuse_rank(name, value, error_class, "");
+    }
+    void root(const char* name, int value, int error_class) {
+        root_ = value;
+        const bool marker = is_inter() && (value == MPI_ROOT || value == MPI_PROC_NULL);
+        if (!in(value, peers()) && !marker) [[unlikely]]
+            refuse_rank(name, value, error_class, "");
+    }
+    // Which side of a rooted collective this process is on. In one group the root is a leaf too.
+    bool is_root() const {
+        return comm_ != nullptr && (is_inter() ? root_ == MPI_ROOT : root_ == comm_->rank());
+    }
+    bool is_leaf() const { return comm_ != nullptr && (!is_inter() || root_ >= 0); }
+    bool takes_part() const { return is_root() || is_leaf(); }
+
+    // --- how many ------------------------------------------------------------------------------------------------------------
+    // Processes that messages go to: of the remote group, if there is one.
+    int peers() const { return members(); }
+    int members() const { return comm_ != nullptr ? comm_->size() : 0; }
+    // Neighbors in the communicator's topology; there are none before topologies are built.
+    int sends_to() const { return 0; }
+    int receives_from() const { return 0; }
+
+    void no_memory();
+
+  private:
+    static bool in(int value, int number) { return value >= 0 && value < number; }
+    template <class Handle>
+    static std::uintptr_t value_of(Handle handle) {
+        return reinterpret_cast<std::uintptr_t>(handle);
+    }
+    // Intercommunicators are not built yet; when they are, this asks the communicator.
+    bool is_inter() const { return false; }
+
+    // The object whose error handler judges a failure: the first communicator, window, file or session of the call.
+    void remember(mpi::Comm* comm) { comm_ = comm_ == nullptr ? comm : comm_; }
+    void remember(mpi::Win* win) { win_ = win_ == nullptr ? win : win_; }
+    void remember(mpi::File* file) { file_ = file_ == nullptr ? file : file_; }
+    void remember(mpi::Session* session) { session_ = session_ == nullptr ? session : session_; }
+    template <class Other>
+    void remember(Other*) {}
+
+    void fail(Status failure) {
+        if (failure_.ok()) failure_ = std::move(failure);
+    }
+    int raise(const Status& outcome) const;
+    [[gnu::cold]] void refuse_call();
+    [[gnu::cold]] void refuse_handle(const char* name, const HandleFacts& kind, std::uintptr_t value);
+    [[gnu::cold]] void refuse_element(const char* name, MPI_Count index, const HandleFacts& kind, std::uintptr_t value);
+    [[gnu::cold]] void refuse_uncommitted(const char* name);
+    [[gnu::cold]] void refuse_null(const char* name, int error_class);
+    [[gnu::cold]] void refuse_in_place(const char* name);
+    [[gnu::cold]] void refuse_alias();
+    [[gnu::cold]] void refuse_number(const char* name, MPI_Count value, int error_class, const char* rule);
+    [[gnu::cold]] void refuse_number_at(const char* name, MPI_Count index, MPI_Count value, int error_class, const char* rule);
+    [[gnu::cold]] void refuse_rank(const char* name, int value, int error_class, const char* also);
+
+    const char* function_;
+    Status failure_;
+    mpi::Comm* comm_ = nullptr;
+    mpi::Win* win_ = nullptr;
+    mpi::File* file_ = nullptr;
+    mpi::Session* session_ = nullptr;
+    int root_ = 0;
+};
+
+// The answer of a function that is not built. With its object, so that the right error handler hears of it.
+int not_built(const char* function);
+int not_built(const char* function, MPI_Comm comm);
+int not_built(const char* function, MPI_Win win);
+int not_built(const char* function, MPI_File file);
+int not_built(const char* function, MPI_Session session);
+
+}  // namespace gantry::abi

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Scope: runs many tasks at once and always joins them (DESIGN section 5, "Failure joins"). The chunks of a message and the blocks of an
+// alltoall are children of a Scope. `join()` ends when every child has ended and gives the first failure; a failure also makes
+// `cancelled()` true, which children read before they start their next operation.
+#pragma once
+
+#include "base/intrusive_list.hpp"
+#include "base/task.hpp"
+
+#include <new>
+
+namespace gantry {
+
+class Scope {
+  public:
+    explicit Scope(Executor& executor) : executor_(executor) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+        GANTRY_ASSERT(running_ == 0);
+        reap();
+    }
+
+    // Starts the task at once. Finished children give their memory back at the next spawn or at the join.
+    void spawn(Task<Status> task) {
+        reap();
+        task.start();
+        if (task.done()) {
+            note(task.take());
+            return;
+        }
+        auto* child = new (std::nothrow) Child;
+        GANTRY_ASSERT(child != nullptr);  // a running task that cannot be watched could never be joined
+        child->task = watch(executor_, *this, *child, std::move(task));
+        GANTRY_ASSERT(!child->task.done());
+        ++running_;
+        running_children_.push_back(*child);
+        child->task.start();
+    }
+
+    bool cancelled() const { return !first_failure_.ok(); }
+    void cancel(Status reason) { note(std::move(reason)); }
+    int running() const { return running_; }
+
+    Task<Status> join(Executor& executor) {
+        while (running_ > 0) {
+            Completion ended(executor);
+            joiner_ = &ended;
+            Status none = co_await ended;
+            joiner_ = nullptr;
+        }
+        co_return first_failure_;
+    }
+
+  private:
+    struct Child : Link<Child> {
+        Task<Status> task;
+    };
+    static Task<Status> watch(Executor&, Scope& scope, Child& child, Task<Status> task) {
+        Status status = co_await std::move(task);
+        scope.note(std::move(status));
+        --scope.running_;
+        // Only moved here: this frame still runs. Whoever spawns or joins next frees it.
+        child.unlink();
+        scope.finished_children_.push_back(child);
+        if (scope.running_ == 0 && scope.joiner_ != nullptr) scope.joiner_->complete(success());
+        co_return success();
+    }
+    void note(Status status) {
+        if (!status.ok() && first_failure_.ok()) first_failure_ = std::move(status);
+    }
+    void reap() {
+        while (Child* child = finished_children_.pop_front()) delete child;
+    }
+    Executor& executor_;
+    IntrusiveList<Child> running_children_;
+    IntrusiveList<Child> finished_children_;
+    Status first_failure_;
+    Completion* joiner_ = nullptr;
+    int running_ = 0;
+};
+
+}  // namespace gantry

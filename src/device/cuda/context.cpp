@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda/context.hpp"
+
+namespace gantry::device::cuda {
+
+Current::Current(Driver& driver, CUcontext context)
+    : driver_(driver),
+      result_(driver.call(driver.cu.cuCtxPushCurrent_v2, context)),
+      pushed_(result_ == CUDA_SUCCESS) {
+    if (pushed_) driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+}
+
+Current::Current(Driver& driver, const Context& context) : Current(driver, context.handle) {
+    if (ok() && context.id != 0 && context_id(driver, context.handle) != context.id)
+        result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+Current::~Current() {
+    if (!pushed_ || driver_.gone()) return;
+    driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+    CUcontext popped = nullptr;
+    driver_.call(driver_.cu.cuCtxPopCurrent_v2, &popped);
+}
+
+unsigned long long context_id(Driver& driver, CUcontext context) {
+    unsigned long long id = 0;
+    if (driver.call(driver.cu.cuCtxGetId, context, &id) != CUDA_SUCCESS) return 0;
+    return id;
+}
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda/cuda_device.hpp"
+
+#include "base/log.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace gantry::device::cuda {
+
+namespace {
+
+constexpr std::size_t kMaxExports = 4096;   // remembered handles; beyond it they are made again
+
+std::size_t limit(std::int64_t value) { return value > 0 ? static_cast<std::size_t>(value) : 0; }
+
+}  // namespace
+
+CudaDevice::CudaDevice(const config::Config& config)
+    : owner_(getpid()),
+      driver_(config.cuda_library),
+      gpus_(driver_, config.machine),
+      query_(driver_),
+      pointers_(query_),
+      pins_(driver_),
+      mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes) {}
+
+CudaDevice::~CudaDevice() { shut_down(); }
+
+// --- facts ---------------------------------------------------------------------------------------------------------------------
+
+bool CudaDevice::active() { return driver_.ready(); }
+
+int CudaDevice::gpu_count() {
+    gpus_.fill();
+    return gpus_.count();
+}
+
+const GpuFacts& CudaDevice::gpu_facts(int gpu) {
+    gpus_.fill();
+    return gpus_.facts(gpu);
+}
+
+int CudaDevice::gpu_of(const Uuid& uuid) {
+    gpus_.fill();
+    return gpus_.find(uuid);
+}
+
+bool CudaDevice::can_access_peer(int gpu, int other) {
+    gpus_.fill();
+    return gpus_.can_access_peer(gpu, other);
+}
+
+// --- pointers ------------------------------------------------------------------------------------------------------------------
+
+Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
+    if (pointers_.surely_host(address, bytes) || !driver_.ready()) return Location{};
+    Result<Location> location = pointers_.classify(address, bytes);
+    if (!location.ok() || !location->on_device()) return location;
+    gpus_.fill();
+    const Allocation* allocation = pointers_.known(address);
+    if (allocation != nullptr && allocation->context != 0)
+        gpus_.prefer_context(location->gpu, reinterpret_cast<CUcontext>(allocation->context));
+    return location;
+}
+
+// --- copies --------------------------------------------------------------------------------------------------------------------
+
+CudaDevice::Place CudaDevice::place(const void* address) const {
+    if (const IpcCache::Mapping* mapping = mappings_.find(address))
+        return {true, true, mapping->gpu, mapping->context.handle};
+    const Allocation* allocation = pointers_.known(address);
+    if (allocation == nullptr) return {};
+    const Location& location = allocation->location;
+    const bool device = location.kind == MemoryKind::device || location.kind == MemoryKind::managed;
+    if (!device) return {};
+    return {true, false, location.gpu, reinterpret_cast<CUcontext>(allocation->context)};
+}
+
+CudaDevice::Route CudaDevice::route(const Copy& copy) {
+    Place source = place(copy.source);
+    Place destination = place(copy.destination);
+    if (copy.engine == Engine::automatic && !source.device && !destination.device) {
+        // Nothing is known about either end: ask, rather than touch device memory from the host.
+        (void)classify(copy.source, copy.bytes);
+        (void)classify(copy.destination, copy.bytes);
+        source = place(copy.source);
+        destination = place(copy.destination);
+    }
+    Route route;
+    route.order.copy = copy;
+    route.gpu = copy.gpu;
+    if (copy.gpu < 0 || copy.gpu >= gpus_.count()) route.gpu = source.device ? source.gpu : std::max(destination.gpu, 0);
+    // A mapping works only in the context that opened it; otherwise a pointer's own context is the right one.
+    for (const Place* end : {&destination, &source})
+        if (route.context == nullptr && end->mapped && end->gpu == route.gpu) route.context = end->context;
+    for (const Place* end : {&source, &destination})
+        if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu) route.context = end->context;
+
+    const bool two_gpus = source.device && destination.device && source.gpu != destination.gpu;
+    switch (copy.engine) {
+        case Engine::d2h: route.order.lane = Lane::d2h; break;
+        case Engine::h2d:
+        case Engine::h2d_2d: route.order.lane = Lane::h2d; break;
+        case Engine::d2d: route.order.lane = Lane::d2d; break;
+        case Engine::peer: route.order.lane = Lane::peer; break;
+        case Engine::automatic:
+            if (!source.device && !destination.device) route.host_only = true;
+            if (source.device && destination.device)
+                route.order.lane = two_gpus ? Lane::peer : Lane::d2d;
+            else
+                route.order.lane = source.device ? Lane::d2h : Lane::h2d;
+            break;
+    }
+    if (route.order.lane == Lane::peer) route.order.peer = source.gpu == route.gpu ? destination.gpu : source.gpu;
+    // Between two GPUs of this process the driver is told both contexts: it then needs no peer access.
+    if (two_gpus && source.context != nullptr && destination.context != nullptr) {
+        route.order.source_context = source.context;
+        route.order.destination_context = destination.context;
+    }
+    return route;
+}
+
+void CudaDevice::copy(const Copy& copy, Completion& done) {
+    if (copy.bytes == 0) {
+        done.complete(success());
+        return;
+    }
+    if (!driver_.ready()) {
+        done.complete(failure(MPI_ERR_OTHER, "a copy of {} bytes on GPU {}: the CUDA driver is {}", copy.bytes, copy.gpu,
+                              driver_.gone() ? "shut down already" : "not initialised in this process"));
+        return;
+    }
+    gpus_.fill();
+    // The second round is for a context that was reset: the same handle, or the GPU's next context, lives and gets new streams.
+    for (int round = 0; round < 2; ++round) {
+        const Route route = this->route(copy);
+        if (route.host_only) {
+            std::memmove(copy.destination, copy.source, copy.bytes);
+            done.complete(success());
+            return;
+        }
+        Result<Streams*> streams = streams_in(route.context, route.gpu);
+        if (!streams.ok()) {
+            done.complete(std::move(streams).status());
+            return;
+        }
+        if ((*streams)->start(route.order, done)) return;
+        drop_context((*streams)->context().handle);
+    }
+    done.complete(failure(MPI_ERR_OTHER,
+                          "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program", copy.bytes,
+                          fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
+}
+
+Result<Context> CudaDevice::working_context(int gpu) {
+    Result<CUcontext> handle = gpus_.context(gpu);
+    if (!handle.ok()) return std::move(handle).status();
+    return Context{*handle, context_id(driver_, *handle), gpu};
+}
+
+Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
+    if (context == nullptr) {
+        Result<CUcontext> usual = gpus_.context(gpu);
+        if (!usual.ok()) return std::move(usual).status();
+        context = *usual;
+    }
+    for (const auto& streams : streams_)
+        if (streams->context().handle == context) return streams.get();
+    const Context fresh{context, context_id(driver_, context), gpu};
+    std::unique_ptr<Streams> streams(new (std::nothrow) Streams(driver_, fresh, gpus_.count()));
+    if (streams == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
+    if (const Status refused = pins_.apply(fresh); !refused.ok()) log::warn("cuda: {}", refused.text());
+    streams_.push_back(std::move(streams));
+    return streams_.back().get();
+}
+
+// Everything that lived in a context that is gone. Its copies in flight have been completed with an error already.
+void CudaDevice::drop_context(CUcontext context) {
+    pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
+    mappings_.forget_context(context);
+    pins_.forget_context(context);
+    gpus_.forget_context(context);
+    std::erase_if(streams_, [context](const auto& streams) { return streams->context().handle == context; });
+}
+
+int CudaDevice::progress() {
+    int finished = 0;
+    CUcontext dead = nullptr;
+    for (const auto& streams : streams_) {
+        if (!streams->pending()) continue;
+        finished += streams->progress();
+        if (streams->lost()) dead = streams->context().handle;
+    }
+    // One at a time: a second one is found by the next call, or by its next use.
+    if (dead != nullptr) drop_context(dead);
+    return finished;
+}
+
+bool CudaDevice::pending() const {
+    return std::any_of(streams_.begin(), streams_.end(), [](const auto& streams) { return streams->pending(); });
+}
+
+// --- host memory ---------------------------------------------------------------------------------------------------------------
+
+Status CudaDevice::pin(void* address, Bytes bytes) {
+    pins_.add(address, bytes);
+    if (!driver_.ready() || streams_.empty()) return success();   // Registered together with the first streams.
+    return pins_.apply(streams_.front()->context());
+}
+
+void CudaDevice::unpin(void* address) { pins_.remove(address); }
+
+// --- other processes -----------------------------------------------------------------------------------------------------------
+
+Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
+    if (location.ipc != IpcKind::legacy || !location.on_device() || !driver_.ready())
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "memory at {:#x} cannot be opened by other processes: it is staged",
+                       location.base);
+    if (const auto known = exports_.find(location.buffer_id); known != exports_.end()) {
+        if (known->second.kind == IpcKind::none)
+            return failure(MPI_ERR_OTHER, "cuIpcGetMemHandle of the allocation at {:#x}: refused before", location.base);
+        return known->second;
+    }
+    Result<Context> context = working_context(location.gpu);
+    if (!context.ok()) return std::move(context).status();
+    CUipcMemHandle name{};
+    CUresult result;
+    {
+        const Current current(driver_, *context);
+        result = current.ok() ? driver_.call(driver_.cu.cuIpcGetMemHandle, &name, static_cast<CUdeviceptr>(location.base))
+                              : current.result();
+    }
+    IpcHandle handle;
+    handle.kind = result == CUDA_SUCCESS ? IpcKind::legacy : IpcKind::none;
+    std::memcpy(handle.bytes.data(), &name, handle.bytes.size());
+    handle.buffer_id = location.buffer_id;
+    handle.base = location.base;
+    handle.size = location.size;
+    handle.gpu = gpus_.facts(location.gpu).uuid;
+    if (is_lost(result)) drop_context(context->handle);
+    if (!is_lost(result) && result != CUDA_ERROR_OUT_OF_MEMORY) {
+        if (exports_.size() >= kMaxExports) exports_.clear();
+        exports_[location.buffer_id] = handle;
+    }
+    if (result == CUDA_SUCCESS) return handle;
+    return driver_.failed("cuIpcGetMemHandle", result,
+                          fmt::format("of {} bytes at {:#x} on GPU {}", location.size, location.base, location.gpu));
+}
+
+// The driver does not open a handle in the process that made it; there the memory is simply at hand.
+const IpcHandle* CudaDevice::own_export(const IpcHandle& handle) const {
+    const auto known = exports_.find(handle.buffer_id);
+    if (known == exports_.end() || known->second.bytes != handle.bytes || known->second.base != handle.base) return nullptr;
+    return &known->second;
+}
+
+Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
+    if (own_export(handle) != nullptr) return reinterpret_cast<void*>(handle.base);
+    if (handle.kind != IpcKind::legacy)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "memory of {} bytes of a peer has no handle that can be opened", handle.size);
+    if (!driver_.ready()) return failure(MPI_ERR_OTHER, "opening a peer's device memory: the CUDA driver is not initialised here");
+    gpus_.fill();
+    // The second round is for a context that was found destroyed.
+    for (int round = 0;; ++round) {
+        Result<Context> context = working_context(gpu);
+        if (!context.ok()) return std::move(context).status();
+        bool alive;
+        {
+            const Current current(driver_, *context);
+            alive = current.ok();
+        }
+        if (alive || round == 1) return mappings_.open(handle, *context);
+        drop_context(context->handle);
+    }
+}
+
+void CudaDevice::close_memory(const IpcHandle& handle, int gpu) {
+    if (own_export(handle) == nullptr) mappings_.close(handle, gpu);
+}
+
+bool CudaDevice::is_open(const IpcHandle& handle, int gpu) {
+    return own_export(handle) != nullptr || mappings_.is_open(handle, gpu);
+}
+
+void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
+    if (driver_.ready()) mappings_.forget(buffer_id, gpu);
+}
+
+bool CudaDevice::still_valid(const IpcHandle& handle) {
+    if (handle.buffer_id == 0 || !driver_.ready()) return false;
+    if (query_.buffer_id(handle.base) == handle.buffer_id) return true;
+    exports_.erase(handle.buffer_id);
+    return false;
+}
+
+// --- end -----------------------------------------------------------------------------------------------------------------------
+
+// A forked child shares nothing with the driver but copies of its handles: there nothing is released, not even quietly.
+void CudaDevice::shut_down() {
+    if (getpid() != owner_) {
+        for (auto& streams : streams_) (void)streams.release();
+        streams_.clear();
+        return;
+    }
+    for (const auto& streams : streams_) streams->close();
+    mappings_.clear();
+    pins_.clear();
+    streams_.clear();
+    pointers_.clear();
+    exports_.clear();
+    gpus_.release();
+}
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// CudaDevice: the GPUs of this process through the driver API, for one engine. It sleeps until the program itself has initialised the
+// driver, and wakes at whatever call comes next. Its parts:
+//
+//   driver         is there a driver; the one place that calls it
+//   gpus           identity, costs and context of each GPU
+//   pointer_query  + pointer_cache: what a pointer is
+//   streams        copies in flight, one object per context
+//   pins           page-locked host memory
+//   ipc_cache      peers' memory mapped here
+//
+// A context that the program destroys is noticed at the next use: what lived in it is dropped without a driver call, copies in flight
+// complete with an error, and the next copy makes new streams. Copies from and to pageable memory are made by the driver through
+// its own buffers, and block for their duration: callers use them for small sizes and stage larger ones.
+#pragma once
+
+#include "base/config.hpp"
+#include "device/cuda/gpu.hpp"
+#include "device/cuda/ipc_cache.hpp"
+#include "device/cuda/pins.hpp"
+#include "device/cuda/pointer_query.hpp"
+#include "device/cuda/streams.hpp"
+#include "device/device.hpp"
+#include "device/pointer_cache.hpp"
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace gantry::device::cuda {
+
+class CudaDevice final : public Device {
+  public:
+    explicit CudaDevice(const config::Config& config);
+    ~CudaDevice() override;
+
+    const char* name() const override { return "cuda"; }
+    bool active() override;
+    int gpu_count() override;
+    const GpuFacts& gpu_facts(int gpu) override;
+    int gpu_of(const Uuid& uuid) override;
+    bool can_access_peer(int gpu, int other) override;
+
+    Result<Location> classify(const void* address, Bytes bytes) override;
+
+    void copy(const Copy& copy, Completion& done) override;
+    int progress() override;
+    bool pending() const override;
+
+    Status pin(void* address, Bytes bytes) override;
+    void unpin(void* address) override;
+
+    Result<IpcHandle> export_memory(const Location& location) override;
+    Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
+    void close_memory(const IpcHandle& handle, int gpu) override;
+    bool is_open(const IpcHandle& handle, int gpu) override;
+    void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
+    bool still_valid(const IpcHandle& handle) override;
+
+    void shut_down() override;
+
+    // Exact counts of driver calls, for tests and explanations.
+    const Calls& calls() const { return driver_.calls(); }
+
+  private:
+    // Where one end of a copy is, from what is known without asking the driver.
+    struct Place {
+        bool device = false;
+        bool mapped = false;           // a peer's memory
+        int gpu = -1;
+        CUcontext context = nullptr;
+    };
+    struct Route {
+        Order order;
+        CUcontext context = nullptr;   // null: the GPU's usual one
+        int gpu = 0;
+        bool host_only = false;
+    };
+    Place place(const void* address) const;
+    Route route(const Copy& copy);
+    Result<Streams*> streams_in(CUcontext context, int gpu);
+    Result<Context> working_context(int gpu);
+    void drop_context(CUcontext context);
+    const IpcHandle* own_export(const IpcHandle& handle) const;
+
+    pid_t owner_;                      // a forked child owns nothing of this
+    Driver driver_;
+    GpuTable gpus_;
+    DriverQuery query_;
+    PointerCache pointers_;
+    Pins pins_;
+    IpcCache mappings_;
+    std::vector<std::unique_ptr<Streams>> streams_;       // one per context: few
+    std::map<std::uint64_t, IpcHandle> exports_;          // by buffer id
+};
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda/gpu.hpp"
+
+#include "base/log.hpp"
+#include "device/machine_facts.hpp"
+
+#include <cstring>
+
+namespace gantry::device::cuda {
+
+void GpuTable::fill() {
+    if (filled_ || !driver_.ready()) return;
+    int count = 0;
+    const CUresult result = driver_.call(driver_.cu.cuDeviceGetCount, &count);
+    if (result != CUDA_SUCCESS) {
+        log::warn("cuda: cuDeviceGetCount: {}; every pointer is taken for host memory", result_name(result));
+        count = 0;
+    }
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        CUdevice device = ordinal;
+        driver_.call(driver_.cu.cuDeviceGet, &device, ordinal);
+        gpus_.push_back(describe(device, ordinal));
+    }
+    for (Gpu& gpu : gpus_) gpu.peers.assign(gpus_.size(), Access::unknown);
+    filled_ = true;
+}
+
+GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
+    Gpu gpu;
+    gpu.device = device;
+    char name[256] = {};
+    if (driver_.call(driver_.cu.cuDeviceGetName, name, static_cast<int>(sizeof(name) - 1), device) == CUDA_SUCCESS)
+        gpu.name = name;
+    gpu.facts = facts_for(gpu.name);
+    CUuuid uuid{};
+    // The newer call tells the instances of a partitioned GPU apart.
+    if (driver_.call(driver_.cu.cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
+        driver_.call(driver_.cu.cuDeviceGetUuid, &uuid, device);
+    std::memcpy(gpu.facts.uuid.data(), uuid.bytes, gpu.facts.uuid.size());
+    int shared_service = 0;
+    driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device);
+    // Under MPS the processes of a GPU share one compute queue: there are no turns.
+    if (shared_service != 0) gpu.facts.queue_turn = 0;
+    log::info("cuda: gpu {} is {}", ordinal, gpu.name);
+    return gpu;
+}
+
+// "NVIDIA H200" describes every device whose name holds "H200": the last word of the described name is its model.
+GpuFacts GpuTable::facts_for(const std::string& name) const {
+    if (!machine_.empty()) {
+        Result<model::Machine> machine = model::load(machine_);
+        if (machine.ok()) return gpu_facts(*machine);
+        log::warn("cuda: {}", machine.status().text());
+    }
+    for (std::string_view built_in : model::built_in_machines()) {
+        Result<model::Machine> machine = model::load(built_in);
+        if (!machine.ok()) continue;
+        const std::string& described = machine->gpu.name;
+        const std::string model_name = described.substr(described.rfind(' ') + 1);
+        if (!model_name.empty() && name.find(model_name) != std::string::npos) return gpu_facts(*machine);
+    }
+    return GpuFacts{};
+}
+
+const GpuFacts& GpuTable::facts(int gpu) const {
+    return valid(gpu) ? gpus_[static_cast<std::size_t>(gpu)].facts : none_;
+}
+
+int GpuTable::find(const Uuid& uuid) const {
+    for (int gpu = 0; gpu < count(); ++gpu)
+        if (facts(gpu).uuid == uuid) return gpu;
+    return -1;
+}
+
+bool GpuTable::can_access_peer(int gpu, int other) {
+    if (!valid(gpu) || !valid(other)) return false;
+    if (gpu == other) return true;
+    Gpu& from = gpus_[static_cast<std::size_t>(gpu)];
+    Access& access = from.peers[static_cast<std::size_t>(other)];
+    if (access == Access::unknown) {
+        int can = 0;
+        const CUresult result = driver_.call(driver_.cu.cuDeviceCanAccessPeer, &can, from.device,
+                                             gpus_[static_cast<std::size_t>(other)].device);
+        access = result == CUDA_SUCCESS && can != 0 ? Access::yes : Access::no;
+    }
+    return access == Access::yes;
+}
+
+void GpuTable::prefer_context(int gpu, CUcontext context) {
+    if (valid(gpu)) gpus_[static_cast<std::size_t>(gpu)].preferred = context;
+}
+
+CUcontext GpuTable::current_on(const Gpu& gpu) {
+    CUcontext current = nullptr;
+    CUdevice device = -1;
+    if (driver_.call(driver_.cu.cuCtxGetCurrent, &current) != CUDA_SUCCESS || current == nullptr) return nullptr;
+    if (driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS || device != gpu.device) return nullptr;
+    return current;
+}
+
+Result<CUcontext> GpuTable::context(int index) {
+    if (!valid(index))
+        return failure(MPI_ERR_OTHER, "GPU {} is not one of the {} GPUs that this process sees", index, count());
+    Gpu& gpu = gpus_[static_cast<std::size_t>(index)];
+    if (gpu.preferred == nullptr) {
+        unsigned int flags = 0;
+        int active = 0;
+        driver_.call(driver_.cu.cuDevicePrimaryCtxGetState, gpu.device, &flags, &active);
+        if (active == 0) gpu.preferred = current_on(gpu);
+    }
+    if (gpu.preferred == nullptr) {
+        CUcontext primary = nullptr;
+        const CUresult result = driver_.call(driver_.cu.cuDevicePrimaryCtxRetain, &primary, gpu.device);
+        if (result != CUDA_SUCCESS)
+            return driver_.failed("cuDevicePrimaryCtxRetain", result, fmt::format("of GPU {}", index));
+        if (gpu.retained) driver_.call(driver_.cu.cuDevicePrimaryCtxRelease_v2, gpu.device);
+        gpu.retained = true;
+        gpu.preferred = primary;
+    }
+    return gpu.preferred;
+}
+
+void GpuTable::forget_context(CUcontext context) {
+    for (Gpu& gpu : gpus_)
+        if (gpu.preferred == context) gpu.preferred = nullptr;
+}
+
+void GpuTable::release() {
+    for (Gpu& gpu : gpus_) {
+        if (gpu.retained && driver_.ready()) driver_.call(driver_.cu.cuDevicePrimaryCtxRelease_v2, gpu.device);
+        gpu.retained = false;
+        gpu.preferred = nullptr;
+    }
+}
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// GpuTable: the GPUs that this process sees, by the driver's ordinal: identity, what their operations cost (from the description of the
+// machine), who reaches whom, and which context Gantry works in. Filling it creates no context.
+#pragma once
+
+#include "device/cuda/context.hpp"
+#include "device/device.hpp"
+
+#include <string>
+#include <vector>
+
+namespace gantry::device::cuda {
+
+class GpuTable {
+  public:
+    // `machine`: a description to use for every GPU; empty: the built-in one whose GPU has the name that the driver gives.
+    GpuTable(Driver& driver, std::string machine) : driver_(driver), machine_(std::move(machine)) {}
+
+    // Reads the table once the driver is ready; does nothing afterwards.
+    void fill();
+    int count() const { return static_cast<int>(gpus_.size()); }
+    const GpuFacts& facts(int gpu) const;
+    const std::string& device_name(int gpu) const { return gpus_[static_cast<std::size_t>(gpu)].name; }
+    int find(const Uuid& uuid) const;
+    bool can_access_peer(int gpu, int other);
+
+    // A context of the program's on this GPU was seen: Gantry works there from now on.
+    void prefer_context(int gpu, CUcontext context);
+    // The context to work in: the preferred one; else the primary one if the program uses it; else the current one of this thread if
+    // it belongs to the GPU; else the primary one, which is then created and kept until release().
+    Result<CUcontext> context(int gpu);
+    void forget_context(CUcontext context);
+    // Gives retained primary contexts back.
+    void release();
+
+  private:
+    enum class Access : signed char { unknown, no, yes };
+    struct Gpu {
+        CUdevice device = 0;
+        std::string name;
+        GpuFacts facts;
+        std::vector<Access> peers;
+        CUcontext preferred = nullptr;
+        bool retained = false;
+    };
+    bool valid(int gpu) const { return gpu >= 0 && gpu < count(); }
+    Gpu describe(CUdevice device, int ordinal);
+    GpuFacts facts_for(const std::string& name) const;
+    CUcontext current_on(const Gpu& gpu);
+
+    Driver& driver_;
+    std::string machine_;
+    bool filled_ = false;
+    std::vector<Gpu> gpus_;
+    GpuFacts none_;
+};
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// DriverQuery: asks the driver what an address is, for the pointer cache. One cuPointerGetAttributes call answers everything; one
+// cuPointerGetAttribute(BUFFER_ID) confirms. Neither needs a current context.
+#pragma once
+
+#include "device/cuda/driver.hpp"
+#include "device/pointer_cache.hpp"
+
+namespace gantry::device::cuda {
+
+class DriverQuery final : public PointerQuery {
+  public:
+    explicit DriverQuery(Driver& driver) : driver_(driver) {}
+    Result<Allocation> describe(std::uintptr_t address) override;
+    std::uint64_t buffer_id(std::uintptr_t address) override;
+    void first_use(const Allocation& allocation, std::uintptr_t address) override;
+
+  private:
+    Driver& driver_;
+    int attributes_ = 0;   // how many of the attributes this driver knows; 0: not tried yet
+};
+
+}  // namespace gantry::device::cuda

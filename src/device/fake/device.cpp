@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/fake/device.hpp"
+
+#include "device/machine_facts.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace gantry::device::fake {
+namespace {
+
+using model::Operation;
+
+bool due(int& countdown) { return countdown > 0 && --countdown == 0; }
+
+}  // namespace
+
+std::uint64_t Counts::all_copies() const {
+    return std::accumulate(std::begin(copies), std::end(copies), host_copies);
+}
+
+FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node)
+    : processor_(processor), gpus_(gpus), rank_(rank), first_gpu_(node * gpus.per_node()) {
+    for (int gpu = 0; gpu < gpus.per_node(); ++gpu) {
+        facts_.push_back(device::gpu_facts(gpus.machine()));
+        facts_.back().uuid = Gpus::uuid(first_gpu_ + gpu);
+    }
+}
+
+// --- what a program does with the driver -----------------------------------------------------------------------------------------
+
+void* FakeDevice::allocate(int gpu, Bytes bytes, MemoryKind kind, IpcKind ipc) {
+    active_ = true;
+    auto allocation = gpus_.allocate(first_gpu_ + gpu, bytes, kind, ipc);
+    const std::uintptr_t base = allocation->base();
+    mappings_.emplace(base, Mapping{std::move(allocation), nullptr, 0});
+    return reinterpret_cast<void*>(base);
+}
+
+void FakeDevice::free(void* address) {
+    const auto found = mappings_.find(reinterpret_cast<std::uintptr_t>(address));
+    GANTRY_ASSERT(found != mappings_.end() && found->second.opened == nullptr);
+    Allocation& allocation = *found->second.allocation;
+    // Importers keep a view of poisoned bytes, as on the simulated GPU.
+    std::memset(allocation.bytes.get(), 0xDB, allocation.size);
+    allocation.freed = true;
+    mappings_.erase(found);
+}
+
+std::byte* FakeDevice::behind(const void* address, Bytes bytes) {
+    const Result<Place> where = place(address, bytes);
+    GANTRY_ASSERT(where.ok());
+    return where.value().bytes;
+}
+
+// --- pointers --------------------------------------------------------------------------------------------------------------------
+
+FakeDevice::Mapping* FakeDevice::mapping_of(const void* address, std::uintptr_t* base) {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    auto found = mappings_.upper_bound(value);
+    if (found == mappings_.begin()) return nullptr;
+    --found;
+    if (value - found->first >= std::max<Bytes>(found->second.allocation->size, 1)) return nullptr;
+    *base = found->first;
+    return &found->second;
+}
+
+Result<FakeDevice::Place> FakeDevice::place(const void* address, Bytes bytes) {
+    std::uintptr_t base = 0;
+    const Mapping* mapping = mapping_of(address, &base);
+    if (mapping == nullptr) {
+        const MemoryKind kind = pinned(address, bytes) ? MemoryKind::pinned : MemoryKind::host;
+        return Place{static_cast<std::byte*>(const_cast<void*>(address)), kind, -1};
+    }
+    const Allocation& allocation = *mapping->allocation;
+    const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - base;
+    if (offset + bytes > allocation.size)
+        return failure(MPI_ERR_BUFFER, "{} bytes at {} leave their allocation of {} bytes", bytes, address, allocation.size);
+    return Place{allocation.bytes.get() + offset, allocation.kind, allocation.gpu};
+}
+
+bool FakeDevice::pinned(const void* address, Bytes bytes) const {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    auto found = pins_.upper_bound(value);
+    if (found == pins_.begin()) return false;
+    --found;
+    return value - found->first + bytes <= found->second;
+}
+
+Result<Location> FakeDevice::classify(const void* address, Bytes bytes) {
+    ++counts_.classified;
+    const model::CallCost& calls = gpus_.machine().gpu.calls;
+    Location location;
+    std::uintptr_t base = 0;
+    const Mapping* mapping = mapping_of(address, &base);
+    processor_.spend(!active_ ? 0 : mapping != nullptr ? calls.classify_device : calls.classify_host);
+    Result<Place> where = place(address, bytes);
+    if (!where.ok()) return where.status();
+    location.kind = where.value().kind;
+    if (mapping == nullptr) return location;
+    const Allocation& allocation = *mapping->allocation;
+    location.gpu = allocation.gpu - first_gpu_;
+    location.ipc = allocation.ipc;
+    location.buffer_id = allocation.id;
+    location.base = base;
+    location.size = allocation.size;
+    return location;
+}
+
+int FakeDevice::gpu_of(const Uuid& uuid) {
+    for (std::size_t gpu = 0; gpu < facts_.size(); ++gpu)
+        if (facts_[gpu].uuid == uuid) return static_cast<int>(gpu);
+    return -1;
+}
+
+// --- copies ----------------------------------------------------------------------------------------------------------------------
+
+void FakeDevice::copy(const Copy& copy, Completion& done) {
+    ++in_flight_;
+    processor_.spend(gpus_.machine().gpu.calls.copy);
+    const Result<Place> from = place(copy.source, copy.bytes);
+    const Result<Place> to = place(copy.destination, copy.bytes);
+    if (!from.ok() || !to.ok()) {
+        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
+        return;
+    }
+    const Place source = from.value();
+    const Place sink = to.value();
+    const bool from_device = source.kind == MemoryKind::device;
+    const bool to_device = sink.kind == MemoryKind::device;
+
+    model::Work work{Operation::d2d, copy.bytes, 1, 0};
+    if (from_device && to_device) {
+        work.operation = source.gpu == sink.gpu ? Operation::d2d : Operation::peer;
+    } else if (from_device) {
+        work.operation = sink.kind == MemoryKind::host ? Operation::pageable_d2h : Operation::d2h;
+    } else if (copy.engine == Engine::h2d_2d) {
+        work.operation = Operation::h2d_2d;
+        work.rows = 2;
+    } else {
+        work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d : Operation::h2d;
+    }
+    model::Interval interval;
+    if (!from_device && !to_device) {   // host to host: the calling thread copies
+        ++counts_.host_copies;
+        processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));
+        interval = {processor_.now(), processor_.now()};
+    } else {
+        ++counts_.copies[static_cast<int>(work.operation)];
+        counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
+        interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
+    }
+    if (due(faults.hang_copy)) return;
+    Status status;
+    if (due(faults.fail_copy))
+        status = failure(MPI_ERR_OTHER, "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
+                         copy.bytes, copy.gpu);
+    gpus_.timeline().at(interval.end, [this, source, sink, bytes = copy.bytes, &done, status] {
+        if (dead_) return;
+        gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
+        if (status.ok() && bytes > 0) std::memmove(sink.bytes, source.bytes, bytes);
+        finished_.push_back({&done, status});
+    });
+}
+
+int FakeDevice::progress() {
+    int completed = 0;
+    while (!finished_.empty()) {
+        const Finished finished = finished_.front();
+        finished_.pop_front();
+        --in_flight_;
+        ++completed;
+        processor_.spend(gpus_.machine().gpu.calls.event_query);
+        finished.done->complete(finished.status);
+    }
+    return completed;
+}
+
+// --- host memory and other processes ---------------------------------------------------------------------------------------------
+
+Status FakeDevice::pin(void* address, Bytes bytes) {
+    if (faults.refuse_pin) return failure(MPI_ERR_NO_MEM, "fake pin of {} bytes: CUDA_ERROR_OUT_OF_MEMORY", bytes);
+    ++counts_.pins;
+    processor_.spend(gpus_.machine().gpu.calls.register_host);
+    pins_[reinterpret_cast<std::uintptr_t>(address)] = bytes;
+    return success();
+}
+
+void FakeDevice::unpin(void* address) { pins_.erase(reinterpret_cast<std::uintptr_t>(address)); }
+
+Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
+    const std::shared_ptr<Allocation> allocation = gpus_.find(location.buffer_id);
+    if (faults.refuse_ipc_export || allocation == nullptr || allocation->ipc == IpcKind::none)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake export of buffer {}: CUDA_ERROR_INVALID_VALUE", location.buffer_id);
+    ++counts_.exports;
+    processor_.spend(gpus_.machine().gpu.calls.ipc_export);
+    IpcHandle handle;
+    handle.kind = allocation->ipc;
+    handle.buffer_id = allocation->id;
+    handle.base = location.base;
+    handle.size = allocation->size;
+    handle.gpu = Gpus::uuid(allocation->gpu);
+    return handle;
+}
+
+Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
+    const auto open = opened_.find(handle.buffer_id);
+    if (open != opened_.end()) {
+        ++mappings_.at(open->second).users;
+        return reinterpret_cast<void*>(open->second);
+    }
+    const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
+    if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed)
+        return failure(MPI_ERR_OTHER, "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE", handle.buffer_id);
+    ++counts_.opens;
+    active_ = true;
+    const model::CallCost& calls = gpus_.machine().gpu.calls;
+    processor_.spend(allocation->gpu == first_gpu_ + gpu ? calls.ipc_open : calls.ipc_open_peer);
+    auto range = std::make_unique<GuardedRange>(allocation->size);
+    const std::uintptr_t base = range->base();
+    mappings_.emplace(base, Mapping{allocation, std::move(range), 1});
+    opened_[handle.buffer_id] = base;
+    return reinterpret_cast<void*>(base);
+}
+
+// The mapping stays in the cache for the next message.
+void FakeDevice::close_memory(const IpcHandle& handle, int) {
+    const auto open = opened_.find(handle.buffer_id);
+    GANTRY_ASSERT(open != opened_.end() && mappings_.at(open->second).users > 0);
+    --mappings_.at(open->second).users;
+}
+
+bool FakeDevice::is_open(const IpcHandle& handle, int) { return opened_.contains(handle.buffer_id); }
+
+void FakeDevice::forget_memory(std::uint64_t buffer_id, const Uuid&) {
+    const auto open = opened_.find(buffer_id);
+    if (open == opened_.end()) return;
+    GANTRY_ASSERT(mappings_.at(open->second).users == 0);
+    ++counts_.closes;
+    mappings_.erase(open->second);
+    opened_.erase(open);
+}
+
+bool FakeDevice::still_valid(const IpcHandle& handle) {
+    const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
+    return allocation != nullptr && !allocation->freed;
+}
+
+void FakeDevice::shut_down() {
+    for (const auto& [id, base] : opened_) mappings_.erase(base);
+    opened_.clear();
+    pins_.clear();
+}
+
+}  // namespace gantry::device::fake

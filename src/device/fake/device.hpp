@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// FakeDevice: what one simulated rank sees of its node's GPUs, on the world's virtual clock. Copies take modelled time and are applied at the
+// END of their interval: a destination that is read too early is stale and a source that is overwritten too early is corrupt, always.
+// Driver calls cost the rank's processor what the machine says. Faults are plain fields that a test sets.
+#pragma once
+
+#include "device/fake/gpus.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+
+namespace gantry::device::fake {
+
+struct Faults {
+    int fail_copy = 0;             // the n-th copy from now ends with an error (1: the next); 0: none
+    int hang_copy = 0;             // likewise, but it never ends
+    bool refuse_ipc_export = false;
+    bool refuse_ipc_open = false;
+    bool refuse_pin = false;
+};
+
+// Exact counts of what the rank asked of its device.
+struct Counts {
+    std::uint64_t copies[9] = {};  // by model::Operation
+    Bytes bytes[9] = {};
+    std::uint64_t host_copies = 0;
+    std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0;
+    std::uint64_t all_copies() const;
+};
+
+class FakeDevice final : public Device {
+  public:
+    FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node);
+
+    // --- what a program does with the driver -------------------------------------------------------------------------------------
+    void* allocate(int gpu, Bytes bytes, MemoryKind kind = MemoryKind::device, IpcKind ipc = IpcKind::legacy);
+    void free(void* address);
+    // The stored bytes behind any address this rank may use (tests fill and check through it); aborts when out of range.
+    std::byte* behind(const void* address, Bytes bytes);
+    void compute(int gpu, Nanoseconds duration) { gpus_.compute(first_gpu_ + gpu, rank_, duration); }
+
+    Faults faults;
+    const Counts& counts() const { return counts_; }
+    void reset_counts() { counts_ = {}; }
+    // The process died: its copies have no effect any more.
+    void kill() { dead_ = true; }
+    int in_flight() const { return in_flight_; }
+
+    // --- Device ------------------------------------------------------------------------------------------------------------------
+    const char* name() const override { return "fake"; }
+    bool active() override { return active_; }
+    int gpu_count() override { return gpus_.per_node(); }
+    const GpuFacts& gpu_facts(int gpu) override { return facts_[static_cast<std::size_t>(gpu)]; }
+    int gpu_of(const Uuid& uuid) override;
+    bool can_access_peer(int gpu, int other) override { return gpu == other || gpus_.machine().peer_access; }
+    Result<Location> classify(const void* address, Bytes bytes) override;
+    void copy(const Copy& copy, Completion& done) override;
+    int progress() override;
+    bool pending() const override { return in_flight_ > 0; }
+    Status pin(void* address, Bytes bytes) override;
+    void unpin(void* address) override;
+    Result<IpcHandle> export_memory(const Location& location) override;
+    Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
+    void close_memory(const IpcHandle& handle, int gpu) override;
+    bool is_open(const IpcHandle& handle, int gpu) override;
+    void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
+    bool still_valid(const IpcHandle& handle) override;
+    void shut_down() override;
+
+  private:
+    // An address range of this process that names (a part of) an allocation: its own, or one opened from a peer.
+    struct Mapping {
+        std::shared_ptr<Allocation> allocation;
+        std::unique_ptr<GuardedRange> opened;   // the address range of a peer's memory
+        int users = 0;
+    };
+    struct Place {                              // one side of a copy
+        std::byte* bytes = nullptr;
+        MemoryKind kind = MemoryKind::host;
+        int gpu = -1;
+    };
+    struct Finished {
+        Completion* done;
+        Status status;
+    };
+    Mapping* mapping_of(const void* address, std::uintptr_t* base);
+    Result<Place> place(const void* address, Bytes bytes);
+    bool pinned(const void* address, Bytes bytes) const;
+
+    model::Processor& processor_;
+    Gpus& gpus_;
+    const int rank_;
+    const int first_gpu_;
+    std::vector<GpuFacts> facts_;
+    std::map<std::uintptr_t, Mapping> mappings_;            // by first address
+    std::map<std::uint64_t, std::uintptr_t> opened_;        // buffer id -> key in mappings_
+    std::map<std::uintptr_t, Bytes> pins_;
+    std::deque<Finished> finished_;
+    Counts counts_;
+    int in_flight_ = 0;
+    bool active_ = false;
+    bool dead_ = false;
+};
+
+}  // namespace gantry::device::fake

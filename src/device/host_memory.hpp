@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// HostMemory: memory that is host memory for as long as it exists, so that no driver need ever be asked about it (DESIGN 2.8):
+//
+//   the calling thread's stack     from the current frame up to the stack's end
+//   the brk heap                   from the program's first break up to the current one
+//   program and library data       loaded segments, read again whenever a library came or went
+//
+// Memory from mmap is never here: nobody tells us when it is unmapped, and a driver may then place device memory at its address.
+// (A page of the heap or of the data that the program registers with the driver still answers "host": slower, still right.)
+#pragma once
+
+#include "base/units.hpp"
+#include "device/loaded_objects.hpp"
+
+#include <cstdint>
+#include <pthread.h>
+#include <vector>
+
+namespace gantry::device {
+
+class HostMemory {
+  public:
+    // Costs a few loads; no system call after the first time on each thread.
+    bool on_stack_or_heap(std::uintptr_t address, Bytes bytes);
+    // Costs about 30 ns.
+    bool in_program_data(std::uintptr_t address, Bytes bytes);
+
+  private:
+    struct Range {
+        std::uintptr_t begin = 0;
+        std::uintptr_t end = 0;
+        bool holds(std::uintptr_t address, Bytes bytes) const {
+            return address >= begin && address < end && bytes <= end - address;
+        }
+    };
+    struct Stack {
+        pthread_t thread;
+        Range range;
+    };
+    Range stack_of_this_thread();
+    static std::uintptr_t first_break();
+
+    static constexpr std::size_t kStacks = 64;   // threads remembered; the oldest makes room
+    std::vector<Stack> stacks_;
+    std::size_t oldest_stack_ = 0;
+    std::uintptr_t heap_begin_ = 0;
+    std::vector<Range> segments_;                // sorted
+    LoadedObjects seen_;
+};
+
+}  // namespace gantry::device

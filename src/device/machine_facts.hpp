@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A described machine in the planner's words: what the fake device answers, and what the real one starts from before it has measured.
+#pragma once
+
+#include "device/facts.hpp"
+#include "model/machine.hpp"
+
+namespace gantry::device {
+
+// Without the UUID, which belongs to a GPU and not to its description.
+inline GpuFacts gpu_facts(const model::Machine& machine) {
+    const model::Gpu& gpu = machine.gpu;
+    GpuFacts facts;
+    facts.d2h_bytes_per_second = gpu.d2h.rate.peak();
+    facts.h2d_bytes_per_second = gpu.h2d.rate.peak();
+    facts.d2d_bytes_per_second = gpu.d2d.rate.peak();
+    facts.peer_bytes_per_second = machine.peer_access ? gpu.peer.rate.peak() : 0;
+    facts.copy_latency = gpu.d2h.latency;
+    facts.chunk_cost = gpu.d2h.gap;
+    facts.queue_turn = gpu.turn;
+    facts.h2d_without_turn = gpu.h2d.turn_below;
+    facts.ipc_open = gpu.calls.ipc_open;
+    facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
+    return facts;
+}
+
+}  // namespace gantry::device

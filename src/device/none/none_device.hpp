@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// NoneDevice: a process without GPUs (GANTRY_CUDA=off). Every pointer is host memory; copies are plain memory copies that are done at
+// once; nothing can be opened or exported.
+#pragma once
+
+#include "device/device.hpp"
+
+namespace gantry::device::none {
+
+class NoneDevice final : public Device {
+  public:
+    const char* name() const override { return "none"; }
+    bool active() override { return false; }
+    int gpu_count() override { return 0; }
+    const GpuFacts& gpu_facts(int) override { return facts_; }
+    int gpu_of(const Uuid&) override { return -1; }
+    bool can_access_peer(int, int) override { return false; }
+    Result<Location> classify(const void*, Bytes) override { return Location{}; }
+    void copy(const Copy& copy, Completion& done) override;
+    int progress() override { return 0; }
+    bool pending() const override { return false; }
+    Status pin(void*, Bytes) override { return unsupported("page-locking memory"); }
+    void unpin(void*) override {}
+    Result<IpcHandle> export_memory(const Location&) override { return unsupported("exporting device memory"); }
+    Result<void*> open_memory(const IpcHandle&, int) override { return unsupported("opening device memory"); }
+    void close_memory(const IpcHandle&, int) override {}
+    bool is_open(const IpcHandle&, int) override { return false; }
+    void forget_memory(std::uint64_t, const Uuid&) override {}
+    bool still_valid(const IpcHandle&) override { return false; }
+    void shut_down() override {}
+
+  private:
+    static Status unsupported(const char* what);
+    GpuFacts facts_;
+};
+
+}  // namespace gantry::device::none

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/pmi.hpp"
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "job/node_map.hpp"
+#include "job/store_text.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace gantry::job {
+namespace {
+
+constexpr Nanoseconds kTimeToBeKilled = 2 * kSecond;
+constexpr std::string_view kHostKey = "host";
+
+Result<int> number_variable(const char* name) {
+    const std::optional<std::string> text = config::environment(name);
+    if (!text) return failure(MPI_ERR_OTHER, "the launcher set PMI_FD or PMI_PORT but not {}", name);
+    int value = -1;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (error != std::errc{} || end != text->data() + text->size() || value < 0)
+        return failure(MPI_ERR_OTHER, "{} is '{}', but a launcher sets it to a number", name, *text);
+    return value;
+}
+
+bool is_socket(int descriptor) {
+    struct stat about {};
+    return fstat(descriptor, &about) == 0 && S_ISSOCK(about.st_mode);
+}
+
+// PMI_PORT: the process connects, says its PMI_ID, and is told its rank and size.
+Result<std::unique_ptr<Job>> start_over_port(const std::string& port) {
+    const Result<int> id = number_variable("PMI_ID");
+    GANTRY_TRY(id.status());
+    Result<PmiWire> wire = PmiWire::connect(port);
+    GANTRY_TRY(wire.status());
+    Result<PmiAnswer> welcome = wire->ask(fmt::format("cmd=initack pmiid={}\n", id.value()), "initack");
+    GANTRY_TRY(welcome.status());
+    int rank = id.value();
+    int size = -1;
+    for (bool all_told = false; !all_told;) {
+        Result<PmiAnswer> told = wire->wait_for_answer("cmd=initack");
+        GANTRY_TRY(told.status());
+        if (told->has("size")) size = told->number("size").value_or(-1);
+        if (told->has("rank")) rank = told->number("rank").value_or(-1);
+        all_told = told->has("debug");
+    }
+    return PmiJob::start(std::move(wire.value()), rank, size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> discover_pmi() {
+    if (const std::optional<std::string> port = config::environment("PMI_PORT"); port && !port->empty())
+        return start_over_port(*port);
+    if (!config::environment("PMI_FD")) return std::unique_ptr<Job>();
+    const Result<int> socket = number_variable("PMI_FD");
+    GANTRY_TRY(socket.status());
+    if (!is_socket(socket.value())) {
+        // A program started by a rank inherits the variables but not the descriptor: it is a job of its own.
+        log::info("job: PMI_FD {} is no open socket here, so this process runs alone", socket.value());
+        return std::unique_ptr<Job>();
+    }
+    const Result<int> rank = number_variable("PMI_RANK");
+    GANTRY_TRY(rank.status());
+    const Result<int> size = number_variable("PMI_SIZE");
+    GANTRY_TRY(size.status());
+    return PmiJob::start(PmiWire(socket.value()), rank.value(), size.value());
+}
+
+PmiJob::PmiJob(PmiWire wire, int rank, int size)
+    : wire_(std::move(wire)), rank_(rank), size_(size), owner_process_(getpid()) {}
+
+PmiJob::~PmiJob() = default;
+
+Result<std::unique_ptr<Job>> PmiJob::start(PmiWire wire, int rank, int size) {
+    if (size < 1 || rank < 0 || rank >= size)
+        return failure(MPI_ERR_OTHER, "the launcher says that this is rank {} of {}", rank, size);
+    std::unique_ptr<PmiJob> job(new PmiJob(std::move(wire), rank, size));
+    GANTRY_TRY(job->open());
+    return std::unique_ptr<Job>(std::move(job));
+}
+
+Status PmiJob::open() {
+    const auto opened = wire_.ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
+    GANTRY_TRY(opened.status());
+    const auto longest = wire_.ask("cmd=get_maxes\n", "maxes");
+    GANTRY_TRY(longest.status());
+    longest_key_ = static_cast<std::size_t>(std::max(32, longest.value().number("keylen_max").value_or(64)));
+    longest_value_ = static_cast<std::size_t>(std::max(64, longest.value().number("vallen_max").value_or(1024)));
+    const auto number = wire_.ask("cmd=get_appnum\n", "appnum");
+    GANTRY_TRY(number.status());
+    app_number_ = number.value().number("appnum").value_or(-1);
+    const auto universe = wire_.ask("cmd=get_universe_size\n", "universe_size");
+    GANTRY_TRY(universe.status());
+    universe_size_ = universe.value().number("size").value_or(-1);
+    const auto name = wire_.ask("cmd=get_my_kvsname\n", "my_kvsname");
+    GANTRY_TRY(name.status());
+    kvs_ = name.value().text("kvsname");
+    return read_nodes();
+}
+
+Status PmiJob::read_nodes() {
+    GANTRY_TRY(wire_.send(fmt::format("cmd=get kvsname={} key=PMI_process_mapping\n", kvs_)));
+    const Result<PmiAnswer> answer = wire_.wait_for_answer("cmd=get key=PMI_process_mapping");
+    GANTRY_TRY(answer.status());
+    if (std::optional<std::vector<int>> nodes = parse_process_mapping(answer.value().text("value"), size_)) {
+        nodes_ = std::move(*nodes);
+        nodes_known_ = true;
+        return success();
+    }
+    // The launcher does not say: every rank tells its host in the first fence. Until then each rank stands alone.
+    nodes_.resize(static_cast<std::size_t>(size_));
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = static_cast<int>(i);
+    return put(kHostKey, host_mark());
+}
+
+std::string PmiJob::piece_name(int rank, std::string_view key, std::size_t piece) const {
+    return fmt::format("gantry-{}-{}-{}", rank, key, piece);
+}
+
+Status PmiJob::put(std::string_view key, std::string_view value) {
+    // Both limits count the end of a C string.
+    std::vector<std::string> pieces = split_value(value, longest_value_ - 1);
+    const std::string longest_name = piece_name(rank_, key, pieces.size() - 1);
+    if (longest_name.size() >= longest_key_)
+        return failure(MPI_ERR_INTERN, "job store: key '{}' is longer than the {} characters of this launcher",
+                       longest_name, longest_key_ - 1);
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        pending_.emplace_back(piece_name(rank_, key, i), std::move(pieces[i]));
+    return success();
+}
+
+Task<Status> PmiJob::ask(Executor& executor, std::string line, std::string_view expected) {
+    answer_.reset();
+    GANTRY_CO_TRY(wire_.send(line));
+    Completion answered(executor);
+    answered_ = &answered;
+    Status arrived = co_await answered;
+    GANTRY_CO_TRY(arrived);
+    if (answer_->command() != expected || !answer_->accepted())
+        co_return failure(MPI_ERR_OTHER, "the launcher answered '{}' with cmd={} rc={} {}",
+                          std::string_view(line).substr(0, line.size() - 1), answer_->command(),
+                          answer_->text("rc"), answer_->text("msg"));
+    co_return success();
+}
+
+int PmiJob::progress() {
+    if (answered_ == nullptr || getpid() != owner_process_) return 0;
+    Result<std::optional<PmiAnswer>> answer = wire_.poll();
+    if (answer.ok() && !answer->has_value()) return 0;
+    if (answer.ok()) answer_ = std::move(*answer);
+    std::exchange(answered_, nullptr)->complete(answer.status());
+    return 1;
+}
+
+Task<Status> PmiJob::fence(Executor& executor) {
+    for (const auto& [name, value] : pending_) {
+        std::string line = fmt::format("cmd=put kvsname={} key={} value={}\n", kvs_, name, value);
+        Status stored = co_await ask(executor, std::move(line), "put_result");
+        GANTRY_CO_TRY(stored);
+    }
+    pending_.clear();
+    std::string barrier = "cmd=barrier_in\n";
+    Status together = co_await ask(executor, std::move(barrier), "barrier_out");
+    GANTRY_CO_TRY(together);
+    if (!nodes_known_) {
+        Status known = co_await read_hosts(executor);
+        GANTRY_CO_TRY(known);
+    }
+    co_return success();
+}
+
+Task<Status> PmiJob::read_hosts(Executor& executor) {
+    std::vector<std::string> hosts;
+    for (int rank = 0; rank < size_; ++rank) {
+        std::string line = fmt::format("cmd=get kvsname={} key={}\n", kvs_, piece_name(rank, kHostKey, 0));
+        Status told = co_await ask(executor, std::move(line), "get_result");
+        GANTRY_CO_TRY(told);
+        hosts.emplace_back(answer_->text("value"));
+    }
+    nodes_ = number_nodes(hosts);
+    nodes_known_ = true;
+    co_return success();
+}
+
+Result<std::string> PmiJob::get(int rank, std::string_view key) {
+    GANTRY_ASSERT(answered_ == nullptr);  // one question at a time: no get during a fence
+    if (const auto found = cache_.find(piece_name(rank, key, 0)); found != cache_.end()) return found->second;
+    std::string text;
+    std::size_t pieces = 1;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        const std::string name = piece_name(rank, key, i);
+        const auto answer = wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, name), "get_result");
+        if (!answer.ok()) return answer.status().with(fmt::format("job store: '{}' of rank {}", key, rank));
+        std::string_view piece = answer.value().text("value");
+        if (i == 0) {
+            const std::optional<std::size_t> count = take_piece_count(piece);
+            if (!count) return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is '{}'", key, rank, piece);
+            pieces = *count;
+        }
+        text.append(piece);
+    }
+    std::optional<std::string> value = from_base64(text);
+    if (!value) return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is damaged: {}", key, rank, text);
+    cache_.emplace(piece_name(rank, key, 0), *value);
+    return std::move(*value);
+}
+
+void PmiJob::abort(int exit_code, std::string_view) {
+    if (getpid() != owner_process_ || finalized_) return;
+    if (wire_.send(fmt::format("cmd=abort exitcode={}\n", exit_code)).ok()) wire_.wait_for_end(kTimeToBeKilled);
+}
+
+Status PmiJob::finalize() {
+    if (finalized_ || getpid() != owner_process_) return success();
+    finalized_ = true;
+    return wire_.ask("cmd=finalize\n", "finalize_ack").status();
+}
+
+}  // namespace gantry::job

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The job of a PMI-1 launcher: Hydra, gforker, Intel MPI, Slurm's pmi2 plug-in (which also speaks PMI-1) and our own mpiexec.
+// Values of any size are split into pieces below the launcher's longest value (store_text.hpp). Puts stay here until the
+// fence, which sends them one by one and then waits in the launcher's barrier without blocking: progress() reads the answers.
+#pragma once
+
+#include "job/job.hpp"
+#include "job/pmi_wire.hpp"
+
+#include <map>
+#include <utility>
+
+namespace gantry::job {
+
+class PmiJob final : public Job {
+  public:
+    // Speaks the opening of the protocol. `rank` and `size` are what the environment said.
+    static Result<std::unique_ptr<Job>> start(PmiWire wire, int rank, int size);
+    ~PmiJob() override;
+
+    const char* launcher() const override { return "pmi"; }
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    std::string_view id() const override { return kvs_; }
+    const std::vector<int>& nodes() const override { return nodes_; }
+    int app_number() const override { return app_number_; }
+    int universe_size() const override { return universe_size_; }
+    Status put(std::string_view key, std::string_view value) override;
+    Task<Status> fence(Executor& executor) override;
+    Result<std::string> get(int rank, std::string_view key) override;
+    int progress() override;
+    void abort(int exit_code, std::string_view reason) override;
+    Status finalize() override;
+
+  private:
+    PmiJob(PmiWire wire, int rank, int size);
+    Status open();
+    Status read_nodes();
+    std::string piece_name(int rank, std::string_view key, std::size_t piece) const;
+    // One question of the fence; the answer is in `answer_` when the task ends well.
+    Task<Status> ask(Executor& executor, std::string line, std::string_view expected);
+    Task<Status> read_hosts(Executor& executor);
+
+    PmiWire wire_;
+    int rank_;
+    int size_;
+    int owner_process_;
+    int app_number_ = -1;
+    int universe_size_ = -1;
+    std::string kvs_;
+    std::size_t longest_key_ = 64;
+    std::size_t longest_value_ = 1024;
+    std::vector<int> nodes_;
+    bool nodes_known_ = false;
+    bool finalized_ = false;
+    std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
+    std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
+    Completion* answered_ = nullptr;
+    std::optional<PmiAnswer> answer_;
+};
+
+// The job that PMI_FD or PMI_PORT name; null when neither is set.
+Result<std::unique_ptr<Job>> discover_pmi();
+
+}  // namespace gantry::job

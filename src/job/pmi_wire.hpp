@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The PMI-1 line protocol over one socket: "cmd=put kvsname=k key=a value=b\n" answered by "cmd=put_result rc=0 msg=success\n".
+// Launchers differ in the order of fields and add their own, so answers are read by key. One question is outstanding at a time.
+// `ask` waits (start-up, get, finalize); `send` and `poll` never do and serve the fence. An unknown command kills the job with
+// some launchers: never probe.
+#pragma once
+
+#include "base/status.hpp"
+#include "base/units.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gantry::job {
+
+class PmiAnswer {
+  public:
+    explicit PmiAnswer(std::string_view line);
+    std::string_view command() const { return text("cmd"); }
+    bool has(std::string_view key) const { return fields_.contains(key); }
+    std::string_view text(std::string_view key) const;
+    std::optional<int> number(std::string_view key) const;
+    // The launcher's verdict: rc is absent or 0.
+    bool accepted() const { return number("rc").value_or(0) == 0; }
+
+  private:
+    std::map<std::string, std::string, std::less<>> fields_;
+};
+
+class PmiWire {
+  public:
+    // Takes the socket over: it is closed at the end, and no longer inherited by programs that this process starts.
+    explicit PmiWire(int socket);
+    PmiWire(PmiWire&& other) noexcept;
+    PmiWire& operator=(PmiWire&&) = delete;
+    ~PmiWire();
+
+    // "host:port", as PMI_PORT says it.
+    static Result<PmiWire> connect(std::string_view host_and_port);
+
+    Status send(std::string_view line);
+    // The next answer if it has arrived.
+    Result<std::optional<PmiAnswer>> poll();
+    // Sends, then waits for the answer, which must be `expected`.
+    Result<PmiAnswer> ask(std::string_view line, std::string_view expected);
+    Result<PmiAnswer> wait_for_answer(std::string_view question);
+    // Waits until the launcher hangs up or the time is over.
+    void wait_for_end(Nanoseconds at_most);
+
+  private:
+    std::optional<PmiAnswer> take_line();
+
+    int socket_ = -1;
+    int owner_process_;  // a forked child must not talk to the launcher
+    std::string received_;
+};
+
+}  // namespace gantry::job

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Machine to and from JSON. Every field is optional and keeps its default, except the name; a field that is not known is an error, since
+// it is almost surely a misspelt one. `Fields` remembers the first problem with its place ("gpu.d2h.gap_ns"), so the readers below
+// stay lists of fields.
+#include "model/machine.hpp"
+
+#include <mpi.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+namespace gantry::model {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Walks one object; `visit_*` below name its fields once for reading.
+class Fields {
+  public:
+    Fields(const Json& object, std::string place, Status& problem)
+        : object_(object), place_(std::move(place)), problem_(problem) {
+        if (!object_.is_object()) complain("", "an object");
+    }
+    ~Fields() {
+        if (!object_.is_object()) return;
+        for (const auto& [name, value] : object_.items())
+            if (!known_.contains(name)) complain(name, "a known field");
+    }
+    Fields(const Fields&) = delete;
+    Fields& operator=(const Fields&) = delete;
+
+    template <class Integer>
+    void integer(const char* name, Integer& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        // Measured means are not whole numbers; a nanosecond or a byte is as fine as we count.
+        if (!json->is_number() || json->get<double>() < 0) return complain(name, "a number, 0 or more");
+        value = json->is_number_integer() ? static_cast<Integer>(json->get<std::int64_t>())
+                                          : static_cast<Integer>(json->get<double>() + 0.5);
+    }
+    void real(const char* name, double& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        if (!json->is_number() || json->get<double>() < 0) return complain(name, "a number, 0 or more");
+        value = json->get<double>();
+    }
+    void text(const char* name, std::string& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        if (!json->is_string()) return complain(name, "a text");
+        value = json->get<std::string>();
+    }
+    void flag(const char* name, bool& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        if (!json->is_boolean()) return complain(name, "true or false");
+        value = json->get<bool>();
+    }
+    // A number, or a list of [bytes, bytes per second] with growing sizes.
+    void rate(const char* name, Rate& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        constexpr const char* wanted = "a rate above 0, or a list of [bytes, bytes per second] by growing size";
+        if (json->is_number()) {
+            if (json->get<double>() <= 0) return complain(name, wanted);
+            value = Rate(json->get<double>());
+            return;
+        }
+        if (!json->is_array() || json->empty()) return complain(name, wanted);
+        std::vector<Rate::Point> points;
+        for (const Json& point : *json) {
+            if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_number() ||
+                point[0].get<double>() < 0 || point[1].get<double>() <= 0)
+                return complain(name, wanted);
+            points.push_back({static_cast<Bytes>(point[0].get<double>()), point[1].get<double>()});
+            if (points.size() > 1 && points[points.size() - 2].bytes >= points.back().bytes)
+                return complain(name, wanted);
+        }
+        value = Rate(std::move(points));
+    }
+    void turn_below(const char* name, Bytes& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        if (json->is_string() && json->get<std::string>() == "always") {
+            value = kAlwaysTurn;
+            return;
+        }
+        integer(name, value);
+    }
+    template <class Reader, class Value>
+    void object(const char* name, Value& value, Reader read) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        Fields fields(*json, place_.empty() ? name : place_ + "." + name, problem_);
+        read(fields, value);
+    }
+    const Json* find(const char* name) {
+        known_.insert(name);
+        if (!object_.is_object()) return nullptr;
+        const auto found = object_.find(name);
+        return found != object_.end() ? &*found : nullptr;
+    }
+    void complain(const std::string& name, const char* wanted) {
+        if (!problem_.ok()) return;
+        problem_ = failure(MPI_ERR_ARG, "field {}{}{} is not {}", place_, place_.empty() || name.empty() ? "" : ".",
+                           name, wanted);
+    }
+
+  private:
+    const Json& object_;
+    std::string place_;
+    Status& problem_;
+    std::set<std::string> known_;
+};
+
+void read_copy(Fields& fields, CopyCost& copy) {
+    fields.integer("latency_ns", copy.latency);
+    fields.integer("gap_ns", copy.gap);
+    fields.real("row_ns", copy.row);
+    fields.turn_below("turn_below", copy.turn_below);
+    fields.rate("bytes_per_second", copy.rate);
+    if (copy.gap > copy.latency) fields.complain("gap_ns", "at most latency_ns");
+}
+
+void read_calls(Fields& fields, CallCost& calls) {
+    fields.integer("copy_ns", calls.copy);
+    fields.integer("launch_ns", calls.launch);
+    fields.integer("event_record_ns", calls.event_record);
+    fields.integer("event_query_ns", calls.event_query);
+    fields.integer("write_value_ns", calls.write_value);
+    fields.integer("classify_host_ns", calls.classify_host);
+    fields.integer("classify_device_ns", calls.classify_device);
+    fields.integer("allocate_ns", calls.allocate);
+    fields.integer("register_host_ns", calls.register_host);
+    fields.integer("ipc_export_ns", calls.ipc_export);
+    fields.integer("ipc_open_ns", calls.ipc_open);
+    fields.integer("ipc_open_peer_ns", calls.ipc_open_peer);
+    fields.integer("ipc_close_ns", calls.ipc_close);
+}
+
+void read_kernel(Fields& fields, KernelCost& kernel) {
+    fields.integer("latency_ns", kernel.latency);
+    fields.real("thread_ns", kernel.thread);
+}
+
+void read_gpu(Fields& fields, Gpu& gpu) {
+    fields.text("name", gpu.name);
+    if (const Json* capability = fields.find("compute_capability"); capability != nullptr) {
+        if (!capability->is_array() || capability->size() != 2 || !(*capability)[0].is_number_integer() ||
+            !(*capability)[1].is_number_integer())
+            return fields.complain("compute_capability", "a pair of integers");
+        gpu.compute_major = (*capability)[0].get<int>();
+        gpu.compute_minor = (*capability)[1].get<int>();
+    }
+    fields.integer("memory_bytes", gpu.memory);
+    fields.integer("turn_ns", gpu.turn);
+    fields.object("d2h", gpu.d2h, read_copy);
+    fields.object("h2d", gpu.h2d, read_copy);
+    fields.object("h2d_2d", gpu.h2d_2d, read_copy);
+    fields.object("d2d", gpu.d2d, read_copy);
+    fields.object("peer", gpu.peer, read_copy);
+    fields.object("pageable_d2h", gpu.pageable_d2h, read_copy);
+    fields.object("pageable_h2d", gpu.pageable_h2d, read_copy);
+    fields.object("fill", gpu.fill, read_copy);
+    fields.object("kernel", gpu.kernel, read_kernel);
+    fields.object("calls", gpu.calls, read_calls);
+}
+
+void read_host(Fields& fields, Host& host) {
+    fields.rate("memcpy", host.memcpy);
+    fields.integer("flag_ns", host.flag);
+}
+
+void read_link(Fields& fields, Link& link) {
+    fields.text("name", link.name);
+    fields.integer("rails", link.rails);
+    fields.integer("latency_ns", link.latency);
+    fields.integer("message_ns", link.message_cost);
+    fields.integer("put_ns", link.put_cost);
+    fields.integer("eager_max_bytes", link.eager_max);
+    fields.integer("header_bytes", link.header);
+    fields.rate("bytes_per_second", link.rate);
+    fields.flag("device_memory", link.device_memory);
+    if (link.rails < 1) fields.complain("rails", "at least 1");
+}
+
+void read_machine(Fields& fields, Machine& machine) {
+    fields.text("name", machine.name);
+    if (machine.name.empty()) fields.complain("name", "a text that is not empty");
+    fields.text("about", machine.about);
+    fields.integer("gpus_per_node", machine.gpus_per_node);
+    fields.flag("peer_access", machine.peer_access);
+    fields.flag("ipc", machine.ipc);
+    fields.object("gpu", machine.gpu, read_gpu);
+    fields.object("host", machine.host, read_host);
+    fields.object("shared_memory", machine.shared_memory, read_link);
+    fields.object("network", machine.network, read_link);
+}
+
+Json rate_json(const Rate& rate) {
+    if (rate.points().size() == 1) return rate.peak();
+    Json list = Json::array();
+    for (const Rate::Point& point : rate.points()) list.push_back(Json::array({point.bytes, point.bytes_per_second}));
+    return list;
+}
+
+Json copy_json(const CopyCost& copy) {
+    Json json{{"latency_ns", copy.latency}, {"gap_ns", copy.gap}, {"row_ns", copy.row}};
+    json["turn_below"] = copy.turn_below == kAlwaysTurn ? Json("always") : Json(copy.turn_below);
+    if (!copy.rate.points().empty()) json["bytes_per_second"] = rate_json(copy.rate);
+    return json;
+}
+
+Json calls_json(const CallCost& calls) {
+    return {{"copy_ns", calls.copy},
+            {"launch_ns", calls.launch},
+            {"event_record_ns", calls.event_record},
+            {"event_query_ns", calls.event_query},
+            {"write_value_ns", calls.write_value},
+            {"classify_host_ns", calls.classify_host},
+            {"classify_device_ns", calls.classify_device},
+            {"allocate_ns", calls.allocate},
+            {"register_host_ns", calls.register_host},
+            {"ipc_export_ns", calls.ipc_export},
+            {"ipc_open_ns", calls.ipc_open},
+            {"ipc_open_peer_ns", calls.ipc_open_peer},
+            {"ipc_close_ns", calls.ipc_close}};
+}
+
+Json gpu_json(const Gpu& gpu) {
+    return {{"name", gpu.name},
+            {"compute_capability", Json::array({gpu.compute_major, gpu.compute_minor})},
+            {"memory_bytes", gpu.memory},
+            {"turn_ns", gpu.turn},
+            {"d2h", copy_json(gpu.d2h)},
+            {"h2d", copy_json(gpu.h2d)},
+            {"h2d_2d", copy_json(gpu.h2d_2d)},
+            {"d2d", copy_json(gpu.d2d)},
+            {"peer", copy_json(gpu.peer)},
+            {"pageable_d2h", copy_json(gpu.pageable_d2h)},
+            {"pageable_h2d", copy_json(gpu.pageable_h2d)},
+            {"fill", copy_json(gpu.fill)},
+            {"kernel", Json{{"latency_ns", gpu.kernel.latency}, {"thread_ns", gpu.kernel.thread}}},
+            {"calls", calls_json(gpu.calls)}};
+}
+
+Json link_json(const Link& link) {
+    Json json{{"name", link.name},
+              {"rails", link.rails},
+              {"latency_ns", link.latency},
+              {"message_ns", link.message_cost},
+              {"put_ns", link.put_cost},
+              {"eager_max_bytes", link.eager_max},
+              {"header_bytes", link.header},
+              {"device_memory", link.device_memory}};
+    if (!link.rate.points().empty()) json["bytes_per_second"] = rate_json(link.rate);
+    return json;
+}
+
+}  // namespace
+
+Result<Machine> from_json(std::string_view text, std::string_view origin) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded()) return failure(MPI_ERR_ARG, "machine description {} is not JSON", origin);
+    Machine machine;
+    Status problem;
+    {
+        Fields fields(json, "", problem);
+        read_machine(fields, machine);
+    }
+    if (!problem.ok()) return problem.with(fmt::format("machine description {}", origin));
+    return machine;
+}
+
+std::string to_json(const Machine& machine) {
+    Json host{{"flag_ns", machine.host.flag}};
+    if (!machine.host.memcpy.points().empty()) host["memcpy"] = rate_json(machine.host.memcpy);
+    const Json json{{"name", machine.name},
+                    {"about", machine.about},
+                    {"gpus_per_node", machine.gpus_per_node},
+                    {"peer_access", machine.peer_access},
+                    {"ipc", machine.ipc},
+                    {"gpu", gpu_json(machine.gpu)},
+                    {"host", host},
+                    {"shared_memory", link_json(machine.shared_memory)},
+                    {"network", link_json(machine.network)}};
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gantry::model

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Communicators: their life, and what can be asked of one without communication.
+#include "mpi/comm.hpp"
+
+#include "mpi/bodies.hpp"
+#include "mpi/engine.hpp"
+#include "mpi/process.hpp"
+#include "mpi/text.hpp"
+
+#include <algorithm>
+
+namespace gantry::mpi {
+
+Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank, Errhandler* errhandler) {
+    Comm* comm = create(process().comms);
+    if (comm == nullptr) return nullptr;
+    comm->engine = &engine;
+    comm->group.context = context;
+    comm->group.rank = rank;
+    comm->group.peers = std::move(peers);
+    comm->collective = comm->group;
+    comm->collective.context |= p2p::kCollectiveContext;
+    comm->errhandler = retain(errhandler);
+    set_pair(comm->hints, kMemoryKindsKey, kMemoryKinds);
+    return comm;
+}
+
+void release(Comm* comm) {
+    if (--comm->references > 0) return;
+    if (comm->errhandler != nullptr) release(comm->errhandler);
+    process().comms.destroy(comm);
+}
+
+coll::Team Comm::team() {
+    // Tags wrap long before they could meet themselves: collectives of one communicator end in order on some rank.
+    const int tag = static_cast<int>(sequence++ & 0x3fff'ffff);
+    return {&engine->messenger(), &collective, tag};
+}
+
+Status comm_rank(Comm& comm, int* rank) {
+    *rank = comm.rank();
+    return success();
+}
+
+Status comm_size(Comm& comm, int* size) {
+    *size = comm.size();
+    return success();
+}
+
+Status comm_test_inter(Comm&, int* flag) {
+    *flag = 0;  // every communicator is an intra-communicator so far
+    return success();
+}
+
+Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
+    const std::vector<int>&a = comm1.group.peers, &b = comm2.group.peers;
+    if (&comm1 == &comm2) {
+        *result = MPI_IDENT;
+    } else if (a == b) {
+        *result = MPI_CONGRUENT;
+    } else {
+        *result = std::is_permutation(a.begin(), a.end(), b.begin(), b.end()) ? MPI_SIMILAR : MPI_UNEQUAL;
+    }
+    return success();
+}
+
+Status comm_group(Comm& comm, MPI_Group* group) {
+    *group = make_group(comm.group.peers);
+    if (*group == MPI_GROUP_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
+    return success();
+}
+
+Status comm_set_name(Comm& comm, const char* comm_name) {
+    comm.name = object_name(comm_name);
+    return success();
+}
+
+Status comm_get_name(Comm& comm, char* comm_name, int* resultlen) {
+    copy_text(comm.name, comm_name, MPI_MAX_OBJECT_NAME, resultlen);
+    return success();
+}
+
+Status comm_set_info(Comm& comm, Info* info) {
+    // No hint changes what Gantry does; MPI_Comm_get_info tells those that it keeps.
+    if (info == nullptr) return success();
+    for (const auto& [key, value] : info->pairs)
+        if (key != kMemoryKindsKey) set_pair(comm.hints, key, value);
+    return success();
+}
+
+Status comm_get_info(Comm& comm, MPI_Info* info_used) {
+    *info_used = make_info(comm.hints);
+    if (*info_used == MPI_INFO_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    return success();
+}
+
+Status comm_get_parent(MPI_Comm* parent) {
+    *parent = MPI_COMM_NULL;  // nothing is spawned so far
+    return success();
+}
+
+}  // namespace gantry::mpi

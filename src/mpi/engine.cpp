@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Starting, driving and ending an engine.
+#include "mpi/engine.hpp"
+
+#include "base/log.hpp"
+#include "coll/barrier.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace gantry::mpi {
+namespace {
+
+int usable_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return CPU_COUNT(&set);
+}
+
+std::vector<transport::Transport*> addresses(const std::vector<std::unique_ptr<transport::Transport>>& owned) {
+    std::vector<transport::Transport*> list;
+    for (const auto& transport : owned) list.push_back(transport.get());
+    return list;
+}
+
+}  // namespace
+
+Engine::Engine(Parts parts)
+    : parts_(std::move(parts)),
+      explain_(parts_.config->explain),
+      requests_(*this),
+      spin_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
+    everybody_.context = kEngineContext | p2p::kCollectiveContext;
+    everybody_.rank = rank();
+    for (int peer = 0; peer < size(); ++peer) everybody_.peers.push_back(peer);
+}
+
+Engine::~Engine() = default;
+
+Task<Status> Engine::start(Executor& executor) {
+    for (const auto& transport : parts_.transports) {
+        Status published = transport->publish(*parts_.job);
+        GANTRY_CO_TRY(published);
+    }
+    Status fenced = co_await parts_.job->fence(executor);
+    GANTRY_CO_TRY(fenced);
+    // The messenger asks the transports whom they reach, which they know only now.
+    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device, addresses(parts_.transports), rank(),
+                                                  size(), *parts_.config, explain_);
+    for (const auto& transport : parts_.transports) {
+        Status opened = transport->open(*parts_.job, messenger_->receiver());
+        GANTRY_CO_TRY(opened);
+    }
+    started_ = true;
+    co_return success();
+}
+
+Task<Status> Engine::stop(Executor& executor) {
+    Status drained = co_await messenger_->drain(executor);
+    GANTRY_CO_TRY(drained);
+    // Behind this barrier nobody waits for a message of ours any more.
+    const coll::Team everybody{messenger_.get(), &everybody_, 0};
+    Status met = co_await coll::barrier(executor, everybody);
+    GANTRY_CO_TRY(met);
+    drained = co_await messenger_->drain(executor);
+    GANTRY_CO_TRY(drained);
+    write_explanation();
+    for (const auto& transport : parts_.transports) {
+        Status closed = co_await transport->close(executor);
+        if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
+    }
+    parts_.device->shut_down();
+    started_ = false;
+    co_return parts_.job->finalize();
+}
+
+int Engine::progress() {
+    if (!started_) return executor().run_ready();
+    int events = messenger_->progress();
+    events += requests_.progress();
+    return events;
+}
+
+void Engine::rest_unless(bool something_happened) {
+    if (something_happened) {
+        empty_polls_ = 0;
+    } else if (++empty_polls_ > spin_) {
+        sched_yield();
+    }
+}
+
+void Engine::write_explanation() const {
+    if (!explain_.on()) return;
+    const std::string text = explain_.text(rank());
+    std::string file = parts_.config->explain_file;
+    if (file.empty()) {
+        std::fwrite(text.data(), 1, text.size(), stderr);
+        return;
+    }
+    if (const std::size_t mark = file.find("%r"); mark != std::string::npos)
+        file.replace(mark, 2, std::to_string(rank()));
+    std::FILE* out = std::fopen(file.c_str(), "w");
+    if (out == nullptr) {
+        log::warn("mpi: cannot write GANTRY_EXPLAIN_FILE {}: {}; the record of paths is lost", file, strerror(errno));
+        return;
+    }
+    const std::string content = file.ends_with(".json") ? explain_.json(rank()) : text;
+    std::fwrite(content.data(), 1, content.size(), out);
+    std::fclose(out);
+}
+
+}  // namespace gantry::mpi

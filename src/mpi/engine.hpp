@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the launcher's job, the CUDA device and the
+// real transports; tests make many in one process, also from fakes. Starting and stopping communicate, so they are Tasks.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/config.hpp"
+#include "base/executor.hpp"
+#include "device/device.hpp"
+#include "job/job.hpp"
+#include "mpi/requests.hpp"
+#include "p2p/messenger.hpp"
+#include "plan/explain.hpp"
+#include "transport/transport.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace gantry::mpi {
+
+// What an engine is made of.
+struct Parts {
+    // By address, since the parts below may refer to them.
+    std::unique_ptr<config::Config> config;
+    std::unique_ptr<Clock> clock;
+    std::unique_ptr<Executor> executor;
+    std::unique_ptr<job::Job> job;
+    std::unique_ptr<device::Device> device;
+    std::vector<std::unique_ptr<transport::Transport>> transports;  // in order of preference
+};
+
+class Engine {
+  public:
+    explicit Engine(Parts parts);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Wires up with every rank: publish, fence, open.
+    Task<Status> start(Executor& executor);
+    // Ends together with every rank: what was sent has left, nobody needs us any more.
+    Task<Status> stop(Executor& executor);
+    // One turn of everything; returns how much happened.
+    int progress();
+    // Called after each poll of somebody who waits: after many empty ones it lets other processes run, at once when ranks outnumber
+    // processors.
+    void rest_unless(bool something_happened);
+    bool started() const { return started_; }
+
+    int rank() const { return parts_.job->rank(); }
+    int size() const { return parts_.job->size(); }
+    const config::Config& config() const { return *parts_.config; }
+    const Clock& clock() const { return *parts_.clock; }
+    Executor& executor() { return *parts_.executor; }
+    job::Job& job() { return *parts_.job; }
+    device::Device& device() { return *parts_.device; }
+    p2p::Messenger& messenger() { return *messenger_; }
+    Requests& requests() { return requests_; }
+
+    // Contexts of communicators that members agreed on are below this (context.cpp).
+    std::uint32_t next_context = 4;
+
+  private:
+    void write_explanation() const;
+
+    Parts parts_;
+    plan::Explain explain_;
+    std::unique_ptr<p2p::Messenger> messenger_;
+    Requests requests_;
+    p2p::Group everybody_;       // the engine's own group of all ranks, for its end
+    std::int64_t spin_;
+    std::int64_t empty_polls_ = 0;
+    bool started_ = false;
+};
+
+// Contexts that exist without agreement.
+inline constexpr std::uint32_t kWorldContext = 1;
+inline constexpr std::uint32_t kSelfContext = 2;
+inline constexpr std::uint32_t kEngineContext = 3;
+
+// The engine of this process: its launcher, its GPUs, its ways to the other ranks.
+Result<std::unique_ptr<Engine>> discover_engine();
+
+}  // namespace gantry::mpi

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The life of a request in the MPI layer. `owner` of a p2p::Request is a Comm, or, with the lowest bit set, an Operation.
+#include "mpi/requests.hpp"
+
+#include "mpi/engine.hpp"
+#include "mpi/process.hpp"
+#include "mpi/status.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace gantry::mpi {
+namespace {
+
+constexpr std::uintptr_t kOperationBit = 1;
+
+void* tag(Operation* operation) {
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(operation) | kOperationBit);
+}
+
+Status no_memory() { return failure(MPI_ERR_NO_MEM, "out of memory for a request"); }
+
+bool derived(const Datatype* datatype) { return datatype != nullptr && !datatype->predefined; }
+
+MPI_Request handle_of(p2p::Request* request) { return reinterpret_cast<MPI_Request>(request); }
+
+}  // namespace
+
+Requests::~Requests() {
+    for (p2p::Request* request : orphans_) end(*request);
+}
+
+Operation* Requests::operation_of(const p2p::Request& request) {
+    const auto owner = reinterpret_cast<std::uintptr_t>(request.owner);
+    return (owner & kOperationBit) != 0 ? reinterpret_cast<Operation*>(owner & ~kOperationBit) : nullptr;
+}
+
+Comm* Requests::comm_of(const p2p::Request& request) {
+    const Operation* operation = operation_of(request);
+    return operation != nullptr ? operation->comm : static_cast<Comm*>(request.owner);
+}
+
+MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second) {
+    if (!derived(first) && !derived(second)) {
+        request->owner = retain(&comm);
+        return handle_of(request);
+    }
+    auto* operation = new (std::nothrow) Operation;
+    GANTRY_ASSERT(operation != nullptr);
+    operation->comm = retain(&comm);
+    for (Datatype* datatype : {first, second})
+        if (derived(datatype)) operation->datatypes.push_back(retain(datatype));
+    request->owner = tag(operation);
+    return handle_of(request);
+}
+
+Result<p2p::Request*> Requests::completed(p2p::RequestKind kind, const p2p::Outcome& outcome) {
+    Result<p2p::Request*> request = engine_.messenger().create_request(kind);
+    if (!request.ok()) return request;
+    (*request)->outcome = outcome;
+    (*request)->complete(success());
+    return request;
+}
+
+Task<Status> Requests::run(Executor&, p2p::Request* request, Task<Status> task) {
+    Status status = co_await std::move(task);
+    request->complete(status);
+    co_return success();
+}
+
+Result<p2p::Request*> Requests::spawn(Task<Status> task) {
+    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
+    if (!request.ok()) return request;
+    Task<Status> running = run(engine_.executor(), *request, std::move(task));
+    running.start();
+    if (!running.done()) {
+        spawned_.push_back(std::move(running));
+        return request;
+    }
+    Status failed = running.take();
+    if (!(*request)->done) (*request)->complete(std::move(failed));  // no memory to run it at all
+    return request;
+}
+
+Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p::Request*>()> start,
+                                           std::function<void()> at_end) {
+    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
+    if (!request.ok()) return request;
+    auto* operation = new (std::nothrow) Operation;
+    if (operation == nullptr) {
+        (*request)->complete(success());
+        engine_.messenger().release(*request);
+        return no_memory();
+    }
+    operation->comm = retain(&comm);
+    operation->start = std::move(start);
+    operation->at_end = std::move(at_end);
+    (*request)->owner = tag(operation);
+    // The outer request itself never runs; its state is that of `in_flight`.
+    (*request)->complete(success());
+    return request;
+}
+
+Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,
+                                            MPI_Grequest_cancel_function* cancel, void* extra_state) {
+    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
+    if (!request.ok()) return request;
+    auto* operation = new (std::nothrow) Operation;
+    if (operation == nullptr) {
+        (*request)->complete(success());
+        engine_.messenger().release(*request);
+        return no_memory();
+    }
+    operation->generalized = true;
+    operation->query = query;
+    operation->free = free;
+    operation->cancel = cancel;
+    operation->extra_state = extra_state;
+    (*request)->owner = tag(operation);
+    return request;
+}
+
+bool Requests::active(const p2p::Request& request) {
+    const Operation* operation = operation_of(request);
+    return operation == nullptr || !operation->persistent() || operation->in_flight != nullptr;
+}
+
+bool Requests::over(const p2p::Request& request) {
+    const Operation* operation = operation_of(request);
+    if (operation == nullptr || !operation->persistent()) return request.done;
+    return operation->in_flight == nullptr || operation->in_flight->done;
+}
+
+Status Requests::peek(p2p::Request& request, MPI_Status* status) {
+    Operation* operation = operation_of(request);
+    if (operation != nullptr && operation->generalized) {
+        MPI_Status own{};
+        write_empty(&own);
+        own.MPI_ERROR = MPI_SUCCESS;
+        const int code = operation->query(operation->extra_state, &own);
+        if (status != MPI_STATUS_IGNORE) {
+            const int error = status->MPI_ERROR;
+            *status = own;
+            status->MPI_ERROR = error;
+        }
+        if (code != MPI_SUCCESS)
+            return failure(code, "the query function of a generalized request returned {}", code);
+        return success();
+    }
+    if (!active(request)) {
+        write_empty(status);
+        return success();
+    }
+    const p2p::Request& told = operation != nullptr && operation->persistent() ? *operation->in_flight : request;
+    write(status, told.outcome);
+    if (!told.status.ok()) process().failed_on = comm_of(request);
+    return told.status;
+}
+
+void Requests::end(p2p::Request& request) {
+    if (Operation* operation = operation_of(request)) {
+        for (Datatype* datatype : operation->datatypes) mpi::release(datatype);
+        if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
+        if (operation->at_end) operation->at_end();
+        if (operation->comm != nullptr) mpi::release(operation->comm);
+        delete operation;
+    } else if (request.owner != nullptr) {
+        mpi::release(static_cast<Comm*>(request.owner));
+    }
+    request.owner = nullptr;
+    engine_.messenger().release(&request);
+}
+
+Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status) {
+    Operation* operation = operation_of(request);
+    Status ended = peek(request, status);
+    if (operation != nullptr && operation->persistent()) {
+        if (operation->in_flight != nullptr) engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
+        return ended;
+    }
+    if (operation != nullptr && operation->generalized) {
+        const int code = operation->free(operation->extra_state);
+        if (code != MPI_SUCCESS && ended.ok())
+            ended = failure(code, "the free function of a generalized request returned {}", code);
+    }
+    end(request);
+    handle = MPI_REQUEST_NULL;
+    return ended;
+}
+
+Status Requests::free(MPI_Request& handle, p2p::Request& request) {
+    Operation* operation = operation_of(request);
+    if (operation == nullptr || over(request)) {
+        Status status;
+        if (operation != nullptr && operation->generalized) {
+            const int code = operation->free(operation->extra_state);
+            if (code != MPI_SUCCESS)
+                status = failure(code, "the free function of a generalized request returned {}", code);
+        }
+        if (operation == nullptr && request.kind == p2p::RequestKind::collective && !request.done)
+            return failure(MPI_ERR_REQUEST, "a nonblocking collective operation cannot be freed while it runs; wait for it");
+        end(request);
+        handle = MPI_REQUEST_NULL;
+        return status;
+    }
+    orphans_.push_back(&request);
+    handle = MPI_REQUEST_NULL;
+    return success();
+}
+
+Status Requests::start(p2p::Request& request) {
+    Operation* operation = operation_of(request);
+    if (operation == nullptr || !operation->persistent())
+        return failure(MPI_ERR_REQUEST, "MPI_Start takes persistent requests (MPI_Send_init and the like); this one is not");
+    if (operation->in_flight != nullptr)
+        return failure(MPI_ERR_REQUEST, "this persistent request was started already and is not complete yet");
+    Result<p2p::Request*> started = operation->start();
+    if (!started.ok()) return std::move(started).status();
+    operation->in_flight = *started;
+    return success();
+}
+
+int Requests::progress() {
+    int ended = 0;
+    if (!spawned_.empty())
+        ended += static_cast<int>(std::erase_if(spawned_, [](const Task<Status>& task) { return task.done(); }));
+    if (!orphans_.empty()) {
+        std::vector<p2p::Request*> still;
+        for (p2p::Request* request : orphans_) {
+            if (over(*request)) {
+                end(*request);
+                ++ended;
+            } else {
+                still.push_back(request);
+            }
+        }
+        orphans_ = std::move(still);
+    }
+    return ended;
+}
+
+}  // namespace gantry::mpi

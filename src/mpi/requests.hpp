@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Requests as a program holds them: what the MPI layer adds to a p2p::Request. An ordinary request names its communicator (`owner`), for the
+// error handler; one that needs more - derived datatypes to keep alive, a persistent or a generalized operation - has an Operation.
+// Nonblocking collectives are tasks spawned here; each completes its request.
+#pragma once
+
+#include "base/status.hpp"
+#include "base/task.hpp"
+#include "mpi/handles.hpp"
+#include "p2p/request.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace gantry::mpi {
+
+class Engine;
+
+struct Operation {
+    Comm* comm = nullptr;
+    std::vector<Datatype*> datatypes;              // owned references
+    // Persistent: `start` makes the operation in flight; between two starts there is none.
+    std::function<Result<p2p::Request*>()> start;
+    p2p::Request* in_flight = nullptr;
+    std::function<void()> at_end;                  // gives back what the persistent operation holds
+    // Generalized (MPI 5.0 section 13.2).
+    MPI_Grequest_query_function* query = nullptr;
+    MPI_Grequest_free_function* free = nullptr;
+    MPI_Grequest_cancel_function* cancel = nullptr;
+    void* extra_state = nullptr;
+    bool generalized = false;
+
+    bool persistent() const { return static_cast<bool>(start); }
+};
+
+class Requests {
+  public:
+    explicit Requests(Engine& engine) : engine_(engine) {}
+    Requests(const Requests&) = delete;
+    Requests& operator=(const Requests&) = delete;
+    ~Requests();
+
+    // Gives the program a request that works on `comm` with these types.
+    MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr, Datatype* second = nullptr);
+    // A request that is complete already, for MPI_PROC_NULL.
+    Result<p2p::Request*> completed(p2p::RequestKind kind, const p2p::Outcome& outcome);
+    // Runs a task (a collective) in the background and completes the request with its result.
+    Result<p2p::Request*> spawn(Task<Status> task);
+    Result<p2p::Request*> persistent(Comm& comm, std::function<Result<p2p::Request*>()> start,
+                                     std::function<void()> at_end);
+    Result<p2p::Request*> generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,
+                                      MPI_Grequest_cancel_function* cancel, void* extra_state);
+
+    // Whether a wait on it would return: done, or inactive.
+    static bool over(const p2p::Request& request);
+    // False for a persistent request that is not started.
+    static bool active(const p2p::Request& request);
+    static Comm* comm_of(const p2p::Request& request);
+    // Null for an ordinary request.
+    static Operation* operation_of(const p2p::Request& request);
+
+    // For a request that is over: what it tells goes to `status` (may be null), the handle becomes null - or, if persistent, stays,
+    // inactive. Returns the operation's own failure.
+    Status retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status);
+    // The same without giving the request back (MPI_Request_get_status).
+    Status peek(p2p::Request& request, MPI_Status* status);
+    // MPI_Request_free: it goes on alone and is released at its end.
+    Status free(MPI_Request& handle, p2p::Request& request);
+    Status start(p2p::Request& request);
+
+    // Ends what is finished in the background; returns how many.
+    int progress();
+    bool idle() const { return spawned_.empty() && orphans_.empty(); }
+
+  private:
+    static Task<Status> run(Executor& executor, p2p::Request* request, Task<Status> task);
+    void end(p2p::Request& request);
+
+    Engine& engine_;
+    std::vector<Task<Status>> spawned_;
+    std::vector<p2p::Request*> orphans_;           // freed by the program, still at work on types that must stay
+};
+
+}  // namespace gantry::mpi

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Resources and tables of the messenger; dispatch.cpp handles what arrives.
+#include "p2p/core.hpp"
+
+#include "base/log.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace gantry::p2p {
+namespace {
+
+std::size_t index_of(transport::Pool which) { return static_cast<std::size_t>(which); }
+
+}  // namespace
+
+Core::Core(Executor& core_executor, device::Device& core_device, std::vector<transport::Transport*> transports,
+           int world_rank, int world_size, const config::Config& config, plan::Explain& core_explain)
+    : executor(core_executor),
+      device(core_device),
+      explain(core_explain),
+      tuning(plan::tuning_from(config)),
+      operations(core_executor),
+      config_(config),
+      transports_(std::move(transports)),
+      world_rank_(world_rank),
+      peers_(static_cast<std::size_t>(world_size)) {
+    for (int rank = 0; rank < world_size; ++rank) {
+        Peer& each = peer(rank);
+        for (transport::Transport* candidate : transports_) {
+            if (!candidate->reaches(rank)) continue;
+            each.transport = candidate;
+            each.facts = candidate->facts(rank);
+            each.eager_limit = plan::host_eager_limit(each.facts, tuning);
+            break;
+        }
+        if (each.transport == nullptr)
+            each.lost = failure(MPI_ERR_OTHER, "no transport reaches rank {}: it runs on another node and no network "
+                                "engine (UCX) is available", rank);
+    }
+}
+
+Core::~Core() {
+    for (auto& [transport, region] : pool_regions_) transport->release_memory(region);
+}
+
+Result<SlotPool*> Core::pool(transport::Pool which) {
+    std::optional<SlotPool>& pool = pools_[index_of(which)];
+    const bool for_device = which == transport::Pool::device_slots;
+    if (!pool) {
+        std::span<std::byte> memory;
+        Status refused;
+        for (transport::Transport* candidate : transports_) {
+            auto own = candidate->own_pool(which);
+            if (own.ok() && !own->empty()) {
+                memory = *own;
+                break;
+            }
+            if (!own.ok() && own.status().error_class() != MPI_ERR_UNSUPPORTED_OPERATION) refused = own.status();
+        }
+        if (memory.empty() && !refused.ok()) return refused;
+        if (memory.empty()) {  // no transport shares memory: the slots are ours alone
+            private_slots_.reset(new (std::nothrow) std::byte[config_.device_pool]);
+            if (private_slots_ == nullptr)
+                return failure(MPI_ERR_NO_MEM, "no memory for {} bytes of staging slots (GANTRY_DEVICE_POOL)",
+                               config_.device_pool);
+            memory = {private_slots_.get(), config_.device_pool};
+        }
+        pool.emplace(executor, memory, for_device ? kDeviceSlotUnit : config_.host_cell);
+    }
+    if (for_device && !slots_pinned_ && device.active()) {
+        slots_pinned_ = true;
+        Status pinned = device.pin(pool->memory().data(), pool->memory().size());
+        if (!pinned.ok()) log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
+    }
+    return &*pool;
+}
+
+Result<transport::RemoteKey> Core::pool_key(int to) {
+    auto slots = pool(transport::Pool::device_slots);
+    if (!slots.ok()) return slots.status();
+    transport::Transport* transport = peer(to).transport;
+    auto known = pool_regions_.find(transport);
+    if (known == pool_regions_.end()) {
+        auto region = transport->register_memory((*slots)->memory().data(), (*slots)->memory().size());
+        if (!region.ok()) return region.status();
+        known = pool_regions_.emplace(transport, *region).first;
+    }
+    return transport->key(known->second);
+}
+
+Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device) {
+    Peer& from = peer(owner);
+    auto memory = from.transport->peer_pool(owner, which);
+    if (!memory.ok()) return memory.status();
+    if (for_device && !from.pool_pinned[index_of(which)]) {
+        from.pool_pinned[index_of(which)] = true;
+        Status pinned = device.pin(memory->data(), memory->size());
+        if (!pinned.ok()) log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner, pinned.text());
+    }
+    if (offset >= memory->size())
+        return failure(MPI_ERR_INTERN, "rank {} names a slot at {} of a pool of {} bytes", owner, offset, memory->size());
+    return memory->data() + offset;
+}
+
+Result<device::Location> Core::locate(const Buffer& buffer) {
+    if (buffer.bytes() == 0 || !config_.cuda || !device.active()) return device::Location{};
+    const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
+    const Bytes span = elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
+                       static_cast<Bytes>(buffer.layout->blocks.back().offset - buffer.layout->first_byte()) +
+                       buffer.layout->blocks.back().bytes;
+    return device.classify(buffer.data(), span);
+}
+
+plan::End Core::end_of(const device::Location& location, const Buffer& buffer) const {
+    plan::End end;
+    end.kind = location.kind;
+    end.ipc = location.ipc;
+    end.contiguous = buffer.contiguous();
+    return end;
+}
+
+plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_source, const device::Uuid* other_gpu) {
+    plan::Facts facts;
+    facts.peer = peer(to).facts;
+    device::GpuFacts& my_gpu = i_am_source ? facts.source_gpu : facts.sink_gpu;
+    device::GpuFacts& its_gpu = i_am_source ? facts.sink_gpu : facts.source_gpu;
+    if (device.gpu_count() > 0) my_gpu = its_gpu = device.gpu_facts(std::max(mine.gpu, 0));
+    if (other_gpu == nullptr) return facts;
+    const int other = device.gpu_of(*other_gpu);
+    if (other >= 0) {
+        its_gpu = device.gpu_facts(other);
+        facts.same_gpu = other == mine.gpu && mine.on_device();
+        facts.peer_access = facts.same_gpu || (mine.gpu >= 0 && device.can_access_peer(mine.gpu, other));
+    }
+    return facts;
+}
+
+Outgoing& Core::add_outgoing(int to) {
+    auto message = std::make_unique<Outgoing>(executor);
+    message->id = next_id_++;
+    message->peer = to;
+    Outgoing& reference = *message;
+    outgoing_.emplace(reference.id, std::move(message));
+    return reference;
+}
+
+Outgoing* Core::outgoing(std::uint64_t id) {
+    auto found = outgoing_.find(id);
+    return found == outgoing_.end() ? nullptr : found->second.get();
+}
+
+void Core::add_incoming(std::unique_ptr<Incoming> message) {
+    const auto key = std::make_pair(message->peer, message->rts.send_id);
+    incoming_[key] = message.get();
+    matched_[key] = std::move(message);
+}
+
+void Core::remove_incoming(int from, std::uint64_t id) {
+    incoming_.erase({from, id});
+    matched_.erase({from, id});
+}
+
+Incoming* Core::incoming(int from, std::uint64_t id) {
+    auto found = incoming_.find({from, id});
+    return found == incoming_.end() ? nullptr : found->second;
+}
+
+wire::Envelope Core::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
+    return wire::Envelope{group.context, group.rank, tag, peer(to).next_sent++, bytes};
+}
+
+void Core::record_eager(int to, const device::Location& location, const Buffer& buffer) {
+    plan::Question question;
+    question.bytes = buffer.bytes();
+    question.source = end_of(location, buffer);
+    const plan::Facts facts = facts_for(to, location, true, nullptr);
+    explain.record(question, facts, plan::choose(question, facts, tuning), to, false);
+}
+
+void Core::finish_request(Request& request, Status status) {
+    const bool detached = request.detached;
+    request.complete(std::move(status));
+    if (detached) requests.destroy(&request);
+}
+
+int Core::progress() {
+    int events = device.pending() ? device.progress() : 0;
+    for (transport::Transport* transport : transports_) events += transport->progress();
+    if (executor.has_ready()) events += executor.run_ready();
+    return events;
+}
+
+bool Core::idle() const {
+    return operations.running() == 0 && !executor.has_ready() && !device.pending() && outgoing_.empty();
+}
+
+}  // namespace gantry::p2p

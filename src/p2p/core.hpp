@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Core: what the messenger's parts share - peers, matcher, tables of messages under way, staging pools - and the dispatch of arriving
+// messages. The protocols (p2p/protocols/) are free coroutines over it.
+#pragma once
+
+#include "base/config.hpp"
+#include "base/scope.hpp"
+#include "base/slab.hpp"
+#include "p2p/matcher.hpp"
+#include "p2p/messenger.hpp"
+#include "p2p/outgoing.hpp"
+#include "p2p/slots.hpp"
+#include "plan/explain.hpp"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+namespace gantry::p2p {
+
+// How one rank is reached, and the state of the conversation with it.
+struct Peer {
+    transport::Transport* transport = nullptr;
+    transport::PeerFacts facts;
+    Bytes eager_limit = 0;                  // largest contiguous host message sent at once
+    std::uint32_t next_sent = 0;            // sequence of the next envelope to it
+    std::uint32_t next_expected = 0;        // sequence of the next envelope from it
+    Bytes eager_outstanding = 0;            // sent eagerly and not yet reported as consumed
+    Bytes eager_consumed = 0;               // received and not yet reported
+    Status lost;                            // why it cannot be reached any more
+    bool pool_pinned[2] = {false, false};   // its pools, as mapped here, are known to the driver
+    struct Early {
+        transport::MessageKind kind;
+        std::vector<std::byte> header, payload;
+    };
+    std::map<std::uint32_t, Early> early;   // envelopes that overtook others, by sequence
+};
+
+class Core final : public transport::Receiver {
+  public:
+    Core(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports, int world_rank,
+         int world_size, const config::Config& config, plan::Explain& explain);
+    ~Core() override;
+
+    // --- what protocols use ---
+    Executor& executor;
+    device::Device& device;
+    plan::Explain& explain;
+    plan::Tuning tuning;
+    Matcher matcher;
+    Slab<Request> requests;
+    Scope operations;                       // every protocol coroutine under way
+
+    int world_rank() const { return world_rank_; }
+    Bytes eager_budget() const { return config_.eager_budget; }
+    Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+    template <class Header>
+    Status send(int to, wire::Kind kind, const Header& header, transport::ConstSpan payload = {}) {
+        return peer(to).transport->send(to, kind, wire::bytes_of(header), payload);
+    }
+    // This rank's staging memory, reserved (and, for device slots, pinned) at first use.
+    Result<SlotPool*> pool(transport::Pool which);
+    // Its registration with the transport to that peer: what a CTS carries for puts into slots.
+    Result<transport::RemoteKey> pool_key(int to);
+    // A peer's shared slot as mapped here; pinned when a device will read it.
+    Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
+
+    // Where a buffer is; host without any driver call while the program uses no GPU.
+    Result<device::Location> locate(const Buffer& buffer);
+    plan::End end_of(const device::Location& location, const Buffer& buffer) const;
+    plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source, const device::Uuid* other_gpu);
+
+    // --- messages under way ---
+    Outgoing& add_outgoing(int to);
+    Outgoing* outgoing(std::uint64_t id);
+    void remove_outgoing(std::uint64_t id) { outgoing_.erase(id); }
+    void add_incoming(std::unique_ptr<Incoming> message);       // matched rendezvous, until it ends
+    void remove_incoming(int from, std::uint64_t id);
+
+    // --- matching ---
+    wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes);
+    // A receive has met its message: moves the payload or starts the protocol.
+    void deliver(std::unique_ptr<Incoming> message, Request& receive);
+    void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
+                       transport::ConstSpan payload, Request& receive);
+    void finish_request(Request& request, Status status);
+    void consumed_eager(int from, Bytes bytes);
+    // The small-message path does not ask the planner; the ledger does, so that it can say why.
+    void record_eager(int to, const device::Location& location, const Buffer& buffer);
+
+    int progress();
+    bool idle() const;
+
+    // --- transport::Receiver ---
+    void on_message(int from, transport::MessageKind kind, transport::ConstSpan header,
+                    transport::ConstSpan payload) override;
+    void on_peer_lost(int peer, const Status& why) override;
+
+  private:
+    void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_request_to_send(int from, const wire::RequestToSend& rts);
+    void on_clear_to_send(const wire::ClearToSend& cts, transport::ConstSpan payload);
+    void on_chunk(int from, const wire::Chunk& chunk);
+    void on_credit(const wire::Credit& credit);
+    void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
+    Incoming* incoming(int from, std::uint64_t id);
+
+    const config::Config& config_;
+    std::vector<transport::Transport*> transports_;
+    int world_rank_;
+    std::vector<Peer> peers_;
+    std::optional<SlotPool> pools_[2];
+    std::unique_ptr<std::byte[]> private_slots_;    // device slots when no transport shares memory
+    std::map<transport::Transport*, transport::Region> pool_regions_;
+    bool slots_pinned_ = false;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Outgoing>> outgoing_;
+    // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the matcher.
+    std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
+    std::map<std::pair<int, std::uint64_t>, std::unique_ptr<Incoming>> matched_;
+    std::uint64_t next_id_ = 1;
+};
+
+// The protocols (p2p/protocols/): what happens after the envelope.
+Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
+Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, std::unique_ptr<std::byte[]> payload,
+                                     Bytes bytes);
+
+}  // namespace gantry::p2p

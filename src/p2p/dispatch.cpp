@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the messenger does with arriving messages. Envelopes are taken in the sender's sequence: early ones are parked, repeats are dropped;
+// everything else concerns a message already known by its id.
+#include "p2p/core.hpp"
+
+#include "base/log.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace gantry::p2p {
+namespace {
+
+Status truncated(Bytes bytes, Bytes room) {
+    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes", bytes, room);
+}
+
+}  // namespace
+
+void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+    switch (kind) {
+        case wire::kEager:
+        case wire::kEagerSynchronous:
+        case wire::kRequestToSend: {
+            wire::Envelope envelope;
+            std::memcpy(&envelope, header.data(), sizeof envelope);
+            Peer& sender = peer(from);
+            const auto distance = static_cast<std::int32_t>(envelope.sequence - sender.next_expected);
+            if (distance == 0) {
+                in_sequence(from, kind, header, payload);
+                for (auto next = sender.early.find(sender.next_expected); next != sender.early.end();
+                     next = sender.early.find(sender.next_expected)) {
+                    const Peer::Early early = std::move(next->second);
+                    sender.early.erase(next);
+                    in_sequence(from, early.kind, early.header, early.payload);
+                }
+            } else if (distance > 0) {
+                sender.early.try_emplace(envelope.sequence,
+                                         Peer::Early{kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+            }
+            return;
+        }
+        case wire::kClearToSend: return on_clear_to_send(wire::read<wire::ClearToSend>(header), payload);
+        case wire::kChunk: return on_chunk(from, wire::read<wire::Chunk>(header));
+        case wire::kCredit: return on_credit(wire::read<wire::Credit>(header));
+        case wire::kFinish: return on_finish(from, wire::read<wire::Finish>(header), payload);
+        case wire::kBudget: {
+            Peer& sender = peer(from);
+            sender.eager_outstanding -= std::min(sender.eager_outstanding, wire::read<wire::Budget>(header).bytes);
+            return;
+        }
+        default: log::error("rank {} sent a message of unknown kind {}: mixed versions of Gantry in one job?", from, kind);
+    }
+}
+
+void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+    ++peer(from).next_expected;
+    if (kind == wire::kRequestToSend)
+        on_request_to_send(from, wire::read<wire::RequestToSend>(header));
+    else
+        on_eager(from, kind, header, payload);
+}
+
+void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+    wire::Envelope envelope;
+    std::memcpy(&envelope, header.data(), sizeof envelope);
+    const std::uint64_t synchronous_id =
+        kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
+    if (Request* receive = matcher.arrive(envelope)) {
+        deliver_eager(envelope, from, synchronous_id, payload, *receive);
+        return;
+    }
+    auto message = std::make_unique<Incoming>(executor);
+    message->envelope = envelope;
+    message->peer = from;
+    message->synchronous_id = synchronous_id;
+    if (!payload.empty()) {
+        message->payload.reset(new (std::nothrow) std::byte[payload.size()]);
+        if (message->payload == nullptr)
+            message->failure = failure(MPI_ERR_NO_MEM, "no memory to keep a message of {} bytes from rank {} that no receive "
+                                       "was posted for", payload.size(), from);
+        else
+            std::memcpy(message->payload.get(), payload.data(), payload.size());
+    }
+    matcher.keep(std::move(message));
+}
+
+void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
+                         transport::ConstSpan payload, Request& receive) {
+    const Bytes room = receive.buffer.bytes();
+    const Bytes accepted = std::min<Bytes>(payload.size(), room);
+    receive.outcome = {envelope.source, envelope.tag, accepted, false};
+    consumed_eager(from, payload.size());
+    if (synchronous_id != 0) {
+        Status sent = send(from, wire::kFinish, wire::Finish{synchronous_id, MPI_SUCCESS, wire::For::sender});
+        if (!sent.ok()) log::error("the sender of a synchronous message was not told: {}", sent.text());
+    }
+    const bool host = receive.location.kind == device::MemoryKind::host || receive.location.kind == device::MemoryKind::pinned;
+    if (host || accepted == 0) {
+        if (receive.buffer.contiguous()) {
+            if (accepted > 0) std::memcpy(receive.buffer.data(), payload.data(), accepted);
+        } else {
+            layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted, payload.data());
+        }
+        finish_request(receive, payload.size() > room ? truncated(payload.size(), room) : success());
+        return;
+    }
+    // The payload lives in the transport's ring: keep it until the copy engine has read it.
+    std::unique_ptr<std::byte[]> kept(new (std::nothrow) std::byte[accepted]);
+    if (kept == nullptr) {
+        finish_request(receive, failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
+        return;
+    }
+    std::memcpy(kept.get(), payload.data(), accepted);
+    if (payload.size() > room) receive.status = truncated(payload.size(), room);
+    operations.spawn(receive_eager_on_device(executor, *this, receive, std::move(kept), accepted));
+}
+
+void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
+    if (!message->failure.ok()) {
+        receive.outcome = {message->envelope.source, message->envelope.tag, 0, false};
+        if (message->rendezvous) incoming_.erase({message->peer, message->rts.send_id});
+        finish_request(receive, message->failure);
+        return;
+    }
+    if (!message->rendezvous) {
+        deliver_eager(message->envelope, message->peer, message->synchronous_id,
+                      {message->payload.get(), message->envelope.bytes}, receive);
+        return;
+    }
+    Incoming& reference = *message;
+    reference.request = &receive;
+    receive.outcome = {reference.envelope.source, reference.envelope.tag,
+                       std::min<Bytes>(reference.envelope.bytes, receive.buffer.bytes()), false};
+    if (reference.envelope.bytes > receive.buffer.bytes())
+        receive.status = truncated(reference.envelope.bytes, receive.buffer.bytes());
+    add_incoming(std::move(message));
+    operations.spawn(receive_rendezvous(executor, *this, reference));
+}
+
+void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
+    auto message = std::make_unique<Incoming>(executor);
+    message->envelope = rts.envelope;
+    message->peer = from;
+    message->rendezvous = true;
+    message->rts = rts;
+    if (Request* receive = matcher.arrive(rts.envelope)) {
+        deliver(std::move(message), *receive);
+        return;
+    }
+    incoming_[{from, rts.send_id}] = message.get();  // chunks may come before a receive is posted
+    matcher.keep(std::move(message));
+}
+
+void Core::on_clear_to_send(const wire::ClearToSend& cts, transport::ConstSpan payload) {
+    Outgoing* message = outgoing(cts.send_id);
+    if (message == nullptr) return;  // it all left ahead of the verdict
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= payload.size(); at += sizeof(std::uint32_t)) {
+        std::uint32_t unit;
+        std::memcpy(&unit, payload.data() + at, sizeof unit);
+        message->grants.push(unit);
+    }
+    message->answers.push(cts);
+}
+
+void Core::on_chunk(int from, const wire::Chunk& chunk) {
+    Incoming* message = incoming(from, chunk.send_id);
+    if (message != nullptr && !message->discard_chunks) {
+        message->arrived.push(chunk);
+        return;
+    }
+    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the slot goes back.
+    Status sent = send(from, wire::kCredit, wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+    if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
+}
+
+void Core::on_credit(const wire::Credit& credit) {
+    if (credit.units != 0) {
+        std::optional<SlotPool>& pool = pools_[credit.pool];
+        if (pool) pool->release(credit.unit, credit.units);
+    }
+    if (Outgoing* message = outgoing(credit.send_id)) message->grants.push(credit.unit);
+}
+
+void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload) {
+    Status status;
+    if (finish.error_class != MPI_SUCCESS)
+        status = Status::make(finish.error_class,
+                              fmt::format("rank {} reports: {}", from,
+                                          std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size())));
+    if (finish.target == wire::For::sender) {
+        Outgoing* message = outgoing(finish.send_id);
+        if (message == nullptr) {
+            // Already complete here, and the receiver gave up: it waits to hear that nothing of us is in flight.
+            if (!status.ok()) {
+                Status sent = send(from, wire::kFinish, wire::Finish{finish.send_id, MPI_ERR_OTHER, wire::For::receiver});
+                if (!sent.ok()) log::error("an abort by rank {} was not acknowledged: {}", from, sent.text());
+            }
+            return;
+        }
+        if (!status.ok()) {
+            message->answers.close(status);
+            message->grants.close(status);
+        }
+        if (!message->finished.done()) message->finished.complete(status);
+        return;
+    }
+    Incoming* message = incoming(from, finish.send_id);
+    if (message == nullptr) return;
+    if (!status.ok()) message->arrived.close(status);
+    if (message->request == nullptr) message->failure = status;
+    if (!message->finished.done()) message->finished.complete(status);
+}
+
+void Core::on_peer_lost(int lost, const Status& why) {
+    Peer& gone = peer(lost);
+    if (!gone.lost.ok()) return;
+    gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
+    for (Request* receive : matcher.withdraw_from(lost)) finish_request(*receive, gone.lost);
+    for (auto& [id, message] : outgoing_) {
+        if (message->peer != lost) continue;
+        message->answers.close(gone.lost);
+        message->grants.close(gone.lost);
+        if (!message->finished.done()) message->finished.complete(gone.lost);
+    }
+    for (auto& [key, message] : incoming_) {
+        if (key.first != lost) continue;
+        message->failure = gone.lost;
+        message->arrived.close(gone.lost);
+        if (!message->finished.done()) message->finished.complete(gone.lost);
+    }
+}
+
+void Core::consumed_eager(int from, Bytes bytes) {
+    Peer& sender = peer(from);
+    sender.eager_consumed += bytes;
+    if (sender.eager_consumed < config_.eager_budget / 2) return;
+    Status sent = send(from, wire::kBudget, wire::Budget{sender.eager_consumed});
+    if (sent.ok()) sender.eager_consumed = 0;
+}
+
+}  // namespace gantry::p2p

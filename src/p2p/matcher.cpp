@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "p2p/matcher.hpp"
+
+namespace gantry::p2p {
+namespace {
+
+bool tag_fits(int wanted, int tag) { return wanted == MPI_ANY_TAG || wanted == tag; }
+
+// The list of that source, made at first use.
+template <class List>
+List& list_of(std::vector<std::unique_ptr<List>>& lists, int source) {
+    const auto index = static_cast<std::size_t>(source);
+    if (index >= lists.size()) lists.resize(index + 1);
+    if (lists[index] == nullptr) lists[index] = std::make_unique<List>();
+    return *lists[index];
+}
+
+Request* first_fitting(IntrusiveList<Request>& list, int tag) {
+    for (Request* receive = list.next(nullptr); receive != nullptr; receive = list.next(receive))
+        if (tag_fits(receive->tag, tag)) return receive;
+    return nullptr;
+}
+
+}  // namespace
+
+Matcher::~Matcher() {
+    for (auto& [id, context] : contexts_) {
+        while (Incoming* message = context->kept.pop_front()) {
+            static_cast<Link<BySource>*>(message)->unlink();
+            delete message;
+        }
+    }
+}
+
+Matcher::Context& Matcher::context(std::uint32_t id) {
+    if (last_context_ != nullptr && last_id_ == id) return *last_context_;
+    auto& slot = contexts_[id];
+    if (slot == nullptr) slot = std::make_unique<Context>();
+    last_id_ = id;
+    last_context_ = slot.get();
+    return *slot;
+}
+
+Request* Matcher::arrive(const wire::Envelope& envelope) {
+    Context& queues = context(envelope.context);
+    Request* named = first_fitting(list_of(queues.posted_by_source, envelope.source), envelope.tag);
+    Request* any = first_fitting(queues.posted_any, envelope.tag);
+    Request* oldest = named;
+    if (named == nullptr || (any != nullptr && any->order < named->order)) oldest = any;
+    if (oldest != nullptr) oldest->unlink();
+    return oldest;
+}
+
+void Matcher::keep(std::unique_ptr<Incoming> message) {
+    Context& queues = context(message->envelope.context);
+    list_of(queues.kept_by_source, message->envelope.source).push_back(*message);
+    queues.kept.push_back(*message.release());
+    ++unexpected_;
+}
+
+Incoming* Matcher::search(Context& queues, int source, int tag) {
+    if (source == MPI_ANY_SOURCE) {
+        for (Incoming* m = queues.kept.next(nullptr); m != nullptr; m = queues.kept.next(m))
+            if (tag_fits(tag, m->envelope.tag)) return m;
+        return nullptr;
+    }
+    auto& list = list_of(queues.kept_by_source, source);
+    for (Incoming* m = list.next(nullptr); m != nullptr; m = list.next(m))
+        if (tag_fits(tag, m->envelope.tag)) return m;
+    return nullptr;
+}
+
+std::unique_ptr<Incoming> Matcher::take(std::uint32_t id, int source, int tag) {
+    if (unexpected_ == 0) return nullptr;
+    Incoming* message = search(context(id), source, tag);
+    if (message == nullptr) return nullptr;
+    static_cast<Link<BySource>*>(message)->unlink();
+    static_cast<Link<ByArrival>*>(message)->unlink();
+    --unexpected_;
+    return std::unique_ptr<Incoming>(message);
+}
+
+const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {
+    return unexpected_ == 0 ? nullptr : search(context(id), source, tag);
+}
+
+void Matcher::post(Request& receive) {
+    receive.order = next_order_++;
+    Context& queues = context(receive.context);
+    if (receive.source == MPI_ANY_SOURCE)
+        queues.posted_any.push_back(receive);
+    else
+        list_of(queues.posted_by_source, receive.source).push_back(receive);
+}
+
+std::vector<Request*> Matcher::withdraw_from(int peer) {
+    std::vector<Request*> found;
+    for (auto& [id, queues] : contexts_) {
+        for (auto& list : queues->posted_by_source) {
+            if (list == nullptr) continue;
+            for (Request* receive = list->next(nullptr); receive != nullptr;) {
+                Request* following = list->next(receive);
+                if (receive->peer == peer) {
+                    receive->unlink();
+                    found.push_back(receive);
+                }
+                receive = following;
+            }
+        }
+    }
+    return found;
+}
+
+}  // namespace gantry::p2p

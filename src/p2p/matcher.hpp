@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Matcher: pairs envelopes with receives, as MPI 5.0 section 3.5 orders them. Above all transports there is this one (DESIGN 2.5). Envelopes
+// are given to it in the sender's order; among the receives that fit, the oldest wins, also between named and any-source receives.
+//
+// Per context: posted receives by source and one list for any source (an order stamp decides between the two); unexpected messages by
+// source and, for any-source receives, in order of arrival.
+#pragma once
+
+#include "p2p/incoming.hpp"
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace gantry::p2p {
+
+class Matcher {
+  public:
+    ~Matcher();
+    // The oldest posted receive that takes this envelope, removed from the queues; null: none.
+    Request* arrive(const wire::Envelope& envelope);
+    // Keeps a message nobody waits for. The matcher owns it until it is taken.
+    void keep(std::unique_ptr<Incoming> message);
+
+    // The oldest unexpected message that this receive takes, removed; null: none (post it then).
+    std::unique_ptr<Incoming> take(std::uint32_t context, int source, int tag);
+    const Incoming* find(std::uint32_t context, int source, int tag);
+    void post(Request& receive);
+    bool posted(const Request& receive) const { return receive.linked(); }
+    void withdraw(Request& receive) { receive.unlink(); }
+
+    // Receives that name this peer (world rank), removed: it will never send again.
+    std::vector<Request*> withdraw_from(int peer);
+    std::size_t unexpected() const { return unexpected_; }
+
+  private:
+    struct Context {
+        std::vector<std::unique_ptr<IntrusiveList<Request>>> posted_by_source;
+        IntrusiveList<Request> posted_any;
+        std::vector<std::unique_ptr<IntrusiveList<Incoming, BySource>>> kept_by_source;
+        IntrusiveList<Incoming, ByArrival> kept;
+    };
+    Context& context(std::uint32_t id);
+    Incoming* search(Context& context, int source, int tag);
+
+    std::unordered_map<std::uint32_t, std::unique_ptr<Context>> contexts_;
+    Context* last_context_ = nullptr;
+    std::uint32_t last_id_ = 0;
+    std::uint64_t next_order_ = 0;
+    std::size_t unexpected_ = 0;
+};
+
+}  // namespace gantry::p2p

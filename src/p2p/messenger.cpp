@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The messenger's public verbs. The small host message goes straight through: no coroutine, no question to the planner beyond the eager
+// limit it gave for this peer, one message to the transport.
+#include "p2p/messenger.hpp"
+
+#include "p2p/core.hpp"
+
+#include <algorithm>
+
+namespace gantry::p2p {
+namespace {
+
+bool host_memory_of(const device::Location& location) {
+    return location.kind == device::MemoryKind::host || location.kind == device::MemoryKind::pinned;
+}
+
+// Payload of an eager message: the buffer itself, or packed.
+struct Payload {
+    transport::ConstSpan bytes;
+    std::unique_ptr<std::byte[]> packed;
+};
+
+Result<Payload> payload_of(const Buffer& buffer) {
+    Payload payload;
+    if (buffer.bytes() == 0) return payload;
+    if (buffer.contiguous()) {
+        payload.bytes = {buffer.data(), buffer.bytes()};
+        return payload;
+    }
+    payload.packed.reset(new (std::nothrow) std::byte[buffer.bytes()]);
+    if (payload.packed == nullptr) return failure(MPI_ERR_NO_MEM, "no memory to pack {} bytes", buffer.bytes());
+    layout::pack(*buffer.layout, buffer.address, 0, buffer.bytes(), payload.packed.get());
+    payload.bytes = {payload.packed.get(), buffer.bytes()};
+    return payload;
+}
+
+// A synchronous eager message: complete when the receiver says that it was matched.
+Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
+    Status status = co_await message.finished;
+    Request& request = *message.request;
+    core.remove_outgoing(message.id);
+    core.finish_request(request, status);
+    co_return success();
+}
+
+wire::RequestToSend request_to_send(Core& core, const Outgoing& message, const wire::Envelope& envelope) {
+    wire::RequestToSend rts{};
+    rts.envelope = envelope;
+    rts.send_id = message.id;
+    rts.offer = wire::encode(message.choice.plan);
+    rts.source_kind = static_cast<std::uint8_t>(message.location.kind);
+    rts.contiguous = message.buffer.contiguous() ? 1 : 0;
+    rts.synchronous = message.question.synchronous ? 1 : 0;
+    rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
+    const transport::PeerFacts& peer = core.peer(message.peer).facts;
+    if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
+        message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
+        auto handle = core.device.export_memory(message.location);
+        if (handle.ok()) rts.handle = wire::encode(*handle);
+    }
+    return rts;
+}
+
+}  // namespace
+
+Messenger::Messenger(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports,
+                     int world_rank, int world_size, const config::Config& config, plan::Explain& explain)
+    : core_(std::make_unique<Core>(executor, device, std::move(transports), world_rank, world_size, config, explain)) {}
+
+Messenger::~Messenger() = default;
+
+transport::Receiver& Messenger::receiver() { return *core_; }
+
+Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination, int tag, SendMode mode) {
+    Core& core = *core_;
+    const int to = group.peer(destination);
+    Peer& peer = core.peer(to);
+    if (!peer.lost.ok()) return peer.lost;
+    const Bytes bytes = buffer.bytes();
+    auto location = core.locate(buffer);
+    if (!location.ok()) return location.status();
+    Request* request = core.requests.create();
+    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+
+    const bool in_budget = peer.eager_outstanding + bytes <= core.eager_budget();
+    if (mode != SendMode::synchronous && bytes <= peer.eager_limit && in_budget && host_memory_of(*location)) {
+        auto payload = payload_of(buffer);
+        Status sent = payload.ok() ? core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes), payload->bytes)
+                                   : payload.status();
+        if (!sent.ok()) {
+            core.requests.destroy(request);
+            return sent;
+        }
+        peer.eager_outstanding += bytes;
+        if (core.explain.on()) core.record_eager(to, *location, buffer);
+        request->done = true;
+        return request;
+    }
+
+    Outgoing& message = core.add_outgoing(to);
+    message.request = request;
+    message.buffer = buffer;
+    message.location = *location;
+    message.bytes = bytes;
+    message.question.bytes = bytes;
+    message.question.source = core.end_of(*location, buffer);
+    message.question.synchronous = mode == SendMode::synchronous;
+    message.question.budget = in_budget;
+    message.facts = core.facts_for(to, *location, true, nullptr);
+    message.choice = plan::choose(message.question, message.facts, core.tuning);
+    core.explain.record(message.question, message.facts, message.choice, to, false);
+
+    const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
+    Status sent;
+    const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
+    if (eager) {
+        auto payload = payload_of(buffer);
+        sent = payload.ok() ? core.send(to, wire::kEagerSynchronous, wire::EagerSynchronous{envelope, message.id}, payload->bytes)
+                            : payload.status();
+        if (sent.ok()) peer.eager_outstanding += bytes;
+    } else {
+        sent = core.send(to, wire::kRequestToSend, request_to_send(core, message, envelope));
+    }
+    if (!sent.ok()) {
+        core.remove_outgoing(message.id);
+        core.requests.destroy(request);
+        return sent;
+    }
+    core.operations.spawn(eager ? await_match(core.executor, core, message)
+                                : send_rendezvous(core.executor, core, message));
+    return request;
+}
+
+namespace {
+
+Result<Request*> new_receive(Core& core, const Buffer& buffer) {
+    auto location = core.locate(buffer);
+    if (!location.ok()) return location.status();
+    Request* request = core.requests.create();
+    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+    request->kind = RequestKind::receive;
+    request->buffer = buffer;
+    request->location = *location;
+    return request;
+}
+
+}  // namespace
+
+Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, int source, int tag) {
+    Core& core = *core_;
+    auto created = new_receive(core, buffer);
+    if (!created.ok()) return created;
+    Request* request = *created;
+    request->context = group.context;
+    request->source = source;
+    request->tag = tag;
+    request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
+    if (auto message = core.matcher.take(group.context, source, tag)) {
+        core.deliver(std::move(message), *request);
+        return request;
+    }
+    if (request->peer >= 0 && !core.peer(request->peer).lost.ok()) {
+        const Status lost = core.peer(request->peer).lost;
+        core.requests.destroy(request);
+        return lost;
+    }
+    core.matcher.post(*request);
+    return request;
+}
+
+Matched Messenger::probe(const Group& group, int source, int tag) {
+    const Incoming* found = core_->matcher.find(group.context, source, tag);
+    if (found == nullptr) return {};
+    return {const_cast<Incoming*>(found), {found->envelope.source, found->envelope.tag, found->envelope.bytes, false}};
+}
+
+Matched Messenger::take(const Group& group, int source, int tag) {
+    auto message = core_->matcher.take(group.context, source, tag);
+    if (message == nullptr) return {};
+    const wire::Envelope& envelope = message->envelope;
+    const Outcome outcome{envelope.source, envelope.tag, envelope.bytes, false};
+    return {message.release(), outcome};
+}
+
+Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buffer) {
+    std::unique_ptr<Incoming> message(matched.message);
+    auto created = new_receive(*core_, buffer);
+    if (!created.ok()) {
+        matched.message = message.release();  // still the caller's
+        return created;
+    }
+    (*created)->context = message->envelope.context;
+    (*created)->source = message->envelope.source;
+    (*created)->tag = message->envelope.tag;
+    (*created)->peer = message->peer;
+    Request* request = *created;
+    core_->deliver(std::move(message), *request);
+    return request;
+}
+
+bool Messenger::cancel(Request& request) {
+    if (request.done || request.kind != RequestKind::receive || !core_->matcher.posted(request)) return false;
+    core_->matcher.withdraw(request);
+    request.outcome.cancelled = true;
+    core_->finish_request(request, success());
+    return true;
+}
+
+Task<Status> Messenger::send(Executor& executor, const Group& group, Buffer buffer, int destination, int tag) {
+    auto request = isend(group, buffer, destination, tag, SendMode::standard);
+    if (!request.ok()) co_return request.status();
+    Status status = co_await (*request)->finished(executor);
+    release(*request);
+    co_return status;
+}
+
+Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer buffer, int source, int tag) {
+    auto request = ireceive(group, buffer, source, tag);
+    if (!request.ok()) co_return request.status();
+    Status status = co_await (*request)->finished(executor);
+    release(*request);
+    co_return status;
+}
+
+Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source, Bytes bytes) {
+    Core& core = *core_;
+    if (bytes == 0) co_return success();
+    device::Copy copy;
+    if (core.device.active()) {
+        auto to = core.device.classify(destination, bytes);
+        if (!to.ok()) co_return to.status();
+        auto from = core.device.classify(source, bytes);
+        if (!from.ok()) co_return from.status();
+        copy.gpu = std::max(to->gpu, from->gpu);
+        copy.engine = device::Engine::automatic;
+        if (to->gpu >= 0 || from->gpu >= 0) {
+            copy.destination = destination;
+            copy.source = source;
+            copy.bytes = bytes;
+            Completion done(executor);
+            core.device.copy(copy, done);
+            Status status = co_await done;
+            co_return status;
+        }
+    }
+    std::copy_n(static_cast<const std::byte*>(source), bytes, static_cast<std::byte*>(destination));
+    co_return success();
+}
+
+Result<Request*> Messenger::create_request(RequestKind kind) {
+    Request* request = core_->requests.create();
+    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+    request->kind = kind;
+    return request;
+}
+
+void Messenger::release(Request* request) {
+    if (request->done)
+        core_->requests.destroy(request);
+    else
+        request->detached = true;
+}
+
+Request* Messenger::find(MPI_Request handle) const {
+    Request* request = core_->requests.find(reinterpret_cast<const void*>(handle));
+    return request != nullptr && !request->detached ? request : nullptr;
+}
+
+std::uint32_t Messenger::index(const Request* request) const { return core_->requests.index(request); }
+Request* Messenger::at(std::uint32_t index) const { return core_->requests.at(index); }
+
+int Messenger::progress() { return core_->progress(); }
+bool Messenger::idle() const { return core_->idle(); }
+
+Task<Status> Messenger::drain(Executor& executor) {
+    Status status = co_await core_->operations.join(executor);
+    co_return status;
+}
+
+Executor& Messenger::executor() { return core_->executor; }
+device::Device& Messenger::device() { return core_->device; }
+
+}  // namespace gantry::p2p

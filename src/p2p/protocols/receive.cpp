@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The receiver's side of a rendezvous: sees both ends, asks the planner for the verdict, answers with it, and takes the bytes in. When a
+// plan turns out impossible (a mapping is refused) the planner is asked again without it: everything still works, staged.
+#include "base/log.hpp"
+#include "base/yield.hpp"
+#include "p2p/protocols/stage.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace gantry::p2p {
+namespace {
+
+constexpr int kChunksBetweenYields = 4;
+
+struct Receiving {
+    Core& core;
+    Incoming& message;
+    Side side;
+    Bytes accepted = 0;
+    plan::Question question;
+    plan::Facts facts;
+    plan::Choice choice;
+    bool shared = false;
+    bool answered = false;          // a CTS has gone out
+};
+
+const plan::Plan& plan_of(const Receiving& receiving) { return receiving.choice.plan; }
+
+// True when the offer already put the whole message into slots: the sender may be done and must not be asked for anything else.
+bool all_ahead(const Receiving& receiving) {
+    const wire::Plan& offer = receiving.message.rts.offer;
+    return receiving.shared && static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline && offer.ahead > 0 &&
+           static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
+}
+
+void decide(Receiving& receiving) {
+    receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+    plan::Plan& plan = receiving.choice.plan;
+    const bool needs_sender = plan.protocol != plan::Protocol::pipeline && plan.protocol != plan::Protocol::self;
+    if (all_ahead(receiving) && needs_sender) {
+        const plan::CopyEngine sink_engine = plan.sink_engine;
+        plan = wire::decode(receiving.message.rts.offer);
+        plan.sink_engine = sink_engine;
+        plan.why = "the sender had copied all of it to slots before the receive was known";
+    }
+}
+
+Status answer(Receiving& receiving, wire::ClearToSend cts, const std::vector<std::uint32_t>& grants = {}) {
+    cts.send_id = receiving.message.rts.send_id;
+    cts.verdict = wire::encode(plan_of(receiving));
+    cts.accepted = receiving.accepted;
+    receiving.answered = true;
+    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, std::as_bytes(std::span(grants)));
+}
+
+Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
+    return receiving.core.send(receiving.message.peer, wire::kCredit,
+                               wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+}
+
+// Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put: granted to this message again).
+Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk, const std::byte* slot) {
+    Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset), slot, chunk.bytes,
+                                         receiving.side.location.gpu, device::Engine::h2d);
+    Status returned = return_slot(receiving, chunk);
+    if (status.ok()) status = returned;
+    co_return status;
+}
+
+// Chunks in slots until everything accepted is in place, in whatever order they arrive.
+Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
+    Scope pieces(executor);
+    Status status;
+    Bytes taken = 0;
+    int since_yield = 0;
+    while (taken < receiving.accepted && !pieces.cancelled()) {
+        Result<wire::Chunk> next = co_await receiving.message.arrived.next();
+        if (!next.ok()) {
+            status = next.status();
+            break;
+        }
+        wire::Chunk chunk = *next;
+        if (chunk.offset >= receiving.accepted) {  // past the room of a truncated receive
+            status = return_slot(receiving, chunk);
+            if (!status.ok()) break;
+            continue;
+        }
+        chunk.bytes = std::min(chunk.bytes, receiving.accepted - chunk.offset);
+        taken += chunk.bytes;
+        const std::byte* slot = nullptr;
+        if (receiving.shared) {
+            Result<std::byte*> mapped =
+                receiving.core.peer_slot(receiving.message.peer, static_cast<transport::Pool>(chunk.pool),
+                                         chunk.slot_offset, receiving.side.on_device());
+            if (!mapped.ok()) {
+                status = mapped.status();
+                break;
+            }
+            slot = *mapped;
+        } else {
+            Result<SlotPool*> pool = receiving.core.pool(transport::Pool::device_slots);
+            slot = (*pool)->memory().data() + chunk.slot_offset;
+        }
+        if (receiving.side.on_device()) {
+            pieces.spawn(drain(executor, receiving, chunk, slot));
+            continue;
+        }
+        copy_in(receiving.side, chunk.offset, chunk.bytes, slot);
+        status = return_slot(receiving, chunk);
+        if (!status.ok()) break;
+        if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
+    }
+    Status joined = co_await pieces.join(executor);
+    if (status.ok()) status = joined;
+    co_return status;
+}
+
+// Put wire, through our slots: lends as many as the plan is deep (at least one; more than are free now are not waited for).
+Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
+    Result<SlotPool*> pool = receiving.core.pool(transport::Pool::device_slots);
+    if (!pool.ok()) co_return pool.status();
+    plan::Plan& plan = receiving.choice.plan;
+    plan.chunk = std::clamp<Bytes>(plan.chunk, kDeviceSlotUnit, (*pool)->largest(SlotUse::sink));
+    const Bytes ahead_chunk = receiving.message.rts.offer.chunk;  // pieces copied ahead keep the offer's size
+    const Bytes slot_bytes = std::max(plan.chunk, std::min(ahead_chunk, (*pool)->largest(SlotUse::sink)));
+    const Bytes pieces = std::max<Bytes>(divide_up(receiving.accepted, plan.chunk), 1);
+    const auto wanted = static_cast<std::size_t>(std::min<Bytes>(pieces, static_cast<Bytes>(std::max(plan.depth, 1))));
+    std::vector<Slot> slots;
+    Result<Slot> first = co_await (*pool)->acquire(executor, slot_bytes, SlotUse::sink);
+    if (!first.ok()) co_return first.status();
+    slots.push_back(*first);
+    while (slots.size() < wanted) {
+        Slot more = (*pool)->try_acquire(slot_bytes, SlotUse::sink);
+        if (more.units == 0) break;
+        slots.push_back(more);
+    }
+    std::vector<std::uint32_t> grants;
+    for (const Slot& slot : slots) grants.push_back(slot.unit);
+    Status status;
+    Result<transport::RemoteKey> key = receiving.core.pool_key(receiving.message.peer);
+    if (key.ok()) {
+        wire::ClearToSend cts{};
+        cts.key = *key;
+        status = answer(receiving, cts, grants);
+    } else {
+        status = key.status();
+    }
+    if (status.ok()) status = co_await take_chunks(executor, receiving);
+    if (!status.ok() && receiving.answered && receiving.core.peer(receiving.message.peer).lost.ok() &&
+        !receiving.message.finished.done()) {
+        // The sender may still be writing into our slots: they are ours again only when it says that it stopped.
+        const std::string text(status.text().substr(0, 1024));
+        Status told = receiving.core.send(receiving.message.peer, wire::kFinish,
+                                          wire::Finish{receiving.message.rts.send_id, status.error_class(), wire::For::sender},
+                                          std::as_bytes(std::span(text)));
+        if (told.ok()) {
+            Status stopped = co_await receiving.message.finished;
+        }
+    }
+    for (const Slot& slot : slots) (*pool)->release(slot);
+    co_return status;
+}
+
+// Put wire, straight into the user's buffer.
+Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
+    transport::Transport& transport = *receiving.core.peer(receiving.message.peer).transport;
+    Result<transport::Region> region = transport.register_memory(receiving.side.at(0), receiving.accepted);
+    if (!region.ok()) co_return region.status();
+    wire::ClearToSend cts{};
+    cts.key = transport.key(*region);
+    cts.sink_offset = static_cast<Bytes>(receiving.side.at(0) - static_cast<std::byte*>(region->address));
+    Status status = answer(receiving, cts);
+    if (status.ok()) status = co_await receiving.message.finished;
+    transport.release_memory(*region);
+    co_return status;
+}
+
+// We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped here.
+Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
+    const device::IpcHandle handle = wire::decode(receiving.message.rts.handle);
+    device::Device& device = receiving.core.device;
+    const int gpu = std::max({device.gpu_of(handle.gpu), receiving.side.location.gpu, 0});
+    Result<void*> mapped = device.open_memory(handle, gpu);
+    if (!mapped.ok()) co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
+    receiving.message.discard_chunks = true;
+    Status status = answer(receiving, wire::ClearToSend{});
+    if (status.ok()) {
+        const std::byte* source = static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
+        status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source, receiving.accepted, gpu,
+                                      device::Engine::automatic);
+    }
+    device.close_memory(handle, gpu);
+    while (!receiving.message.arrived.empty()) {  // copied ahead in vain
+        Status returned = return_slot(receiving, receiving.message.arrived.pop());
+    }
+    if (status.ok())
+        status = receiving.core.send(receiving.message.peer, wire::kFinish,
+                                     wire::Finish{receiving.message.rts.send_id, MPI_SUCCESS, wire::For::sender});
+    co_return status;
+}
+
+// The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or it cannot map it.
+Task<Status> let_sender_put(Executor&, Receiving& receiving) {
+    Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
+    if (!handle.ok()) co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
+    wire::ClearToSend cts{};
+    cts.handle = wire::encode(*handle);
+    cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
+    Status status = answer(receiving, cts);
+    GANTRY_CO_TRY(status);
+    while (true) {
+        Result<wire::Chunk> next = co_await receiving.message.arrived.next();
+        if (!next.ok()) co_return next.status();
+        if (next->pool == wire::kInPlace) {
+            if (next->bytes == receiving.accepted) co_return success();
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the sender cannot map the receiver's device memory");
+        }
+        status = return_slot(receiving, *next);  // copied ahead in vain
+        GANTRY_CO_TRY(status);
+    }
+}
+
+// Both ends in this process.
+Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
+    Core& core = receiving.core;
+    Outgoing* outgoing = core.outgoing(receiving.message.rts.send_id);
+    if (outgoing == nullptr) co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
+    Side source{outgoing->buffer, outgoing->location, nullptr};
+    std::unique_ptr<std::byte[]> packed;
+    Status status;
+    if (!source.contiguous() && (source.on_device() || receiving.side.on_device() || !receiving.side.contiguous())) {
+        Result<std::unique_ptr<std::byte[]>> memory = host_memory(outgoing->bytes, "a strided message to this rank itself");
+        if (!memory.ok()) co_return memory.status();
+        packed = std::move(*memory);
+        if (source.on_device())
+            status = co_await pack_from_device(executor, core, source.buffer, source.location, packed.get());
+        else
+            copy_out(source, 0, outgoing->bytes, packed.get());
+        GANTRY_CO_TRY(status);
+        source.packed = packed.get();
+    }
+    if (source.on_device() || receiving.side.on_device()) {
+        const int gpu = std::max({source.on_device() ? source.location.gpu : -1, receiving.side.location.gpu, 0});
+        status = co_await device_copy(executor, core, receiving.side.at(0), source.at(0), receiving.accepted, gpu,
+                                      device::Engine::automatic);
+    } else if (source.contiguous()) {
+        copy_in(receiving.side, 0, receiving.accepted, source.at(0));
+    } else {
+        copy_out(source, 0, receiving.accepted, receiving.side.at(0));
+    }
+    outgoing = core.outgoing(receiving.message.rts.send_id);
+    if (status.ok()) status = answer(receiving, wire::ClearToSend{});
+    if (outgoing != nullptr && !outgoing->finished.done()) outgoing->finished.complete(status);
+    co_return status;
+}
+
+Task<Status> run(Executor& executor, Receiving& receiving) {
+    Core& core = receiving.core;
+    Incoming& message = receiving.message;
+    Request& request = *message.request;
+    std::unique_ptr<std::byte[]> packed;
+    if (receiving.side.on_device() && !request.buffer.contiguous() && receiving.accepted > 0) {
+        Result<std::unique_ptr<std::byte[]>> memory = host_memory(receiving.accepted, "a strided device message");
+        if (!memory.ok()) co_return memory.status();
+        packed = std::move(*memory);
+        receiving.side.packed = packed.get();
+    }
+    const device::IpcHandle handle = wire::decode(message.rts.handle);
+    plan::Question& question = receiving.question;
+    question.bytes = receiving.accepted;
+    question.source.kind = static_cast<device::MemoryKind>(message.rts.source_kind);
+    question.source.ipc = handle.kind;
+    question.source.contiguous = message.rts.contiguous != 0;
+    question.sink = core.end_of(request.location, request.buffer);
+    if (receiving.side.packed != nullptr) question.sink = plan::End{};
+    question.sink_known = true;
+    question.synchronous = message.rts.synchronous != 0;
+    question.budget = false;
+    const bool source_on_device = handle.kind != device::IpcKind::none;
+    receiving.facts = core.facts_for(message.peer, request.location, false, source_on_device ? &handle.gpu : nullptr);
+    receiving.shared = receiving.facts.peer.shared_memory;
+    Status status;
+    while (true) {
+        decide(receiving);
+        core.explain.record(question, receiving.facts, receiving.choice, message.peer, true);
+        const plan::Plan& plan = plan_of(receiving);
+        if (receiving.facts.peer.self) {
+            status = co_await copy_locally(executor, receiving);
+        } else if (plan.protocol == plan::Protocol::ipc) {
+            if (plan.executor == plan::Executor::receiver)
+                status = co_await get_by_ipc(executor, receiving);
+            else
+                status = co_await let_sender_put(executor, receiving);
+            if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
+                log::info("p2p: message from rank {} is staged: {}", message.peer, status.text());
+                (plan.executor == plan::Executor::receiver ? question.source : question.sink).ipc = device::IpcKind::none;
+                continue;
+            }
+        } else if (receiving.shared) {
+            status = answer(receiving, wire::ClearToSend{});
+            if (status.ok()) status = co_await take_chunks(executor, receiving);
+        } else if (plan.sink_stage == plan::Stage::slot) {
+            status = co_await take_puts_in_slots(executor, receiving);
+        } else {
+            status = co_await take_puts_directly(executor, receiving);
+        }
+        break;
+    }
+    if (status.ok() && packed != nullptr)
+        status = co_await unpack_to_device(executor, core, request.buffer, request.location, receiving.accepted, packed.get());
+    co_return status;
+}
+
+}  // namespace
+
+Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message) {
+    Request& request = *message.request;
+    const Status truncation = request.status;
+    Receiving receiving{core,  message, Side{request.buffer, request.location, nullptr}, request.outcome.bytes, {}, {}, {},
+                        false, false};
+    Status status = co_await run(executor, receiving);
+    if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
+        const std::string text(status.text().substr(0, 1024));
+        Status told = core.send(message.peer, wire::kFinish,
+                                wire::Finish{message.rts.send_id, status.error_class(), wire::For::sender},
+                                std::as_bytes(std::span(text)));
+        if (!told.ok()) log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
+    }
+    core.remove_incoming(message.peer, message.rts.send_id);
+    core.finish_request(request, status.ok() ? truncation : status);
+    co_return success();
+}
+
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, std::unique_ptr<std::byte[]> payload,
+                                     Bytes bytes) {
+    const Status truncation = receive.status;
+    const Side side{receive.buffer, receive.location, nullptr};
+    Status status;
+    if (side.contiguous())
+        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes, receive.location.gpu, device::Engine::h2d);
+    else
+        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes, payload.get());
+    core.finish_request(receive, status.ok() ? truncation : status);
+    co_return success();
+}
+
+}  // namespace gantry::p2p

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What p2p messages look like on the wire; docs/wire.md draws them. Both ends run the same build of Gantry on the same kind of machine
+// (checked at wire-up), so headers are plain structs, copied with memcpy. Append only, and bump kWireVersion.
+//
+//   eager            Envelope                         + payload            the whole message
+//   eager_sync       Envelope, send id                + payload            the same, answered by `finish` when matched (MPI_Ssend)
+//   request_to_send  Envelope, send id, offer, handle                      a rendezvous begins
+//   clear_to_send    send id, verdict, key or handle  + credits (u32 each) the receiver's answer
+//   chunk            send id, offset, slot                                 a piece lies in a slot (the sender's, or the receiver's after a put)
+//   credit           slot of the sender's pool, or send id and slot        that slot may be used again
+//   finish           id, who it is for, error class   + error text         the executor of a direct copy is done, or an abort
+//   budget           bytes                                                 eager bytes consumed since the last one
+#pragma once
+
+#include "device/device.hpp"
+#include "plan/plan.hpp"
+#include "transport/transport.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace gantry::p2p::wire {
+
+inline constexpr std::uint32_t kWireVersion = 1;
+
+enum Kind : transport::MessageKind {
+    kEager = 1,
+    kEagerSynchronous = 2,
+    kRequestToSend = 3,
+    kClearToSend = 4,
+    kChunk = 5,
+    kCredit = 6,
+    kFinish = 7,
+    kBudget = 8,
+};
+
+// Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one receiver, over all communicators.
+struct Envelope {
+    std::uint32_t context;
+    std::int32_t source;  // rank in the communicator
+    std::int32_t tag;
+    std::uint32_t sequence;
+    std::uint64_t bytes;
+};
+
+struct EagerSynchronous {
+    Envelope envelope;
+    std::uint64_t send_id;
+};
+
+// plan::Plan without its clause: offer in the RTS, verdict in the CTS.
+struct Plan {
+    std::uint8_t protocol, executor, source_engine, sink_engine, source_stage, sink_stage, completion, rails;
+    std::int32_t depth, ahead;
+    std::uint64_t chunk;
+};
+
+struct Handle {
+    std::uint8_t kind;
+    std::uint8_t bytes[64];
+    std::uint8_t gpu[16];
+    std::uint64_t buffer_id, base, size;
+};
+
+struct RequestToSend {
+    Envelope envelope;
+    std::uint64_t send_id;
+    Plan offer;
+    std::uint64_t address;      // of the first data byte at the sender (with `handle`)
+    Handle handle;              // kind 0: the source cannot be mapped
+    std::uint8_t source_kind;   // device::MemoryKind
+    std::uint8_t contiguous;
+    std::uint8_t synchronous;
+};
+
+struct ClearToSend {
+    std::uint64_t send_id;
+    Plan verdict;
+    std::uint64_t accepted;     // bytes the receiver has room for
+    transport::RemoteKey key;   // of the sink buffer (rdma, direct sink) or of the receiver's slot pool
+    std::uint64_t sink_offset;  // of the sink buffer inside `key`, or its address with `handle`
+    Handle handle;              // sink device memory, when the sender executes an ipc plan
+};
+
+struct Chunk {
+    std::uint64_t send_id;
+    std::uint64_t offset;       // of the piece in the message
+    std::uint64_t bytes;
+    std::uint64_t slot_offset;  // of the slot in its pool
+    std::uint32_t unit, units;  // the slot, as its pool counts
+    std::uint8_t pool;          // transport::Pool, or kInPlace
+};
+// The sender executed: `bytes` of the message are at their final place; 0: it could not, another verdict please.
+inline constexpr std::uint8_t kInPlace = 0xff;
+
+// Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to the message.
+struct Credit {
+    std::uint64_t send_id;
+    std::uint32_t unit;
+    std::uint32_t units;        // 0: a grant of the receiver's slot `unit` to message `send_id`
+    std::uint8_t pool;
+};
+
+enum class For : std::uint8_t { sender = 0, receiver = 1 };
+struct Finish {
+    std::uint64_t send_id;
+    std::int32_t error_class;
+    For target;
+};
+
+struct Budget {
+    std::uint64_t bytes;
+};
+
+template <class Header>
+transport::ConstSpan bytes_of(const Header& header) {
+    static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) <= transport::kMaxHeader);
+    return std::as_bytes(std::span(&header, 1));
+}
+template <class Header>
+Header read(transport::ConstSpan bytes) {
+    Header header{};
+    GANTRY_ASSERT(bytes.size() == sizeof(Header));
+    std::memcpy(&header, bytes.data(), sizeof(Header));
+    return header;
+}
+
+Plan encode(const plan::Plan& plan);
+plan::Plan decode(const Plan& plan);
+Handle encode(const device::IpcHandle& handle);
+device::IpcHandle decode(const Handle& handle);
+
+}  // namespace gantry::p2p::wire

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol. Its entry keeps the plan of the
+// largest message seen, which is the one that people ask about.
+#include "plan/explain.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace gantry::plan {
+namespace {
+
+constexpr int kUnknownKind = -1;
+
+const char* kind_text(int kind) {
+    switch (static_cast<device::MemoryKind>(kind)) {
+        case device::MemoryKind::host: return "host";
+        case device::MemoryKind::pinned: return "pinned";
+        case device::MemoryKind::device: return "device";
+        case device::MemoryKind::managed: return "managed";
+    }
+    return "unknown";
+}
+
+// Bytes that this rank moved into or out of staging slots.
+Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received) {
+    const Stage stage = received ? plan.sink_stage : plan.source_stage;
+    const bool staged = plan.protocol == Protocol::pipeline || plan.protocol == Protocol::eager;
+    return staged && stage == Stage::slot ? bytes : 0;
+}
+
+std::string how_text(const Plan& plan, Bytes bytes) {
+    Plan without_reason = plan;
+    without_reason.why = "";
+    return describe(without_reason, bytes);
+}
+
+}  // namespace
+
+void Explain::record(const Question& question, const Facts&, const Choice& choice, int peer, bool received) {
+    if (!on_) return;
+    const int sink_kind = question.sink_known ? static_cast<int>(question.sink.kind) : kUnknownKind;
+    const Key key{.peer = peer,
+                  .received = received,
+                  .source_kind = static_cast<int>(question.source.kind),
+                  .sink_kind = sink_kind,
+                  .size_class = static_cast<int>(std::bit_width(question.bytes)),
+                  .protocol = choice.plan.protocol};
+    Entry& entry = entries_[key];
+    if (entry.messages == 0 || question.bytes > entry.largest) {
+        entry.choice = choice;
+        entry.largest = question.bytes;
+    }
+    if (entry.messages == 0 || question.bytes < entry.smallest) entry.smallest = question.bytes;
+    entry.sink_known = question.sink_known;
+    entry.messages += 1;
+    entry.bytes += question.bytes;
+    entry.staged += staged_bytes(choice.plan, question.bytes, received);
+}
+
+std::vector<Path> Explain::paths(int rank) const {
+    std::vector<Path> paths;
+    for (const auto& [key, entry] : entries_) {
+        const Plan& plan = entry.choice.plan;
+        Path path{.rank = rank,
+                  .peer = key.peer,
+                  .received = key.received,
+                  .source = kind_text(key.source_kind),
+                  .sink = kind_text(key.sink_kind),
+                  .smallest = entry.smallest,
+                  .largest = entry.largest,
+                  .messages = entry.messages,
+                  .bytes = entry.bytes,
+                  .staged = entry.staged,
+                  .protocol = std::string(name(plan.protocol)),
+                  .how = how_text(plan, entry.largest),
+                  .chunk = plan.chunk,
+                  .depth = plan.depth,
+                  .expected = plan.expected,
+                  .why = plan.why,
+                  .losers = {}};
+        for (int i = 0; i < entry.choice.rejected_count; ++i) {
+            const Rejected& rejected = entry.choice.rejected[i];
+            path.losers.push_back({std::string(name(rejected.protocol)), rejected.expected, rejected.why});
+        }
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+std::string Explain::text(int rank) const {
+    return fmt::format("gantry explain: rank {}\n", rank) + path_table(paths(rank), Show::all);
+}
+
+std::string Explain::json(int rank) const { return paths_to_json(paths(rank), rank); }
+
+Status Explain::write(int rank, std::string file) const {
+    if (entries_.empty()) return success();
+    if (file.empty()) {
+        // One write, so that the tables of several ranks do not mix line by line.
+        const std::string table = text(rank);
+        std::fwrite(table.data(), 1, table.size(), stderr);
+        return success();
+    }
+    if (const auto at = file.find("%r"); at != std::string::npos) file.replace(at, 2, std::to_string(rank));
+    const std::string contents = file.ends_with(".json") ? json(rank) : text(rank);
+    std::FILE* out = std::fopen(file.c_str(), "we");
+    if (out == nullptr)
+        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}", file, std::strerror(errno));
+    const bool whole = std::fwrite(contents.data(), 1, contents.size(), out) == contents.size();
+    if (std::fclose(out) != 0 || !whole)
+        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}", file, std::strerror(errno));
+    return success();
+}
+
+}  // namespace gantry::plan

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The path ledger behind `gantry explain` (facts/peers.md D4): for each class of messages (memory kinds, size class, peer) the path, the
+// chunk, staged bytes, why, and what it beat. Recording is off unless GANTRY_EXPLAIN=1 and costs one branch then.
+#pragma once
+
+#include "base/status.hpp"
+#include "plan/path_table.hpp"
+#include "plan/plan.hpp"
+
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace gantry::plan {
+
+class Explain {
+  public:
+    explicit Explain(bool on = false) : on_(on) {}
+    bool on() const { return on_; }
+
+    // One message that this rank sent (or received: `received`), as it finally went.
+    void record(const Question& question, const Facts& facts, const Choice& choice, int peer, bool received);
+
+    // A table for people, and the same as JSON (docs/user/explain.md).
+    std::string text(int rank) const;
+    std::string json(int rank) const;
+    // At the end of the job: to GANTRY_EXPLAIN_FILE (%r is the rank; a name ending in .json gets JSON), or to standard error when
+    // that is empty. Writes nothing when nothing was recorded.
+    Status write(int rank, std::string file) const;
+
+  private:
+    std::vector<Path> paths(int rank) const;
+
+    struct Key {
+        int peer;
+        bool received;
+        int source_kind, sink_kind, size_class;
+        Protocol protocol;
+        auto operator<=>(const Key&) const = default;
+    };
+    struct Entry {
+        Choice choice;
+        bool sink_known = false;
+        std::uint64_t messages = 0;
+        Bytes bytes = 0, staged = 0, smallest = 0, largest = 0;
+    };
+    bool on_;
+    std::map<Key, Entry> entries_;
+};
+
+}  // namespace gantry::plan

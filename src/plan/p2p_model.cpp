@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/p2p_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gantry::plan {
+namespace {
+
+// A rate of zero is a way that does not exist; an hour makes any other way better without overflowing sums.
+constexpr Nanoseconds kNever = 3600 * kSecond;
+
+Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
+    const Bytes pieces = std::max<Bytes>(1, divide_up(bytes, chunk));
+    const Bytes first = std::min(bytes, chunk);
+
+    Nanoseconds fill = 0, pace = 0;
+    Pieces result{.chunk = chunk};
+    for (int i = 0; i < line.leg_count; ++i) {
+        const Leg& leg = line.legs[static_cast<std::size_t>(i)];
+        fill += leg.first(first);
+        if (leg.further(first) > pace) {
+            pace = leg.further(first);
+            result.slowest_leg = i;
+        }
+    }
+
+    // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes every leg.
+    const Bytes room = std::clamp<Bytes>(line.in_flight / chunk, 1, kDeepest);
+    Bytes depth = static_cast<Bytes>(fill / std::max<Nanoseconds>(pace, 1)) + 1;
+    depth = std::max<Bytes>(depth, kShallowest);
+    if (line.fixed_depth > 0) depth = static_cast<Bytes>(line.fixed_depth);
+    depth = std::min({depth, room, pieces});
+    result.depth = static_cast<int>(depth);
+    pace = std::max(pace, fill / result.depth);
+
+    Nanoseconds start = line.handshake;
+    if (line.ahead) start = std::max<Nanoseconds>(0, start - line.legs[0].first(first));
+    result.expected = start + fill + line.tail;
+    if (pieces > 1) {
+        const Bytes last = bytes - (pieces - 1) * chunk;
+        Nanoseconds last_pace = 0;
+        for (int i = 0; i < line.leg_count; ++i)
+            last_pace = std::max(last_pace, line.legs[static_cast<std::size_t>(i)].further(last));
+        result.expected += static_cast<Nanoseconds>(pieces - 2) * pace + std::min(last_pace, pace);
+    }
+    return result;
+}
+
+}  // namespace
+
+Nanoseconds transfer_time(Bytes bytes, double bytes_per_second) {
+    if (bytes == 0) return 0;
+    if (bytes_per_second <= 0) return kNever;
+    const double time = std::ceil(static_cast<double>(bytes) * 1e9 / bytes_per_second);
+    return time < static_cast<double>(kNever) ? static_cast<Nanoseconds>(time) : kNever;
+}
+
+Nanoseconds Leg::first(Bytes bytes) const {
+    return latency + transfer_time(bytes, bytes_per_second);
+}
+Nanoseconds Leg::further(Bytes bytes) const {
+    return per_piece + transfer_time(bytes, bytes_per_second);
+}
+
+Pieces best_pieces(const Line& line, Bytes bytes) {
+    if (line.fixed_chunk != 0) return with_chunk(line, bytes, line.fixed_chunk);
+    Pieces best = with_chunk(line, bytes, line.smallest_chunk);
+    for (Bytes chunk = line.smallest_chunk * 2;
+         chunk <= line.largest_chunk && chunk / 2 < std::max<Bytes>(bytes, 1); chunk *= 2) {
+        Pieces pieces = with_chunk(line, bytes, chunk);
+        // On a tie the larger piece: fewer operations for the same time.
+        if (pieces.expected <= best.expected) best = pieces;
+    }
+    return best;
+}
+
+}  // namespace gantry::plan

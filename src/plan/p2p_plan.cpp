@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The point-to-point planner: one candidate per protocol, each either impossible (with a clause that says why) or priced by the model;
+// the cheapest wins, ties go to the protocol with the smaller number. Two answers are not a matter of price: a message to oneself, and
+// a host message within GANTRY_EAGER_LIMIT, which the limit promises to send at once.
+//
+// While the sink is unknown (the sender's offer) a device source expects a device sink like itself, a host source a host sink.
+#include "plan/p2p_model.hpp"
+
+#include <algorithm>
+
+namespace gantry::plan {
+namespace {
+
+using device::IpcKind;
+using device::MemoryKind;
+
+// Opening a mapping is an investment. Until its repayment is tracked, messages below this size must pay it alone.
+constexpr Bytes kIpcOpenPaidBelow = 64 * kKiB;
+// Header, credit and bookkeeping of one piece, on either side.
+constexpr Nanoseconds kPieceHandling = 300;
+// One core copying between two host buffers that the cache holds (eager payloads, packing).
+constexpr double kHostCopyRate = 10e9;
+constexpr Bytes kSmallestChunk = 16 * kKiB;
+constexpr Bytes kLargestChunk = 4 * kMiB;
+// A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
+constexpr Bytes kSmallestFixedChunk = 64;
+// Striping a piece finer than this costs more in puts than the rails gain.
+constexpr Bytes kSmallestStripe = 64 * kKiB;
+
+struct Candidate {
+    Plan plan;
+    const char* impossible = nullptr;
+    const char* lost = "slower";   // what to say if it loses
+    bool settled = false;          // wins without comparing prices
+};
+
+Candidate impossible(Protocol protocol, const char* why) {
+    Candidate candidate;
+    candidate.plan.protocol = protocol;
+    candidate.impossible = why;
+    return candidate;
+}
+
+// Managed memory is copied like device memory: a host copy would drag its pages over.
+bool by_copy_engine(const End& end) {
+    return end.kind == MemoryKind::device || end.kind == MemoryKind::managed;
+}
+bool in_host_memory(const End& end) { return !by_copy_engine(end); }
+
+// One message and everything derived from it once.
+struct Ask {
+    const Question& question;
+    const Facts& facts;
+    const Tuning& tuning;
+    End source, sink;
+    device::GpuFacts source_gpu, sink_gpu;
+    Bytes bytes;
+    Nanoseconds hop;  // an empty message, one way
+
+    Ask(const Question& q, const Facts& f, const Tuning& t)
+        : question(q), facts(f), tuning(t), source(q.source), sink(q.sink), source_gpu(f.source_gpu),
+          sink_gpu(f.sink_gpu), bytes(q.bytes), hop(f.peer.message_latency) {
+        if (q.sink_known) return;
+        sink = source;
+        sink.contiguous = true;
+        sink_gpu = source_gpu;
+    }
+
+    bool contiguous() const { return source.contiguous && sink.contiguous; }
+    // What an operation on the compute queue of a GPU that both processes share costs before it starts.
+    Nanoseconds turn(Executor executor) const {
+        if (!facts.same_gpu) return 0;
+        const GpuUser self = executor == Executor::sender ? GpuUser::sender : GpuUser::receiver;
+        return (facts.last_user == self ? 0 : source_gpu.queue_turn) + facts.gpu_wait;
+    }
+};
+
+double host_side_rate(const End& host, double engine_rate, double pageable_rate) {
+    return host.kind == MemoryKind::host ? std::min(engine_rate, pageable_rate) : engine_rate;
+}
+
+// A whole copy from end to end by one process: the leg, and who drives it.
+struct DirectCopy {
+    Nanoseconds latency = 0;
+    double bytes_per_second = 0;
+    CopyEngine engine = CopyEngine::copy_engine;
+};
+
+DirectCopy direct_copy(const Ask& ask, bool one_gpu) {
+    const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
+    DirectCopy copy;
+    if (from_gpu && to_gpu) {
+        const device::GpuFacts& gpu = ask.source_gpu;
+        copy.latency = gpu.copy_latency;
+        copy.bytes_per_second = one_gpu ? gpu.d2d_bytes_per_second : gpu.peer_bytes_per_second;
+        if (copy.bytes_per_second <= 0)
+            copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
+    } else if (from_gpu) {
+        const device::GpuFacts& gpu = ask.source_gpu;
+        copy = {gpu.copy_latency,
+                host_side_rate(ask.sink, gpu.d2h_bytes_per_second, gpu.pageable_bytes_per_second)};
+    } else if (to_gpu) {
+        const device::GpuFacts& gpu = ask.sink_gpu;
+        copy = {gpu.copy_latency,
+                host_side_rate(ask.source, gpu.h2d_bytes_per_second, gpu.pageable_bytes_per_second)};
+    } else {
+        copy = {0, kHostCopyRate, CopyEngine::cpu};
+    }
+    if (copy.engine != CopyEngine::cpu && !ask.contiguous())
+        copy.engine = ask.tuning.kernels ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
+    return copy;
+}
+
+Candidate self_candidate(const Ask& ask) {
+    if (!ask.facts.peer.self) return impossible(Protocol::self, "the peer is another process");
+    DirectCopy copy = direct_copy(ask, ask.source_gpu.uuid == ask.sink_gpu.uuid);
+    if (ask.bytes == 0) copy = {0, kHostCopyRate, CopyEngine::cpu};
+    Candidate candidate;
+    candidate.plan = {.protocol = Protocol::self,
+                      .executor = Executor::receiver,
+                      .source_engine = copy.engine,
+                      .sink_engine = copy.engine,
+                      .expected = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second),
+                      .why = "both buffers are in this process: one local copy"};
+    candidate.settled = true;
+    return candidate;
+}
+
+Candidate eager_candidate(const Ask& ask) {
+    if (ask.facts.peer.self) return impossible(Protocol::eager, "the peer is this process");
+    const bool empty = ask.bytes == 0;
+    if (!empty && by_copy_engine(ask.source))
+        return impossible(Protocol::eager, "the source is not in host memory");
+    if (ask.bytes > ask.tuning.eager_limit)
+        return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
+    if (ask.bytes > ask.facts.peer.eager_max)
+        return impossible(Protocol::eager, "larger than one message of this transport");
+    if (!ask.question.budget)
+        return impossible(Protocol::eager, "the peer holds GANTRY_EAGER_BUDGET bytes unreceived");
+
+    Candidate candidate;
+    Plan& plan = candidate.plan;
+    plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
+    plan.expected = ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second) +
+                    transfer_time(ask.bytes, kHostCopyRate);
+    if (!empty && by_copy_engine(ask.sink)) {
+        plan.sink_engine = CopyEngine::copy_engine;
+        plan.sink_stage = Stage::slot;
+        plan.expected += ask.sink_gpu.copy_latency +
+                         transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
+    }
+    candidate.settled = true;
+    return candidate;
+}
+
+int rails_for(const Ask& ask, Bytes piece) {
+    const Bytes useful = std::max<Bytes>(1, piece / kSmallestStripe);
+    return static_cast<int>(std::min<Bytes>(
+        useful, static_cast<Bytes>(std::max(1, ask.facts.peer.rails))));
+}
+
+// Rails read and write this end in place.
+bool rails_reach(const Ask& ask, const End& end) {
+    if (!end.contiguous || end.kind == MemoryKind::managed) return false;
+    return end.kind != MemoryKind::device || ask.facts.peer.device_memory;
+}
+
+Candidate rdma_candidate(const Ask& ask) {
+    if (ask.facts.peer.self) return impossible(Protocol::rdma, "the peer is this process");
+    if (!ask.facts.peer.put)
+        return impossible(Protocol::rdma, ask.facts.peer.shared_memory
+                                              ? "the peer is reached through shared memory"
+                                              : "this transport cannot write into the peer's memory");
+    if (!ask.contiguous()) return impossible(Protocol::rdma, "an end is not contiguous");
+    for (const End& end : {ask.source, ask.sink})
+        if (!rails_reach(ask, end))
+            return impossible(Protocol::rdma, end.kind == MemoryKind::managed
+                                                  ? "managed memory cannot be registered"
+                                                  : "no GPUDirect: rails do not reach device memory");
+    Candidate candidate;
+    Plan& plan = candidate.plan;
+    plan = {.protocol = Protocol::rdma, .executor = Executor::sender};
+    plan.rails = rails_for(ask, ask.bytes);
+    plan.expected = 3 * ask.hop +
+                    transfer_time(ask.bytes, ask.facts.peer.bytes_per_second * plan.rails) +
+                    ask.facts.peer.put_cost;
+    plan.why = by_copy_engine(ask.source) || by_copy_engine(ask.sink)
+                   ? "GPUDirect: one put between the buffers, no copy"
+                   : "one put into the receiver's buffer, no copy";
+    return candidate;
+}
+
+// Why no process could make one direct copy, or null.
+const char* ipc_obstacle(const Ask& ask) {
+    const Facts& facts = ask.facts;
+    if (facts.peer.self) return "the peer is this process";
+    if (!by_copy_engine(ask.source) && !by_copy_engine(ask.sink)) return "no end is on a device";
+    if (!facts.peer.shared_memory) return "the peer is on another node";
+    if (!ask.tuning.ipc) return "GANTRY_IPC is off";
+    if (ask.bytes < ask.tuning.ipc_threshold) return "below GANTRY_IPC_THRESHOLD";
+    if (!ask.contiguous()) return "an end is not contiguous";
+    const bool exportable =
+        ask.source.ipc != IpcKind::none || (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
+    if (!exportable) return "the driver cannot share this memory between processes";
+    if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !facts.same_gpu &&
+        !facts.peer_access)
+        return "the GPUs do not reach each other";
+    return nullptr;
+}
+
+Candidate ipc_by(const Ask& ask, Executor executor) {
+    const bool gets = executor == Executor::receiver;
+    const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
+    if (gets ? ask.source.ipc == IpcKind::none
+             : !ask.question.sink_known || ask.sink.ipc == IpcKind::none)
+        return impossible(Protocol::ipc, "the driver cannot share this memory between processes");
+    if (gets ? !ask.facts.receiver_opens : !ask.facts.sender_opens)
+        return impossible(Protocol::ipc, "the process that would copy does not use the driver or "
+                                         "does not see the GPU");
+
+    DirectCopy copy = direct_copy(ask, ask.facts.same_gpu);
+    const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
+    Candidate candidate;
+    Nanoseconds price = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second);
+    if (from_gpu && to_gpu && ask.facts.same_gpu && ask.turn(executor) > 0) {
+        price += ask.turn(executor);
+        candidate.lost = "a copy inside a shared GPU waits for a turn of its compute queue";
+    }
+    // The sender's process is a second user of the receiver's GPU: the two-row form stays off the compute queue.
+    if (!from_gpu && gpu.queue_turn > 0 && ask.bytes < gpu.h2d_without_turn)
+        copy.engine = CopyEngine::copy_engine_2d;
+    if (!ask.facts.ipc_open && ask.bytes < kIpcOpenPaidBelow) {
+        price += gpu.ipc_open;
+        candidate.lost = "opening the peer's memory costs more than it saves";
+    }
+    Plan& plan = candidate.plan;
+    plan = {.protocol = Protocol::ipc,
+            .executor = executor,
+            .source_engine = copy.engine,
+            .sink_engine = copy.engine};
+    // A get starts when the offer arrives; a put after the verdict, and its end must be told.
+    plan.expected = (gets ? 1 : 3) * ask.hop + price;
+    if (from_gpu && to_gpu)
+        plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
+                                      : "one copy between the GPUs";
+    else
+        plan.why = gets ? "one copy straight out of the sender's device memory"
+                        : "one copy straight into the receiver's device memory";
+    candidate.settled = ask.tuning.ipc_threshold > 0;
+    return candidate;
+}
+
+Candidate ipc_candidate(const Ask& ask) {
+    if (const char* obstacle = ipc_obstacle(ask)) return impossible(Protocol::ipc, obstacle);
+    const Candidate get = ipc_by(ask, Executor::receiver);
+    const Candidate put = ipc_by(ask, Executor::sender);
+    if (get.impossible != nullptr) return put.impossible != nullptr ? get : put;
+    if (put.impossible != nullptr) return get;
+    return put.plan.expected < get.plan.expected ? put : get;
+}
+
+// How an end is copied into or out of a slot.
+CopyEngine slot_engine(const Ask& ask, const End& end) {
+    if (!by_copy_engine(end)) return CopyEngine::cpu;
+    if (end.contiguous) return CopyEngine::copy_engine;
+    return ask.tuning.kernels ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
+}
+
+Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,
+             Executor executor) {
+    if (engine == CopyEngine::cpu) {
+        const double rate = ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
+        return {kPieceHandling, kPieceHandling, rate};
+    }
+    // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from host memory do not
+    // (small ones are issued as two rows).
+    const Nanoseconds turn = engine == CopyEngine::kernel ? ask.turn(executor) : 0;
+    return {gpu.copy_latency + turn, gpu.chunk_cost + turn, engine_rate};
+}
+
+Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) {
+    const transport::PeerFacts& peer = ask.facts.peer;
+    Line line;
+    line.handshake = 2 * ask.hop;
+    line.tail = ask.hop;
+    line.ahead = plan.source_stage == Stage::slot;
+    if (plan.source_stage == Stage::slot)
+        line.add(slot_leg(ask, plan.source_engine, ask.source_gpu, ask.source_gpu.d2h_bytes_per_second,
+                          Executor::sender));
+    if (!peer.shared_memory)
+        line.add({ask.hop, peer.put_cost + kPieceHandling,
+                  peer.bytes_per_second * std::max(1, peer.rails)});
+    if (plan.sink_stage == Stage::slot)
+        line.add(slot_leg(ask, plan.sink_engine, ask.sink_gpu, ask.sink_gpu.h2d_bytes_per_second,
+                          Executor::receiver));
+
+    // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
+    line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
+    Bytes ceiling = std::max(line.in_flight, kSmallestFixedChunk);
+    if (!peer.shared_memory && !put) ceiling = std::min(ceiling, std::max<Bytes>(1, peer.eager_max));
+    line.smallest_chunk = std::min(kSmallestChunk, ceiling);
+    line.largest_chunk = std::min(kLargestChunk, ceiling);
+    if (host_cells)
+        line.fixed_chunk = std::min(ask.tuning.host_cell, ceiling);
+    else if (ask.question.started_chunk != 0)
+        line.fixed_chunk = std::min(ask.question.started_chunk, ceiling);
+    else if (ask.tuning.chunk != 0)
+        line.fixed_chunk = std::clamp(ask.tuning.chunk, std::min(kSmallestFixedChunk, ceiling), ceiling);
+    if (!host_cells) line.fixed_depth = ask.tuning.depth;
+    return line;
+}
+
+const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces) {
+    const bool to_gpu = by_copy_engine(ask.sink);
+    if (!by_copy_engine(ask.source) && !to_gpu)
+        return ask.facts.peer.shared_memory ? "through shared cells: both sides copy at once"
+                                            : "an end is not contiguous: packed piece by piece";
+    if (ask.bytes <= pieces.chunk)
+        return plan.source_stage == Stage::slot ? "one piece, copied to its slot before the answer"
+                                                : "one piece";
+    if (ask.facts.peer.shared_memory) return "staged in shared pinned memory: the copies overlap";
+    const int wire = plan.source_stage == Stage::slot ? 1 : 0;
+    return pieces.slowest_leg == wire ? "the copies hide behind the link, which is slower"
+                                      : "the link hides behind the copies, which are slower";
+}
+
+Candidate pipeline_candidate(const Ask& ask) {
+    const transport::PeerFacts& peer = ask.facts.peer;
+    if (peer.self) return impossible(Protocol::pipeline, "the peer is this process");
+    if (!peer.shared_memory && !peer.put && peer.eager_max == 0)
+        return impossible(Protocol::pipeline, "this transport moves no data");
+    const bool put = !peer.shared_memory && peer.put;
+
+    Candidate candidate;
+    Plan& plan = candidate.plan;
+    plan = {.protocol = Protocol::pipeline, .executor = Executor::sender};
+    plan.source_stage = put && rails_reach(ask, ask.source) ? Stage::direct : Stage::slot;
+    plan.sink_stage = put && rails_reach(ask, ask.sink) ? Stage::direct : Stage::slot;
+    if (plan.source_stage == Stage::direct && plan.sink_stage == Stage::direct)
+        return impossible(Protocol::pipeline, "nothing to stage: one put does it");
+    plan.source_engine = plan.source_stage == Stage::slot ? slot_engine(ask, ask.source) : CopyEngine::cpu;
+    plan.sink_engine = plan.sink_stage == Stage::slot ? slot_engine(ask, ask.sink) : CopyEngine::cpu;
+
+    const bool host_cells =
+        peer.shared_memory && in_host_memory(ask.source) && in_host_memory(ask.sink);
+    const Line line = pipeline_line(ask, plan, host_cells, put);
+    const Pieces pieces = best_pieces(line, ask.bytes);
+    plan.chunk = pieces.chunk;
+    plan.depth = pieces.depth;
+    plan.rails = put ? rails_for(ask, std::min(pieces.chunk, ask.bytes)) : 1;
+    plan.expected = pieces.expected;
+    if (!ask.question.sink_known && line.ahead) plan.ahead = pieces.depth;
+    // Below h2d_without_turn a copy into a shared GPU would wait for its compute queue; two rows do not.
+    if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine && ask.sink_gpu.queue_turn > 0 &&
+        std::min(plan.chunk, ask.bytes) < ask.sink_gpu.h2d_without_turn)
+        plan.sink_engine = CopyEngine::copy_engine_2d;
+    plan.why = why_pipeline(ask, plan, pieces);
+    return candidate;
+}
+
+}  // namespace
+
+Choice choose(const Question& question, const Facts& facts, const Tuning& tuning) {
+    const Ask ask(question, facts, tuning);
+    const Candidate candidates[] = {self_candidate(ask), eager_candidate(ask), rdma_candidate(ask),
+                                    ipc_candidate(ask), pipeline_candidate(ask)};
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates) {
+        if (candidate.impossible != nullptr) continue;
+        if (best == nullptr || (candidate.settled && !best->settled) ||
+            (candidate.settled == best->settled && candidate.plan.expected < best->plan.expected))
+            best = &candidate;
+    }
+    GANTRY_ASSERT(best != nullptr && "every peer can be reached by active messages at least");
+
+    Choice choice{.plan = best->plan, .rejected = {}};
+    for (const Candidate& candidate : candidates) {
+        if (&candidate == best) continue;
+        const bool priced = candidate.impossible == nullptr;
+        choice.rejected[choice.rejected_count++] = {
+            candidate.plan.protocol, priced ? candidate.plan.expected : 0,
+            priced ? candidate.lost : candidate.impossible};
+    }
+    return choice;
+}
+
+}  // namespace gantry::plan

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/path_table.hpp"
+
+#include "plan/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace gantry::plan {
+namespace {
+
+// Rows of one story and the pairs of ranks that it happened to.
+struct Story {
+    Path path;
+    std::vector<std::pair<int, int>> pairs;  // (from, to)
+};
+
+std::pair<int, int> direction(const Path& path) {
+    return path.received ? std::pair(path.peer, path.rank) : std::pair(path.rank, path.peer);
+}
+
+// Losers are compared by what was said of them: their times grow with the size.
+bool same_verdict(const Path& a, const Path& b) {
+    return std::ranges::equal(a.losers, b.losers, [](const auto& one, const auto& other) {
+        return one.protocol == other.protocol && one.why == other.why;
+    });
+}
+bool same_way(const Path& a, const Path& b) {
+    return a.received == b.received && a.source == b.source && a.sink == b.sink &&
+           a.protocol == b.protocol && a.chunk == b.chunk && a.depth == b.depth && a.why == b.why;
+}
+
+void absorb(Path& into, const Path& other) {
+    if (other.largest > into.largest) {
+        into.how = other.how;
+        into.expected = other.expected;
+        into.losers = other.losers;
+    }
+    into.smallest = std::min(into.smallest, other.smallest);
+    into.largest = std::max(into.largest, other.largest);
+    into.messages += other.messages;
+    into.bytes += other.bytes;
+    into.staged += other.staged;
+}
+
+std::vector<Story> stories(std::vector<Path> paths) {
+    std::ranges::stable_sort(paths, {}, [](const Path& path) {
+        return std::tuple(direction(path), path.received, path.source, path.sink, path.smallest);
+    });
+    // Neighbouring sizes of one pair that went the same way.
+    std::vector<Path> merged;
+    for (const Path& path : paths) {
+        if (!merged.empty() && direction(merged.back()) == direction(path) &&
+            same_way(merged.back(), path) && same_verdict(merged.back(), path))
+            absorb(merged.back(), path);
+        else
+            merged.push_back(path);
+    }
+    // Other pairs with the same row.
+    std::vector<Story> result;
+    for (const Path& path : merged) {
+        auto same = std::ranges::find_if(result, [&](const Story& story) {
+            return same_way(story.path, path) && same_verdict(story.path, path) &&
+                   story.path.smallest == path.smallest && story.path.largest == path.largest;
+        });
+        if (same == result.end()) {
+            result.push_back({path, {direction(path)}});
+        } else {
+            absorb(same->path, path);
+            same->pairs.push_back(direction(path));
+        }
+    }
+    return result;
+}
+
+std::string pairs_text(const std::vector<std::pair<int, int>>& pairs) {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(pairs.size(), kShown); ++i)
+        text += fmt::format("{}{}->{}", i == 0 ? "" : " ", pairs[i].first, pairs[i].second);
+    if (pairs.size() > kShown) text += fmt::format(" +{} pairs", pairs.size() - kShown);
+    return text;
+}
+
+std::string size_text(const Path& path) {
+    if (path.smallest == path.largest) return bytes_text(path.largest);
+    return bytes_text(path.smallest) + " - " + bytes_text(path.largest);
+}
+
+std::string beaten_text(const Path& path) {
+    std::string beaten, not_possible;
+    for (const Path::Loser& loser : path.losers) {
+        if (loser.protocol == "self") continue;  // never a surprise between two ranks
+        if (loser.expected == 0) {
+            not_possible += fmt::format("{}{}: {}", not_possible.empty() ? "" : "; ", loser.protocol, loser.why);
+            continue;
+        }
+        beaten += fmt::format("{}{} {}", beaten.empty() ? "" : "; ", loser.protocol, time_text(loser.expected));
+        if (path.expected > 0)
+            beaten += fmt::format(" ({:.2g}x)", static_cast<double>(loser.expected) / static_cast<double>(path.expected));
+        if (loser.why != "slower") beaten += ", " + loser.why;
+    }
+    std::string text;
+    if (!beaten.empty()) text += "      beat          " + beaten + "\n";
+    if (!not_possible.empty()) text += "      not possible  " + not_possible + "\n";
+    return text;
+}
+
+using Columns = std::array<std::string, 7>;
+constexpr Columns kHeadings = {"ranks", "memory", "size", "messages", "path", "chunk x depth", "staged"};
+
+Columns columns(const Story& story) {
+    const Path& path = story.path;
+    const bool pieces = path.protocol == "pipeline";
+    return {pairs_text(story.pairs),
+            path.source + " -> " + path.sink,
+            size_text(path),
+            fmt::format("{}", path.messages),
+            path.protocol,
+            pieces ? fmt::format("{} x {}", bytes_text(path.chunk), path.depth) : "-",
+            path.staged == 0 ? "-" : bytes_text(path.staged)};
+}
+
+std::string line(const Columns& cells, const std::array<std::size_t, 7>& widths) {
+    std::string text = " ";
+    for (std::size_t i = 0; i < cells.size(); ++i) text += fmt::format(" {:<{}} ", cells[i], widths[i]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+}
+
+}  // namespace
+
+std::string path_table(std::vector<Path> paths, Show show) {
+    // The receiver sees both ends, so its rows say everything once.
+    if (show == Show::received) std::erase_if(paths, [](const Path& path) { return !path.received; });
+    const std::vector<Story> rows = stories(std::move(paths));
+    std::array<std::size_t, 7> widths{};
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        widths[i] = kHeadings[i].size();
+        for (const Story& story : rows) widths[i] = std::max(widths[i], columns(story)[i].size());
+    }
+    std::string text = line(kHeadings, widths);
+    for (const Story& story : rows) {
+        text += line(columns(story), widths);
+        text += fmt::format("      how           {}; {} expected for {}\n", story.path.how,
+                            time_text(story.path.expected), bytes_text(story.path.largest));
+        text += fmt::format("      why           {}\n", story.path.why);
+        text += beaten_text(story.path);
+    }
+    return text;
+}
+
+std::string paths_to_json(const std::vector<Path>& paths, int rank) {
+    nlohmann::ordered_json document = {{"rank", rank}, {"paths", nlohmann::ordered_json::array()}};
+    for (const Path& path : paths) {
+        nlohmann::ordered_json losers = nlohmann::ordered_json::array();
+        for (const Path::Loser& loser : path.losers)
+            losers.push_back({{"protocol", loser.protocol}, {"expected_ns", loser.expected}, {"why", loser.why}});
+        document["paths"].push_back({{"peer", path.peer},
+                                     {"received", path.received},
+                                     {"source", path.source},
+                                     {"sink", path.sink},
+                                     {"smallest", path.smallest},
+                                     {"largest", path.largest},
+                                     {"messages", path.messages},
+                                     {"bytes", path.bytes},
+                                     {"staged", path.staged},
+                                     {"protocol", path.protocol},
+                                     {"how", path.how},
+                                     {"chunk", path.chunk},
+                                     {"depth", path.depth},
+                                     {"expected_ns", path.expected},
+                                     {"why", path.why},
+                                     {"rejected", losers}});
+    }
+    return document.dump(2) + "\n";
+}
+
+Result<std::vector<Path>> paths_from_json(std::string_view text) {
+    const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!document.is_object() || !document.contains("paths") || !document["paths"].is_array())
+        return failure(MPI_ERR_OTHER, "a record of paths is not the JSON that Gantry writes");
+    std::vector<Path> paths;
+    for (const auto& row : document["paths"]) {
+        if (!row.is_object()) return failure(MPI_ERR_OTHER, "a record of paths has a row that is not an object");
+        Path path;
+        path.rank = document.value("rank", 0);
+        path.peer = row.value("peer", 0);
+        path.received = row.value("received", false);
+        path.source = row.value("source", "");
+        path.sink = row.value("sink", "");
+        path.smallest = row.value("smallest", Bytes{0});
+        path.largest = row.value("largest", Bytes{0});
+        path.messages = row.value("messages", std::uint64_t{0});
+        path.bytes = row.value("bytes", Bytes{0});
+        path.staged = row.value("staged", Bytes{0});
+        path.protocol = row.value("protocol", "");
+        path.how = row.value("how", "");
+        path.chunk = row.value("chunk", Bytes{0});
+        path.depth = row.value("depth", 1);
+        path.expected = row.value("expected_ns", Nanoseconds{0});
+        path.why = row.value("why", "");
+        if (row.contains("rejected"))
+            for (const auto& loser : row["rejected"])
+                path.losers.push_back({loser.value("protocol", ""), loser.value("expected_ns", Nanoseconds{0}),
+                                       loser.value("why", "")});
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+}  // namespace gantry::plan

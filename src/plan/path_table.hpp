@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The record of paths as rows of plain text and numbers: what Explain fills, what travels as JSON from the ranks to the program
+// `gantry explain`, and what both print as a table. Rows that tell the same story (neighbouring sizes, other peers) are printed as one.
+#pragma once
+
+#include "base/status.hpp"
+#include "base/units.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::plan {
+
+// One class of messages and the way it went.
+struct Path {
+    int rank = 0;               // who recorded it
+    int peer = 0;
+    bool received = false;
+    std::string source, sink;   // memory kinds: "host", "pinned", "device", "managed", "unknown"
+    Bytes smallest = 0, largest = 0;
+    std::uint64_t messages = 0;
+    Bytes bytes = 0;
+    Bytes staged = 0;           // bytes that this rank copied into or out of staging slots
+    std::string protocol;
+    std::string how;            // describe() of the largest message, without the reason
+    Bytes chunk = 0;
+    int depth = 1;
+    Nanoseconds expected = 0;   // the model's time for the largest message
+    std::string why;
+    struct Loser {
+        std::string protocol;
+        Nanoseconds expected = 0;  // 0: not possible
+        std::string why;
+        bool operator==(const Loser&) const = default;
+    };
+    std::vector<Loser> losers;
+};
+
+enum class Show { received, all };
+
+std::string path_table(std::vector<Path> paths, Show show);
+std::string paths_to_json(const std::vector<Path>& paths, int rank);
+Result<std::vector<Path>> paths_from_json(std::string_view text);
+
+}  // namespace gantry::plan

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the planner is asked: one message, as far as it is known, with the facts about both ends and the way between them.
+#pragma once
+
+#include "base/units.hpp"
+#include "device/facts.hpp"
+#include "transport/facts.hpp"
+
+namespace gantry::plan {
+
+// One end of a message: where its buffer is.
+struct End {
+    device::MemoryKind kind = device::MemoryKind::host;
+    device::IpcKind ipc = device::IpcKind::none;    // how the other process could map it
+    bool contiguous = true;
+    bool on_device() const { return kind == device::MemoryKind::device; }
+    bool operator==(const End&) const = default;
+};
+
+struct Question {
+    Bytes bytes = 0;
+    End source;
+    End sink;                  // meaningful when sink_known
+    bool sink_known = false;   // false: the sender's offer; true: the receiver's verdict
+    bool synchronous = false;  // MPI_Ssend: completes only when matched
+    bool budget = true;        // the peer still has room for eager bytes
+    Bytes started_chunk = 0;   // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
+};
+
+// Which end's process used a shared GPU last: its operations need no turn of the compute queue.
+enum class GpuUser : std::uint8_t { unknown, sender, receiver };
+
+struct Facts {
+    transport::PeerFacts peer;
+    device::GpuFacts source_gpu;   // meaningful when the source is on a device
+    device::GpuFacts sink_gpu;
+    bool same_gpu = false;         // both ends on one GPU (two processes share it)
+    bool peer_access = false;      // the GPUs reach each other directly
+    bool ipc_open = false;         // the mapping that an ipc plan needs is open already
+    bool sender_opens = true;      // the sender's process uses a driver and sees the sink's GPU
+    bool receiver_opens = true;    // likewise the receiver's process and the source's GPU
+    GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
+    Nanoseconds gpu_wait = 0;      // how long a turn of its compute queue waits behind kernels in flight
+};
+
+}  // namespace gantry::plan

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/fake/fabric.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::transport::fake {
+namespace {
+
+Status gone(int rank) { return failure(MPI_ERR_OTHER, "rank {} died", rank); }
+
+}  // namespace
+
+Fabric::Fabric(model::Timeline& timeline, FabricOptions options, std::vector<int> nodes)
+    : timeline_(timeline),
+      options_(std::move(options)),
+      nodes_(std::move(nodes)),
+      rails_(nodes_.size() * static_cast<std::size_t>(options_.link.rails)),
+      bounces_(nodes_.size()),
+      died_at_(nodes_.size(), -1) {
+    for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
+        ends_.push_back(std::make_unique<FakeTransport>(*this, rank));
+}
+
+Fabric::~Fabric() = default;
+
+// Shared memory also carries what a rank sends to itself.
+bool Fabric::reaches(int from, int to) const {
+    const bool same_node = nodes_[static_cast<std::size_t>(from)] == nodes_[static_cast<std::size_t>(to)];
+    return same_node == (options_.medium == Medium::shared_memory);
+}
+
+void Fabric::kill(int rank, Nanoseconds notice) {
+    died_at_[static_cast<std::size_t>(rank)] = timeline_.now();
+    for (int other = 0; other < static_cast<int>(nodes_.size()); ++other) {
+        if (other == rank || !reaches(other, rank)) continue;
+        timeline_.at(timeline_.now() + notice, [this, other, rank] {
+            if (!dead(other)) end(other).losses_.push_back({rank, gone(rank)});
+        });
+    }
+}
+
+bool Fabric::lost_with(int rank, Nanoseconds moment) const {
+    const Nanoseconds died = died_at_[static_cast<std::size_t>(rank)];
+    return died >= 0 && died < moment;
+}
+
+Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer, Bytes bytes) {
+    Nanoseconds ready = timeline_.now();
+    if (!options_.bounce.points().empty() && bytes > 0) {
+        Nanoseconds& until = bounces_[static_cast<std::size_t>(from)].sends_until;
+        ready = until = std::max(until, ready) + options_.bounce.time(bytes);
+    }
+    Rail& out = rail(from, rail_index);
+    Rail& in = rail(to, rail_index);
+    const model::Carried carried =
+        model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
+    out.sends_until = carried.left;
+    in.receives_until = carried.arrived;
+    Nanoseconds arrives = carried.arrived;
+    if (!options_.bounce.points().empty() && bytes > 0) {
+        Nanoseconds& until = bounces_[static_cast<std::size_t>(to)].receives_until;
+        arrives = until = std::max(until, arrives) + options_.bounce.time(bytes);
+    }
+    return {carried.left, arrives + static_cast<Nanoseconds>(timeline_.random(static_cast<std::uint64_t>(options_.jitter)))};
+}
+
+void Fabric::send(int from, int to, Packet packet) {
+    Count& count = counts_[packet.kind];
+    ++count.messages;
+    count.header_bytes += packet.header.size();
+    count.payload_bytes += packet.payload.size();
+    trace_.push_back({timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
+    Flight flight = fly(from, to, 0, model::Transfer::message, packet.header.size() + packet.payload.size());
+    if (options_.order == Order::kept) {
+        Nanoseconds& last = last_arrival_[{from, to}];
+        last = flight.arrives = std::max(last, flight.arrives);
+    }
+    const bool twice = options_.duplicate && options_.duplicate(packet.kind) && timeline_.random(4) == 0;
+    const auto arrive = [this, to, flight, packet = std::move(packet)] {
+        if (lost_with(packet.from, flight.left) || dead(to)) return;
+        timeline_.note(static_cast<std::uint64_t>(to) << 8 | packet.kind, packet.payload.size());
+        end(to).inbox_.push_back(packet);
+    };
+    timeline_.at(flight.arrives, arrive);
+    if (twice) timeline_.at(flight.arrives + options_.link.latency + options_.jitter, arrive);
+}
+
+void Fabric::put(int from, int to, int rail_index, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset,
+                 Completion& done) {
+    ++puts_.messages;
+    puts_.payload_bytes += bytes;
+    trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
+    const Flight flight = fly(from, to, rail_index, model::Transfer::put, bytes);
+    timeline_.at(flight.arrives, [this, from, to, source, bytes, key, offset, flight, &done] {
+        if (dead(from)) return;   // nobody is left to hear of it
+        timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xff, bytes);
+        Status status = dead(to) ? gone(to) : write(from, to, source, bytes, key, offset);
+        timeline_.at(flight.arrives + options_.link.latency, [this, from, &done, status] {
+            if (!dead(from)) end(from).put_ends_.push_back({&done, status});
+        });
+    });
+}
+
+Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset) {
+    const auto region = regions_.find(key.words[0]);
+    if (region == regions_.end() || region->second.owner != to)
+        return failure(MPI_ERR_RMA_ATTACH, "put of {} bytes to rank {}: its region {} is not registered", bytes, to, key.words[0]);
+    if (offset + bytes > region->second.size)
+        return failure(MPI_ERR_RMA_RANGE, "put of {} bytes at {} to rank {} leaves its region of {} bytes", bytes, offset, to,
+                       region->second.size);
+    const std::byte* stored = options_.behind ? options_.behind(from, source, bytes) : nullptr;
+    if (bytes > 0) std::memcpy(region->second.bytes + offset, stored != nullptr ? stored : source, bytes);
+    return success();
+}
+
+Bytes Fabric::bytes_on_the_wire() const {
+    Bytes all = puts_.payload_bytes;
+    for (const Count& count : counts_) all += count.header_bytes + count.payload_bytes;
+    return all;
+}
+
+std::uint64_t Fabric::messages() const {
+    std::uint64_t all = puts_.messages;
+    for (const Count& count : counts_) all += count.messages;
+    return all;
+}
+
+void Fabric::reset_counts() {
+    counts_.fill({});
+    puts_ = {};
+    trace_.clear();
+}
+
+}  // namespace gantry::transport::fake

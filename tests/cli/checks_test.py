@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every rule of `dev check` finds a planted breach, says where it is, and accepts the right form.
+
+A check that cannot fail is worse than none. Each case writes one small file into an empty copy of the repository's
+layout and runs one check on it.
+"""
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LICENCE = "// SPDX-License-Identifier: BSD-3-Clause\n"
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.root = Path(tempfile.mkdtemp(prefix="gantry-checks-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        for folder in ("check", "dev"):
+            shutil.copytree(REPOSITORY / "tools" / folder, self.root / "tools" / folder,
+                            ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run_check(self, name, place, content):
+        path = self.root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return subprocess.run([sys.executable, "-B", str(self.root / "tools" / "check" / f"{name}.py")],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def refused(self, name, place, content, line, words):
+        done = self.run_check(name, place, LICENCE + content)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(f"{place}:{line}:", done.stdout)
+        self.assertIn(words, done.stdout)
+
+    def accepted(self, name, place, content):
+        done = self.run_check(name, place, LICENCE + content)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_a_layer_may_not_include_one_above_it(self):
+        self.refused("layers", "src/p2p/a.cpp", '#include "mpi/comm.hpp"\n', 2, "above it")
+
+    def test_a_layer_may_not_include_its_sibling(self):
+        self.refused("layers", "src/device/a.cpp", '#include "transport/transport.hpp"\n', 2, "sibling")
+
+    def test_plan_sees_only_facts_of_other_layers(self):
+        self.refused("layers", "src/plan/a.cpp", '#include "device/device.hpp"\n', 2, "facts.hpp")
+        self.accepted("layers", "src/plan/a.cpp", '#include "device/facts.hpp"\n#include "base/status.hpp"\n')
+
+    def test_a_folder_that_is_no_layer_is_refused(self):
+        self.refused("layers", "src/misc/a.cpp", "", 1, "no layer")
+
+    def test_a_capturing_lambda_may_not_be_a_coroutine(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "auto f = [&peer](int n) -> Task<Status> {\n    co_await peer.send(n);\n    co_return {};\n};\n", 2,
+                     "capturing lambda")
+        self.accepted("coroutines", "src/p2p/a.cpp",
+                      "auto f = [](Peer* peer) -> Task<Status> {\n    co_return co_await peer->send();\n};\n")
+
+    def test_a_capturing_lambda_beside_an_await_is_no_coroutine(self):
+        self.accepted("coroutines", "src/p2p/a.cpp",
+                      "Task<Status> f(Peer* peer) {\n    peer->each([peer](int n) { return n; });\n"
+                      "    co_return co_await peer->send();\n}\n")
+
+    def test_no_await_in_a_conditional_expression(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "Task<int> f(bool b) {\n    int n = b ? co_await g() : 0;\n    co_return n;\n}\n", 3, "conditional")
+
+    def test_no_await_in_a_switch_condition(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "Task<int> f() {\n    switch (co_await g()) {\n        case 1: break;\n    }\n    co_return 1;\n}\n", 3,
+                     "switch")
+
+    def test_no_braced_temporary_in_an_awaiting_expression(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "Task<int> f() {\n    co_await g(Chunk{1, 2});\n    co_return 1;\n}\n", 3, "braced temporary")
+        self.accepted("coroutines", "src/p2p/a.cpp",
+                      "Task<int> f() {\n    Chunk chunk{1, 2};\n    co_await g(chunk);\n    co_return 1;\n}\n")
+
+    def test_a_comment_about_awaiting_is_only_a_comment(self):
+        self.accepted("coroutines", "src/p2p/a.cpp", "// co_await in a ? b : c goes wrong\nTask<int> f() { co_return 1; }\n")
+
+    def test_the_environment_is_read_only_by_config(self):
+        self.refused("environment_variables", "src/job/a.cpp", 'auto p = std::getenv("PMI_FD");\n', 2, "config")
+        (self.root / "src/job/a.cpp").unlink()
+        self.accepted("environment_variables", "src/base/config.cpp", 'auto p = std::getenv("PMI_FD");\n')
+
+    def test_a_vendors_header_stays_in_its_folder(self):
+        self.refused("vendor_headers", "src/p2p/a.cpp", "#include <ucp/api/ucp.h>\n", 2, "src/transport/ucx")
+        (self.root / "src/p2p/a.cpp").unlink()
+        self.accepted("vendor_headers", "src/transport/ucx/a.cpp", "#include <ucp/api/ucp.h>\n")
+
+    def test_nvidias_headers_are_used_nowhere(self):
+        self.refused("vendor_headers", "src/device/cuda/a.cpp", "#include <cuda.h>\n", 2, "NVIDIA")
+
+    def test_a_source_without_its_licence_line_is_refused(self):
+        done = self.run_check("licence", "src/base/a.cpp", "int one();\n")
+        self.assertIn("src/base/a.cpp:1:", done.stdout)
+        self.assertEqual(done.returncode, 1)
+
+    def test_unfinished_work_is_no_word_in_the_code(self):
+        self.refused("words", "src/base/a.cpp", "// TO" + "DO later\n", 2, "unfinished")
+
+    def test_a_path_of_one_machine_is_refused(self):
+        self.refused("words", "src/base/a.cpp", "// see /ro" + "ot/notes\n", 2, "one machine")
+
+    def test_a_file_of_many_ideas_is_refused(self):
+        self.refused("words", "src/base/a.cpp", "int one();\n" * 500, 501, "which two ideas")
+
+    def test_a_writable_global_is_found_in_the_built_library(self):
+        source = self.root / "counter.cpp"
+        source.write_text("namespace gantry { int counter = 1; const char* const kNames[] = {\"a\"}; int one() { return counter; }\n"
+                          "const char* name(int i) { return kNames[i]; } }\n")
+        folder = self.root / "build" / "release"
+        folder.mkdir(parents=True)
+        subprocess.run(["c++", "-fPIC", "-c", source, "-o", folder / "counter.o"], check=True)
+        subprocess.run(["ar", "rc", folder / "libgantry_base.a", folder / "counter.o"], check=True)
+        done = self.run_check("globals", "src/base/a.cpp", LICENCE)
+        self.assertEqual(done.stdout.split(), ["libgantry_base.a(counter.o):", "gantry::counter"])
+        self.assertEqual(done.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Plans pinned as a table that people can read and review: plans.txt holds, for each scene, which way each message goes, what the
+// model expects and what lost. A change of the planner shows as a diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
+#include "golden/scenes.hpp"
+#include "plan/text.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace gantry::test {
+namespace {
+
+using device::MemoryKind;
+
+const char* letter(MemoryKind kind) {
+    switch (kind) {
+        case MemoryKind::host: return "H";
+        case MemoryKind::pinned: return "P";
+        case MemoryKind::device: return "D";
+        case MemoryKind::managed: return "M";
+    }
+    return "?";
+}
+
+// What the winner cost less than, and what could not be done at all.
+std::string beaten_text(const plan::Choice& choice) {
+    std::string text;
+    for (int i = 0; i < choice.rejected_count; ++i) {
+        const plan::Rejected& rejected = choice.rejected[i];
+        if (rejected.expected == 0) continue;
+        text += fmt::format("{}{} {}", text.empty() ? " | " : ", ", plan::name(rejected.protocol),
+                            plan::time_text(rejected.expected));
+        if (std::string_view(rejected.why) != "slower") text += fmt::format(" ({})", rejected.why);
+    }
+    return text;
+}
+std::string impossible_text(const plan::Choice& choice) {
+    std::string text;
+    for (int i = 0; i < choice.rejected_count; ++i) {
+        const plan::Rejected& rejected = choice.rejected[i];
+        if (rejected.expected != 0 || rejected.protocol == plan::Protocol::self) continue;
+        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", plan::name(rejected.protocol), rejected.why);
+    }
+    return text;
+}
+
+std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind> sink) {
+    std::string text;
+    std::string said;  // neighbouring sizes are impossible for the same reasons: printed when they change
+    for (Bytes bytes : {Bytes{8}, 16 * kKiB, 64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB}) {
+        plan::Question question{.bytes = bytes, .source = end(source, scene.ipc), .sink = {}};
+        if (sink) question.sink = end(*sink, scene.ipc);
+        question.sink_known = sink.has_value();
+        const plan::Choice choice = plan::choose(question, scene.facts, scene.tuning);
+        const std::string ends = fmt::format("{}->{}", letter(source), sink ? letter(*sink) : "?");
+        const std::string impossible = impossible_text(choice);
+        if (impossible != said && !scene.facts.peer.self)
+            text += fmt::format("{} cannot go by {}\n", ends, impossible);
+        said = impossible;
+        text += fmt::format("{} {:>8}  {:>8}  {}", ends, plan::bytes_text(bytes),
+                            plan::time_text(choice.plan.expected), plan::describe(choice.plan, bytes));
+        if (choice.plan.ahead > 0) text += fmt::format(", {} ahead", choice.plan.ahead);
+        text += beaten_text(choice) + "\n";
+    }
+    return text;
+}
+
+std::string table() {
+    std::string text =
+        "# Plans by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D device, M managed; ? the sender's offer.\n"
+        "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
+    for (const Scene& scene : scenes()) {
+        text += fmt::format("\n== {} ==\n", scene.name);
+        const bool has_gpu = scene.name != "one node, no GPU";
+        if (has_gpu) {
+            if (!scene.facts.peer.self) text += rows(scene, MemoryKind::device, {});
+            text += rows(scene, MemoryKind::device, MemoryKind::device);
+            text += rows(scene, MemoryKind::device, MemoryKind::host);
+            text += rows(scene, MemoryKind::device, MemoryKind::pinned);
+            text += rows(scene, MemoryKind::pinned, MemoryKind::device);
+            text += rows(scene, MemoryKind::managed, MemoryKind::device);
+        }
+        if (!scene.facts.peer.self) text += rows(scene, MemoryKind::host, {});
+        text += rows(scene, MemoryKind::host, MemoryKind::host);
+    }
+    return text;
+}
+
+TEST(GoldenPlans, AreThoseOfTheTable) {
+    const std::string path = std::string(GANTRY_TEST_DATA) + "/plans.txt";
+    const std::string actual = table();
+    if (std::getenv("GANTRY_GOLDEN_UPDATE") != nullptr) {
+        std::ofstream(path) << actual;
+        GTEST_SKIP() << path << " rewritten";
+    }
+    std::ifstream file(path);
+    ASSERT_TRUE(file) << "cannot read " << path;
+    std::stringstream pinned;
+    pinned << file.rdbuf();
+    std::string expected_line, actual_line, scene;
+    std::stringstream actual_lines(actual);
+    int differences = 0;
+    while (std::getline(actual_lines, actual_line)) {
+        if (!std::getline(pinned, expected_line)) expected_line = "(end of file)";
+        if (actual_line.starts_with("==")) scene = actual_line;
+        if (actual_line == expected_line || ++differences > 20) continue;
+        ADD_FAILURE() << scene << "\n  pinned: " << expected_line << "\n  now:    " << actual_line;
+    }
+    EXPECT_FALSE(std::getline(pinned, expected_line)) << "the table has more lines than there are plans";
+}
+
+}  // namespace
+}  // namespace gantry::test

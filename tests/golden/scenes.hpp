@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Scenes: the machines and neighbourhoods that plans are pinned for. Numbers are written out here, not loaded from a machine
+// description, so that a plan changes only when the planner does. Rounded from facts/gpu-measured.md (H200) and from the platform of
+// the published figures (C2050, QDR).
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace gantry::test {
+
+inline device::GpuFacts h200() {
+    device::GpuFacts gpu;
+    gpu.uuid[0] = 1;
+    gpu.d2h_bytes_per_second = 55e9;
+    gpu.h2d_bytes_per_second = 55e9;
+    gpu.d2d_bytes_per_second = 2000e9;
+    gpu.peer_bytes_per_second = 375e9;
+    gpu.copy_latency = 7200;
+    gpu.chunk_cost = 3500;
+    gpu.queue_turn = 135000;
+    gpu.h2d_without_turn = 32 * kKiB;
+    gpu.ipc_open = 1000000;
+    gpu.pageable_bytes_per_second = 12e9;
+    return gpu;
+}
+
+inline device::GpuFacts other_h200() {
+    device::GpuFacts gpu = h200();
+    gpu.uuid[0] = 2;
+    return gpu;
+}
+
+inline device::GpuFacts c2050() {
+    device::GpuFacts gpu;
+    gpu.uuid[0] = 3;
+    gpu.d2h_bytes_per_second = 5.5e9;
+    gpu.h2d_bytes_per_second = 5.5e9;
+    gpu.d2d_bytes_per_second = 100e9;
+    gpu.copy_latency = 10000;
+    gpu.chunk_cost = 2000;
+    gpu.queue_turn = 100000;
+    gpu.pageable_bytes_per_second = 2e9;
+    return gpu;
+}
+
+inline transport::PeerFacts shared_memory() {
+    transport::PeerFacts peer;
+    peer.shared_memory = true;
+    peer.eager_max = 64 * kKiB;
+    peer.bytes_per_second = 12e9;
+    peer.message_latency = 300;
+    return peer;
+}
+
+inline transport::PeerFacts qdr() {
+    transport::PeerFacts peer;
+    peer.put = true;
+    peer.eager_max = 17 * kKiB;
+    peer.bytes_per_second = 3.1e9;
+    peer.message_latency = 2000;
+    peer.put_cost = 300;
+    return peer;
+}
+
+inline transport::PeerFacts ndr(int rails = 1) {
+    transport::PeerFacts peer;
+    peer.put = true;
+    peer.rails = rails;
+    peer.eager_max = 32 * kKiB;
+    peer.bytes_per_second = 48e9;
+    peer.message_latency = 1300;
+    peer.put_cost = 100;
+    return peer;
+}
+
+struct Scene {
+    std::string name;
+    plan::Facts facts;
+    plan::Tuning tuning;
+    device::IpcKind ipc = device::IpcKind::none;  // of device memory in this scene
+};
+
+inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source, device::GpuFacts sink) {
+    plan::Facts result;
+    result.peer = peer;
+    result.source_gpu = source;
+    result.sink_gpu = sink;
+    return result;
+}
+
+inline std::vector<Scene> scenes() {
+    using device::IpcKind;
+    std::vector<Scene> all;
+    auto add = [&all](std::string name, plan::Facts scene_facts, IpcKind ipc) -> Scene& {
+        return all.emplace_back(Scene{std::move(name), scene_facts, {}, ipc});
+    };
+    auto same_gpu = facts(shared_memory(), h200(), h200());
+    same_gpu.same_gpu = same_gpu.peer_access = same_gpu.ipc_open = true;
+    auto two_gpus = facts(shared_memory(), h200(), other_h200());
+    two_gpus.peer_access = true;
+
+    add("one shared GPU (H200), mapping open", same_gpu, IpcKind::legacy);
+    add("one shared GPU (H200), the sender used it last", same_gpu, IpcKind::legacy).facts.last_user =
+        plan::GpuUser::sender;
+    add("one shared GPU (H200), kernels of the other process in flight", same_gpu, IpcKind::legacy)
+        .facts.gpu_wait = 200 * kMicrosecond;
+    add("two GPUs with peer access (H200), mapping not open yet", two_gpus, IpcKind::legacy);
+    add("two GPUs with peer access (H200), mapping open", two_gpus, IpcKind::legacy).facts.ipc_open = true;
+    add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
+    add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
+    add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;
+    add("receiver without a driver (H200)", two_gpus, IpcKind::legacy).facts.receiver_opens = false;
+    add("two nodes, C2050 and QDR", facts(qdr(), c2050(), c2050()), IpcKind::none);
+    add("two nodes, PCIe 5 and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()), IpcKind::legacy);
+    add("two nodes, PCIe 5 and 2 x 400 Gb/s (H200)", facts(ndr(2), h200(), other_h200()), IpcKind::legacy);
+    add("two nodes, GPUDirect and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()), IpcKind::legacy)
+        .facts.peer.device_memory = true;
+    add("one node, no GPU", facts(shared_memory(), {}, {}), IpcKind::none);
+    auto self = facts({}, h200(), h200());
+    self.peer.self = true;
+    add("a message to oneself (H200)", self, IpcKind::legacy);
+    return all;
+}
+
+inline plan::End end(device::MemoryKind kind, device::IpcKind ipc) {
+    return {.kind = kind, .ipc = kind == device::MemoryKind::device ? ipc : device::IpcKind::none};
+}
+
+}  // namespace gantry::test

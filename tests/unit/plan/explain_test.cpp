@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The record of paths: what it keeps, how it reads, and that a program and its helper understand each other.
+#include "golden/scenes.hpp"
+#include "plan/explain.hpp"
+#include "plan/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace gantry::test {
+namespace {
+
+using device::MemoryKind;
+using testing::HasSubstr;
+using testing::Not;
+
+void record(plan::Explain& explain, Bytes bytes, int peer, MemoryKind source = MemoryKind::device) {
+    const plan::Question question{.bytes = bytes,
+                                  .source = end(source, device::IpcKind::none),
+                                  .sink = end(source, device::IpcKind::none),
+                                  .sink_known = true};
+    const auto with = facts(qdr(), c2050(), c2050());
+    explain.record(question, with, plan::choose(question, with, {}), peer, /*received=*/true);
+}
+
+TEST(Explain, RecordsNothingUnlessAskedTo) {
+    plan::Explain explain(false);
+    record(explain, kMiB, 1);
+    EXPECT_THAT(explain.json(0), Not(HasSubstr("pipeline")));
+    EXPECT_TRUE(explain.write(0, "").ok());
+}
+
+TEST(Explain, SaysWhichPathWhyAndWhatItBeat) {
+    plan::Explain explain(true);
+    record(explain, 4 * kMiB, 1);
+    const std::string text = explain.text(0);
+    EXPECT_THAT(text, HasSubstr("1->0"));
+    EXPECT_THAT(text, HasSubstr("device -> device"));
+    EXPECT_THAT(text, HasSubstr("pipeline"));
+    EXPECT_THAT(text, HasSubstr("the copies hide behind the link"));
+    EXPECT_THAT(text, HasSubstr("ipc: the peer is on another node"));
+    EXPECT_THAT(text, HasSubstr("4 MiB"));
+}
+
+TEST(Explain, CountsStagedBytesOfThisRank) {
+    plan::Explain explain(true);
+    for (int i = 0; i < 3; ++i) record(explain, kMiB, 1);
+    auto paths = plan::paths_from_json(explain.json(0));
+    ASSERT_TRUE(paths.ok()) << paths.status().text();
+    ASSERT_EQ(paths.value().size(), 1u);
+    EXPECT_EQ(paths.value()[0].messages, 3u);
+    EXPECT_EQ(paths.value()[0].bytes, 3 * kMiB);
+    EXPECT_EQ(paths.value()[0].staged, 3 * kMiB);
+}
+
+TEST(Explain, SizesAndPeersWithTheSameStoryAreOneRow) {
+    plan::Explain explain(true);
+    for (int peer : {1, 2})
+        for (Bytes bytes : {Bytes{8}, Bytes{64}, Bytes{1024}}) record(explain, bytes, peer, MemoryKind::host);
+    const std::string text = explain.text(0);
+    EXPECT_THAT(text, HasSubstr("1->0 2->0"));
+    EXPECT_THAT(text, HasSubstr("8 B - 1 KiB"));
+    EXPECT_EQ(text.find("eager", text.find("eager") + 1), text.find("eager", text.find("how"))) << text;
+}
+
+TEST(Explain, SurvivesTheWayThroughJson) {
+    plan::Explain explain(true);
+    record(explain, 4 * kMiB, 1);
+    record(explain, 100, 3, MemoryKind::host);
+    auto paths = plan::paths_from_json(explain.json(7));
+    ASSERT_TRUE(paths.ok());
+    EXPECT_EQ(plan::paths_to_json(paths.value(), 7), explain.json(7));
+    EXPECT_EQ("gantry explain: rank 7\n" + plan::path_table(paths.value(), plan::Show::all), explain.text(7));
+}
+
+TEST(Explain, RefusesWhatItDidNotWrite) {
+    for (const char* text : {"", "{", "[]", "{\"paths\": 3}", "{\"paths\": [3]}"})
+        EXPECT_FALSE(plan::paths_from_json(text).ok()) << text;
+}
+
+TEST(Explain, WritesAFilePerRank) {
+    plan::Explain explain(true);
+    record(explain, kMiB, 1);
+    const std::string folder = testing::TempDir();
+    ASSERT_TRUE(explain.write(5, folder + "/paths-%r.json").ok());
+    std::ifstream file(folder + "/paths-5.json");
+    std::stringstream contents;
+    contents << file.rdbuf();
+    EXPECT_EQ(contents.str(), explain.json(5));
+    std::remove((folder + "/paths-5.json").c_str());
+    EXPECT_THAT(std::string(explain.write(0, folder + "/no/such/folder").text()), HasSubstr("GANTRY_EXPLAIN_FILE"));
+}
+
+TEST(PlanText, SpeaksOfSizesAndTimesAsPeopleDo) {
+    EXPECT_EQ(plan::bytes_text(0), "0 B");
+    EXPECT_EQ(plan::bytes_text(64 * kKiB), "64 KiB");
+    EXPECT_EQ(plan::bytes_text(kMiB + kMiB / 2), "1.50 MiB");
+    EXPECT_EQ(plan::time_text(999), "999 ns");
+    EXPECT_EQ(plan::time_text(1446000), "1.45 ms");
+    EXPECT_EQ(plan::time_text(128 * kMicrosecond), "128 us");
+}
+
+}  // namespace
+}  // namespace gantry::test

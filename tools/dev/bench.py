@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`dev bench`: gantry-bench on two ranks, with the arguments as given (default: latency, device to device)."""
+import build
+from console import Failure, run, step
+from environment import build_folder, for_programs, simulated_gpu
+from demo import choose_gpu
+
+
+def bench(preset, wish, machine, ranks, arguments):
+    build.build(preset)
+    folder = build_folder(preset)
+    program = folder / "bin" / "gantry-bench"
+    if not program.exists():
+        raise Failure("gantry-bench is not built")
+    real, found = choose_gpu(preset, wish)
+    env = for_programs(preset, real)
+    if not real:
+        env["SIMGPU_MACHINE"] = machine
+        found += f", machine {machine}"
+    step(f"device: {found}")
+    run([folder / "bin" / "mpiexec", "-n", str(ranks), program, *(arguments or ["latency"])], "the benchmark", env=env)
+    return 0

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`.ci/run`: what CI runs on a clean checkout: the README's commands, then the sanitizers, then the checks.
+
+Every step runs even when one before it failed, so one run shows everything. The last line counts all tests and checks of
+all steps; a step that ends badly without counting is one failure.
+"""
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEV = str(ROOT / "dev")
+
+# (name, command, seconds it may take). The tests of the simulated driver are the ones with threads.
+STEPS = [
+    ("tests", [DEV, "test"], 2400),
+    ("demo", [DEV, "demo"], 300),
+    ("address and undefined-behaviour sanitizers", [DEV, "test", "--preset", "asan"], 2400),
+    ("thread sanitizer, simulated GPU", [DEV, "test", "--preset", "tsan", "simgpu"], 1200),
+    ("checks", [DEV, "check"], 600),
+]
+
+
+def run(name, command, limit):
+    """(passed, failed, skipped) of one step, from its closing line."""
+    print(f"\n==== {name}: {' '.join(Path(word).name if word == DEV else word for word in command)} ====", flush=True)
+    start = time.monotonic()
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+    closing = None
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        found = re.match(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", line.strip())
+        closing = found or closing
+        if time.monotonic() - start > limit:
+            process.kill()
+            print(f"ci: {name} took longer than {limit} s")
+            break
+    status = process.wait()
+    print(f"ci: {name}: exit {status} after {time.monotonic() - start:.0f} s", flush=True)
+    passed, failed, skipped = (int(number or 0) for number in closing.groups()) if closing else (int(status == 0), 0, 0)
+    if status != 0 and failed == 0:
+        failed = 1
+    return passed, failed, skipped
+
+
+def main():
+    totals = [sum(column) for column in zip(*(run(*step) for step in STEPS))]
+    print(f"\n{totals[0]} passed, {totals[1]} failed" + (f", {totals[2]} skipped" if totals[2] else ""), flush=True)
+    return 1 if totals[1] or not totals[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`dev demo`: the main job on what this machine has: 4 MiB from device to device between two processes."""
+import shlex
+
+import build
+from console import Failure, note, run, step
+from environment import build_folder, for_programs, real_gpu, simulated_gpu
+
+
+def choose_gpu(preset, wish):
+    """(use the real driver?, what to tell the user)"""
+    devices, why_not = real_gpu()
+    if wish == "real" and not devices:
+        raise Failure(f"--gpu real: {why_not}")
+    if devices and wish != "simulated":
+        return True, f"{devices} CUDA device{'s' if devices > 1 else ''} through the system's driver"
+    if simulated_gpu(preset) is None:
+        raise Failure("the simulated GPU was not built, so there is no device to show anything on")
+    why = "as asked" if devices else why_not
+    return False, f"the simulated GPU ({why})"
+
+
+def demo(preset, wish, machine):
+    build.build(preset)
+    real, found = choose_gpu(preset, wish)
+    folder = build_folder(preset)
+    env = for_programs(preset, real)
+    if not real:
+        env["SIMGPU_MACHINE"] = machine
+        found += f", machine {machine}"
+    step(f"device: {found}")
+    command = [folder / "bin" / "mpiexec", "-n", "2", folder / "bin" / "gantry-bench", "demo"]
+    for program in (command[0], command[3]):
+        if not program.exists():
+            raise Failure(f"{program.name} is not built yet, so there is nothing to demonstrate")
+    step("running " + shlex.join(str(word.relative_to(folder.parents[1]) if hasattr(word, "relative_to") else word)
+                                 for word in command))
+    run(command, "the demo", env=env)
+    note("next: ./dev test, or ./dev install PREFIX and PREFIX/bin/mpicc your_program.c")
+    return 0

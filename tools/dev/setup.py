@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`dev setup`: find what the build needs, and get what is missing from the distribution's packages.
+
+Looking comes first and needs no network: a header is there when the compiler can include it, a program when it is on
+the path and new enough. What is missing is installed with apt-get as root; anybody else gets the same packages unpacked
+into .deps/ with a private apt state, so nothing outside this folder changes.
+"""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from console import Failure, note, run_quiet, step
+from environment import ARCH, DEPS, find_tool, for_tools, real_gpu
+
+# program -> (Debian package, oldest version that works)
+PROGRAMS = {"cmake": ("cmake", (3, 25)), "ninja": ("ninja-build", (1, 8))}
+OPTIONAL_PROGRAMS = {"ccache": ("ccache", (4, 0))}
+FORMATTER = {"clang-format-14": ("clang-format-14", (14, 0))}
+# header -> Debian package
+HEADERS = {
+    "fmt/format.h": "libfmt-dev",
+    "nlohmann/json.hpp": "nlohmann-json3-dev",
+    "CLI/CLI.hpp": "libcli11-dev",
+    "gtest/gtest.h": "libgtest-dev",
+    "gmock/gmock.h": "libgmock-dev",
+    "benchmark/benchmark.h": "libbenchmark-dev",
+}
+# Never unpacked into .deps/: the program loader and the C library must stay the system's own.
+SYSTEM_ONLY = re.compile(r"^(libc6|libc-bin|libc6-dev|libgcc-s1|libstdc\+\+6|gcc-.*-base|libcrypt1|base-files|dpkg)$")
+
+
+def version_of(program):
+    path = find_tool(program)
+    if not path:
+        return None
+    done = subprocess.run([path, "--version"], env=for_tools(), text=True, capture_output=True)
+    found = re.search(r"(\d+)\.(\d+)", done.stdout)
+    return tuple(int(part) for part in found.groups()) if done.returncode == 0 and found else None
+
+
+def missing_programs(wanted):
+    missing = []
+    for program, (package, oldest) in wanted.items():
+        version = version_of(program)
+        if version is None or version < oldest:
+            missing.append(package)
+    return missing
+
+
+def compiler():
+    return find_tool(os.environ.get("CXX", "c++")) or find_tool("g++")
+
+
+def missing_headers():
+    """One run of the preprocessor answers for all headers."""
+    lines = "".join(f'#if !__has_include(<{header}>)\nmissing {header}\n#endif\n' for header in HEADERS)
+    include = ["-I", str(DEPS / "usr" / "include")] if DEPS.is_dir() else []
+    done = subprocess.run([compiler(), "-E", "-P", "-x", "c++", *include, "-"], input=lines, text=True,
+                          capture_output=True, env=for_tools())
+    if done.returncode != 0:
+        raise Failure(f"the C++ compiler {compiler()} does not run: {done.stderr.strip()}")
+    return [HEADERS[line.split()[1]] for line in done.stdout.splitlines() if line.startswith("missing")]
+
+
+def install_as_root(packages):
+    env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
+    first = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT)
+    if first.returncode != 0:  # An old or empty package list is the usual reason: refresh it and try once more.
+        run_quiet(["apt-get", "update", "-qq"], "apt-get update", env=env)
+        run_quiet(command, "apt-get install", env=env)
+
+
+def unpack_as_user(packages):
+    """apt with its own state and cache, reading only the system's list of installed packages; then dpkg -x."""
+    private = DEPS / "apt"
+    for folder in ("state/lists/partial", "cache/archives/partial"):
+        (private / folder).mkdir(parents=True, exist_ok=True)
+    apt = ["apt-get", "-qq", "-o", f"Dir::State={private}/state", "-o", f"Dir::Cache={private}/cache",
+           "-o", "Dir::State::status=/var/lib/dpkg/status", "-o", "Debug::NoLocking=1",
+           "-o", "APT::Sandbox::User="]
+    run_quiet([*apt, "update"], "apt-get update with a private state")
+    plan = run_quiet([*apt, "-s", "--no-install-recommends", "install", *packages], "apt-get -s install")
+    wanted = []
+    for line in plan.splitlines():
+        found = re.match(r"Inst (\S+) (?:\[\S+\] )?\((\S+)", line)
+        if found and not SYSTEM_ONLY.match(found.group(1)):
+            wanted.append(f"{found.group(1)}={found.group(2)}")
+    archives = private / "cache" / "archives"
+    note(f"{len(wanted)} packages into .deps/")
+    run_quiet([*apt, "download", *wanted], "apt-get download", cwd=archives)
+    for archive in sorted(archives.glob("*.deb")):
+        run_quiet(["dpkg", "-x", archive, DEPS], f"unpacking {archive.name}")
+        archive.unlink()
+    shutil.rmtree(private, ignore_errors=True)
+
+
+def provide(packages):
+    if shutil.which("apt-get") is None:
+        raise Failure("missing: " + " ".join(packages) + " (Debian's names); install them with this system's "
+                      "package manager and run this again")
+    step("getting " + " ".join(packages))
+    try:
+        (install_as_root if os.geteuid() == 0 else unpack_as_user)(packages)
+    except Failure as failure:
+        raise Failure(f"{failure}\n     Without a network, let an administrator install: {' '.join(packages)}") from None
+
+
+def ensure(formatter=False):
+    """Make the build possible; quick and silent about what is there already."""
+    if compiler() is None:
+        if os.geteuid() != 0:
+            raise Failure("no C++ compiler: ask an administrator for g++ 12 or newer, then run this again")
+        provide(["g++"])
+    missing = missing_programs(PROGRAMS) + missing_headers()
+    if formatter and not has_formatter():
+        missing += missing_programs(FORMATTER)
+    if not missing:
+        return
+    # ccache only makes rebuilds faster, so it alone is no reason to fetch anything.
+    provide(missing + missing_programs(OPTIONAL_PROGRAMS))
+    still = missing_programs(PROGRAMS) + missing_headers()
+    if still:
+        raise Failure("still missing after installing: " + " ".join(still))
+
+
+def has_formatter():
+    return formatter_path() is not None
+
+
+def formatter_path():
+    """clang-format 14: another release formats some lines differently."""
+    for name in ("clang-format-14", "clang-format"):
+        version = version_of(name)
+        if version and version[0] == 14:
+            return find_tool(name)
+    return None
+
+
+def report():
+    step("what the build uses")
+    for program in ("c++", "cmake", "ninja", "ccache", "python3"):
+        version = version_of(program)
+        shown = ".".join(map(str, version)) if version else "not found"
+        note(f"{program:8} {shown:10} {find_tool(program) or ''}")
+    private = DEPS / "usr"
+    devices, why_not = real_gpu()
+    note(f"GPU      {devices} CUDA device(s)" if devices else f"GPU      the simulated one ({why_not})")
+    note(f"libraries {'from .deps/ first, then ' if private.is_dir() else 'from '}the system ({ARCH})")

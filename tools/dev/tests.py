@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`dev test`: build, run CTest, count.
+
+Every case of every test program is one CTest test (tests/CMakeLists.txt). The exit code of a case says whether it passed;
+a case that could not run here (no GPU, too few cores) is skipped and its reason is printed.
+"""
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass, field
+
+import build
+from console import Failure, cores, note, step
+from environment import build_folder, find_tool, for_programs, real_gpu, simulated_gpu
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list = field(default_factory=list)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+
+    def closing_line(self):
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+def choose_driver(preset, real):
+    if real:
+        devices, why_not = real_gpu()
+        if not devices:
+            raise Failure(f"--real-gpu: {why_not}")
+        step(f"device tests use the system's driver ({devices} device{'s' if devices > 1 else ''})")
+    elif simulated_gpu(preset):
+        step("device tests use the simulated GPU")
+    else:
+        step("the simulated GPU is not built: device tests will find no driver")
+    env = for_programs(preset, real)
+    # Reports of the sanitizers must fail the test that caused them.
+    env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99")
+    env.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    env.setdefault("TSAN_OPTIONS", "halt_on_error=1:exitcode=99")
+    return env
+
+
+def follow(command, env):
+    """Run CTest, showing failures as they come and a progress line now and then."""
+    shown = 0
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace")
+    for line in process.stdout:
+        progress = re.match(r"\s*(\d+)/(\d+) Test\s+#\d+: (.*)", line)
+        if not progress:
+            if "No tests were found" in line or line.startswith("CMake Error"):
+                note(line.strip())
+            continue
+        done, total, what = int(progress[1]), int(progress[2]), progress[3]
+        if "Passed" not in what and "Skipped" not in what:
+            note(f"{done}/{total} {what}")
+        elif done == total or done - shown >= max(25, total // 10):
+            note(f"{done}/{total} done")
+            shown = done
+    return process.wait()
+
+
+def last_lines(text, count):
+    return "\n".join("       " + line for line in text.strip().splitlines()[-count:])
+
+
+def reason_of_skip(output):
+    """What the test said: GoogleTest prints the streamed reason on the line after the place, unittest in quotes."""
+    quoted = re.search(r"skipped ['\"](.*)['\"]$", output, re.M)
+    if quoted:
+        return quoted[1]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for index, line in enumerate(lines):
+        if line.endswith(": Skipped") and index + 1 < len(lines):
+            return lines[index + 1]
+        if line.lower().startswith("skip"):
+            return line
+    return "no reason given"
+
+
+def read_results(report):
+    counts = Counts()
+    reasons = {}
+    for case in xml.parse(report).getroot().iter("testcase"):
+        output = case.findtext("system-out") or ""
+        name = case.get("name")
+        if case.get("status") == "fail" or case.find("failure") is not None:
+            counts.failed += 1
+            counts.failures.append(name)
+            print(f"\n---- {name} failed ----\n{last_lines(output, 40)}", flush=True)
+        elif case.get("status") == "run":
+            counts.passed += 1
+        else:
+            counts.skipped += 1
+            reasons.setdefault(reason_of_skip(output), []).append(name)
+    for reason, names in reasons.items():
+        note(f"skipped {len(names)} ({names[0]}{', ...' if len(names) > 1 else ''}): {reason}")
+    return counts
+
+
+def run_tests(preset, test_filter=None, real=False, exclude=None, targets=()):
+    """Build and run one preset's tests; prints failures, returns the counts."""
+    build.build(preset, targets)
+    env = choose_driver(preset, real)
+    folder = build_folder(preset)
+    report = folder / "test-results.xml"
+    report.unlink(missing_ok=True)
+    command = [find_tool("ctest") or shutil.which("ctest"), "--test-dir", folder, f"-j{cores()}", "--timeout", "300",
+               "--output-on-failure", "--no-tests=error", "--output-junit", report]
+    if test_filter:
+        command += ["-R", test_filter]
+    if exclude:
+        command += ["-E", exclude]
+    step(f"testing build/{preset}" + (f", only {test_filter}" if test_filter else ""))
+    status = follow([str(word) for word in command], env)
+    if not report.exists():
+        raise Failure(f"ctest wrote no results (exit {status}); run: ctest --test-dir {folder}")
+    counts = read_results(report)
+    if counts.passed + counts.failed + counts.skipped == 0:
+        raise Failure("no test matches" + (f" {test_filter}" if test_filter else ""))
+    if status != 0 and not counts.failed:
+        raise Failure(f"ctest ended with {status} although no test failed")
+    return counts
+
+
+def test(preset, test_filter, real):
+    counts = run_tests(preset, test_filter, real)
+    if counts.failures:
+        step("failed: " + " ".join(counts.failures))
+        note(f"again: ./dev test --preset {preset} '^{re.escape(counts.failures[0])}$'")
+    print(counts.closing_line(), flush=True)
+    return 1 if counts.failed else 0

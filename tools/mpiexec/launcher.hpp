@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One job: starts its ranks, then runs one loop over their output, their PMI sockets, signals and time until all have ended.
+//
+//   running --(a rank dies, MPI_Abort, Ctrl-C, timeout)--> ending (asked to end) --(2 s)--> killing
+//
+// A rank that has ended stays a zombie until the job is over, so that its process id, which names its group, is not reused.
+#pragma once
+
+#include "guard.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "pmi_server.hpp"
+#include "process.hpp"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gantry::mpiexec {
+
+class Launcher {
+  public:
+    explicit Launcher(Options options);
+    ~Launcher();
+    Launcher(const Launcher&) = delete;
+    Launcher& operator=(const Launcher&) = delete;
+    // Returns the exit code of mpiexec.
+    int run();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    enum class Phase { running, ending, killing };
+    struct Rank {
+        Process process;
+        const App* app = nullptr;
+        bool ended = false;
+        bool left_without_finalize = false;
+    };
+    // What a descriptor of the loop's poll belongs to.
+    enum class Source { signals, input, pmi, forwarder, sink };
+    struct Watched {
+        Source source;
+        std::size_t index;
+    };
+
+    void open_signals();
+    bool start_ranks();
+    void turn();
+    void watch_everything();
+    void watch(int descriptor, short events, Source source, std::size_t index);
+    int milliseconds_to_next_deadline() const;
+    void handle(const Watched& watched);
+
+    void read_signals();
+    void handle_signal(int number);
+    void stop_and_continue();
+    void collect_ended();
+    void rank_ended(int rank, const siginfo_t& how);
+    void look_at_pmi(int rank);
+    void check_membership();
+    void check_deadlines();
+    void pump_input();
+
+    // Tells why on standard error and ends the job; the first reason counts.
+    void end_job(int exit_code, const std::string& why, int signal_number = SIGTERM);
+    void signal_ranks(int number);
+    void finish_output();
+    int still_running() const;
+    std::string name(int rank) const;
+    void say(const std::string& sentence);
+
+    Options options_;
+    int size_;
+    rlimit descriptors_{};
+    int signals_ = -1;
+    bool forward_terminal_ = false;
+    std::string typed_;  // terminal input on its way to rank 0
+    Sink standard_output_;
+    Sink standard_error_;
+    PmiServer pmi_;
+    Guard guard_;
+    std::vector<Rank> ranks_;
+    std::deque<Forwarder> forwarders_;
+    std::vector<pollfd> polled_;
+    std::vector<Watched> watched_;
+    Phase phase_ = Phase::running;
+    std::optional<int> exit_code_;  // the first that is not 0
+    std::optional<Clock::time_point> deadline_;       // of --timeout
+    std::optional<Clock::time_point> kill_deadline_;  // after the job was asked to end
+};
+
+}  // namespace gantry::mpiexec

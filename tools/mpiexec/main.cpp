@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// mpiexec starts the ranks of a job on this machine and serves PMI-1 to them. On clusters the launcher of the cluster (srun,
+// Hydra, prterun) does this; a Gantry program runs under each of them, and any PMI-1 program runs under this one.
+#include "launcher.hpp"
+#include "options.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+int main(int argument_count, char** argument_values) {
+    using namespace gantry::mpiexec;
+    // Standard streams must be open, else the first descriptors we open would take their numbers.
+    while (true) {
+        const int descriptor = open("/dev/null", O_RDWR);
+        if (descriptor > STDERR_FILENO || descriptor < 0) {
+            if (descriptor >= 0) close(descriptor);
+            break;
+        }
+    }
+    const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
+    CommandLine line = parse(arguments);
+    switch (line.wish) {
+        case Wish::show_help:
+            std::fputs(help_text(), stdout);
+            return 0;
+        case Wish::show_version:
+            std::puts("mpiexec (Gantry) " GANTRY_VERSION);
+            return 0;
+        case Wish::explain_mistake:
+            std::fprintf(stderr, "mpiexec: %s. See mpiexec --help\n", line.mistake.c_str());
+            return 2;
+        case Wish::run: break;
+    }
+    return Launcher(std::move(line.options)).run();
+}

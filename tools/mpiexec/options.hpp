@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The command line of mpiexec: options, a program with its arguments, and more such groups behind ':'.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gantry::mpiexec {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// One group of ranks that run the same command.
+struct App {
+    int ranks = 1;
+    std::vector<std::string> command;
+    Variables variables;
+    std::string folder;  // empty: where mpiexec was started
+};
+
+struct Options {
+    std::vector<App> apps;
+    Variables variables;  // for every app
+    bool label = false;
+    double timeout_seconds = 0;  // 0: none
+    int total_ranks() const;
+};
+
+enum class Wish { run, show_help, show_version, explain_mistake };
+
+struct CommandLine {
+    Wish wish = Wish::run;
+    Options options;
+    std::string mistake;
+};
+
+CommandLine parse(const std::vector<std::string>& arguments);
+const char* help_text();
+
+}  // namespace gantry::mpiexec

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "pmi_server.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+namespace gantry::mpiexec {
+namespace {
+
+constexpr std::size_t kLongestLine = 65536;
+constexpr int kLongestName = 256;
+constexpr int kLongestKey = 64;
+constexpr int kLongestValue = 1024;
+
+// "key=value key=value": values have no blanks in what ranks send.
+std::map<std::string, std::string, std::less<>> fields_of(std::string_view line) {
+    std::map<std::string, std::string, std::less<>> fields;
+    while (!line.empty()) {
+        const std::size_t blank = line.find(' ');
+        const std::string_view word = line.substr(0, blank);
+        line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
+        const std::size_t equals = word.find('=');
+        if (equals != std::string_view::npos) fields.emplace(word.substr(0, equals), word.substr(equals + 1));
+    }
+    return fields;
+}
+
+std::string_view field(const std::map<std::string, std::string, std::less<>>& fields, std::string_view key) {
+    const auto found = fields.find(key);
+    return found != fields.end() ? std::string_view(found->second) : std::string_view{};
+}
+
+int number(std::string_view digits, int otherwise) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc{} && end == digits.data() + digits.size() ? value : otherwise;
+}
+
+}  // namespace
+
+PmiServer::PmiServer(int size, std::string job_name)
+    : job_name_(std::move(job_name)), clients_(static_cast<std::size_t>(size)) {
+    store_.emplace("PMI_process_mapping", fmt::format("(vector,(0,1,{}))", size));
+}
+
+void PmiServer::add_rank(int rank, int socket, int app) {
+    clients_[index(rank)].socket = socket;
+    clients_[index(rank)].app = app;
+}
+
+void PmiServer::close_socket(int rank) {
+    Client& client = clients_[index(rank)];
+    if (client.socket >= 0) close(std::exchange(client.socket, -1));
+}
+
+bool PmiServer::serve(int rank) {
+    Client& client = clients_[index(rank)];
+    while (client.socket >= 0) {
+        char buffer[16384];
+        const ssize_t length = recv(client.socket, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (length < 0 && errno == EINTR) continue;
+        if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
+        if (length <= 0) {
+            close_socket(rank);
+            return false;
+        }
+        client.received.append(buffer, static_cast<std::size_t>(length));
+        std::size_t taken = 0;
+        for (std::size_t newline = client.received.find('\n'); newline != std::string::npos;
+             newline = client.received.find('\n', taken)) {
+            handle(rank, std::string_view(client.received).substr(taken, newline - taken));
+            taken = newline + 1;
+        }
+        client.received.erase(0, taken);
+        if (client.received.size() > kLongestLine)
+            offence_ = fmt::format("rank {} sent more than {} bytes without an end of line on its PMI socket",
+                                   rank, kLongestLine);
+        if (!offence_.empty()) close_socket(rank);
+    }
+    return false;
+}
+
+void PmiServer::handle(int rank, std::string_view line) {
+    Client& client = clients_[index(rank)];
+    const Fields fields = fields_of(line);
+    const std::string_view command = field(fields, "cmd");
+    if (command == "init") {
+        client.membership = Membership::inside;
+        answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n");
+    } else if (command == "get_maxes") {
+        answer(rank, fmt::format("cmd=maxes rc=0 kvsname_max={} keylen_max={} vallen_max={}\n", kLongestName,
+                                 kLongestKey, kLongestValue));
+    } else if (command == "get_appnum") {
+        answer(rank, fmt::format("cmd=appnum rc=0 appnum={}\n", client.app));
+    } else if (command == "get_universe_size") {
+        answer(rank, fmt::format("cmd=universe_size rc=0 size={}\n", clients_.size()));
+    } else if (command == "get_my_kvsname") {
+        answer(rank, fmt::format("cmd=my_kvsname rc=0 kvsname={}\n", job_name_));
+    } else if (command == "put") {
+        put(rank, fields);
+    } else if (command == "get") {
+        get(rank, fields);
+    } else if (command == "barrier_in") {
+        enter_barrier(rank);
+    } else if (command == "finalize") {
+        client.membership = Membership::finalized;
+        answer(rank, "cmd=finalize_ack rc=0\n");
+    } else if (command == "abort") {
+        if (!abort_call_) abort_call_ = AbortCall{rank, number(field(fields, "exitcode"), 1)};
+    } else if (command == "publish_name" || command == "unpublish_name" || command == "lookup_name") {
+        const std::string_view verb = command.substr(0, command.find('_'));
+        answer(rank, fmt::format("cmd={}_result rc=1 msg=no_name_server\n", verb));
+    } else if (field(fields, "mcmd") == "spawn") {
+        answer(rank, "cmd=spawn_result rc=1 msg=this_mpiexec_cannot_spawn\n");
+    } else if (command == "" && client.membership == Membership::inside) {
+        // The lines of a spawn request behind its first; the answer was given there.
+    } else {
+        offence_ = fmt::format("rank {} sent '{}' on its PMI socket, which PMI-1 does not know", rank,
+                               line.substr(0, 80));
+    }
+}
+
+void PmiServer::put(int rank, const Fields& fields) {
+    const std::string_view key = field(fields, "key");
+    const std::string_view value = field(fields, "value");
+    if (key.empty() || key.size() >= kLongestKey || value.size() >= kLongestValue) {
+        answer(rank, "cmd=put_result rc=-1 msg=key_or_value_too_long\n");
+    } else if (!store_.emplace(key, value).second) {
+        answer(rank, "cmd=put_result rc=-1 msg=duplicate_key\n");
+    } else {
+        answer(rank, "cmd=put_result rc=0 msg=success\n");
+    }
+}
+
+void PmiServer::get(int rank, const Fields& fields) {
+    const auto found = store_.find(field(fields, "key"));
+    if (found == store_.end())
+        answer(rank, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
+    else
+        answer(rank, fmt::format("cmd=get_result rc=0 msg=success value={}\n", found->second));
+}
+
+void PmiServer::enter_barrier(int rank) {
+    Client& client = clients_[index(rank)];
+    if (client.in_barrier) return;
+    client.in_barrier = true;
+    if (++in_barrier_ < static_cast<int>(clients_.size())) return;
+    in_barrier_ = 0;
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+        clients_[i].in_barrier = false;
+        answer(static_cast<int>(i), "cmd=barrier_out rc=0\n");
+    }
+}
+
+void PmiServer::answer(int rank, std::string_view line) {
+    // Answers are short and a rank asks one question at a time: its socket has room, or it does not play by the rules.
+    const ssize_t sent = send(clients_[index(rank)].socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EAGAIN)
+        offence_ = fmt::format("rank {} does not read the answers on its PMI socket", rank);
+}
+
+}  // namespace gantry::mpiexec

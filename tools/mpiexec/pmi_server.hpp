@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The PMI-1 side of mpiexec: a store, a barrier, and who has come and gone. It reads lines such as "cmd=get kvsname=k key=a"
+// and writes the answers to the rank's socket. It decides nothing about the job: the launcher looks at what it noted.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::mpiexec {
+
+enum class Membership { outside, inside, finalized };  // before init, between, after finalize
+
+struct AbortCall {
+    int rank = 0;
+    int code = 0;
+};
+
+class PmiServer {
+  public:
+    PmiServer(int size, std::string job_name);
+    // `app` is the number of the ':' group of that rank.
+    void add_rank(int rank, int socket, int app);
+    int socket(int rank) const { return clients_[index(rank)].socket; }
+    // Reads and answers what the rank has sent. False when its socket was closed.
+    bool serve(int rank);
+    void close_socket(int rank);
+
+    Membership membership(int rank) const { return clients_[index(rank)].membership; }
+    const std::optional<AbortCall>& abort_call() const { return abort_call_; }
+    // A rank that said what is no PMI; why, as a sentence.
+    const std::string& offence() const { return offence_; }
+
+  private:
+    struct Client {
+        int socket = -1;
+        int app = 0;
+        Membership membership = Membership::outside;
+        bool in_barrier = false;
+        std::string received;
+    };
+    using Fields = std::map<std::string, std::string, std::less<>>;
+    static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+    void handle(int rank, std::string_view line);
+    void put(int rank, const Fields& fields);
+    void get(int rank, const Fields& fields);
+    void enter_barrier(int rank);
+    void answer(int rank, std::string_view line);
+
+    std::string job_name_;
+    std::vector<Client> clients_;
+    std::map<std::string, std::string, std::less<>> store_;
+    int in_barrier_ = 0;
+    std::optional<AbortCall> abort_call_;
+    std::string offence_;
+};
+
+}  // namespace gantry::mpiexec
