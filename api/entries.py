@@ -6,6 +6,8 @@ widen what the int form has narrower, call the body, narrow what it returned, le
 What is judged how comes from kinds.toml; here stand only the things that need more than one parameter at a time.
 """
 
+import re
+
 import bodies
 from bodies import HANDLES, KINDS
 
@@ -119,7 +121,7 @@ class Entry:
         rule = KINDS["by_name"].get(p.name)
         if rule is None or rule.get("kind", p.kind) != p.kind:
             rule = KINDS["value"].get(p.kind)
-        if rule is None or bodies.listed(self.function, p, "unjudged"):
+        if rule is None:
             return ""
         check, error = rule["check"], rule["error"]
         if check == "tag":
@@ -154,7 +156,7 @@ class Entry:
             statement = self.judge_handle(p)
         elif p.kind == "BUFFER":
             statement = self.judge_buffer(p)
-        elif self.may_be_null(p):
+        elif self.may_be_null(p) or bodies.listed(self.function, p, "unjudged"):
             statement = ""
         elif p.array and p.kind != "STRING":
             statement = self.judge_array(p)
@@ -232,31 +234,23 @@ class Entry:
             body = "std::move(outcome)"
         return lines + [f"return call.leave({body});"]
 
-    def unnamed_unused(self, lines: list) -> str:
-        """The definition's head: parameters that nothing reads (in a _c form: none) keep their name, marked."""
-        listed = []
-        for p in self.function.of(self.large):
-            text = p.declaration(self.large)
-            used = p.c == "..." or any(p.name in line for line in lines)
-            listed.append(text if used else "[[maybe_unused]] " + text)
+    def head(self, used) -> str:
+        """The definition's first line; parameters that `used` denies have no name, so that no compiler asks about them."""
+        listed = [p.declaration(self.large, named=p.c == "..." or used(p)) for p in self.function.of(self.large)]
         return f"{self.function.returns} P{self.name}({', '.join(listed)})"
 
     def definition(self) -> str:
         lines = self.statements()
-        return "\n".join([self.unnamed_unused(lines) + " {"] + ["    " + line for line in lines] + ["}"])
+        head = self.head(lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines))
+        return "\n".join([head + " {"] + ["    " + line for line in lines] + ["}"])
 
     def stub(self) -> str:
         """A function that is not built: it exists, says so, and is an error like any other."""
-        types = ", ".join(f"{p.declaration(self.large)}".replace(f" {p.name}", " ", 1) if p.c != "..." else "..."
-                          for p in self.function.of(self.large))
         scope = next((p for p in self.function.of(self.large) if p.kind in SCOPES and p.direction == "in" and not p.array), None)
+        answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
         if self.function.chapter == "tool":
-            return f"int P{self.name}({types}) {{ return MPI_T_ERR_NOT_SUPPORTED; }}"
-        if scope is None:
-            return f'int P{self.name}({types}) {{ return not_built("{self.name}"); }}'
-        named = ", ".join(p.declaration(self.large) if p is scope else
-                          p.declaration(self.large).replace(f" {p.name}", " ", 1) for p in self.function.of(self.large))
-        return f'int P{self.name}({named}) {{ return not_built("{self.name}", {scope.name}); }}'
+            scope, answer = None, "MPI_T_ERR_NOT_SUPPORTED"
+        return f"{self.head(lambda p: p is scope)} {{ return {answer}; }}"
 
 
 HEAD = """// SPDX-License-Identifier: BSD-3-Clause

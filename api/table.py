@@ -9,7 +9,11 @@ import dataclasses
 import json
 import pathlib
 import re
-import tomllib
+
+try:
+    import tomllib
+except ImportError:
+    raise SystemExit("api/generate.py needs Python 3.11 or newer (tomllib)") from None
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -26,10 +30,10 @@ class Parameter:
     large_only: bool
     root_only: bool
 
-    def declaration(self, large: bool) -> str:
+    def declaration(self, large: bool, named: bool = True) -> str:
         if self.c == "...":
             return "..."
-        return f"{self.c_large if large else self.c} {self.name}{self.array}"
+        return f"{self.c_large if large else self.c} {self.name if named else ''}{self.array}".rstrip()
 
 
 @dataclasses.dataclass

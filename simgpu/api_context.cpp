@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Contexts: one primary context per device with a handle that never changes, created contexts, and the stack of
-// current contexts of each thread.
+// Contexts: one primary context per device with a handle that never changes, created contexts, and
+// the stack of current contexts of each thread.
 #include <algorithm>
 
 #include "entry.hpp"
@@ -66,10 +66,10 @@ CUresult synchronize(Driver& d, CUcontext handle) {
 #define SIM_DEVICE(name, ordinal)                 \
     Device* const name = find_device(d, ordinal); \
     if (name == nullptr) return CUDA_ERROR_INVALID_DEVICE
-#define SIM_CURRENT(name)                         \
-    const Current current_##name = current_context(d); \
-    SIM_TRY(current_##name.result);               \
-    Context& name = *current_##name.context
+#define SIM_CURRENT(name)                            \
+    const Current found_##name = current_context(d); \
+    SIM_TRY(found_##name.result);                    \
+    Context& name = *found_##name.context
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice ordinal) {
     SIM_ENTER(cuDevicePrimaryCtxRetain);

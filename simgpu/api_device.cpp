@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices: identity is that of the physical ordinal, so that UUIDs and PCI ids agree between processes whatever
-// CUDA_VISIBLE_DEVICES says.
+// Devices: identity is that of the physical ordinal, so that UUIDs and PCI ids agree between
+// processes whatever CUDA_VISIBLE_DEVICES says.
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,9 @@ Device* find_device(Driver& d, CUdevice ordinal) {
                : nullptr;
 }
 
-int pci_bus(const Device& device) { return 0x10 + device.physical; }
+int pci_bus(const Device& device) {
+    return 0x10 + device.physical;
+}
 
 CUuuid uuid_of(const Device& device) {
     CUuuid uuid{};
@@ -38,39 +40,23 @@ int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
     switch (which) {
         case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-            return 1024;
-        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
-            return 64;
-        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
-            return 0x7fffffff;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: return 1024;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
+        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return 0x7fffffff;
         case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
-            return 65535;
-        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-            return 49152;
-        case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-            return 32;
-        case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
-            return 0x7fffffff;
-        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-            return 65536;
-        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-            return 1'980'000;
-        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-            return modern ? 132 : 14;
-        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-            return 2048;
-        case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
-            return 32;
-        case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
-            return modern ? 3 : 2;
-        case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-            return pci_bus(device);
-        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-            return gpu.compute_major;
-        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-            return gpu.compute_minor;
+        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: return 49152;
+        case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
+        case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return 0x7fffffff;
+        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK: return 65536;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return 1'980'000;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return modern ? 132 : 14;
+        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return 32;
+        case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return modern ? 3 : 2;
+        case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return pci_bus(device);
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return gpu.compute_major;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return gpu.compute_minor;
         case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
         case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
         case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
@@ -87,15 +73,12 @@ int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
         case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-        case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
-            return 1;
+        case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: return 1;
         case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
             return CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
-        case CU_DEVICE_ATTRIBUTE_NUMA_ID:
-            return -1;
-        default:
-            return 0;  // what is not modelled is absent
+        case CU_DEVICE_ATTRIBUTE_NUMA_ID: return -1;
+        default: return 0;  // what is not modelled is absent
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocation of device, page-locked and managed memory, and registration of the program's own host memory.
+// Allocation of device, page-locked and managed memory, and registration of the program's own host
+// memory.
 #include <algorithm>
 
 #include "entry.hpp"
@@ -46,17 +47,17 @@ CUresult allocate_host(Driver& d, Context& context, void** address, std::size_t 
 
 Range* host_range(Driver& d, const void* address) {
     Range* range = d.memory.find(reinterpret_cast<Address>(address));
-    const bool host = range != nullptr && (range->kind == MemoryKind::pinned ||
-                                           range->kind == MemoryKind::registered);
+    const bool host = range != nullptr &&
+                      (range->kind == MemoryKind::pinned || range->kind == MemoryKind::registered);
     return host ? range : nullptr;
 }
 
 }  // namespace
 
-#define SIM_SET_UP(name)                              \
-    const Current current_##name = begin_set_up(d);   \
-    SIM_TRY(current_##name.result);                   \
-    [[maybe_unused]] Context& name = *current_##name.context
+#define SIM_SET_UP(name)                          \
+    const Current found_##name = begin_set_up(d); \
+    SIM_TRY(found_##name.result);                 \
+    [[maybe_unused]] Context& name = *found_##name.context
 
 CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
     SIM_ENTER(cuMemGetInfo_v2);
@@ -95,7 +96,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
     const Range* range = d.memory.find(address);
     if (range == nullptr || range->base != address ||
         (range->kind != MemoryKind::device && range->kind != MemoryKind::managed &&
-         range->kind != MemoryKind::pooled)) {
+         range->pool == nullptr)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     // Freeing synchronises: work on the memory may be in any stream.

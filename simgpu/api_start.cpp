@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Start-up: cuInit, versions, error texts, and the table behind cuGetProcAddress. A base name is resolved to the newest
-// symbol not newer than the version asked for; the per-thread default stream twins are found here only.
+// Start-up: cuInit, versions, error texts, and the table behind cuGetProcAddress. A base name is
+// resolved to the newest symbol not newer than the version asked for; the per-thread default stream
+// twins are found here only.
 #include <string.h>
 
 #include <type_traits>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that the host cannot touch.
 //
-//   device arena:  [ dev 0 window | dev 1 window | ... ]   PROT_NONE for ever: these are the device addresses
-//   alias arena :  [ dev 0 window | dev 1 window | ... ]   slices of a memfd, mapped while allocated
+//   device arena:  [ dev 0 window | dev 1 window | ... ]   PROT_NONE for ever: these are the device
+//   addresses alias arena :  [ dev 0 window | dev 1 window | ... ]   slices of a memfd, mapped
+//   while allocated
 //                  alias = device address + delta()
 //
 // A host load or store of a device address faults at once; copies, fills and kernels go through the
-// alias. File offsets are never used twice, so somebody who still maps a freed slice (a stale IPC mapping)
-// sees poison and never the next owner's data. Addresses, on the contrary, are reused at once,
-// last freed first, to expose stale caches.
+// alias. File offsets are never used twice, so somebody who still maps a freed slice (a stale IPC
+// mapping) sees poison and never the next owner's data. Addresses, on the contrary, are reused at
+// once, last freed first, to expose stale caches.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,8 @@ class Arena {
         return static_cast<int>((address - base_) / kWindowBytes);
     }
 
-    // Addresses only: 0 when the window is full. `bytes` is a multiple of the granule; a guard granule follows.
+    // Addresses only: 0 when the window is full. `bytes` is a multiple of the granule; a guard
+    // granule follows.
     Address take_addresses(int window, std::size_t bytes);
     void give_addresses(int window, Address address, std::size_t bytes);
 

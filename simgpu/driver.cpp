@@ -29,10 +29,16 @@ constexpr std::size_t kKeptPoisonBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-Driver* driver() { return g_driver.load(std::memory_order_acquire); }
-Phase phase() { return g_phase.load(std::memory_order_acquire); }
+Driver* driver() {
+    return g_driver.load(std::memory_order_acquire);
+}
+Phase phase() {
+    return g_phase.load(std::memory_order_acquire);
+}
 
-void set_phase(Phase next) { g_phase.store(next, std::memory_order_release); }
+void set_phase(Phase next) {
+    g_phase.store(next, std::memory_order_release);
+}
 
 CUresult start_driver() {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
@@ -88,7 +94,9 @@ ThreadState& this_thread() {
     return *t_thread;
 }
 
-void adopt_thread_state(ThreadState* state) { t_thread = state; }
+void adopt_thread_state(ThreadState* state) {
+    t_thread = state;
+}
 
 Current current_context(Driver&) {
     const ThreadState& thread = this_thread();
@@ -167,8 +175,8 @@ StreamRef find_stream(Driver& d, CUstream handle) {
         return {nullptr, current.result};
     }
     ThreadState& thread = this_thread();
-    const bool per_thread = handle == CU_STREAM_PER_THREAD ||
-                            (handle == nullptr && thread.per_thread_default);
+    const bool per_thread =
+        handle == CU_STREAM_PER_THREAD || (handle == nullptr && thread.per_thread_default);
     if (per_thread) {
         for (auto& [context, stream] : thread.default_streams) {
             if (context == current.context && !stream->destroyed) {
@@ -198,11 +206,21 @@ CUresult check_event(Driver& d, CUevent handle) {
                                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUcontext handle_of(Context* context) { return reinterpret_cast<CUcontext>(context); }
-Context* object_of(CUcontext handle) { return reinterpret_cast<Context*>(handle); }
-CUstream handle_of(Stream* stream) { return reinterpret_cast<CUstream>(stream); }
-CUevent handle_of(Event* event) { return reinterpret_cast<CUevent>(event); }
-Event* object_of(CUevent handle) { return reinterpret_cast<Event*>(handle); }
+CUcontext handle_of(Context* context) {
+    return reinterpret_cast<CUcontext>(context);
+}
+Context* object_of(CUcontext handle) {
+    return reinterpret_cast<Context*>(handle);
+}
+CUstream handle_of(Stream* stream) {
+    return reinterpret_cast<CUstream>(stream);
+}
+CUevent handle_of(Event* event) {
+    return reinterpret_cast<CUevent>(event);
+}
+Event* object_of(CUevent handle) {
+    return reinterpret_cast<Event*>(handle);
+}
 
 void keep_poisoned(Driver& d, const Slice& slice) {
     d.kept.push_back(slice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole state of the simulated driver in one process. One object, made by cuInit, never destroyed: atexit handlers
-// of programs call the driver, and must get DEINITIALIZED rather than a crash. One lock guards it all;
-// it is released around data movement and user code.
+// The whole state of the simulated driver in one process. One object, made by cuInit, never
+// destroyed: atexit handlers of programs call the driver, and must get DEINITIALIZED rather than a
+// crash. One lock guards it all; it is released around data movement and user code.
 #pragma once
 
 #include <memory>

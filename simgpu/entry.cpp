@@ -16,21 +16,20 @@ constexpr const char* kNames[] = {
 
 CUresult refusal_of(Phase phase) {
     switch (phase) {
-        case Phase::ready:
-            return CUDA_SUCCESS;
-        case Phase::torn_down:
-            return CUDA_ERROR_DEINITIALIZED;
+        case Phase::ready: return CUDA_SUCCESS;
+        case Phase::torn_down: return CUDA_ERROR_DEINITIALIZED;
         case Phase::untouched:
         case Phase::refused:
-        case Phase::forked:
-            break;
+        case Phase::forked: break;
     }
     return CUDA_ERROR_NOT_INITIALIZED;
 }
 
 }  // namespace
 
-const char* name_of(EntryId entry) { return kNames[static_cast<int>(entry)]; }
+const char* name_of(EntryId entry) {
+    return kNames[static_cast<int>(entry)];
+}
 
 EntryId entry_named(std::string_view name) {
     for (int index = 0; index < kEntries; ++index) {
@@ -82,10 +81,9 @@ CUresult refuse_during_capture(Driver& d) {
             continue;
         }
         const bool own = stream->capture_thread == &thread;
-        const bool prohibited =
-            own ? stream->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED
-                : thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-                      stream->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        const bool prohibited = own ? stream->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED
+                                    : thread.capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+                                          stream->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
         if (prohibited) {
             stream->capture = CaptureState::invalidated;
             result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

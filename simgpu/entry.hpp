@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every entry point does first: count itself, hide itself from the race detector, refuse when the driver is not
-// usable (not initialised, forked, torn down, called from a callback) or when a fault is injected; and last: cost
-// its caller the time such a call costs on the described machine.
+// What every entry point does first: count itself, hide itself from the race detector, refuse when
+// the driver is not usable (not initialised, forked, torn down, called from a callback) or when a
+// fault is injected; and last: cost its caller the time such a call costs on the described machine.
 #pragma once
 
 #include "device/cuda/driver_abi.h"
@@ -38,21 +38,21 @@ class Entry {
     Nanoseconds cost_ = 0;
 };
 
-// Stream capture: is a call that must not happen during a capture prohibited to this thread? It then also
-// spoils the capture, as in the driver.
+// Stream capture: is a call that must not happen during a capture prohibited to this thread? It
+// then also spoils the capture, as in the driver.
 CUresult refuse_during_capture(Driver& d);
 
 }  // namespace simgpu
 
 // Opens an entry point: `entry`, `d` and the lock are there afterwards.
-#define SIM_ENTER(symbol)                                           \
-    simgpu::Entry entry(simgpu::EntryId::symbol);                   \
-    if (entry.refusal() != CUDA_SUCCESS) return entry.refusal();    \
-    simgpu::Driver& d = *simgpu::driver();                          \
+#define SIM_ENTER(symbol)                                        \
+    simgpu::Entry entry(simgpu::EntryId::symbol);                \
+    if (entry.refusal() != CUDA_SUCCESS) return entry.refusal(); \
+    simgpu::Driver& d = *simgpu::driver();                       \
     simgpu::Guard guard(d.mutex)
 
-#define SIM_TRY(expression)                                                      \
-    do {                                                                         \
+#define SIM_TRY(expression)                                                       \
+    do {                                                                          \
         if (const CUresult sim_result = (expression); sim_result != CUDA_SUCCESS) \
-            return sim_result;                                                   \
+            return sim_result;                                                    \
     } while (false)

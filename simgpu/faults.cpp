@@ -47,8 +47,12 @@ bool parse(const std::string& text, Fault* fault) {
     if (parts.size() != 3) {
         return false;
     }
-    *fault = {Target::call, entry_named(parts[0]), strtoull(parts[1].c_str(), nullptr, 10),
-              static_cast<CUresult>(strtol(parts[2].c_str(), nullptr, 10)), 0, false};
+    *fault = {Target::call,
+              entry_named(parts[0]),
+              strtoull(parts[1].c_str(), nullptr, 10),
+              static_cast<CUresult>(strtol(parts[2].c_str(), nullptr, 10)),
+              0,
+              false};
     if (parts[0] == "operation") {
         fault->target = Target::operation;
     } else if (parts[0] == "event") {
@@ -95,8 +99,12 @@ void load_faults_from_environment(std::string* complaint) {
     }
 }
 
-bool no_device_injected() { return g_no_device.load(); }
-bool any_faults() { return g_any.load(std::memory_order_relaxed); }
+bool no_device_injected() {
+    return g_no_device.load();
+}
+bool any_faults() {
+    return g_any.load(std::memory_order_relaxed);
+}
 
 CUresult injected_result(EntryId entry) {
     Guard guard(g_mutex);

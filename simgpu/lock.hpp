@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulator's one lock, its condition and its clock. The condition waits on CLOCK_MONOTONIC, because
-// modelled times are read from that clock and are shared between processes. Built on pthreads directly:
-// ThreadSanitizer must recognise the calls although this library is not instrumented.
+// The simulator's one lock, its condition and its clock. The condition waits on CLOCK_MONOTONIC,
+// because modelled times are read from that clock and are shared between processes. Built on
+// pthreads directly: ThreadSanitizer must recognise the calls although this library is not
+// instrumented.
 #pragma once
 
 #include <pthread.h>

@@ -111,8 +111,7 @@ void release_range(Driver& d, Range& range) {
         case MemoryKind::managed:
             munmap(reinterpret_cast<void*>(range.block), range.block_bytes);
             break;
-        case MemoryKind::registered:
-            break;
+        case MemoryKind::registered: break;
     }
     if (range.pool != nullptr) {
         pool_lost(*range.pool, range.block_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Making and freeing ranges of memory, and looking pointers up for a copy. The driver's lock is held throughout.
+// Making and freeing ranges of memory, and looking pointers up for a copy. The driver's lock is
+// held throughout.
 #pragma once
 
 #include "driver.hpp"

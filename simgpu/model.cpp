@@ -30,31 +30,32 @@ Cost Model::copy(Direction direction, std::size_t bytes, std::size_t rows, Shape
             return work(shape == Shape::strided ? Operation::h2d_2d : Operation::h2d);
         case Direction::d2h:
             return work(host == HostMemory::pageable ? Operation::pageable_d2h : Operation::d2h);
-        case Direction::d2d:
-            return work(Operation::d2d);
-        case Direction::peer:
-            return work(Operation::peer);
-        case Direction::h2h:
-            break;
+        case Direction::d2d: return work(Operation::d2d);
+        case Direction::peer: return work(Operation::peer);
+        case Direction::h2h: break;
     }
     return {kNoEngine, 0, timed() ? scaled(machine_.host.memcpy.time(bytes)) : 0, false};
 }
 
-Cost Model::fill(std::size_t bytes) const { return cost_of({Operation::fill, bytes, 1, 0}); }
+Cost Model::fill(std::size_t bytes) const {
+    return cost_of({Operation::fill, bytes, 1, 0});
+}
 
 Cost Model::kernel(std::size_t threads, Traffic traffic) const {
     Cost cost = cost_of({Operation::kernel, 0, 1, threads});
     if (timed()) {
-        // A plain kernel reaches the memory limit, which a copy (read and write) shows; over the link, the copy rate.
+        // A plain kernel reaches the memory limit, which a copy (read and write) shows; over the
+        // link, the copy rate.
         const gantry::model::Gpu& gpu = machine_.gpu;
-        cost.occupancy = std::max({cost.occupancy, scaled(gpu.d2d.rate.time(traffic.device_bytes) / 2),
-                                   scaled(gpu.d2h.rate.time(traffic.link_bytes))});
+        cost.occupancy =
+            std::max({cost.occupancy, scaled(gpu.d2d.rate.time(traffic.device_bytes) / 2),
+                      scaled(gpu.d2h.rate.time(traffic.link_bytes))});
     }
     return cost;
 }
 
 Cost Model::value_write() const {
-    return {kNoEngine, timed() ? scaled(calls().write_value) : 0, 0, false};
+    return {kNoEngine, 0, timed() ? scaled(calls().write_value) : 0, false};
 }
 
 Model Model::load(const std::string& name, double scale, std::string* complaint) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operation costs on the described machine: the simulator's view of the shared cost model (src/model),
-// the only part of the product this library uses. Plain functions; nothing remembers anything.
+// What an operation costs on the described machine: the simulator's view of the shared cost model
+// (src/model), the only part of the product this library uses. Plain functions; nothing remembers
+// anything.
 //
 //   enqueued     max(engine free, previous end)     end
 //      |-- launch --|.......|----- occupancy --------|
 //
-// Some operations also need a turn of the device's compute queue, which has a price when the last user was
-// another process. Host calls cost their caller time as well: see CallCost in model/machine.hpp.
+// Some operations also need a turn of the device's compute queue, which has a price when the last
+// user was another process. Host calls cost their caller time as well: see CallCost in
+// model/machine.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lies behind the driver's handles: devices, contexts, streams, events, and the operations in a
-// stream. A handle is the object's address; Driver keeps the set of live ones, so that a freed, foreign or
-// garbage handle is an error code. Objects of a destroyed context stay as tombstones.
+// What lies behind the driver's handles: devices, contexts, streams, events, and the operations in
+// a stream. A handle is the object's address; Driver keeps the set of live ones, so that a freed,
+// foreign or garbage handle is an error code. Objects of a destroyed context stay as tombstones.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ struct Op {
     Nanoseconds enqueued = 0;
     Nanoseconds start = -1;
     Nanoseconds end = -1;
-    bool never_completes = false;              // fault injection
-    std::vector<std::shared_ptr<Op>> after;    // besides the previous operation of the stream
-    std::function<bool()> ready;               // polled: value waits and events of other processes
-    std::function<CUresult()> effect;          // applied late: finished at `end`, not at `start`
+    bool never_completes = false;            // fault injection
+    std::vector<std::shared_ptr<Op>> after;  // besides the previous operation of the stream
+    std::function<bool()> ready;             // polled: value waits and events of other processes
+    std::function<CUresult()> effect;        // applied late: finished at `end`, not at `start`
 };
 using OpRef = std::shared_ptr<Op>;
 
@@ -55,8 +55,8 @@ struct Stream {
     bool destroyed = false;
     bool is_default = false;
     std::deque<OpRef> queue;
-    OpRef tail;                  // the last operation ever enqueued
-    Nanoseconds last_end = 0;    // of the last operation that is done
+    OpRef tail;                // the last operation ever enqueued
+    Nanoseconds last_end = 0;  // of the last operation that is done
     CaptureState capture = CaptureState::none;
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     ThreadState* capture_thread = nullptr;
@@ -96,8 +96,8 @@ struct Context {
     std::vector<Context*> peers;  // access enabled to
 };
 
-// Plain thread-local pointers to leaked objects: a thread_local with a destructor is dead when atexit
-// handlers of a program call the driver.
+// Plain thread-local pointers to leaked objects: a thread_local with a destructor is dead when
+// atexit handlers of a program call the driver.
 struct ThreadState {
     std::vector<Context*> contexts;
     std::vector<std::pair<Context*, Stream*>> default_streams;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory pools. A pool made for it can be exported by file descriptor; the default pool of a device cannot.
+// Memory pools. A pool made for it can be exported by file descriptor; the default pool of a device
+// cannot.
 #pragma once
 
 #include <cstddef>

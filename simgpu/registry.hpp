@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every range of memory the driver knows: what a pointer belongs to, and whether [p, p + n) may be touched.
-// Guarded by the driver's lock.
+// Every range of memory the driver knows: what a pointer belongs to, and whether [p, p + n) may be
+// touched. Guarded by the driver's lock.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ class Registry {
     Range* find(Address address);
     // Does this overlap anything known?
     bool overlaps(Address address, std::size_t bytes) const;
-    // [address, address + bytes) lies in one range, or in adjacent accessible ranges of mapped memory.
+    // [address, address + bytes) lies in one range, or in adjacent accessible ranges of mapped
+    // memory.
     bool covers(Address address, std::size_t bytes);
     std::map<Address, Range>& all() { return ranges_; }
 

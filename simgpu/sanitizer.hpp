@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ThreadSanitizer as a race detector for programs that use the driver. The simulator itself is not instrumented and
-// hides its own lock; it publishes only the orderings that CUDA promises: enqueue happens before the operation, the
-// operation before a successful query or synchronise. All symbols are weak: nothing happens without the sanitizer.
+// ThreadSanitizer as a race detector for programs that use the driver. The simulator itself is not
+// instrumented and hides its own lock; it publishes only the orderings that CUDA promises: enqueue
+// happens before the operation, the operation before a successful query or synchronise. All symbols
+// are weak: nothing happens without the sanitizer.
 #pragma once
 
 extern "C" {
@@ -17,7 +18,9 @@ __attribute__((weak)) void __tsan_release(void* address);
 
 namespace simgpu::sanitizer {
 
-inline bool watching() { return __tsan_acquire != nullptr; }
+inline bool watching() {
+    return __tsan_acquire != nullptr;
+}
 
 inline void hide_begin() {
     if (AnnotateIgnoreSyncBegin != nullptr) {

@@ -14,9 +14,11 @@ namespace simgpu {
 namespace {
 
 constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
-constexpr Nanoseconds kPoll = 20'000;        // between looks at value waits and events of other processes
-constexpr Nanoseconds kSpin = 30'000;        // the last part of a wait is spun: sleeping is not that exact
-constexpr double kHostBytesPerNs = 5.0;      // what one core copies: the effect starts that much before `end`
+constexpr Nanoseconds kPoll = 20'000;  // between looks at value waits and events of other processes
+constexpr Nanoseconds kSpin =
+    30'000;  // the last part of a wait is spun: sleeping is not that exact
+constexpr double kHostBytesPerNs =
+    5.0;  // what one core copies: the effect starts that much before `end`
 constexpr std::size_t kHistory = 1u << 16;
 
 Nanoseconds movement_begins(const Op& op) {
@@ -88,7 +90,8 @@ Scheduler::Next Scheduler::plan() {
         next.sleep = Sleep::until_wake;
     };
     bool polling = false;
-    // Engines are taken in the order of ready times, so that streams share them as hardware queues do.
+    // Engines are taken in the order of ready times, so that streams share them as hardware queues
+    // do.
     for (;;) {
         Op* first = nullptr;
         Nanoseconds first_ready = kNever;
@@ -114,10 +117,9 @@ Scheduler::Next Scheduler::plan() {
         }
         const Device& device = *first->stream->context->device;
         const Interval interval =
-            driver_.model.timed()
-                ? driver_.page.reserve(device.physical, first->cost, first_ready,
-                                       driver_.model.turn_price())
-                : Interval{first_ready, first_ready};
+            driver_.model.timed() ? driver_.page.reserve(device.physical, first->cost, first_ready,
+                                                         driver_.model.turn_price())
+                                  : Interval{first_ready, first_ready};
         first->start = interval.start;
         first->end = interval.end;
         first->state = OpState::planned;
@@ -252,10 +254,27 @@ Scheduler::Step Scheduler::step() {
     return {true, next};
 }
 
+bool Scheduler::helping() const {
+    return driver_.settings.help == Help::inline_on_caller && !sanitizer::watching();
+}
+
+void Scheduler::help_a_query() {
+    if (helping()) {
+        help();
+    }
+}
+
+void Scheduler::wait_until(const std::function<bool()>& condition) {
+    while (!condition()) {
+        if (!helping() || !help()) {
+            changed_.wait_until(driver_.mutex, clock_now() + kPoll);
+        }
+    }
+}
+
 void Scheduler::wait(const OpRef& op) {
-    const bool helping = driver_.settings.help == Help::inline_on_caller && !sanitizer::watching();
     while (op->state != OpState::done) {
-        if (helping && help()) {
+        if (helping() && help()) {
             continue;
         }
         const Nanoseconds now = clock_now();

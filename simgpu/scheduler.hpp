@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When operations run. An operation is ready when the one before it in its stream, and all it waits for, are done;
-// it is then *planned*: its engine is taken for [start, end) in modelled time. Its effect on memory is applied
-// so that it finishes at `end`: a target read too early is stale and a source overwritten too early spoils
-// the copy, every time. Times are virtual, so late scheduling does not add up.
+// When operations run. An operation is ready when the one before it in its stream, and all it waits
+// for, are done; it is then *planned*: its engine is taken for [start, end) in modelled time. Its
+// effect on memory is applied so that it finishes at `end`: a target read too early is stale and a
+// source overwritten too early spoils the copy, every time. Times are virtual, so late scheduling
+// does not add up.
 //
-// A thread per process does the work; query and synchronise calls of the program help (unless help=0), because two
-// pollers and two such threads on two cores would otherwise wait for each other.
+// A thread per process does the work; query and synchronise calls of the program help (unless
+// help=0), because two pollers and two such threads on two cores would otherwise wait for each
+// other.
 #pragma once
 
 #include <memory>
@@ -26,8 +28,11 @@ class Scheduler {
     OpRef enqueue(Stream& stream, std::shared_ptr<Op> op);
     // Runs one operation that is due. False when there is none.
     bool help() { return step().ran; }
+    // What a query does before it looks: one operation, unless helping is off.
+    void help_a_query();
     // Blocks until the operation is done; what a call that must wait does.
     void wait(const OpRef& op);
+    void wait_until(const std::function<bool()>& condition);
     void wait_for_stream(Stream& stream);
     void wait_for_context(Context& context);
     void wait_for_all();
@@ -45,7 +50,9 @@ class Scheduler {
     std::uint64_t operations() const { return operations_; }
 
     // Fault injection: the n-th operation, or n-th recorded event, from now on.
-    void fail_operation(std::uint64_t n, CUresult code) { fail_at_ = operations_ + n, code_ = code; }
+    void fail_operation(std::uint64_t n, CUresult code) {
+        fail_at_ = operations_ + n, code_ = code;
+    }
     void never_complete_event(std::uint64_t n) { never_event_ = n; }
 
     void stop();
@@ -61,6 +68,7 @@ class Scheduler {
         bool ran = false;
         Next next;
     };
+    bool helping() const;
     Next plan();
     Step step();
     void run(Op& op);

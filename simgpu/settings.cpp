@@ -12,19 +12,12 @@ std::size_t parse_bytes(const std::string& text) {
     double value = std::strtod(text.c_str(), &end);
     switch (*end) {
         case 'k':
-        case 'K':
-            value *= 1024.0;
-            break;
+        case 'K': value *= 1024.0; break;
         case 'm':
-        case 'M':
-            value *= 1024.0 * 1024.0;
-            break;
+        case 'M': value *= 1024.0 * 1024.0; break;
         case 'g':
-        case 'G':
-            value *= 1024.0 * 1024.0 * 1024.0;
-            break;
-        default:
-            break;
+        case 'G': value *= 1024.0 * 1024.0 * 1024.0; break;
+        default: break;
     }
     return static_cast<std::size_t>(value);
 }

@@ -23,8 +23,8 @@ struct Settings {
     std::size_t suballocation = 0;       // user addresses start this many times 512 B into a block
     bool poison = true;
     bool report_leaks = false;
-    std::string trace_file;   // one line per operation, written at exit
-    std::string counts_file;  // one line per entry point called, written at exit
+    std::string trace_file;    // one line per operation, written at exit
+    std::string counts_file;   // one line per entry point called, written at exit
     std::vector<int> visible;  // CUDA_VISIBLE_DEVICES: physical ordinals in order; empty means all
     std::string complaint;     // what could not be understood; reported once on stderr
 };

@@ -13,7 +13,9 @@
 namespace simgpu {
 namespace {
 
-bool has_died(pid_t process) { return kill(process, 0) != 0 && errno == ESRCH; }
+bool has_died(pid_t process) {
+    return kill(process, 0) != 0 && errno == ESRCH;
+}
 
 }  // namespace
 
@@ -21,15 +23,15 @@ void SharedPage::open(const std::string& run) {
     run_ = run;
     // Without a name, the processes of one login session or CI step belong together.
     file_ = "/simgpu-" + std::to_string(getuid()) + "-" +
-                             (run.empty() ? "session" + std::to_string(getsid(0)) : run);
+            (run.empty() ? "session" + std::to_string(getsid(0)) : run);
     const int fd = shm_open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     void* place = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, sizeof(Page)) == 0) {
         place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     }
     if (place == MAP_FAILED) {
-        place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                     0);
+        place =
+            mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     if (fd >= 0) {
         close(fd);

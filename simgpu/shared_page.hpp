@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the processes of one run share about the devices: when each engine is free, who had the compute queue last,
-// and the slots of interprocess events. One small file in /dev/shm per user and run, zero means empty, so that
-// nobody has to initialise it. All times are CLOCK_MONOTONIC.
+// What the processes of one run share about the devices: when each engine is free, who had the
+// compute queue last, and the slots of interprocess events. One small file in /dev/shm per user and
+// run, zero means empty, so that nobody has to initialise it. All times are CLOCK_MONOTONIC.
 #pragma once
 
 #include <sys/types.h>
@@ -32,10 +32,12 @@ struct Interval {
 
 class SharedPage {
   public:
-    // Never fails: without shared memory the page is private and only contention between processes is lost.
+    // Never fails: without shared memory the page is private and only contention between processes
+    // is lost.
     void open(const std::string& run);
 
-    // Takes the engine from `ready` on. Calls of one process come in the order of their ready times.
+    // Takes the engine from `ready` on. Calls of one process come in the order of their ready
+    // times.
     Interval reserve(int physical_device, const Cost& cost, Nanoseconds ready,
                      Nanoseconds turn_price);
 

@@ -64,7 +64,7 @@ bool parse_bytes(std::string_view text, Bytes& out) {
 bool parse_time(std::string_view text, Nanoseconds& out) {
     std::string_view suffix;
     auto value = number_with_suffix(text, suffix);
-    if (!value || *value > static_cast<std::uint64_t>(INT64_MAX / kSecond)) return false;
+    if (!value) return false;
     Nanoseconds unit = 1;
     if (suffix == "us")
         unit = kMicrosecond;
@@ -74,6 +74,7 @@ bool parse_time(std::string_view text, Nanoseconds& out) {
         unit = kSecond;
     else if (!suffix.empty() && suffix != "ns")
         return false;
+    if (*value > static_cast<std::uint64_t>(INT64_MAX / unit)) return false;
     out = static_cast<Nanoseconds>(*value) * unit;
     return true;
 }

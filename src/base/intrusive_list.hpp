@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A doubly linked list whose links live in the elements, so that queues of requests and waiting tasks never allocate. An
-// element is in at most one list per Link base; it must be unlinked before it dies.
+// element is in at most one list per Link base, and leaves it when it dies.
 #pragma once
 
 #include "base/status.hpp"
@@ -10,6 +10,11 @@ namespace gantry {
 
 template <class Tag>
 struct Link {
+    Link() = default;
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+    ~Link() { unlink(); }  // an element that dies leaves its list
+
     Link* previous = nullptr;
     Link* next = nullptr;
     bool linked() const { return next != nullptr; }

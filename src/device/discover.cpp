@@ -14,7 +14,8 @@ Result<std::unique_ptr<Device>> discover(Executor&, const config::Config& config
         device.reset(new (std::nothrow) cuda::CudaDevice(config));
     else
         device.reset(new (std::nothrow) none::NoneDevice);
-    if (device == nullptr) return Status::make(MPI_ERR_NO_MEM, "out of memory for the device of this process");
+    if (device == nullptr)
+        return Status::make(MPI_ERR_NO_MEM, "out of memory for the device of this process");
     return Result<std::unique_ptr<Device>>(std::move(device));
 }
 

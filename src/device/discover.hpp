@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The device of an engine: `cuda`, which sleeps until the program itself uses a driver, or `none` with GANTRY_CUDA=off.
+// The device of an engine: `cuda`, which sleeps until the program itself uses a driver, or `none`
+// with GANTRY_CUDA=off.
 #pragma once
 
 #include "base/config.hpp"

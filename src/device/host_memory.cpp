@@ -14,13 +14,14 @@ namespace gantry::device {
 bool HostMemory::on_stack_or_heap(std::uintptr_t address, Bytes bytes) {
     const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (address >= frame) {
-        // A buffer of a caller lies above our own frame. On a fiber's stack the frame is outside of the thread's stack, and
-        // nothing is known.
+        // A buffer of a caller lies above our own frame. On a fiber's stack the frame is outside of
+        // the thread's stack, and nothing is known.
         const Range stack = stack_of_this_thread();
         if (stack.holds(frame, 1) && stack.holds(address, bytes)) return true;
     }
     if (heap_begin_ == 0) heap_begin_ = first_break();
-    // The current break is read each time: the heap can shrink, and what is beyond it may become anything.
+    // The current break is read each time: the heap can shrink, and what is beyond it may become
+    // anything.
     const Range heap{heap_begin_, reinterpret_cast<std::uintptr_t>(sbrk(0))};
     return heap.holds(address, bytes);
 }
@@ -49,7 +50,8 @@ HostMemory::Range HostMemory::stack_of_this_thread() {
     return range;
 }
 
-// Field 47 of /proc/self/stat; the second field, the program's name, may hold anything but ends at the last ')'.
+// Field 47 of /proc/self/stat; the second field, the program's name, may hold anything but ends at
+// the last ')'.
 std::uintptr_t HostMemory::first_break() {
     const std::uintptr_t no_heap = ~std::uintptr_t{0};
     std::FILE* file = std::fopen("/proc/self/stat", "re");
@@ -59,7 +61,8 @@ std::uintptr_t HostMemory::first_break() {
     std::fclose(file);
     line[length] = '\0';
     const char* position = std::strrchr(line, ')');
-    for (int field = 2; field < 47 && position != nullptr; ++field) position = std::strchr(position + 1, ' ');
+    for (int field = 2; field < 47 && position != nullptr; ++field)
+        position = std::strchr(position + 1, ' ');
     if (position == nullptr) return no_heap;
     const auto begin = static_cast<std::uintptr_t>(std::strtoull(position + 1, nullptr, 10));
     return begin != 0 ? begin : no_heap;
@@ -76,7 +79,8 @@ bool HostMemory::in_program_data(std::uintptr_t address, Bytes bytes) {
                     const auto& header = info->dlpi_phdr[i];
                     if (header.p_type != PT_LOAD) continue;
                     const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-                    static_cast<std::vector<Range>*>(data)->push_back({begin, begin + header.p_memsz});
+                    static_cast<std::vector<Range>*>(data)->push_back(
+                        {begin, begin + header.p_memsz});
                 }
                 return 0;
             },
@@ -84,8 +88,9 @@ bool HostMemory::in_program_data(std::uintptr_t address, Bytes bytes) {
         std::sort(segments_.begin(), segments_.end(),
                   [](const Range& left, const Range& right) { return left.begin < right.begin; });
     }
-    auto after = std::upper_bound(segments_.begin(), segments_.end(), address,
-                                  [](std::uintptr_t value, const Range& range) { return value < range.begin; });
+    auto after = std::upper_bound(
+        segments_.begin(), segments_.end(), address,
+        [](std::uintptr_t value, const Range& range) { return value < range.begin; });
     return after != segments_.begin() && (after - 1)->holds(address, bytes);
 }
 

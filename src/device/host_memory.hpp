@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HostMemory: memory that is host memory for as long as it exists, so that no driver need ever be asked about it (DESIGN 2.8):
+// HostMemory: memory that is host memory for as long as it exists, so that no driver need ever be
+// asked about it (DESIGN 2.8):
 //
 //   the calling thread's stack     from the current frame up to the stack's end
 //   the brk heap                   from the program's first break up to the current one
 //   program and library data       loaded segments, read again whenever a library came or went
 //
-// Memory from mmap is never here: nobody tells us when it is unmapped, and a driver may then place device memory at its address.
-// (A page of the heap or of the data that the program registers with the driver still answers "host": slower, still right.)
+// Memory from mmap is never here: nobody tells us when it is unmapped, and a driver may then place
+// device memory at its address. (A page of the heap or of the data that the program registers with
+// the driver still answers "host": slower, still right.)
 #pragma once
 
 #include "base/units.hpp"
@@ -41,11 +43,11 @@ class HostMemory {
     Range stack_of_this_thread();
     static std::uintptr_t first_break();
 
-    static constexpr std::size_t kStacks = 64;   // threads remembered; the oldest makes room
+    static constexpr std::size_t kStacks = 64;  // threads remembered; the oldest makes room
     std::vector<Stack> stacks_;
     std::size_t oldest_stack_ = 0;
     std::uintptr_t heap_begin_ = 0;
-    std::vector<Range> segments_;                // sorted
+    std::vector<Range> segments_;  // sorted
     LoadedObjects seen_;
 };
 

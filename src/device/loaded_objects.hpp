@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How many libraries were ever loaded into and unloaded from the process: while the two counters stand still, no library came or
-// went. Reading them costs about 30 ns and no system call.
+// How many libraries were ever loaded into and unloaded from the process: while the two counters
+// stand still, no library came or went. Reading them costs about 30 ns and no system call.
 #pragma once
 
 #include <cstdint>

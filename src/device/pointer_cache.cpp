@@ -11,7 +11,9 @@ bool covers(const Allocation& allocation, std::uintptr_t address) {
     return address - allocation.location.base < allocation.location.size;
 }
 
-std::uintptr_t end_of(const Allocation& allocation) { return allocation.location.base + allocation.location.size; }
+std::uintptr_t end_of(const Allocation& allocation) {
+    return allocation.location.base + allocation.location.size;
+}
 
 const char* name(MemoryKind kind) {
     switch (kind) {
@@ -33,8 +35,11 @@ Result<Location> PointerCache::classify(const void* pointer, Bytes bytes) {
     if (surely_host(pointer, bytes)) return Location{};
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (address + bytes < address)
-        return failure(MPI_ERR_BUFFER, "a buffer of {} bytes at {:#x} goes beyond the end of the address space", bytes, address);
-    // A known allocation is confirmed before program data is looked at: the look costs 30 ns, and a hit is nearly always right.
+        return failure(MPI_ERR_BUFFER,
+                       "a buffer of {} bytes at {:#x} goes beyond the end of the address space",
+                       bytes, address);
+    // A known allocation is confirmed before program data is looked at: the look costs 30 ns, and a
+    // hit is nearly always right.
     if (find(address) == nullptr && host_.in_program_data(address, bytes)) return Location{};
     Result<const Allocation*> found = resolve(address, true);
     if (!found.ok()) return std::move(found).status();
@@ -49,7 +54,8 @@ Result<const Allocation*> PointerCache::resolve(std::uintptr_t address, bool may
     if (const Allocation* hit = find(address)) {
         if (query_.buffer_id(address) == hit->location.buffer_id) return hit;
         forget(hit->location.base);
-        if (may_be_program_data && host_.in_program_data(address, 1)) return Result<const Allocation*>(nullptr);
+        if (may_be_program_data && host_.in_program_data(address, 1))
+            return Result<const Allocation*>(nullptr);
     }
     Result<Allocation> described = query_.describe(address);
     if (!described.ok()) return std::move(described).status();
@@ -59,15 +65,19 @@ Result<const Allocation*> PointerCache::resolve(std::uintptr_t address, bool may
     return kept;
 }
 
-// A device buffer may go on into the next mapping of the same kind (virtual memory in several pieces); nothing else may follow.
-Result<Location> PointerCache::check_extent(const Allocation& first, std::uintptr_t address, Bytes bytes) {
+// A device buffer may go on into the next mapping of the same kind (virtual memory in several
+// pieces); nothing else may follow.
+Result<Location> PointerCache::check_extent(const Allocation& first, std::uintptr_t address,
+                                            Bytes bytes) {
     const Location location = first.location;
     std::uintptr_t reached = end_of(first);
     const std::uintptr_t end = address + bytes;
-    // Only a part of the host memory is page-locked: the whole is treated as what its worst part is.
+    // Only a part of the host memory is page-locked: the whole is treated as what its worst part
+    // is.
     if (location.kind == MemoryKind::pinned) return reached >= end ? location : Location{};
     while (reached < end) {
-        const bool virtual_memory = location.ipc == IpcKind::none && location.kind == MemoryKind::device;
+        const bool virtual_memory =
+            location.ipc == IpcKind::none && location.kind == MemoryKind::device;
         const Allocation* next = nullptr;
         if (virtual_memory) {
             Result<const Allocation*> found = resolve(reached, false);
@@ -76,14 +86,17 @@ Result<Location> PointerCache::check_extent(const Allocation& first, std::uintpt
         }
         if (next == nullptr || next->location.kind != location.kind)
             return failure(MPI_ERR_BUFFER,
-                           "a buffer of {} bytes at {:#x} leaves its allocation: {} of {} bytes at {:#x} on GPU {} ends {} bytes before it",
-                           bytes, address, name(location.kind), location.size, location.base, location.gpu, end - reached);
+                           "a buffer of {} bytes at {:#x} leaves its allocation: {} of {} bytes at "
+                           "{:#x} on GPU {} ends {} bytes before it",
+                           bytes, address, name(location.kind), location.size, location.base,
+                           location.gpu, end - reached);
         reached = end_of(*next);
     }
     return location;
 }
 
-// Host memory that runs into device memory which is known here; unknown device memory is not searched for (a query per page).
+// Host memory that runs into device memory which is known here; unknown device memory is not
+// searched for (a query per page).
 Status PointerCache::check_host_extent(std::uintptr_t address, Bytes bytes) {
     auto next = allocations_.lower_bound(address);
     if (next == allocations_.end() || next->first >= address + bytes) return success();
@@ -93,7 +106,9 @@ Status PointerCache::check_host_extent(std::uintptr_t address, Bytes bytes) {
         forget(location.base);
         return success();
     }
-    return failure(MPI_ERR_BUFFER, "a buffer of {} bytes at {:#x} begins in host memory and runs into device memory at {:#x} on GPU {}",
+    return failure(MPI_ERR_BUFFER,
+                   "a buffer of {} bytes at {:#x} begins in host memory and runs into device "
+                   "memory at {:#x} on GPU {}",
                    bytes, address, location.base, location.gpu);
 }
 
@@ -120,8 +135,11 @@ const Allocation* PointerCache::remember(const Allocation& allocation) {
     if (allocations_.size() >= kMaxAllocations) clear();
     // Whatever else was known in this range is stale: allocations do not overlap.
     auto stale = allocations_.upper_bound(allocation.location.base);
-    if (stale != allocations_.begin() && end_of(std::prev(stale)->second) > allocation.location.base) --stale;
-    while (stale != allocations_.end() && stale->first < end_of(allocation)) stale = allocations_.erase(stale);
+    if (stale != allocations_.begin() &&
+        end_of(std::prev(stale)->second) > allocation.location.base)
+        --stale;
+    while (stale != allocations_.end() && stale->first < end_of(allocation))
+        stale = allocations_.erase(stale);
     last_ = &(allocations_[allocation.location.base] = allocation);
     return last_;
 }
@@ -133,7 +151,8 @@ void PointerCache::forget(std::uintptr_t base) {
 
 void PointerCache::forget_context(std::uintptr_t context) {
     last_ = nullptr;
-    std::erase_if(allocations_, [context](const auto& row) { return row.second.context == context; });
+    std::erase_if(allocations_,
+                  [context](const auto& row) { return row.second.context == context; });
 }
 
 }  // namespace gantry::device

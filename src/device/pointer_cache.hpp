@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PointerCache: what a pointer is, with as few driver calls as are safe (DESIGN 2.8). It counts on one fact only: the driver never gives
-// a buffer id twice. So:
+// PointerCache: what a pointer is, with as few driver calls as are safe (DESIGN 2.8). It counts on
+// one fact only: the driver never gives a buffer id twice. So:
 //
 //   stack, heap, program data                     host        no query
-//   inside an allocation known from before        its answer  one buffer_id query, which proves that it is still that allocation
-//   anything else                                 new answer  one full query; kept unless it is plain host memory
+//   inside an allocation known from before        its answer  one buffer_id query, which proves
+//   that it is still that allocation anything else                                 new answer  one
+//   full query; kept unless it is plain host memory
 //
-// Plain host answers outside of HostMemory are never kept: nobody reports an unmapping, and device memory may come to that address.
-// The cache knows no driver: a PointerQuery asks for it (tests bring their own).
+// Plain host answers outside of HostMemory are never kept: nobody reports an unmapping, and device
+// memory may come to that address. The cache knows no driver: a PointerQuery asks for it (tests
+// bring their own).
 #pragma once
 
 #include "base/status.hpp"
@@ -20,10 +22,12 @@
 
 namespace gantry::device {
 
-// One allocation as the driver describes it. `location.base` and `size` are what one buffer id covers.
+// One allocation as the driver describes it. `location.base` and `size` are what one buffer id
+// covers.
 struct Allocation {
     Location location;
-    std::uintptr_t context = 0;    // the driver's handle of the owning context; 0: none (pools, virtual memory)
+    std::uintptr_t context =
+        0;  // the driver's handle of the owning context; 0: none (pools, virtual memory)
 };
 
 class PointerQuery {
@@ -45,14 +49,18 @@ class PointerCache {
     bool surely_host(const void* address, Bytes bytes);
     Result<Location> classify(const void* address, Bytes bytes);
 
-    // What was last known about this address, without asking: for memory that an operation in flight is using.
+    // What was last known about this address, without asking: for memory that an operation in
+    // flight is using.
     const Allocation* known(const void* address) const;
     void forget_context(std::uintptr_t context);
-    void clear() { allocations_.clear(); last_ = nullptr; }
+    void clear() {
+        allocations_.clear();
+        last_ = nullptr;
+    }
     std::size_t size() const { return allocations_.size(); }
 
   private:
-    static constexpr std::size_t kMaxAllocations = 4096;   // beyond it everything is asked anew
+    static constexpr std::size_t kMaxAllocations = 4096;  // beyond it everything is asked anew
 
     // The allocation at the address, confirmed or asked for; null for plain host memory.
     Result<const Allocation*> resolve(std::uintptr_t address, bool may_be_program_data);
@@ -64,9 +72,9 @@ class PointerCache {
 
     PointerQuery& query_;
     HostMemory host_;
-    std::map<std::uintptr_t, Allocation> allocations_;   // by base; ranges do not overlap
+    std::map<std::uintptr_t, Allocation> allocations_;  // by base; ranges do not overlap
     mutable const Allocation* last_ = nullptr;
-    Allocation unnamed_;                                 // the latest answer that came without a buffer id
+    Allocation unnamed_;  // the latest answer that came without a buffer id
 };
 
 }  // namespace gantry::device

@@ -16,7 +16,6 @@ namespace gantry::job {
 namespace {
 
 constexpr Nanoseconds kTimeToBeKilled = 2 * kSecond;
-constexpr std::string_view kHostKey = "host";
 
 Result<int> number_variable(const char* name) {
     const std::optional<std::string> text = config::environment(name);
@@ -111,13 +110,28 @@ Status PmiJob::read_nodes() {
     GANTRY_TRY(answer.status());
     if (std::optional<std::vector<int>> nodes = parse_process_mapping(answer.value().text("value"), size_)) {
         nodes_ = std::move(*nodes);
-        nodes_known_ = true;
         return success();
     }
-    // The launcher does not say: every rank tells its host in the first fence. Until then each rank stands alone.
-    nodes_.resize(static_cast<std::size_t>(size_));
-    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = static_cast<int>(i);
-    return put(kHostKey, host_mark());
+    return exchange_hosts();
+}
+
+// The launcher does not say who is where: every rank tells its host, once, while it starts.
+Status PmiJob::exchange_hosts() {
+    const std::string ours = base64(host_mark());
+    const auto stored = wire_.ask(
+        fmt::format("cmd=put kvsname={} key={} value={}\n", kvs_, piece_name(rank_, "host", 0), ours), "put_result");
+    GANTRY_TRY(stored.status());
+    const auto together = wire_.ask("cmd=barrier_in\n", "barrier_out");
+    GANTRY_TRY(together.status());
+    std::vector<std::string> hosts;
+    for (int rank = 0; rank < size_; ++rank) {
+        const auto told =
+            wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, piece_name(rank, "host", 0)), "get_result");
+        GANTRY_TRY(told.status());
+        hosts.emplace_back(told.value().text("value"));
+    }
+    nodes_ = number_nodes(hosts);
+    return success();
 }
 
 std::string PmiJob::piece_name(int rank, std::string_view key, std::size_t piece) const {
@@ -169,23 +183,6 @@ Task<Status> PmiJob::fence(Executor& executor) {
     std::string barrier = "cmd=barrier_in\n";
     Status together = co_await ask(executor, std::move(barrier), "barrier_out");
     GANTRY_CO_TRY(together);
-    if (!nodes_known_) {
-        Status known = co_await read_hosts(executor);
-        GANTRY_CO_TRY(known);
-    }
-    co_return success();
-}
-
-Task<Status> PmiJob::read_hosts(Executor& executor) {
-    std::vector<std::string> hosts;
-    for (int rank = 0; rank < size_; ++rank) {
-        std::string line = fmt::format("cmd=get kvsname={} key={}\n", kvs_, piece_name(rank, kHostKey, 0));
-        Status told = co_await ask(executor, std::move(line), "get_result");
-        GANTRY_CO_TRY(told);
-        hosts.emplace_back(answer_->text("value"));
-    }
-    nodes_ = number_nodes(hosts);
-    nodes_known_ = true;
     co_return success();
 }
 

@@ -37,10 +37,10 @@ class PmiJob final : public Job {
     PmiJob(PmiWire wire, int rank, int size);
     Status open();
     Status read_nodes();
+    Status exchange_hosts();
     std::string piece_name(int rank, std::string_view key, std::size_t piece) const;
     // One question of the fence; the answer is in `answer_` when the task ends well.
     Task<Status> ask(Executor& executor, std::string line, std::string_view expected);
-    Task<Status> read_hosts(Executor& executor);
 
     PmiWire wire_;
     int rank_;
@@ -52,7 +52,6 @@ class PmiJob final : public Job {
     std::size_t longest_key_ = 64;
     std::size_t longest_value_ = 1024;
     std::vector<int> nodes_;
-    bool nodes_known_ = false;
     bool finalized_ = false;
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched

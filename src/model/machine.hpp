@@ -84,6 +84,7 @@ struct Link {
     Nanoseconds put_cost = 0;      // the same for a put
     Bytes eager_max = 0;           // largest payload of one active message
     Bytes header = 0;              // bytes on the wire around each message
+    Bytes control_max = 0;         // messages up to this size have a queue of their own beside the bulk; 0: one queue for all
     Rate rate;                     // one rail
     bool device_memory = false;    // rails reach device memory themselves (GPUDirect RDMA)
     bool operator==(const Link&) const = default;

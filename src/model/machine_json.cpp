@@ -180,6 +180,7 @@ void read_link(Fields& fields, Link& link) {
     fields.integer("put_ns", link.put_cost);
     fields.integer("eager_max_bytes", link.eager_max);
     fields.integer("header_bytes", link.header);
+    fields.integer("control_max_bytes", link.control_max);
     fields.rate("bytes_per_second", link.rate);
     fields.flag("device_memory", link.device_memory);
     if (link.rails < 1) fields.complain("rails", "at least 1");
@@ -253,6 +254,7 @@ Json link_json(const Link& link) {
               {"put_ns", link.put_cost},
               {"eager_max_bytes", link.eager_max},
               {"header_bytes", link.header},
+              {"control_max_bytes", link.control_max},
               {"device_memory", link.device_memory}};
     if (!link.rate.points().empty()) json["bytes_per_second"] = rate_json(link.rate);
     return json;

@@ -22,7 +22,6 @@ struct Keyval {
     void (*copy)();
     void (*remove)();
     void* extra_state;
-    bool freed = false;
 };
 
 struct Attribute {

@@ -35,13 +35,21 @@ Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain),
       requests_(*this),
+      universe_size_(parts_.job->size()),
       spin_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();
     for (int peer = 0; peer < size(); ++peer) everybody_.peers.push_back(peer);
+    alone_.context = kAloneContext | p2p::kCollectiveContext;
+    alone_.peers = {rank()};
 }
 
 Engine::~Engine() = default;
+
+coll::Team Engine::alone() {
+    const int tag = static_cast<int>(copies_++ & 0x3fff'ffff);
+    return {messenger_.get(), &alone_, tag};
+}
 
 Task<Status> Engine::start(Executor& executor) {
     for (const auto& transport : parts_.transports) {
@@ -50,13 +58,13 @@ Task<Status> Engine::start(Executor& executor) {
     }
     Status fenced = co_await parts_.job->fence(executor);
     GANTRY_CO_TRY(fenced);
-    // The messenger asks the transports whom they reach, which they know only now.
-    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device, addresses(parts_.transports), rank(),
-                                                  size(), *parts_.config, explain_);
     for (const auto& transport : parts_.transports) {
-        Status opened = transport->open(*parts_.job, messenger_->receiver());
+        Status opened = transport->open(*parts_.job, relay_);
         GANTRY_CO_TRY(opened);
     }
+    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device, addresses(parts_.transports), rank(),
+                                                  size(), *parts_.config, explain_);
+    relay_.to = &messenger_->receiver();
     started_ = true;
     co_return success();
 }
@@ -77,11 +85,12 @@ Task<Status> Engine::stop(Executor& executor) {
     }
     parts_.device->shut_down();
     started_ = false;
+    stopped_ = true;
     co_return parts_.job->finalize();
 }
 
 int Engine::progress() {
-    if (!started_) return executor().run_ready();
+    if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
     events += requests_.progress();
     return events;

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/config.hpp"
 #include "base/executor.hpp"
+#include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
 #include "mpi/requests.hpp"
@@ -47,6 +48,7 @@ class Engine {
     // processors.
     void rest_unless(bool something_happened);
     bool started() const { return started_; }
+    bool stopped() const { return stopped_; }
 
     int rank() const { return parts_.job->rank(); }
     int size() const { return parts_.job->size(); }
@@ -57,27 +59,48 @@ class Engine {
     device::Device& device() { return *parts_.device; }
     p2p::Messenger& messenger() { return *messenger_; }
     Requests& requests() { return requests_; }
+    // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
+    const int* universe_size() const { return &universe_size_; }
+
+    // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag of its own.
+    coll::Team alone();
 
     // Contexts of communicators that members agreed on are below this (context.cpp).
-    std::uint32_t next_context = 4;
+    std::uint32_t next_context = 5;
 
   private:
+    // What transports deliver to. They are opened before the messenger is made, since it asks them at once whom they reach.
+    struct Relay final : transport::Receiver {
+        transport::Receiver* to = nullptr;
+        void on_message(int peer, transport::MessageKind kind, transport::ConstSpan header,
+                        transport::ConstSpan payload) override {
+            to->on_message(peer, kind, header, payload);
+        }
+        void on_peer_lost(int peer, const Status& why) override { to->on_peer_lost(peer, why); }
+    };
+
     void write_explanation() const;
 
     Parts parts_;
     plan::Explain explain_;
+    Relay relay_;
     std::unique_ptr<p2p::Messenger> messenger_;
     Requests requests_;
     p2p::Group everybody_;       // the engine's own group of all ranks, for its end
+    p2p::Group alone_;
+    std::uint32_t copies_ = 0;
+    int universe_size_ = 0;
     std::int64_t spin_;
     std::int64_t empty_polls_ = 0;
     bool started_ = false;
+    bool stopped_ = false;
 };
 
 // Contexts that exist without agreement.
 inline constexpr std::uint32_t kWorldContext = 1;
 inline constexpr std::uint32_t kSelfContext = 2;
 inline constexpr std::uint32_t kEngineContext = 3;
+inline constexpr std::uint32_t kAloneContext = 4;
 
 // The engine of this process: its launcher, its GPUs, its ways to the other ranks.
 Result<std::unique_ptr<Engine>> discover_engine();

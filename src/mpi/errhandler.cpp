@@ -35,7 +35,7 @@ std::string describe(const Comm* comm) {
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);
     const int code = exit_code(status.error_class());
-    if (p.engine != nullptr && p.pid == getpid())
+    if (p.engine != nullptr && !p.forked)
         p.engine->job().abort(code, fmt::format("{} failed: {}", function, class_name(status.error_class())));
     _exit(code);
 }

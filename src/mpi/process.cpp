@@ -6,7 +6,7 @@
 #include "mpi/engine.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
+#include <pthread.h>
 
 namespace gantry::mpi {
 namespace {
@@ -22,7 +22,7 @@ Errhandler* predefined(Slab<Errhandler>& slab, Errhandler::Kind kind, MPI_Errhan
 
 }  // namespace
 
-Process::Process() : pid(getpid()), main_thread(std::this_thread::get_id()) {
+Process::Process() : main_thread(std::this_thread::get_id()) {
     pthread_atfork(nullptr, nullptr, [] { process().forked = true; });
     fill_predefined(datatypes, predefined_datatypes);
     fill_predefined(ops, predefined_ops);
@@ -38,10 +38,6 @@ Process::Process() : pid(getpid()), main_thread(std::this_thread::get_id()) {
     environment->handle = MPI_INFO_ENV;
     environment->predefined = environment->read_only = true;
     set_pair(environment->pairs, kMemoryKindsKey, kMemoryKinds);
-}
-
-bool Process::running() const {
-    return engine != nullptr && (phase == Phase::running || sessions_open > 0) && !forked;
 }
 
 Process& process() {

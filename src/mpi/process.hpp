@@ -16,8 +16,6 @@
 #include "mpi/op.hpp"
 #include "mpi/session.hpp"
 
-#include <sys/types.h>
-
 #include <memory>
 #include <thread>
 
@@ -68,7 +66,9 @@ struct Process {
     Errhandler* initial_errhandler = nullptr;
 
     // Whether calls that need a running MPI may be made: by this process, between Init and Finalize or while a session is open.
-    bool running() const;
+    bool running() const {
+        return (phase == Phase::running || sessions_open > 0) && !forked;
+    }
 };
 
 Process& process();

@@ -41,8 +41,8 @@ Comm* Requests::comm_of(const p2p::Request& request) {
     return operation != nullptr ? operation->comm : static_cast<Comm*>(request.owner);
 }
 
-MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second) {
-    if (!derived(first) && !derived(second)) {
+MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second, bool background) {
+    if (!derived(first) && !derived(second) && !background) {
         request->owner = retain(&comm);
         return handle_of(request);
     }
@@ -55,6 +55,19 @@ MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* firs
     return handle_of(request);
 }
 
+void Requests::keep(MPI_Request handle, Datatype& datatype) {
+    if (!derived(&datatype)) return;
+    Request& request = *find(handle);
+    Operation* operation = operation_of(request);
+    if (operation == nullptr) {
+        operation = new (std::nothrow) Operation;
+        GANTRY_ASSERT(operation != nullptr);
+        operation->comm = comm_of(request);
+        request.owner = tag(operation);
+    }
+    operation->datatypes.push_back(retain(&datatype));
+}
+
 Result<p2p::Request*> Requests::completed(p2p::RequestKind kind, const p2p::Outcome& outcome) {
     Result<p2p::Request*> request = engine_.messenger().create_request(kind);
     if (!request.ok()) return request;
@@ -63,23 +76,28 @@ Result<p2p::Request*> Requests::completed(p2p::RequestKind kind, const p2p::Outc
     return request;
 }
 
-Task<Status> Requests::run(Executor&, p2p::Request* request, Task<Status> task) {
+Task<Status> Requests::watch(Executor&, p2p::Request* request, Task<Status> task) {
     Status status = co_await std::move(task);
     request->complete(status);
     co_return success();
 }
 
-Result<p2p::Request*> Requests::spawn(Task<Status> task) {
-    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
-    if (!request.ok()) return request;
-    Task<Status> running = run(engine_.executor(), *request, std::move(task));
+Result<p2p::Request*> Requests::create(p2p::RequestKind kind) { return engine_.messenger().create_request(kind); }
+
+void Requests::run(p2p::Request* request, Task<Status> task) {
+    Task<Status> running = watch(engine_.executor(), request, std::move(task));
     running.start();
     if (!running.done()) {
         spawned_.push_back(std::move(running));
-        return request;
+        return;
     }
     Status failed = running.take();
-    if (!(*request)->done) (*request)->complete(std::move(failed));  // no memory to run it at all
+    if (!request->done) request->complete(std::move(failed));  // no memory to run it at all
+}
+
+Result<p2p::Request*> Requests::spawn(Task<Status> task) {
+    Result<p2p::Request*> request = create(p2p::RequestKind::collective);
+    if (request.ok()) run(*request, std::move(task));
     return request;
 }
 
@@ -102,8 +120,9 @@ Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p:
     return request;
 }
 
-Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,
-                                            MPI_Grequest_cancel_function* cancel, void* extra_state) {
+Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query_function,
+                                            MPI_Grequest_free_function* free_function,
+                                            MPI_Grequest_cancel_function* cancel_function, void* extra_state) {
     Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
     if (!request.ok()) return request;
     auto* operation = new (std::nothrow) Operation;
@@ -113,9 +132,9 @@ Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query, 
         return no_memory();
     }
     operation->generalized = true;
-    operation->query = query;
-    operation->free = free;
-    operation->cancel = cancel;
+    operation->query = query_function;
+    operation->free = free_function;
+    operation->cancel = cancel_function;
     operation->extra_state = extra_state;
     (*request)->owner = tag(operation);
     return request;

@@ -41,16 +41,24 @@ class Requests {
     Requests& operator=(const Requests&) = delete;
     ~Requests();
 
-    // Gives the program a request that works on `comm` with these types.
-    MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr, Datatype* second = nullptr);
+    // Gives the program a request that works on `comm` with these types. `background`: our own task completes it, so it must stay until
+    // then even when the program frees it.
+    MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr, Datatype* second = nullptr,
+                         bool background = false);
+    // One more derived datatype that must live as long as this request.
+    void keep(MPI_Request handle, Datatype& datatype);
     // A request that is complete already, for MPI_PROC_NULL.
     Result<p2p::Request*> completed(p2p::RequestKind kind, const p2p::Outcome& outcome);
-    // Runs a task (a collective) in the background and completes the request with its result.
+    // Runs a task (a collective) in the background and completes its request with the result.
     Result<p2p::Request*> spawn(Task<Status> task);
+    // The same in two steps, for a task that needs its request.
+    Result<p2p::Request*> create(p2p::RequestKind kind);
+    void run(p2p::Request* request, Task<Status> task);
     Result<p2p::Request*> persistent(Comm& comm, std::function<Result<p2p::Request*>()> start,
                                      std::function<void()> at_end);
-    Result<p2p::Request*> generalized(MPI_Grequest_query_function* query, MPI_Grequest_free_function* free,
-                                      MPI_Grequest_cancel_function* cancel, void* extra_state);
+    Result<p2p::Request*> generalized(MPI_Grequest_query_function* query_function,
+                                      MPI_Grequest_free_function* free_function,
+                                      MPI_Grequest_cancel_function* cancel_function, void* extra_state);
 
     // Whether a wait on it would return: done, or inactive.
     static bool over(const p2p::Request& request);
@@ -74,7 +82,7 @@ class Requests {
     bool idle() const { return spawned_.empty() && orphans_.empty(); }
 
   private:
-    static Task<Status> run(Executor& executor, p2p::Request* request, Task<Status> task);
+    static Task<Status> watch(Executor& executor, p2p::Request* request, Task<Status> task);
     void end(p2p::Request& request);
 
     Engine& engine_;

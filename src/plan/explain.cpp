@@ -4,6 +4,8 @@
 // largest message seen, which is the one that people ask about.
 #include "plan/explain.hpp"
 
+#include <unistd.h>
+
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -35,6 +37,10 @@ std::string how_text(const Plan& plan, Bytes bytes) {
     Plan without_reason = plan;
     without_reason.why = "";
     return describe(without_reason, bytes);
+}
+
+void replace(std::string& text, std::string_view mark, long value) {
+    if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), std::to_string(value));
 }
 
 }  // namespace
@@ -104,7 +110,8 @@ Status Explain::write(int rank, std::string file) const {
         std::fwrite(table.data(), 1, table.size(), stderr);
         return success();
     }
-    if (const auto at = file.find("%r"); at != std::string::npos) file.replace(at, 2, std::to_string(rank));
+    replace(file, "%r", rank);
+    replace(file, "%p", static_cast<long>(getpid()));
     const std::string contents = file.ends_with(".json") ? json(rank) : text(rank);
     std::FILE* out = std::fopen(file.c_str(), "we");
     if (out == nullptr)

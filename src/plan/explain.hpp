@@ -25,7 +25,7 @@ class Explain {
     // A table for people, and the same as JSON (docs/user/explain.md).
     std::string text(int rank) const;
     std::string json(int rank) const;
-    // At the end of the job: to GANTRY_EXPLAIN_FILE (%r is the rank; a name ending in .json gets JSON), or to standard error when
+    // At the end of the job: to GANTRY_EXPLAIN_FILE (%r is the rank, %p the process id; a name ending in .json gets JSON), or to standard error when
     // that is empty. Writes nothing when nothing was recorded.
     Status write(int rank, std::string file) const;
 

@@ -27,8 +27,9 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
 
     // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes every leg.
     const Bytes room = std::clamp<Bytes>(line.in_flight / chunk, 1, kDeepest);
-    Bytes depth = static_cast<Bytes>(fill / std::max<Nanoseconds>(pace, 1)) + 1;
-    depth = std::max<Bytes>(depth, kShallowest);
+    // Its credit comes back after another handshake's way.
+    Bytes depth = static_cast<Bytes>((fill + line.handshake) / std::max<Nanoseconds>(pace, 1)) + 1;
+    depth = std::max(depth, static_cast<Bytes>(line.shallowest));
     if (line.fixed_depth > 0) depth = static_cast<Bytes>(line.fixed_depth);
     depth = std::min({depth, room, pieces});
     result.depth = static_cast<int>(depth);

@@ -39,6 +39,7 @@ struct Line {
     Bytes smallest_chunk = 0, largest_chunk = 0;
     Bytes fixed_chunk = 0;             // 0: choose
     int fixed_depth = 0;               // 0: choose
+    int shallowest = 3;                // one piece in each leg
 
     void add(const Leg& leg) { legs[static_cast<std::size_t>(leg_count++)] = leg; }
 };
@@ -50,8 +51,7 @@ struct Pieces {
     int slowest_leg = 0;
 };
 
-inline constexpr int kDeepest = 64;   // pieces in flight that a CTS can name
-inline constexpr int kShallowest = 3; // one piece in each leg
+inline constexpr int kDeepest = 64;  // pieces in flight that a CTS can name
 
 // The best chunk (a power of two, or the fixed one) and depth for `bytes` on this line.
 Pieces best_pieces(const Line& line, Bytes bytes);

@@ -25,6 +25,8 @@ constexpr Bytes kSmallestChunk = 16 * kKiB;
 constexpr Bytes kLargestChunk = 4 * kMiB;
 // A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
 constexpr Bytes kSmallestFixedChunk = 64;
+// Cells cost nothing to hold, and more of them hide that the two processors copying do not run in step.
+constexpr int kHostCellsInFlight = 8;
 // Striping a piece finer than this costs more in puts than the rails gain.
 constexpr Bytes kSmallestStripe = 64 * kKiB;
 
@@ -301,12 +303,14 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     if (!peer.shared_memory && !put) ceiling = std::min(ceiling, std::max<Bytes>(1, peer.eager_max));
     line.smallest_chunk = std::min(kSmallestChunk, ceiling);
     line.largest_chunk = std::min(kLargestChunk, ceiling);
-    if (host_cells)
+    if (host_cells) {
         line.fixed_chunk = std::min(ask.tuning.host_cell, ceiling);
-    else if (ask.question.started_chunk != 0)
+        line.shallowest = kHostCellsInFlight;
+    } else if (ask.question.started_chunk != 0) {
         line.fixed_chunk = std::min(ask.question.started_chunk, ceiling);
-    else if (ask.tuning.chunk != 0)
+    } else if (ask.tuning.chunk != 0) {
         line.fixed_chunk = std::clamp(ask.tuning.chunk, std::min(kSmallestFixedChunk, ceiling), ceiling);
+    }
     if (!host_cells) line.fixed_depth = ask.tuning.depth;
     return line;
 }

@@ -3,6 +3,7 @@
  * `lifecycle late` end in the error that the default error handler makes of a call outside it. */
 #include <mpi.h>
 
+#include <mpi-ext.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -47,6 +48,10 @@ static void at_any_time(const char* when) {
     expect("mpi_aint_size", text[0] - '0', (int)sizeof(MPI_Aint));
     MPI_Info_free(&info);
     expect("MPI_Error_string", MPI_Error_string(MPI_ERR_RANK, text, &length), MPI_SUCCESS);
+    expect("MPIX_GPU_query_support", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &flag), MPI_SUCCESS);
+    expect("one answer about CUDA", MPIX_Query_cuda_support(), flag);
+    expect("about HIP", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &flag), MPI_SUCCESS);
+    expect("no HIP", flag, 0);
     expect("world to int", MPI_Comm_toint(MPI_COMM_WORLD), 0x101);
     expect("world from int", MPI_Comm_fromint(0x101) == MPI_COMM_WORLD, 1);
 }
@@ -79,6 +84,7 @@ int main(int argc, char** argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     expect("a second MPI_Init", class_of(MPI_Init(NULL, NULL)), MPI_ERR_OTHER);
+    expect("an unknown kind of GPU", class_of(MPIX_GPU_query_support(99, &flag)), MPI_ERR_ARG);
     in_a_forked_child();
     expect("MPI_Comm_rank after the child", MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_SUCCESS);
     MPI_Finalize();

@@ -43,7 +43,9 @@ def good(entry, p) -> str:
     if p.kind in bodies.HANDLES:
         if p.direction == "in" and not p.array and "*" not in kind:
             return GOOD_HANDLE[p.kind]
-        return f"({bodies.HANDLES[p.kind]['type']}*)scratch_handles"
+        if p.direction == "out":
+            return f"({bodies.HANDLES[p.kind]['type']}*)scratch_handles"
+        return f"good_{bodies.HANDLES[p.kind]['object'].lower()}()"
     if p.kind in ("BUFFER", "C_BUFFER", "C_BUFFER2", "LOGICAL_VOID", "ATTRIBUTE_VAL", "ATTRIBUTE_VAL_10", "EXTRA_STATE", "EXTRA_STATE2"):
         return "buffer2" if p.name.startswith("recv") or p.name == "inoutbuf" else "buffer1"
     if "function" in kind:
@@ -123,6 +125,14 @@ def lines_for(function) -> list:
     return lines
 
 
+def place(kind: str, name: str) -> str:
+    """A C function that gives an address which holds a handle: a good one, or the one it is told."""
+    row = bodies.HANDLES[kind]
+    parameter, value = (f"{row['type']} value", "value") if name == "at" else ("void", GOOD_HANDLE[kind])
+    return (f"static {row['type']}* {name}_{row['object'].lower()}({parameter}) {{\n    static {row['type']} place;\n"
+            f"    place = {value};\n    return &place;\n}}\n")
+
+
 def main(out: str) -> None:
     functions = table.load()
     template = pathlib.Path(__file__).with_name("refusals.c.in").read_text()
@@ -132,9 +142,8 @@ def main(out: str) -> None:
         if lines:
             parts.append(f"static void try_{number}(void) {{\n" + "\n".join(lines) + "\n}\n")
             calls.append(f"    try_{number}();")
-    places = [f"static {row['type']}* at_{row['object'].lower()}({row['type']} value) {{\n    static {row['type']} place;\n"
-              "    place = value;\n    return &place;\n}\n" for kind, row in bodies.HANDLES.items()
-              if any(f"at_{row['object'].lower()}(" in part for part in parts)]
+    places = [place(kind, name) for kind, row in bodies.HANDLES.items() for name in ("at", "good")
+              if any(f"{name}_{row['object'].lower()}(" in part for part in parts)]
     text = template.replace("@PLACES@\n", "".join(places)).replace("@TRIALS@\n", "".join(parts)).replace("@CALLS@\n", "\n".join(calls) + "\n")
     path = pathlib.Path(out)
     if not path.exists() or path.read_text() != text:

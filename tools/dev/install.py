@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import build
+import carry
 from console import Failure, note, run_quiet, step
 from environment import build_folder, find_tool, for_tools
 
@@ -36,10 +37,12 @@ def install(preset, prefix, with_tests):
     build.build(preset)
     folder = build_folder(preset)
     step(f"installing into {prefix}")
-    command = [find_tool("cmake"), "--install", folder, "--prefix", prefix]
+    command = [find_tool("cmake"), "--install", folder, "--prefix", prefix, "--strip"]
     if with_tests:
         run_quiet([*command, "--component", "tests"], "installing the tests", env=for_tools())
     run_quiet([*command, "--component", "gantry"], "the installation", env=for_tools())
+    if with_tests:
+        carry.export(preset, prefix)
     foreign = foreign_libraries(prefix)
     for path, libraries in foreign.items():
         note(f"{path} needs {' '.join(libraries)}")

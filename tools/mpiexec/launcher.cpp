@@ -40,13 +40,13 @@ std::string signal_name(int number) {
 std::string advice(int number) {
     switch (number) {
         case SIGKILL:
-            return "If nobody killed it, the system may have run out of memory: see `dmesg`, or run fewer ranks.";
+            return " If nobody killed it, the system may have run out of memory: see `dmesg`, or run fewer ranks.";
         case SIGSEGV:
         case SIGBUS:
         case SIGILL:
         case SIGFPE:
         case SIGABRT:
-            return "To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args PROGRAM.";
+            return " To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args PROGRAM.";
         default:
             return "";
     }
@@ -227,7 +227,7 @@ void Launcher::handle_signal(int number) {
     } else if (contains(kPassedOnSignals, number)) {
         signal_ranks(number);
     } else if (phase_ == Phase::running) {
-        end_job(128 + number, fmt::format("ended by {}", signal_name(number)), number);
+        end_job(128 + number, fmt::format("the job is ended by {}", signal_name(number)), number);
     } else {  // asked twice
         phase_ = Phase::killing;
         signal_ranks(SIGKILL);
@@ -267,8 +267,8 @@ void Launcher::rank_ended(int rank, const siginfo_t& how) {
     const bool finalized = pmi_.membership(rank) == Membership::finalized;
     if (how.si_code != CLD_EXITED) {
         const int code = 128 + how.si_status;
-        std::string why = fmt::format("{} was killed by {}. {}", name(rank), signal_name(how.si_status), advice(how.si_status));
-        while (why.back() == ' ') why.pop_back();
+        const std::string why = fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
+                                            finalized ? "" : "; the job is ended", advice(how.si_status));
         if (!finalized) return end_job(code, why);
         say(why);
         if (!exit_code_) exit_code_ = code;
@@ -293,7 +293,7 @@ void Launcher::check_membership() {
     if (!left || !others_inside) return;
     const bool was_inside = pmi_.membership(*left) == Membership::inside;
     const int code = exit_code_.value_or(1);
-    end_job(code, fmt::format("{} exited with code {} {}. Every rank must call {} before it exits; --label shows what it printed "
+    end_job(code, fmt::format("{} exited with code {} {}; the job is ended. Every rank must call {} before it exits; --label shows what it printed "
                               "last.",
                               name(*left), exit_code_.value_or(0), was_inside ? "without MPI_Finalize" : "without MPI_Init",
                               was_inside ? "MPI_Finalize" : "MPI_Init and MPI_Finalize"));
@@ -301,12 +301,12 @@ void Launcher::check_membership() {
 
 void Launcher::look_at_pmi(int rank) {
     pmi_.serve(rank);
-    if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + ".");
+    if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + "; the job is ended.");
     if (pmi_.abort_call()) {
         const auto [who, code] = *pmi_.abort_call();
         // A code that the shell would show as success is none.
         const int shown = (code & 255) != 0 ? code & 255 : 1;
-        return end_job(shown, fmt::format("{} called MPI_Abort with code {}.", name(who), code));
+        return end_job(shown, fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
     }
     check_membership();
 }
@@ -314,7 +314,7 @@ void Launcher::look_at_pmi(int rank) {
 void Launcher::check_deadlines() {
     const auto now = Clock::now();
     if (phase_ == Phase::running && deadline_ && now >= *deadline_)
-        end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s.", options_.timeout_seconds));
+        end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s and is ended.", options_.timeout_seconds));
     if (phase_ == Phase::ending && now >= *kill_deadline_) {
         phase_ = Phase::killing;
         kill_deadline_.reset();
@@ -328,10 +328,7 @@ void Launcher::end_job(int exit_code, const std::string& why, int signal_number)
     deadline_.reset();
     kill_deadline_ = Clock::now() + kGrace;
     if (!exit_code_ || pmi_.abort_call()) exit_code_ = exit_code;
-    const int others = still_running();
-    const char* what_follows = others == 0 ? "" : others == 1 ? " The other rank is ended." : " The other ranks are ended.";
-    const bool about_one_rank = why.starts_with("rank");
-    say(why + (about_one_rank && size_ > 1 ? what_follows : ""));
+    say(why);
     signal_ranks(signal_number);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Current: makes a context current on this thread for as long as the object lives, and lets the thread's stream capture pass
-// unharmed: under RELAXED mode our calls neither join nor break a capture that the program runs. It is pushed and popped, never
-// set, so the program's own current context is what it was. Must not live across a co_await.
+// Current: makes a context current on this thread for as long as the object lives, and lets the
+// thread's stream capture pass unharmed: under RELAXED mode our calls neither join nor break a
+// capture that the program runs. It is pushed and popped, never set, so the program's own current
+// context is what it was. Must not live across a co_await.
 #pragma once
 
 #include "device/cuda/driver.hpp"
@@ -11,10 +12,11 @@
 
 namespace gantry::device::cuda {
 
-// A context and its identity: after a reset the same handle names another life of the primary context.
+// A context and its identity: after a reset the same handle names another life of the primary
+// context.
 struct Context {
     CUcontext handle = nullptr;
-    unsigned long long id = 0;   // 0: the driver cannot tell
+    unsigned long long id = 0;  // 0: the driver cannot tell
     int gpu = -1;
     bool operator==(const Context&) const = default;
 };
@@ -22,7 +24,8 @@ struct Context {
 class Current {
   public:
     Current(Driver& driver, CUcontext context);
-    // Also checks that the handle still names the same context; result() is CUDA_ERROR_CONTEXT_IS_DESTROYED if it does not.
+    // Also checks that the handle still names the same context; result() is
+    // CUDA_ERROR_CONTEXT_IS_DESTROYED if it does not.
     Current(Driver& driver, const Context& context);
     ~Current();
     Current(const Current&) = delete;

@@ -13,9 +13,11 @@ namespace gantry::device::cuda {
 
 namespace {
 
-constexpr std::size_t kMaxExports = 4096;   // remembered handles; beyond it they are made again
+constexpr std::size_t kMaxExports = 4096;  // remembered handles; beyond it they are made again
 
-std::size_t limit(std::int64_t value) { return value > 0 ? static_cast<std::size_t>(value) : 0; }
+std::size_t limit(std::int64_t value) {
+    return value > 0 ? static_cast<std::size_t>(value) : 0;
+}
 
 }  // namespace
 
@@ -28,11 +30,15 @@ CudaDevice::CudaDevice(const config::Config& config)
       pins_(driver_),
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes) {}
 
-CudaDevice::~CudaDevice() { shut_down(); }
+CudaDevice::~CudaDevice() {
+    shut_down();
+}
 
-// --- facts ---------------------------------------------------------------------------------------------------------------------
+// --- facts -------------------------------------------------------------------------------------
 
-bool CudaDevice::active() { return driver_.ready(); }
+bool CudaDevice::active() {
+    return driver_.ready();
+}
 
 int CudaDevice::gpu_count() {
     gpus_.fill();
@@ -54,7 +60,7 @@ bool CudaDevice::can_access_peer(int gpu, int other) {
     return gpus_.can_access_peer(gpu, other);
 }
 
-// --- pointers ------------------------------------------------------------------------------------------------------------------
+// --- pointers ----------------------------------------------------------------------------------
 
 Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
     if (pointers_.surely_host(address, bytes) || !driver_.ready()) return Location{};
@@ -67,7 +73,7 @@ Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
     return location;
 }
 
-// --- copies --------------------------------------------------------------------------------------------------------------------
+// --- copies ------------------------------------------------------------------------------------
 
 CudaDevice::Place CudaDevice::place(const void* address) const {
     if (const IpcCache::Mapping* mapping = mappings_.find(address))
@@ -93,12 +99,16 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
     Route route;
     route.order.copy = copy;
     route.gpu = copy.gpu;
-    if (copy.gpu < 0 || copy.gpu >= gpus_.count()) route.gpu = source.device ? source.gpu : std::max(destination.gpu, 0);
-    // A mapping works only in the context that opened it; otherwise a pointer's own context is the right one.
+    if (copy.gpu < 0 || copy.gpu >= gpus_.count())
+        route.gpu = source.device ? source.gpu : std::max(destination.gpu, 0);
+    // A mapping works only in the context that opened it; otherwise a pointer's own context is the
+    // right one.
     for (const Place* end : {&destination, &source})
-        if (route.context == nullptr && end->mapped && end->gpu == route.gpu) route.context = end->context;
+        if (route.context == nullptr && end->mapped && end->gpu == route.gpu)
+            route.context = end->context;
     for (const Place* end : {&source, &destination})
-        if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu) route.context = end->context;
+        if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu)
+            route.context = end->context;
 
     const bool two_gpus = source.device && destination.device && source.gpu != destination.gpu;
     switch (copy.engine) {
@@ -115,8 +125,10 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
                 route.order.lane = source.device ? Lane::d2h : Lane::h2d;
             break;
     }
-    if (route.order.lane == Lane::peer) route.order.peer = source.gpu == route.gpu ? destination.gpu : source.gpu;
-    // Between two GPUs of this process the driver is told both contexts: it then needs no peer access.
+    if (route.order.lane == Lane::peer)
+        route.order.peer = source.gpu == route.gpu ? destination.gpu : source.gpu;
+    // Between two GPUs of this process the driver is told both contexts: it then needs no peer
+    // access.
     if (two_gpus && source.context != nullptr && destination.context != nullptr) {
         route.order.source_context = source.context;
         route.order.destination_context = destination.context;
@@ -130,15 +142,19 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         return;
     }
     if (!driver_.ready()) {
-        done.complete(failure(MPI_ERR_OTHER, "a copy of {} bytes on GPU {}: the CUDA driver is {}", copy.bytes, copy.gpu,
-                              driver_.gone() ? "shut down already" : "not initialised in this process"));
+        done.complete(failure(
+            MPI_ERR_OTHER, "a copy of {} bytes on GPU {}: the CUDA driver is {}", copy.bytes,
+            copy.gpu, driver_.gone() ? "shut down already" : "not initialised in this process"));
         return;
     }
     gpus_.fill();
-    // The second round is for a context that was reset: the same handle, or the GPU's next context, lives and gets new streams.
+    // The second round is for a context that was reset: the same handle, or the GPU's next context,
+    // lives and gets new streams.
     for (int round = 0; round < 2; ++round) {
         const Route route = this->route(copy);
         if (route.host_only) {
+            // After a context was lost "host memory" may be what its device memory looks like now.
+            if (round > 0) break;
             std::memmove(copy.destination, copy.source, copy.bytes);
             done.complete(success());
             return;
@@ -151,9 +167,10 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         if ((*streams)->start(route.order, done)) return;
         drop_context((*streams)->context().handle);
     }
-    done.complete(failure(MPI_ERR_OTHER,
-                          "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program", copy.bytes,
-                          fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
+    done.complete(failure(
+        MPI_ERR_OTHER,
+        "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program",
+        copy.bytes, fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
 }
 
 Result<Context> CudaDevice::working_context(int gpu) {
@@ -172,19 +189,23 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
         if (streams->context().handle == context) return streams.get();
     const Context fresh{context, context_id(driver_, context), gpu};
     std::unique_ptr<Streams> streams(new (std::nothrow) Streams(driver_, fresh, gpus_.count()));
-    if (streams == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
-    if (const Status refused = pins_.apply(fresh); !refused.ok()) log::warn("cuda: {}", refused.text());
+    if (streams == nullptr)
+        return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
+    if (const Status refused = pins_.apply(fresh); !refused.ok())
+        log::warn("cuda: {}", refused.text());
     streams_.push_back(std::move(streams));
     return streams_.back().get();
 }
 
-// Everything that lived in a context that is gone. Its copies in flight have been completed with an error already.
+// Everything that lived in a context that is gone. Its copies in flight have been completed with an
+// error already.
 void CudaDevice::drop_context(CUcontext context) {
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);
     pins_.forget_context(context);
     gpus_.forget_context(context);
-    std::erase_if(streams_, [context](const auto& streams) { return streams->context().handle == context; });
+    std::erase_if(streams_,
+                  [context](const auto& streams) { return streams->context().handle == context; });
 }
 
 int CudaDevice::progress() {
@@ -201,28 +222,35 @@ int CudaDevice::progress() {
 }
 
 bool CudaDevice::pending() const {
-    return std::any_of(streams_.begin(), streams_.end(), [](const auto& streams) { return streams->pending(); });
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [](const auto& streams) { return streams->pending(); });
 }
 
-// --- host memory ---------------------------------------------------------------------------------------------------------------
+// --- host memory -------------------------------------------------------------------------------
 
 Status CudaDevice::pin(void* address, Bytes bytes) {
     pins_.add(address, bytes);
-    if (!driver_.ready() || streams_.empty()) return success();   // Registered together with the first streams.
+    if (!driver_.ready() || streams_.empty())
+        return success();  // Registered together with the first streams.
     return pins_.apply(streams_.front()->context());
 }
 
-void CudaDevice::unpin(void* address) { pins_.remove(address); }
+void CudaDevice::unpin(void* address) {
+    pins_.remove(address);
+}
 
-// --- other processes -----------------------------------------------------------------------------------------------------------
+// --- other processes ---------------------------------------------------------------------------
 
 Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
     if (location.ipc != IpcKind::legacy || !location.on_device() || !driver_.ready())
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "memory at {:#x} cannot be opened by other processes: it is staged",
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "memory at {:#x} cannot be opened by other processes: it is staged",
                        location.base);
     if (const auto known = exports_.find(location.buffer_id); known != exports_.end()) {
         if (known->second.kind == IpcKind::none)
-            return failure(MPI_ERR_OTHER, "cuIpcGetMemHandle of the allocation at {:#x}: refused before", location.base);
+            return failure(MPI_ERR_OTHER,
+                           "cuIpcGetMemHandle of the allocation at {:#x}: refused before",
+                           location.base);
         return known->second;
     }
     Result<Context> context = working_context(location.gpu);
@@ -231,7 +259,8 @@ Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
     CUresult result;
     {
         const Current current(driver_, *context);
-        result = current.ok() ? driver_.call(driver_.cu.cuIpcGetMemHandle, &name, static_cast<CUdeviceptr>(location.base))
+        result = current.ok() ? driver_.call(driver_.cu.cuIpcGetMemHandle, &name,
+                                             static_cast<CUdeviceptr>(location.base))
                               : current.result();
     }
     IpcHandle handle;
@@ -247,33 +276,37 @@ Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
         exports_[location.buffer_id] = handle;
     }
     if (result == CUDA_SUCCESS) return handle;
-    return driver_.failed("cuIpcGetMemHandle", result,
-                          fmt::format("of {} bytes at {:#x} on GPU {}", location.size, location.base, location.gpu));
+    return driver_.failed(
+        "cuIpcGetMemHandle", result,
+        fmt::format("of {} bytes at {:#x} on GPU {}", location.size, location.base, location.gpu));
 }
 
-// The driver does not open a handle in the process that made it; there the memory is simply at hand.
+// The driver does not open a handle in the process that made it; there the memory is simply at
+// hand.
 const IpcHandle* CudaDevice::own_export(const IpcHandle& handle) const {
     const auto known = exports_.find(handle.buffer_id);
-    if (known == exports_.end() || known->second.bytes != handle.bytes || known->second.base != handle.base) return nullptr;
+    if (known == exports_.end() || known->second.bytes != handle.bytes ||
+        known->second.base != handle.base)
+        return nullptr;
     return &known->second;
 }
 
 Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
     if (own_export(handle) != nullptr) return reinterpret_cast<void*>(handle.base);
     if (handle.kind != IpcKind::legacy)
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "memory of {} bytes of a peer has no handle that can be opened", handle.size);
-    if (!driver_.ready()) return failure(MPI_ERR_OTHER, "opening a peer's device memory: the CUDA driver is not initialised here");
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "memory of {} bytes of a peer has no handle that can be opened",
+                       handle.size);
+    if (!driver_.ready())
+        return failure(MPI_ERR_OTHER,
+                       "opening a peer's device memory: the CUDA driver is not initialised here");
     gpus_.fill();
-    // The second round is for a context that was found destroyed.
+    // The second round is for a context that is found destroyed.
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
         if (!context.ok()) return std::move(context).status();
-        bool alive;
-        {
-            const Current current(driver_, *context);
-            alive = current.ok();
-        }
-        if (alive || round == 1) return mappings_.open(handle, *context);
+        Result<void*> opened = mappings_.open(handle, *context);
+        if (opened.ok() || round == 1 || Current(driver_, *context).ok()) return opened;
         drop_context(context->handle);
     }
 }
@@ -297,16 +330,19 @@ bool CudaDevice::still_valid(const IpcHandle& handle) {
     return false;
 }
 
-// --- end -----------------------------------------------------------------------------------------------------------------------
+// --- end ---------------------------------------------------------------------------------------
 
-// A forked child shares nothing with the driver but copies of its handles: there nothing is released, not even quietly.
+// A forked child shares nothing with the driver but copies of its handles: there nothing is
+// released, not even quietly.
 void CudaDevice::shut_down() {
     if (getpid() != owner_) {
-        for (auto& streams : streams_) (void)streams.release();
+        for (auto& streams : streams_)
+            (void)streams.release();
         streams_.clear();
         return;
     }
-    for (const auto& streams : streams_) streams->close();
+    for (const auto& streams : streams_)
+        streams->close();
     mappings_.clear();
     pins_.clear();
     streams_.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CudaDevice: the GPUs of this process through the driver API, for one engine. It sleeps until the program itself has initialised the
-// driver, and wakes at whatever call comes next. Its parts:
+// CudaDevice: the GPUs of this process through the driver API, for one engine. It sleeps until the
+// program itself has initialised the driver, and wakes at whatever call comes next. Its parts:
 //
 //   driver         is there a driver; the one place that calls it
 //   gpus           identity, costs and context of each GPU
@@ -10,9 +10,10 @@
 //   pins           page-locked host memory
 //   ipc_cache      peers' memory mapped here
 //
-// A context that the program destroys is noticed at the next use: what lived in it is dropped without a driver call, copies in flight
-// complete with an error, and the next copy makes new streams. Copies from and to pageable memory are made by the driver through
-// its own buffers, and block for their duration: callers use them for small sizes and stage larger ones.
+// A context that the program destroys is noticed at the next use: what lived in it is dropped
+// without a driver call, copies in flight complete with an error, and the next copy makes new
+// streams. Copies from and to pageable memory are made by the driver through its own buffers, and
+// block for their duration: callers use them for small sizes and stage larger ones.
 #pragma once
 
 #include "base/config.hpp"
@@ -69,13 +70,13 @@ class CudaDevice final : public Device {
     // Where one end of a copy is, from what is known without asking the driver.
     struct Place {
         bool device = false;
-        bool mapped = false;           // a peer's memory
+        bool mapped = false;  // a peer's memory
         int gpu = -1;
         CUcontext context = nullptr;
     };
     struct Route {
         Order order;
-        CUcontext context = nullptr;   // null: the GPU's usual one
+        CUcontext context = nullptr;  // null: the GPU's usual one
         int gpu = 0;
         bool host_only = false;
     };
@@ -86,15 +87,15 @@ class CudaDevice final : public Device {
     void drop_context(CUcontext context);
     const IpcHandle* own_export(const IpcHandle& handle) const;
 
-    pid_t owner_;                      // a forked child owns nothing of this
+    pid_t owner_;  // a forked child owns nothing of this
     Driver driver_;
     GpuTable gpus_;
     DriverQuery query_;
     PointerCache pointers_;
     Pins pins_;
     IpcCache mappings_;
-    std::vector<std::unique_ptr<Streams>> streams_;       // one per context: few
-    std::map<std::uint64_t, IpcHandle> exports_;          // by buffer id
+    std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
+    std::map<std::uint64_t, IpcHandle> exports_;     // by buffer id
 };
 
 }  // namespace gantry::device::cuda

@@ -12,8 +12,8 @@ namespace gantry::device::cuda {
 
 namespace {
 
-// Where cuGetProcAddress finds a symbol: its base name and the version that has exactly our signature. Characters, not
-// pointers: the table stays read-only data without relocations.
+// Where cuGetProcAddress finds a symbol: its base name and the version that has exactly our
+// signature. Characters, not pointers: the table stays read-only data without relocations.
 struct Pin {
     char symbol[48];
     char base[48];
@@ -74,8 +74,9 @@ bool Driver::find_library() {
     return handle_ != nullptr;
 }
 
-// Asks what any thread may ask at any time and what changes nothing: before cuInit the answer is NOT_INITIALIZED, with the
-// toolkit's stub library STUB_LIBRARY. A thread whose current context was destroyed still proves that the driver runs.
+// Asks what any thread may ask at any time and what changes nothing: before cuInit the answer is
+// NOT_INITIALIZED, with the toolkit's stub library STUB_LIBRARY. A thread whose current context was
+// destroyed still proves that the driver runs.
 bool Driver::initialised() {
     if (cu.cuCtxGetCurrent.function == nullptr)
         cu.cuCtxGetCurrent.function = symbol_of<PFN_cuCtxGetCurrent>(handle_, "cuCtxGetCurrent");
@@ -110,7 +111,8 @@ bool Driver::resolve() {
 #include "device/cuda/driver_calls.def"
 #undef GANTRY_CUDA_CALL
     if (missing == nullptr) return true;
-    log::warn("cuda: {} has no {}; device pointers cannot be recognised (the driver is too old)", library_, missing);
+    log::warn("cuda: {} has no {}; device pointers cannot be recognised (the driver is too old)",
+              library_, missing);
     return false;
 }
 

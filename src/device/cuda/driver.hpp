@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The driver library, found in the process and never started by us. Gantry looks whether the program has loaded and initialised
-// libcuda each time somebody asks; until then it makes no driver call except, once the library is there, the harmless
-// cuCtxGetCurrent that tells whether cuInit has been called. So a program may load or initialise CUDA as late as it likes.
+// The driver library, found in the process and never started by us. Gantry looks whether the
+// program has loaded and initialised libcuda each time somebody asks; until then it makes no driver
+// call except, once the library is there, the harmless cuCtxGetCurrent that tells whether cuInit
+// has been called. So a program may load or initialise CUDA as late as it likes.
 //
-//   not loaded --(a library came: dl_iterate_phdr's counters)--> loaded --(cuCtxGetCurrent answers)--> ready --> gone
+//   not loaded --(a library came: dl_iterate_phdr's counters)--> loaded --(cuCtxGetCurrent
+//   answers)--> ready --> gone
 //
-// `gone` is for good: the driver has been torn down (atexit). Every driver call of Gantry goes through call(), which counts it;
-// failed() turns a refusal into a Status. Entry points come from cuGetProcAddress with the pinned versions of
-// driver_functions.def and legacy default streams (facts/sim-gpu.md section 13).
+// `gone` is for good: the driver has been torn down (atexit). Every driver call of Gantry goes
+// through call(), which counts it; failed() turns a refusal into a Status. Entry points come from
+// cuGetProcAddress with the pinned versions of driver_functions.def and legacy default streams
+// (facts/sim-gpu.md section 13).
 #pragma once
 
 #include "base/status.hpp"
@@ -21,11 +24,12 @@
 
 namespace gantry::device::cuda {
 
-// How many driver calls Gantry has made, by what they are for. Exact; tests and `gantry explain` read differences.
+// How many driver calls Gantry has made, by what they are for. Exact; tests and `gantry explain`
+// read differences.
 struct Calls {
-    std::uint64_t probes = 0;            // is the driver initialised?
-    std::uint64_t queries = 0;           // what is this pointer?
-    std::uint64_t contexts = 0;          // push, pop, capture mode
+    std::uint64_t probes = 0;    // is the driver initialised?
+    std::uint64_t queries = 0;   // what is this pointer?
+    std::uint64_t contexts = 0;  // push, pop, capture mode
     std::uint64_t copies = 0;
     std::uint64_t completions = 0;       // events recorded and looked at
     std::uint64_t synchronizations = 0;  // calls that wait for the GPU
@@ -53,7 +57,8 @@ struct EntryPoints {
 
 class Driver {
   public:
-    // `library`: file name of the driver; empty means libcuda.so.1. It is never loaded by us, only found.
+    // `library`: file name of the driver; empty means libcuda.so.1. It is never loaded by us, only
+    // found.
     explicit Driver(std::string library);
     ~Driver();
     Driver(const Driver&) = delete;
@@ -63,7 +68,8 @@ class Driver {
     bool ready() { return state_ == State::ready || (state_ != State::gone && look()); }
     bool gone() const { return state_ == State::gone; }
 
-    // The one place that calls the driver. A function that this driver lacks answers CUDA_ERROR_NOT_SUPPORTED.
+    // The one place that calls the driver. A function that this driver lacks answers
+    // CUDA_ERROR_NOT_SUPPORTED.
     template <class Function, class... Arguments>
     CUresult call(EntryPoint<Function>& entry, Arguments... arguments) {
         if (entry.function == nullptr) return CUDA_ERROR_NOT_SUPPORTED;

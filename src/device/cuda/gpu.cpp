@@ -13,7 +13,8 @@ void GpuTable::fill() {
     int count = 0;
     const CUresult result = driver_.call(driver_.cu.cuDeviceGetCount, &count);
     if (result != CUDA_SUCCESS) {
-        log::warn("cuda: cuDeviceGetCount: {}; every pointer is taken for host memory", result_name(result));
+        log::warn("cuda: cuDeviceGetCount: {}; every pointer is taken for host memory",
+                  result_name(result));
         count = 0;
     }
     for (int ordinal = 0; ordinal < count; ++ordinal) {
@@ -21,7 +22,8 @@ void GpuTable::fill() {
         driver_.call(driver_.cu.cuDeviceGet, &device, ordinal);
         gpus_.push_back(describe(device, ordinal));
     }
-    for (Gpu& gpu : gpus_) gpu.peers.assign(gpus_.size(), Access::unknown);
+    for (Gpu& gpu : gpus_)
+        gpu.peers.assign(gpus_.size(), Access::unknown);
     filled_ = true;
 }
 
@@ -29,7 +31,8 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     Gpu gpu;
     gpu.device = device;
     char name[256] = {};
-    if (driver_.call(driver_.cu.cuDeviceGetName, name, static_cast<int>(sizeof(name) - 1), device) == CUDA_SUCCESS)
+    if (driver_.call(driver_.cu.cuDeviceGetName, name, static_cast<int>(sizeof(name) - 1),
+                     device) == CUDA_SUCCESS)
         gpu.name = name;
     gpu.facts = facts_for(gpu.name);
     CUuuid uuid{};
@@ -38,14 +41,16 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
         driver_.call(driver_.cu.cuDeviceGetUuid, &uuid, device);
     std::memcpy(gpu.facts.uuid.data(), uuid.bytes, gpu.facts.uuid.size());
     int shared_service = 0;
-    driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device);
+    driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
+                 device);
     // Under MPS the processes of a GPU share one compute queue: there are no turns.
     if (shared_service != 0) gpu.facts.queue_turn = 0;
     log::info("cuda: gpu {} is {}", ordinal, gpu.name);
     return gpu;
 }
 
-// "NVIDIA H200" describes every device whose name holds "H200": the last word of the described name is its model.
+// "NVIDIA H200" describes every device whose name holds "H200": the last word of the described name
+// is its model.
 GpuFacts GpuTable::facts_for(const std::string& name) const {
     if (!machine_.empty()) {
         Result<model::Machine> machine = model::load(machine_);
@@ -57,7 +62,8 @@ GpuFacts GpuTable::facts_for(const std::string& name) const {
         if (!machine.ok()) continue;
         const std::string& described = machine->gpu.name;
         const std::string model_name = described.substr(described.rfind(' ') + 1);
-        if (!model_name.empty() && name.find(model_name) != std::string::npos) return gpu_facts(*machine);
+        if (!model_name.empty() && name.find(model_name) != std::string::npos)
+            return gpu_facts(*machine);
     }
     return GpuFacts{};
 }
@@ -93,14 +99,17 @@ void GpuTable::prefer_context(int gpu, CUcontext context) {
 CUcontext GpuTable::current_on(const Gpu& gpu) {
     CUcontext current = nullptr;
     CUdevice device = -1;
-    if (driver_.call(driver_.cu.cuCtxGetCurrent, &current) != CUDA_SUCCESS || current == nullptr) return nullptr;
-    if (driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS || device != gpu.device) return nullptr;
+    if (driver_.call(driver_.cu.cuCtxGetCurrent, &current) != CUDA_SUCCESS || current == nullptr)
+        return nullptr;
+    if (driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS || device != gpu.device)
+        return nullptr;
     return current;
 }
 
 Result<CUcontext> GpuTable::context(int index) {
     if (!valid(index))
-        return failure(MPI_ERR_OTHER, "GPU {} is not one of the {} GPUs that this process sees", index, count());
+        return failure(MPI_ERR_OTHER, "GPU {} is not one of the {} GPUs that this process sees",
+                       index, count());
     Gpu& gpu = gpus_[static_cast<std::size_t>(index)];
     if (gpu.preferred == nullptr) {
         unsigned int flags = 0;
@@ -110,9 +119,11 @@ Result<CUcontext> GpuTable::context(int index) {
     }
     if (gpu.preferred == nullptr) {
         CUcontext primary = nullptr;
-        const CUresult result = driver_.call(driver_.cu.cuDevicePrimaryCtxRetain, &primary, gpu.device);
+        const CUresult result =
+            driver_.call(driver_.cu.cuDevicePrimaryCtxRetain, &primary, gpu.device);
         if (result != CUDA_SUCCESS)
-            return driver_.failed("cuDevicePrimaryCtxRetain", result, fmt::format("of GPU {}", index));
+            return driver_.failed("cuDevicePrimaryCtxRetain", result,
+                                  fmt::format("of GPU {}", index));
         if (gpu.retained) driver_.call(driver_.cu.cuDevicePrimaryCtxRelease_v2, gpu.device);
         gpu.retained = true;
         gpu.preferred = primary;
@@ -127,7 +138,8 @@ void GpuTable::forget_context(CUcontext context) {
 
 void GpuTable::release() {
     for (Gpu& gpu : gpus_) {
-        if (gpu.retained && driver_.ready()) driver_.call(driver_.cu.cuDevicePrimaryCtxRelease_v2, gpu.device);
+        if (gpu.retained && driver_.ready())
+            driver_.call(driver_.cu.cuDevicePrimaryCtxRelease_v2, gpu.device);
         gpu.retained = false;
         gpu.preferred = nullptr;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// GpuTable: the GPUs that this process sees, by the driver's ordinal: identity, what their operations cost (from the description of the
-// machine), who reaches whom, and which context Gantry works in. Filling it creates no context.
+// GpuTable: the GPUs that this process sees, by the driver's ordinal: identity, what their
+// operations cost (from the description of the machine), who reaches whom, and which context Gantry
+// works in. Filling it creates no context.
 #pragma once
 
 #include "device/cuda/context.hpp"
@@ -14,21 +15,25 @@ namespace gantry::device::cuda {
 
 class GpuTable {
   public:
-    // `machine`: a description to use for every GPU; empty: the built-in one whose GPU has the name that the driver gives.
+    // `machine`: a description to use for every GPU; empty: the built-in one whose GPU has the name
+    // that the driver gives.
     GpuTable(Driver& driver, std::string machine) : driver_(driver), machine_(std::move(machine)) {}
 
     // Reads the table once the driver is ready; does nothing afterwards.
     void fill();
     int count() const { return static_cast<int>(gpus_.size()); }
     const GpuFacts& facts(int gpu) const;
-    const std::string& device_name(int gpu) const { return gpus_[static_cast<std::size_t>(gpu)].name; }
+    const std::string& device_name(int gpu) const {
+        return gpus_[static_cast<std::size_t>(gpu)].name;
+    }
     int find(const Uuid& uuid) const;
     bool can_access_peer(int gpu, int other);
 
     // A context of the program's on this GPU was seen: Gantry works there from now on.
     void prefer_context(int gpu, CUcontext context);
-    // The context to work in: the preferred one; else the primary one if the program uses it; else the current one of this thread if
-    // it belongs to the GPU; else the primary one, which is then created and kept until release().
+    // The context to work in: the preferred one; else the primary one if the program uses it; else
+    // the current one of this thread if it belongs to the GPU; else the primary one, which is then
+    // created and kept until release().
     Result<CUcontext> context(int gpu);
     void forget_context(CUcontext context);
     // Gives retained primary contexts back.

@@ -11,11 +11,13 @@ namespace {
 constexpr std::size_t kMaxRefused = 64;
 
 bool same(const IpcHandle& left, const IpcHandle& right) {
-    return left.buffer_id == right.buffer_id && left.base == right.base && left.gpu == right.gpu && left.bytes == right.bytes;
+    return left.buffer_id == right.buffer_id && left.base == right.base && left.gpu == right.gpu &&
+           left.bytes == right.bytes;
 }
 
 bool overlap(const IpcHandle& left, const IpcHandle& right) {
-    return left.gpu == right.gpu && left.base < right.base + right.size && right.base < left.base + left.size;
+    return left.gpu == right.gpu && left.base < right.base + right.size &&
+           right.base < left.base + left.size;
 }
 
 }  // namespace
@@ -27,28 +29,37 @@ IpcCache::Iterator IpcCache::lookup(const IpcHandle& handle, int gpu) {
 }
 
 Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
-    if (Iterator hit = lookup(handle, context.gpu); hit != mappings_.end()) {
+    Iterator hit = lookup(handle, context.gpu);
+    if (hit != mappings_.end() && hit->context != context && !Current(driver_, hit->context).ok()) {
+        drop(hit);  // The context that it was opened in is gone, and the mapping with it.
+        hit = mappings_.end();
+    }
+    if (hit != mappings_.end()) {
         ++hit->users;
         mappings_.splice(mappings_.begin(), mappings_, hit);
         return reinterpret_cast<void*>(hit->address);
     }
     for (const IpcHandle& refused : refused_)
         if (same(refused, handle))
-            return failure(MPI_ERR_OTHER, "cuIpcOpenMemHandle of {} bytes of a peer: refused before", handle.size);
+            return failure(MPI_ERR_OTHER,
+                           "cuIpcOpenMemHandle of {} bytes of a peer: refused before", handle.size);
     GANTRY_TRY(make_room(handle.size));
     CUdeviceptr address = 0;
     CUresult result = map(handle, context, address);
     // An older mapping of memory that its owner has freed meanwhile can stand in the way.
-    if (result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle)) result = map(handle, context, address);
+    if (result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle))
+        result = map(handle, context, address);
     if (result != CUDA_SUCCESS) {
         if (result != CUDA_ERROR_OUT_OF_MEMORY && !is_lost(result)) {
             refused_.push_front(handle);
             if (refused_.size() > kMaxRefused) refused_.pop_back();
         }
-        return driver_.failed("cuIpcOpenMemHandle", result,
-                              fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
+        return driver_.failed(
+            "cuIpcOpenMemHandle", result,
+            fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
-    mappings_.push_front({handle, context.gpu, context, static_cast<std::uintptr_t>(address), 1, false});
+    mappings_.push_front(
+        {handle, context.gpu, context, static_cast<std::uintptr_t>(address), 1, false});
     bytes_ += handle.size;
     return reinterpret_cast<void*>(address);
 }
@@ -68,7 +79,8 @@ Status IpcCache::make_room(Bytes bytes) {
     while (mappings_.size() + 1 > max_entries_ || bytes_ + bytes > max_bytes_) {
         if (oldest == mappings_.begin())
             return failure(MPI_ERR_NO_MEM,
-                           "mapping {} bytes of a peer: {} mappings of {} bytes are in use, and GANTRY_IPC_CACHE_ENTRIES is {}, "
+                           "mapping {} bytes of a peer: {} mappings of {} bytes are in use, and "
+                           "GANTRY_IPC_CACHE_ENTRIES is {}, "
                            "GANTRY_IPC_CACHE_BYTES is {}",
                            bytes, mappings_.size(), bytes_, max_entries_, max_bytes_);
         --oldest;
@@ -114,7 +126,9 @@ void IpcCache::forget(std::uint64_t buffer_id, const Uuid& gpu) {
             ++mapping;
         }
     }
-    refused_.remove_if([&](const IpcHandle& handle) { return handle.buffer_id == buffer_id && handle.gpu == gpu; });
+    refused_.remove_if([&](const IpcHandle& handle) {
+        return handle.buffer_id == buffer_id && handle.gpu == gpu;
+    });
 }
 
 const IpcCache::Mapping* IpcCache::find(const void* address) const {
@@ -128,7 +142,8 @@ IpcCache::Iterator IpcCache::unmap(Iterator mapping) {
     {
         const Current current(driver_, mapping->context);
         if (current.ok())
-            driver_.call(driver_.cu.cuIpcCloseMemHandle, static_cast<CUdeviceptr>(mapping->address));
+            driver_.call(driver_.cu.cuIpcCloseMemHandle,
+                         static_cast<CUdeviceptr>(mapping->address));
     }
     return drop(mapping);
 }
@@ -145,7 +160,8 @@ void IpcCache::forget_context(CUcontext context) {
 }
 
 void IpcCache::clear() {
-    for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();) mapping = unmap(mapping);
+    for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();)
+        mapping = unmap(mapping);
     refused_.clear();
 }
 

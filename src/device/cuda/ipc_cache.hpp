@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// IpcCache: peers' device memory that is mapped here. Opening costs 0.1 to 3 ms, so mappings stay open; they are bounded in number and
-// bytes, the one unused for longest is closed first, and one that somebody uses is never closed (DESIGN section 5, "IPC mappings").
+// IpcCache: peers' device memory that is mapped here. Opening costs 0.1 to 3 ms, so mappings stay
+// open; they are bounded in number and bytes, the one unused for longest is closed first, and one
+// that somebody uses is never closed (DESIGN section 5, "IPC mappings").
 //
 //   opened --(close: users 0)--> idle --(open)--> opened
 //      |                           |--(limit reached, or the owner freed it: forget)--> closed
 //      '--(forget)--> doomed --(close: users 0)--> closed
 //
-// Key: the handle's bytes, the exporter's buffer id and GPU, and the local GPU that does the copies.
+// Key: the handle's bytes, the exporter's buffer id and GPU, and the local GPU that does the
+// copies.
 #pragma once
 
 #include "device/cuda/context.hpp"
@@ -21,9 +23,9 @@ class IpcCache {
   public:
     struct Mapping {
         IpcHandle handle;
-        int gpu = -1;                  // whose context it is mapped in
+        int gpu = -1;  // whose context it is mapped in
         Context context;
-        std::uintptr_t address = 0;    // where handle.base is here
+        std::uintptr_t address = 0;  // where handle.base is here
         int users = 0;
         bool doomed = false;
     };
@@ -33,7 +35,8 @@ class IpcCache {
     Result<void*> open(const IpcHandle& handle, const Context& context);
     void close(const IpcHandle& handle, int gpu);
     bool is_open(const IpcHandle& handle, int gpu) const;
-    // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the same number: closing that too is harmless.
+    // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the
+    // same number: closing that too is harmless.
     void forget(std::uint64_t buffer_id, const Uuid& gpu);
     // The mapping around an address; null for other memory.
     const Mapping* find(const void* address) const;
@@ -56,8 +59,9 @@ class IpcCache {
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;
-    std::list<Mapping> mappings_;      // the most recently used first; searched linearly, a few hundred at most
-    std::list<IpcHandle> refused_;     // handles that the driver does not open: it is not asked again
+    std::list<Mapping>
+        mappings_;  // the most recently used first; searched linearly, a few hundred at most
+    std::list<IpcHandle> refused_;  // handles that the driver does not open: it is not asked again
 };
 
 }  // namespace gantry::device::cuda

@@ -9,11 +9,13 @@ Status Pins::apply(const Context& context) {
     const auto wanted = [](const Pin& pin) { return pin.standing == Standing::wanted; };
     if (std::none_of(pins_.begin(), pins_.end(), wanted)) return success();
     const Current current(driver_, context);
-    if (!current.ok()) return driver_.failed("cuCtxPushCurrent", current.result(), "to page-lock memory");
+    if (!current.ok())
+        return driver_.failed("cuCtxPushCurrent", current.result(), "to page-lock memory");
     Status refusal;
     for (Pin& pin : pins_) {
         if (!wanted(pin)) continue;
-        const CUresult result = driver_.call(driver_.cu.cuMemHostRegister_v2, pin.address, static_cast<std::size_t>(pin.bytes),
+        const CUresult result = driver_.call(driver_.cu.cuMemHostRegister_v2, pin.address,
+                                             static_cast<std::size_t>(pin.bytes),
                                              static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE));
         pin.context = context;
         if (result == CUDA_SUCCESS) {
@@ -23,9 +25,10 @@ Status Pins::apply(const Context& context) {
         } else {
             pin.standing = Standing::refused;
             if (refusal.ok())
-                refusal = driver_.failed("cuMemHostRegister", result,
-                                         fmt::format("of {} bytes at {}; the memory stays pageable, copies are slower", pin.bytes,
-                                                     fmt::ptr(pin.address)));
+                refusal = driver_.failed(
+                    "cuMemHostRegister", result,
+                    fmt::format("of {} bytes at {}; the memory stays pageable, copies are slower",
+                                pin.bytes, fmt::ptr(pin.address)));
         }
     }
     return refusal;
@@ -38,7 +41,8 @@ void Pins::unregister(const Pin& pin) {
 }
 
 void Pins::remove(void* address) {
-    const auto pin = std::find_if(pins_.begin(), pins_.end(), [address](const Pin& row) { return row.address == address; });
+    const auto pin = std::find_if(pins_.begin(), pins_.end(),
+                                  [address](const Pin& row) { return row.address == address; });
     if (pin == pins_.end()) return;
     unregister(*pin);
     pins_.erase(pin);
@@ -46,11 +50,13 @@ void Pins::remove(void* address) {
 
 void Pins::forget_context(CUcontext context) {
     for (Pin& pin : pins_)
-        if (pin.context.handle == context && pin.standing != Standing::wanted) pin.standing = Standing::wanted;
+        if (pin.context.handle == context && pin.standing != Standing::wanted)
+            pin.standing = Standing::wanted;
 }
 
 void Pins::clear() {
-    for (const Pin& pin : pins_) unregister(pin);
+    for (const Pin& pin : pins_)
+        unregister(pin);
     pins_.clear();
 }
 

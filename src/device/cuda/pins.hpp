@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pins: host memory that Gantry wants page-locked. A registration is portable, so one context serves all; it dies with the context
-// it was made in and is then made again in the next one that is used. Memory that is named before any context is known is
-// registered when the first one is.
+// Pins: host memory that Gantry wants page-locked. A registration is portable, so one context
+// serves all; it dies with the context it was made in and is then made again in the next one that
+// is used. Memory that is named before any context is known is registered when the first one is.
 #pragma once
 
 #include "device/cuda/context.hpp"
@@ -16,9 +16,12 @@ namespace gantry::device::cuda {
 class Pins {
   public:
     explicit Pins(Driver& driver) : driver_(driver) {}
-    void add(void* address, Bytes bytes) { pins_.push_back({address, bytes, {}, Standing::wanted}); }
+    void add(void* address, Bytes bytes) {
+        pins_.push_back({address, bytes, {}, Standing::wanted});
+    }
     void remove(void* address);
-    // Registers what is wanted and not registered yet; the first refusal. A refused range is not tried again.
+    // Registers what is wanted and not registered yet; the first refusal. A refused range is not
+    // tried again.
     Status apply(const Context& context);
     void forget_context(CUcontext context);
     void clear();

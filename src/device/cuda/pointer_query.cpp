@@ -10,33 +10,47 @@ namespace gantry::device::cuda {
 namespace {
 
 // Order matters: the first kOldest are known to every driver we accept, newer ones follow.
-enum Index { kType, kManaged, kOrdinal, kBufferId, kContext, kStart, kSize, kLegacyIpc, kMappingStart, kMappingSize, kCount };
+enum Index {
+    kType,
+    kManaged,
+    kOrdinal,
+    kBufferId,
+    kContext,
+    kStart,
+    kSize,
+    kLegacyIpc,
+    kMappingStart,
+    kMappingSize,
+    kCount
+};
 constexpr int kOldest = kLegacyIpc + 1;
 
 }  // namespace
 
 Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
     CUpointer_attribute attributes[kCount] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_BUFFER_ID,
-        CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,       CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,       CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,    CU_POINTER_ATTRIBUTE_BUFFER_ID,
+        CU_POINTER_ATTRIBUTE_CONTEXT,           CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,        CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
         CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
     };
     // The driver writes 1 to 8 bytes per attribute; zeroed words make every width read the same.
     std::uint64_t values[kCount] = {};
     void* targets[kCount];
-    for (int i = 0; i < kCount; ++i) targets[i] = &values[i];
+    for (int i = 0; i < kCount; ++i)
+        targets[i] = &values[i];
     const int count = attributes_ != 0 ? attributes_ : static_cast<int>(kCount);
-    CUresult result = driver_.call(driver_.cu.cuPointerGetAttributes, static_cast<unsigned>(count), attributes, targets,
-                                   static_cast<CUdeviceptr>(address));
+    CUresult result = driver_.call(driver_.cu.cuPointerGetAttributes, static_cast<unsigned>(count),
+                                   attributes, targets, static_cast<CUdeviceptr>(address));
     if (result == CUDA_ERROR_INVALID_VALUE && attributes_ == 0) {
         attributes_ = kOldest;
         return describe(address);
     }
-    if (is_lost(result)) return Allocation{};   // No driver, no device memory.
+    if (is_lost(result)) return Allocation{};  // No driver, no device memory.
     if (result != CUDA_SUCCESS)
-        return driver_.failed("cuPointerGetAttributes", result, fmt::format("of address {:#x}", address));
+        return driver_.failed("cuPointerGetAttributes", result,
+                              fmt::format("of address {:#x}", address));
     if (attributes_ == 0) attributes_ = kCount;
 
     Allocation answer;
@@ -54,36 +68,46 @@ Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
     location.buffer_id = values[kBufferId];
     location.base = values[kStart];
     location.size = values[kSize];
-    // A reservation of virtual memory may hold several mappings with holes between; a buffer id covers one mapping.
-    if (values[kMappingSize] != 0 && address - values[kMappingStart] < values[kMappingSize]) {
-        location.base = values[kMappingStart];
-        location.size = values[kMappingSize];
+    // A reservation of virtual memory may hold several mappings with holes between; a buffer id
+    // covers one of them. (The mapping around small or pooled allocations is the block that they
+    // were cut from: larger than the range, and no business of ours.)
+    const std::uintptr_t mapping = values[kMappingStart];
+    const Bytes mapped = values[kMappingSize];
+    if (address - mapping < mapped && mapping >= location.base &&
+        mapping + mapped <= location.base + location.size) {
+        location.base = mapping;
+        location.size = mapped;
     }
-    // Without a range only the byte asked about is sure; the page around it is the smallest unit of any allocation.
+    // Without a range only the byte asked about is sure; the page around it is the smallest unit of
+    // any allocation.
     if (location.size == 0 || address - location.base >= location.size) {
         location.base = address & ~std::uintptr_t{4095};
         location.size = 4096;
     }
-    // Virtual memory and pools could travel by file descriptor; until Gantry does that, such memory is staged.
-    if (location.kind == MemoryKind::device && (values[kLegacyIpc] & 0xff) != 0) location.ipc = IpcKind::legacy;
+    // Virtual memory and pools could travel by file descriptor; until Gantry does that, such memory
+    // is staged.
+    if (location.kind == MemoryKind::device && (values[kLegacyIpc] & 0xff) != 0)
+        location.ipc = IpcKind::legacy;
     answer.context = values[kContext];
     return answer;
 }
 
 std::uint64_t DriverQuery::buffer_id(std::uintptr_t address) {
     unsigned long long id = 0;
-    const CUresult result = driver_.call(driver_.cu.cuPointerGetAttribute, static_cast<void*>(&id),
-                                         CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
+    const CUresult result =
+        driver_.call(driver_.cu.cuPointerGetAttribute, static_cast<void*>(&id),
+                     CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
     return result == CUDA_SUCCESS ? id : 0;
 }
 
-// Makes the program's later "synchronous" copies and fills of this memory really finished when they return (DESIGN section 5). Some
-// kinds of memory refuse; then the documented rule holds: the program synchronises.
+// Makes the program's later "synchronous" copies and fills of this memory really finished when they
+// return (DESIGN section 5). Some kinds of memory refuse; then the documented rule holds: the
+// program synchronises.
 void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address) {
     if (allocation.location.kind != MemoryKind::device) return;
     unsigned int on = 1;
-    driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on), CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-                 static_cast<CUdeviceptr>(address));
+    driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on),
+                 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, static_cast<CUdeviceptr>(address));
 }
 
 }  // namespace gantry::device::cuda

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// DriverQuery: asks the driver what an address is, for the pointer cache. One cuPointerGetAttributes call answers everything; one
-// cuPointerGetAttribute(BUFFER_ID) confirms. Neither needs a current context.
+// DriverQuery: asks the driver what an address is, for the pointer cache. One
+// cuPointerGetAttributes call answers everything; one cuPointerGetAttribute(BUFFER_ID) confirms.
+// Neither needs a current context.
 #pragma once
 
 #include "device/cuda/driver.hpp"
@@ -18,7 +19,7 @@ class DriverQuery final : public PointerQuery {
 
   private:
     Driver& driver_;
-    int attributes_ = 0;   // how many of the attributes this driver knows; 0: not tried yet
+    int attributes_ = 0;  // how many of the attributes this driver knows; 0: not tried yet
 };
 
 }  // namespace gantry::device::cuda

@@ -7,7 +7,9 @@ namespace gantry::device::cuda {
 
 namespace {
 
-CUdeviceptr device_address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUdeviceptr device_address(const void* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 std::string describe(const Copy& copy) {
     return fmt::format("of {} bytes from {} to {} on GPU {}", copy.bytes, fmt::ptr(copy.source),
@@ -17,11 +19,14 @@ std::string describe(const Copy& copy) {
 }  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, int gpus)
-    : driver_(driver), context_(context), lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)) {}
+    : driver_(driver),
+      context_(context),
+      lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)) {}
 
 Streams::LaneState& Streams::lane(const Order& order) {
     std::size_t index = static_cast<std::size_t>(order.lane);
-    if (order.lane == Lane::peer) index += static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer);
+    if (order.lane == Lane::peer)
+        index += static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer);
     GANTRY_ASSERT(index < lanes_.size());
     return lanes_[index];
 }
@@ -33,17 +38,19 @@ bool Streams::start(const Order& order, Completion& done) {
         return false;
     }
     LaneState& lane = this->lane(order);
-    if (lane.stream == nullptr) {
-        const CUresult result = driver_.call(driver_.cu.cuStreamCreate, &lane.stream, CU_STREAM_NON_BLOCKING);
-        if (result != CUDA_SUCCESS) {
-            lane.stream = nullptr;
-            done.complete(driver_.failed("cuStreamCreate for a copy", result, describe(order.copy)));
-            return true;
-        }
-    }
-    const Issued issued = issue(order, lane.stream);
+    Issued issued{CUDA_SUCCESS, 0, "cuStreamCreate for a copy"};
+    if (lane.stream == nullptr)
+        issued.result =
+            driver_.call(driver_.cu.cuStreamCreate, &lane.stream, CU_STREAM_NON_BLOCKING);
+    if (issued.result == CUDA_SUCCESS) issued = issue(order, lane.stream);
     Status failure;
     if (issued.result != CUDA_SUCCESS) {
+        // A reset of the context leaves its handle valid and our streams dead.
+        if (issued.started == 0 &&
+            (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)) {
+            abandon(issued.result);
+            return false;
+        }
         failure = driver_.failed(issued.call, issued.result, describe(order.copy));
         if (issued.started == 0) {
             done.complete(std::move(failure));
@@ -60,33 +67,44 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
     const CUdeviceptr destination = device_address(copy.destination);
     const CUdeviceptr source = device_address(copy.source);
     auto& cu = driver_.cu;
-    const auto once = [](CUresult result, const char* call) { return Issued{result, result == CUDA_SUCCESS ? 1 : 0, call}; };
+    const auto once = [](CUresult result, const char* call) {
+        return Issued{result, result == CUDA_SUCCESS ? 1 : 0, call};
+    };
     if (order.destination_context != nullptr && order.source_context != nullptr)
-        return once(driver_.call(cu.cuMemcpyPeerAsync, destination, order.destination_context, source,
-                                 order.source_context, copy.bytes, stream),
+        return once(driver_.call(cu.cuMemcpyPeerAsync, destination, order.destination_context,
+                                 source, order.source_context, copy.bytes, stream),
                     "cuMemcpyPeerAsync");
     switch (copy.engine) {
         case Engine::d2h:
-            return once(driver_.call(cu.cuMemcpyDtoHAsync_v2, copy.destination, source, copy.bytes, stream), "cuMemcpyDtoHAsync");
+            return once(
+                driver_.call(cu.cuMemcpyDtoHAsync_v2, copy.destination, source, copy.bytes, stream),
+                "cuMemcpyDtoHAsync");
         case Engine::h2d:
-            return once(driver_.call(cu.cuMemcpyHtoDAsync_v2, destination, copy.source, copy.bytes, stream), "cuMemcpyHtoDAsync");
+            return once(
+                driver_.call(cu.cuMemcpyHtoDAsync_v2, destination, copy.source, copy.bytes, stream),
+                "cuMemcpyHtoDAsync");
         case Engine::h2d_2d: return issue_two_rows(copy, stream);
         case Engine::d2d:
         case Engine::peer:
-            return once(driver_.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream), "cuMemcpyDtoDAsync");
+            return once(
+                driver_.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
+                "cuMemcpyDtoDAsync");
         case Engine::automatic: break;
     }
-    return once(driver_.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream), "cuMemcpyAsync");
+    return once(driver_.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),
+                "cuMemcpyAsync");
 }
 
-// A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when processes share the GPU; as a copy of two
-// rows it is done by the copy engine (facts/gpu-measured.md 1.1). An odd size is covered by two such copies that overlap: they write
+// A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when
+// processes share the GPU; as a copy of two rows it is done by the copy engine
+// (facts/gpu-measured.md 1.1). An odd size is covered by two such copies that overlap: they write
 // the same bytes. One byte has no two rows.
 Streams::Issued Streams::issue_two_rows(const Copy& copy, CUstream stream) {
     auto& cu = driver_.cu;
     if (copy.bytes < 2) {
         const CUresult result =
-            driver_.call(cu.cuMemcpyHtoDAsync_v2, device_address(copy.destination), copy.source, copy.bytes, stream);
+            driver_.call(cu.cuMemcpyHtoDAsync_v2, device_address(copy.destination), copy.source,
+                         copy.bytes, stream);
         return {result, result == CUDA_SUCCESS ? 1 : 0, "cuMemcpyHtoDAsync"};
     }
     CUDA_MEMCPY2D rows{};
@@ -98,7 +116,8 @@ Streams::Issued Streams::issue_two_rows(const Copy& copy, CUstream stream) {
     for (Bytes offset = 0; offset <= copy.bytes % 2; ++offset) {
         rows.srcHost = static_cast<const std::byte*>(copy.source) + offset;
         rows.dstDevice = device_address(copy.destination) + offset;
-        issued.result = driver_.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&rows), stream);
+        issued.result =
+            driver_.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&rows), stream);
         if (issued.result != CUDA_SUCCESS) break;
         ++issued.started;
     }
@@ -111,7 +130,8 @@ CUevent Streams::record(CUstream stream) {
     if (!free_events_.empty()) {
         event = free_events_.back();
         free_events_.pop_back();
-    } else if (driver_.call(driver_.cu.cuEventCreate, &event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+    } else if (driver_.call(driver_.cu.cuEventCreate, &event, CU_EVENT_DISABLE_TIMING) !=
+               CUDA_SUCCESS) {
         return nullptr;
     }
     if (driver_.call(driver_.cu.cuEventRecord, event, stream) == CUDA_SUCCESS) return event;
@@ -136,8 +156,9 @@ int Streams::progress() {
 // False when the head is not done yet.
 bool Streams::finish_head(LaneState& lane) {
     Pending& head = lane.pending.front();
-    const CUresult result = head.event != nullptr ? driver_.call(driver_.cu.cuEventQuery, head.event)
-                                                  : driver_.call(driver_.cu.cuStreamQuery, lane.stream);
+    const CUresult result = head.event != nullptr
+                                ? driver_.call(driver_.cu.cuEventQuery, head.event)
+                                : driver_.call(driver_.cu.cuStreamQuery, lane.stream);
     if (result == CUDA_ERROR_NOT_READY) return false;
     if (is_lost(result)) {
         abandon(result);
@@ -147,8 +168,9 @@ bool Streams::finish_head(LaneState& lane) {
         complete_head(lane, std::move(head.failure));
         return true;
     }
-    Status failure = driver_.failed(head.event != nullptr ? "cuEventQuery after a copy" : "cuStreamQuery after a copy",
-                                    result, describe(head.copy));
+    Status failure = driver_.failed(
+        head.event != nullptr ? "cuEventQuery after a copy" : "cuStreamQuery after a copy", result,
+        describe(head.copy));
     if (head.event == nullptr) {
         complete_head(lane, head.failure.ok() ? std::move(failure) : std::move(head.failure));
         return true;
@@ -175,7 +197,8 @@ void Streams::abandon(CUresult why) {
         lane.stream = nullptr;
         while (!lane.pending.empty()) {
             lane.pending.front().event = nullptr;
-            Status failure = driver_.failed("the context was destroyed during a copy", why, describe(lane.pending.front().copy));
+            Status failure = driver_.failed("the context was destroyed during a copy", why,
+                                            describe(lane.pending.front().copy));
             complete_head(lane, std::move(failure));
         }
     }
@@ -196,7 +219,8 @@ void Streams::close() {
         if (lost_) return;
         driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(lane.stream, nullptr));
     }
-    for (CUevent event : std::exchange(free_events_, {})) driver_.call(driver_.cu.cuEventDestroy_v2, event);
+    for (CUevent event : std::exchange(free_events_, {}))
+        driver_.call(driver_.cu.cuEventDestroy_v2, event);
     lost_ = true;
 }
 

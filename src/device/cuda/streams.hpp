@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Streams: Gantry's own non-blocking streams in one context, and the copies in flight on them. There is one lane per direction, since
-// the directions have engines of their own, and one per peer GPU:
+// Streams: Gantry's own non-blocking streams in one context, and the copies in flight on them.
+// There is one lane per direction, since the directions have engines of their own, and one per peer
+// GPU:
 //
-//   lane   d2h  [copy, event] [copy, event] ...      the head of each lane is looked at by progress(); copies of a lane end in order
+//   lane   d2h  [copy, event] [copy, event] ...      the head of each lane is looked at by
+//   progress(); copies of a lane end in order
 //          h2d
 //          d2d
 //          peer 0, peer 1, ...
 //
-// A copy that the driver refused, or whose event failed, completes only when the stream is known to be done with it (DESIGN section 5,
-// "Failure joins"), or when the context is known to be dead; then everything in it completes with that error.
+// A copy that the driver refused, or whose event failed, completes only when the stream is known to
+// be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
+// then everything in it completes with that error.
 #pragma once
 
 #include "device/cuda/context.hpp"
@@ -26,8 +29,9 @@ enum class Lane : std::uint8_t { d2h, h2d, d2d, peer };
 struct Order {
     Copy copy;
     Lane lane = Lane::d2d;
-    int peer = -1;                            // of lane `peer`: the other GPU
-    CUcontext destination_context = nullptr;  // both set: a copy between two contexts of this process
+    int peer = -1;  // of lane `peer`: the other GPU
+    CUcontext destination_context =
+        nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;
 };
 
@@ -42,19 +46,21 @@ class Streams {
     bool lost() const { return lost_; }
     bool pending() const { return in_flight_ > 0; }
 
-    // False when the context was found dead before anything was started: `done` is untouched, and lost() is true.
+    // False when the context was found dead before anything was started: `done` is untouched, and
+    // lost() is true.
     bool start(const Order& order, Completion& done);
     // Completes what has ended; returns how many.
     int progress();
-    // Waits for the copies in flight, then gives streams and events back. Quiet when the context is dead.
+    // Waits for the copies in flight, then gives streams and events back. Quiet when the context is
+    // dead.
     void close();
 
   private:
     struct Pending {
         Completion* done;
-        CUevent event;      // null: seen by a query of the whole stream
+        CUevent event;  // null: seen by a query of the whole stream
         Copy copy;
-        Status failure;     // what went wrong after the copy had started
+        Status failure;  // what went wrong after the copy had started
     };
     struct LaneState {
         CUstream stream = nullptr;
@@ -62,7 +68,7 @@ class Streams {
     };
     struct Issued {
         CUresult result = CUDA_SUCCESS;
-        int started = 0;    // copies that are in the stream all the same
+        int started = 0;  // copies that are in the stream all the same
         const char* call = "";
     };
     LaneState& lane(const Order& order);

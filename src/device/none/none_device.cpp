@@ -11,7 +11,8 @@ void NoneDevice::copy(const Copy& copy, Completion& done) {
 }
 
 Status NoneDevice::unsupported(const char* what) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}: GPU support is switched off (GANTRY_CUDA=off)", what);
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "{}: GPU support is switched off (GANTRY_CUDA=off)", what);
 }
 
 }  // namespace gantry::device::none

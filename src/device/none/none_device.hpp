@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// NoneDevice: a process without GPUs (GANTRY_CUDA=off). Every pointer is host memory; copies are plain memory copies that are done at
-// once; nothing can be opened or exported.
+// NoneDevice: a process without GPUs (GANTRY_CUDA=off). Every pointer is host memory; copies are
+// plain memory copies that are done at once; nothing can be opened or exported.
 #pragma once
 
 #include "device/device.hpp"
@@ -22,8 +22,12 @@ class NoneDevice final : public Device {
     bool pending() const override { return false; }
     Status pin(void*, Bytes) override { return unsupported("page-locking memory"); }
     void unpin(void*) override {}
-    Result<IpcHandle> export_memory(const Location&) override { return unsupported("exporting device memory"); }
-    Result<void*> open_memory(const IpcHandle&, int) override { return unsupported("opening device memory"); }
+    Result<IpcHandle> export_memory(const Location&) override {
+        return unsupported("exporting device memory");
+    }
+    Result<void*> open_memory(const IpcHandle&, int) override {
+        return unsupported("opening device memory");
+    }
     void close_memory(const IpcHandle&, int) override {}
     bool is_open(const IpcHandle&, int) override { return false; }
     void forget_memory(std::uint64_t, const Uuid&) override {}

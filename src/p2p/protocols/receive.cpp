@@ -166,11 +166,14 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
 // Put wire, straight into the user's buffer.
 Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
     transport::Transport& transport = *receiving.core.peer(receiving.message.peer).transport;
-    Result<transport::Region> region = transport.register_memory(receiving.side.at(0), receiving.accepted);
+    // A receive without room still answers its sender; its buffer may be null or on a device that was never asked about.
+    std::byte no_room{};
+    std::byte* sink = receiving.accepted > 0 ? receiving.side.at(0) : &no_room;
+    Result<transport::Region> region = transport.register_memory(sink, std::max<Bytes>(receiving.accepted, 1));
     if (!region.ok()) co_return region.status();
     wire::ClearToSend cts{};
     cts.key = transport.key(*region);
-    cts.sink_offset = static_cast<Bytes>(receiving.side.at(0) - static_cast<std::byte*>(region->address));
+    cts.sink_offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
     Status status = answer(receiving, cts);
     if (status.ok()) status = co_await receiving.message.finished;
     transport.release_memory(*region);

@@ -331,7 +331,14 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
     if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.ahead > 0 && message.bytes > 0) {
         if (shared) {
             status = co_await send_shared(executor, sending, &answered);
-            GANTRY_CO_TRY(status);
+            if (!status.ok() && !answered) {
+                // The receiver may be reading our buffer already, by another protocol: only its verdict says whether this matters.
+                Result<wire::ClearToSend> cts = co_await message.answers.next();
+                if (!cts.ok()) co_return cts.status();
+                adopt(sending, *cts);
+                answered = true;
+            }
+            if (sending.plan.protocol == plan::Protocol::pipeline) GANTRY_CO_TRY(status);
             // Everything is out of the user's buffer: done, unless the program asked to know that it was matched.
             if (sending.offset >= message.bytes && !message.question.synchronous) verdict_needed = false;
         } else {
@@ -383,6 +390,8 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
 
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message) {
     Status status = co_await run(executor, core, message);
+    // The receiver gave up while our last pieces were on their way: it waits to hear that nothing of us is in flight.
+    if (status.ok() && message.finished.done()) status = message.finished.status();
     if (!status.ok() && core.peer(message.peer).lost.ok()) {
         Sending sending{core, message, {}, {}, 0, 0, {}};
         Status told = tell_receiver(sending, status);

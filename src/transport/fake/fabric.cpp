@@ -9,6 +9,9 @@
 namespace gantry::transport::fake {
 namespace {
 
+// A library that must copy into its own registered buffers does so piece by piece, while the wire is busy with the piece before.
+constexpr Bytes kBouncePiece = 256 * kKiB;
+
 Status gone(int rank) { return failure(MPI_ERR_OTHER, "rank {} died", rank); }
 
 }  // namespace
@@ -18,6 +21,7 @@ Fabric::Fabric(model::Timeline& timeline, FabricOptions options, std::vector<int
       options_(std::move(options)),
       nodes_(std::move(nodes)),
       rails_(nodes_.size() * static_cast<std::size_t>(options_.link.rails)),
+      control_rails_(rails_.size()),
       bounces_(nodes_.size()),
       died_at_(nodes_.size(), -1) {
     for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
@@ -49,20 +53,32 @@ bool Fabric::lost_with(int rank, Nanoseconds moment) const {
 
 Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer, Bytes bytes) {
     Nanoseconds ready = timeline_.now();
-    if (!options_.bounce.points().empty() && bytes > 0) {
-        Nanoseconds& until = bounces_[static_cast<std::size_t>(from)].sends_until;
-        ready = until = std::max(until, ready) + options_.bounce.time(bytes);
+    const bool control = transfer == model::Transfer::message && bytes <= options_.link.control_max;
+    const Queue queue = control ? Queue::control : Queue::bulk;
+    Rail& out = rail(from, rail_index, queue);
+    Rail& in = rail(to, rail_index, queue);
+    const bool bounced = !options_.bounce.points().empty() && bytes > 0 && !control;
+    const Bytes piece = std::min(bytes, kBouncePiece);
+    Rail& out_copy = bounces_[static_cast<std::size_t>(from)];
+    Rail& in_copy = bounces_[static_cast<std::size_t>(to)];
+    if (bounced) {  // the wire starts when the first piece has been copied and ends after the last one
+        const Nanoseconds start = std::max(out_copy.sends_until, ready);
+        ready = start + options_.bounce.time(piece);
+        out_copy.sends_until = start + options_.bounce.time(bytes);
     }
-    Rail& out = rail(from, rail_index);
-    Rail& in = rail(to, rail_index);
-    const model::Carried carried =
-        model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
+    model::Carried carried = model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
+    if (bounced) {
+        const Nanoseconds late = out_copy.sends_until + options_.link.rate.time(piece) - carried.left;
+        carried.left += std::max<Nanoseconds>(late, 0);
+        carried.arrived += std::max<Nanoseconds>(late, 0);
+    }
     out.sends_until = carried.left;
     in.receives_until = carried.arrived;
     Nanoseconds arrives = carried.arrived;
-    if (!options_.bounce.points().empty() && bytes > 0) {
-        Nanoseconds& until = bounces_[static_cast<std::size_t>(to)].receives_until;
-        arrives = until = std::max(until, arrives) + options_.bounce.time(bytes);
+    if (bounced) {
+        const Nanoseconds first = arrives - options_.link.rate.time(bytes - piece);
+        const Nanoseconds all = std::max(in_copy.receives_until, first) + options_.bounce.time(bytes);
+        arrives = in_copy.receives_until = std::max(all, arrives + options_.bounce.time(piece));
     }
     return {carried.left, arrives + static_cast<Nanoseconds>(timeline_.random(static_cast<std::uint64_t>(options_.jitter)))};
 }

@@ -86,6 +86,9 @@ class Fabric {
     struct Rail {
         Nanoseconds sends_until = 0, receives_until = 0;
     };
+    // Control messages go by their own queue pair, as a transport should send them: the adapter takes packets of both in turn, so
+    // they wait for a packet of the bulk and not for all that is queued. With `link.control_max` 0 there is one queue for all.
+    enum class Queue : std::uint8_t { bulk, control };
     struct OwnedRegion {
         int owner;
         std::byte* bytes;
@@ -100,13 +103,15 @@ class Fabric {
              Completion& done);
     Status write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset);
     bool lost_with(int rank, Nanoseconds moment) const;
-    Rail& rail(int rank, int index) { return rails_[static_cast<std::size_t>(rank * options_.link.rails + index)]; }
+    Rail& rail(int rank, int index, Queue queue) {
+        return (queue == Queue::bulk ? rails_ : control_rails_)[static_cast<std::size_t>(rank * options_.link.rails + index)];
+    }
 
     model::Timeline& timeline_;
     FabricOptions options_;
     std::vector<int> nodes_;
     std::vector<std::unique_ptr<FakeTransport>> ends_;
-    std::vector<Rail> rails_, bounces_;
+    std::vector<Rail> rails_, control_rails_, bounces_;
     std::vector<Nanoseconds> died_at_;                    // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::map<std::uint64_t, OwnedRegion> regions_;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver.hpp"
+
+#include "job.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace gantry::bench {
+
+Driver& driver() {
+    static Driver the_driver;
+    return the_driver;
+}
+
+bool Driver::load(std::string* why_not) {
+    if (library_ != nullptr) return true;
+    const char* chosen = std::getenv("GANTRY_CUDA_LIBRARY");
+    const char* file = chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";
+    void* library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) {
+        *why_not = fmt::format("no CUDA driver: {}", dlerror());
+        return false;
+    }
+#define GANTRY_BENCH_CALL(symbol)                                                      \
+    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));                  \
+    if (symbol == nullptr) {                                                           \
+        *why_not = fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol); \
+        return false;                                                                  \
+    }
+    GANTRY_BENCH_CALLS(GANTRY_BENCH_CALL)
+#undef GANTRY_BENCH_CALL
+    if (CUresult result = cuInit(0); result != CUDA_SUCCESS) {
+        const char* error = nullptr;
+        cuGetErrorName(result, &error);
+        *why_not = fmt::format("the CUDA driver is there, but cuInit says {}", error != nullptr ? error : "an unknown error");
+        return false;
+    }
+    library_ = library;
+    return true;
+}
+
+int Driver::count(std::string* why_none) {
+    if (!load(why_none)) return 0;
+    int devices = 0;
+    check(cuDeviceGetCount(&devices), "cuDeviceGetCount");
+    if (devices == 0) *why_none = "the CUDA driver sees no device";
+    return devices;
+}
+
+void Driver::start(int gpu) {
+    if (started()) return;
+    std::string why_not;
+    const int devices = count(&why_not);
+    if (devices == 0)
+        give_up(why_not + ". Device, managed and pinned buffers need one; ./dev bench uses the simulated GPU, and placement H H none");
+    if (gpu < 0 || gpu >= devices) give_up(fmt::format("--gpus asks for device {}, but there are {}", gpu, devices));
+    check(cuDeviceGet(&device_, gpu), "cuDeviceGet");
+    check(cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+    check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    gpu_ = gpu;
+}
+
+void Driver::stop() {
+    if (!started()) return;
+    cuCtxSetCurrent(nullptr);
+    cuDevicePrimaryCtxRelease_v2(device_);
+    context_ = nullptr;
+}
+
+std::string Driver::gpu_name() const {
+    char text[128] = "";
+    check(cuDeviceGetName(text, sizeof text, device_), "cuDeviceGetName");
+    return text;
+}
+
+void Driver::check(CUresult result, const char* call, std::size_t bytes) const {
+    if (result == CUDA_SUCCESS) [[likely]]
+        return;
+    const char* error = nullptr;
+    cuGetErrorName(result, &error);
+    give_up(fmt::format("{}{}: {}", call, bytes > 0 ? fmt::format(" of {} bytes", bytes) : "", error != nullptr ? error : "unknown error"));
+}
+
+}  // namespace gantry::bench

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The few CUDA driver calls a benchmark needs, by dlopen: the program links nothing of CUDA and runs host to host without any driver.
+// A refused call ends the job with the call and the driver's words.
+#pragma once
+
+#include "device/cuda/driver_abi.h"
+
+#include <cstddef>
+#include <string>
+
+// Rows: X(exact symbol).
+#define GANTRY_BENCH_CALLS(X)                                                                       \
+    X(cuInit) X(cuGetErrorName) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)               \
+    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent) X(cuCtxSynchronize) \
+    X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocManaged) X(cuMemHostAlloc) X(cuMemFreeHost)        \
+    X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2)           \
+    X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamSynchronize)                                  \
+    X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize)
+
+namespace gantry::bench {
+
+class Driver {
+  public:
+    // Opens the library and this rank's device, or ends the job saying why not.
+    void start(int gpu);
+    void stop();
+    bool started() const { return context_ != nullptr; }
+    int gpu() const { return gpu_; }
+    std::string gpu_name() const;
+    // Number of devices without starting one; 0 and a reason when there is no driver.
+    int count(std::string* why_none);
+
+    void check(CUresult result, const char* call, std::size_t bytes = 0) const;
+
+#define GANTRY_BENCH_CALL(symbol) PFN_##symbol symbol = nullptr;
+    GANTRY_BENCH_CALLS(GANTRY_BENCH_CALL)
+#undef GANTRY_BENCH_CALL
+
+  private:
+    bool load(std::string* why_not);
+    void* library_ = nullptr;
+    CUcontext context_ = nullptr;
+    CUdevice device_ = 0;
+    int gpu_ = -1;
+};
+
+// One per process: a driver is one.
+Driver& driver();
+
+}  // namespace gantry::bench

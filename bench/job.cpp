@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace gantry::bench {
+
+int rank() {
+    int number = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    return number;
+}
+
+void meet() { MPI_Barrier(MPI_COMM_WORLD); }
+
+std::string library_text() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    std::string line(text, static_cast<std::size_t>(length));
+    std::istringstream words(line.substr(0, line.find('\n')));
+    std::string tidy;
+    for (std::string word; words >> word;) tidy += (tidy.empty() ? "" : " ") + word;
+    return tidy;
+}
+
+std::string library_name() { return library_text().find("Gantry") != std::string::npos ? "Gantry" : "MPI"; }
+
+void finish(int status) {
+    std::fflush(nullptr);
+    MPI_Finalize();
+    std::exit(status);
+}
+
+void give_up(const std::string& message) {
+    fmt::print(stderr, "gantry-bench: rank {}: {}\n", rank(), message);
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+}  // namespace gantry::bench

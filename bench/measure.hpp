@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Measuring one size: all ways in turn, sample by sample, so that whatever the machine does meanwhile hits all of them alike.
+//
+//   for each sample, for each way:   fill buffers | meet | (timed: the exchange) | check buffers
+//
+// Filling, checking and meeting are outside the time.
+#pragma once
+
+#include "statistics.hpp"
+#include "way.hpp"
+
+#include <string>
+#include <vector>
+
+namespace gantry::bench {
+
+// How one sample moves messages; returns rank 0's seconds (anything on rank 1).
+using Exchange = double (*)(Way& way, const Buffer& outgoing, const Buffer& incoming);
+
+struct Figure {
+    std::string way;
+    Median seconds;       // of one sample
+    Bytes block = 0;      // user-pipelined: the best block size found
+};
+
+struct Plan {
+    Bytes bytes = 0;
+    int messages = 1;     // of one sample, each with a place and a content of its own
+    int samples = 1;
+    bool both_ways = false;  // rank 1 sends too
+};
+
+// The library first, then the baselines that were asked for.
+std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange);
+
+double now_seconds();
+// Starts the driver on this rank if any buffer needs it.
+void prepare_device(Options& options);
+
+}  // namespace gantry::bench

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What tests may ask the simulated driver beyond the driver's own interface. Found with dlsym in
+ * libcuda.so.1: a real driver does not have these, and nothing but tests and tools may depend on
+ * them.
+ */
+#ifndef SIMGPU_SIMGPU_H
+#define SIMGPU_SIMGPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Calls of an entry point (its exact symbol, "cuMemAlloc_v2") since the start or the last reset, in
+ * this process. A name the simulator does not have gives UINT64_MAX. "*" counts all. */
+uint64_t simgpu_calls(const char* symbol);
+void simgpu_reset_calls(void);
+
+/* Modelled time: nanoseconds of the clock that operations are placed on. */
+int64_t simgpu_now(void);
+
+/* Adds faults ("cuMemAlloc_v2:2:2,event:3:never", see README.md); NULL clears all. 0, or -1 when
+ * not understood. */
+int simgpu_fault(const char* text);
+
+/* Operations that completed, oldest first, since the start or the last clear; at most 65536 are
+ * kept. */
+enum simgpu_kind {
+    SIMGPU_COPY,
+    SIMGPU_FILL,
+    SIMGPU_KERNEL,
+    SIMGPU_HOST_FUNCTION,
+    SIMGPU_VALUE_WRITE,
+    SIMGPU_VALUE_WAIT,
+    SIMGPU_EVENT,
+    SIMGPU_MARKER
+};
+struct simgpu_operation {
+    int kind;
+    int device;
+    uint64_t stream;
+    size_t bytes;
+    int64_t enqueued, start, end; /* modelled nanoseconds */
+};
+size_t simgpu_operations(struct simgpu_operation* out, size_t capacity);
+void simgpu_clear_operations(void);
+
+/* What is still allocated: device, pinned, registered, managed, imported ranges; live streams and
+ * events. */
+struct simgpu_census {
+    size_t device_ranges, device_bytes;
+    size_t host_ranges, imported_ranges;
+    size_t streams, events;
+};
+void simgpu_take_census(struct simgpu_census* out);
+
+/* The host's view of device memory, for tests that look without a copy; NULL when it is not device
+ * memory. */
+void* simgpu_peek(uint64_t device_address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

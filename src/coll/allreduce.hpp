@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/reducer.hpp"
+#include "coll/team.hpp"
+
+namespace gantry::coll {
+
+// The reduction of everybody's `source`, in rank order, into everybody's `sink`; the two may be one buffer (MPI_IN_PLACE).
+Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer);
+
+}  // namespace gantry::coll

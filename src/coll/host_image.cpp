@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Images have the element distance of the original, so that predefined pairs and the program's operations see what they expect.
+#include "coll/host_image.hpp"
+
+#include "coll/exchange.hpp"
+
+#include <algorithm>
+
+namespace gantry::coll {
+namespace {
+
+struct Span {
+    std::ptrdiff_t low = 0, high = 0;
+};
+
+// Bytes around the address that `count` elements touch.
+Span span_of(std::uint64_t count, const layout::Layout& layout) {
+    Span span;
+    if (count == 0 || layout.blocks.empty()) return span;
+    span.low = layout.blocks[0].offset;
+    for (const layout::Block& block : layout.blocks) {
+        span.low = std::min(span.low, block.offset);
+        span.high = std::max(span.high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
+    }
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * layout.extent;
+    (last < 0 ? span.low : span.high) += last;
+    return span;
+}
+
+}  // namespace
+
+Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
+    const Span span = span_of(count, layout);
+    const auto bytes = static_cast<std::size_t>(span.high - span.low);
+    memory_.reset(std::malloc(std::max<std::size_t>(bytes, 1)));
+    if (memory_ == nullptr)
+        return failure(MPI_ERR_NO_MEM, "out of memory for the {} bytes that a reduction of {} elements works in", bytes, count);
+    buffer_ = {static_cast<std::byte*>(memory_.get()) - span.low, count, &layout};
+    return success();
+}
+
+bool on_host(const Team& team, const p2p::Buffer& buffer) {
+    device::Device& device = team.messenger->device();
+    if (!device.active() || buffer.bytes() == 0) return true;
+    Result<device::Location> location = device.classify(buffer.data(), 1);
+    return location.ok() && !location->on_device();
+}
+
+Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
+    if (source.bytes() == 0 || source.address == sink.address) co_return success();
+    if (source.contiguous() && sink.contiguous()) {
+        Status copied = co_await team.messenger->copy(executor, sink.data(), source.data(), source.bytes());
+        co_return copied;
+    }
+    Status copied = co_await copy_local(executor, team, source, sink);
+    co_return copied;
+}
+
+}  // namespace gantry::coll

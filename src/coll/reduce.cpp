@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Binomial tree. Each rank gathers the results of higher and higher ranges of ranks and puts its own on their left, so the order of ranks is
+// kept; an operation that does not commute is therefore reduced to rank 0 and sent on to the root.
+#include "coll/reduce.hpp"
+
+#include "coll/exchange.hpp"
+#include "coll/host_image.hpp"
+
+namespace gantry::coll {
+namespace {
+
+// Into `result` of the rank that is `root` (any other's holds a part at the end).
+Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reducer reducer, int root) {
+    const int size = team.size();
+    const int relative = (team.rank() - root + size) % size;
+    const p2p::Buffer shape = result->buffer();
+    HostImage arrived;
+    for (int bit = 1; bit < size; bit *= 2) {
+        if ((relative & bit) != 0) {
+            Status sent = co_await send(executor, team, result->buffer(), (relative - bit + root) % size);
+            co_return sent;
+        }
+        if (relative + bit >= size) continue;
+        Status ready = arrived.address() == nullptr ? arrived.allocate(shape.count, *shape.layout) : success();
+        GANTRY_CO_TRY(ready);
+        Status received = co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
+        GANTRY_CO_TRY(received);
+        reducer.apply(result->address(), arrived.address(), shape.count);
+        result->swap(arrived);
+    }
+    co_return success();
+}
+
+}  // namespace
+
+Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer, int root) {
+    HostImage result;
+    Status ready = result.allocate(source.count, *source.layout);
+    GANTRY_CO_TRY(ready);
+    Status loaded = co_await copy(executor, team, source, result.buffer());
+    GANTRY_CO_TRY(loaded);
+    const int top = reducer.commutative ? root : 0;
+    Status reduced = co_await reduce_tree(executor, team, &result, reducer, top);
+    GANTRY_CO_TRY(reduced);
+    if (top != root) {
+        if (team.rank() == top) {
+            Status sent = co_await send(executor, team, result.buffer(), root);
+            co_return sent;
+        }
+        if (team.rank() == root) {
+            Status received = co_await receive(executor, team, sink, top);
+            co_return received;
+        }
+        co_return success();
+    }
+    if (team.rank() != root) co_return success();
+    Status stored = co_await copy(executor, team, result.buffer(), sink);
+    co_return stored;
+}
+
+}  // namespace gantry::coll

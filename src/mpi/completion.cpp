@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Looking at arrays of requests. Errors of several requests are MPI_ERR_IN_STATUS, and only then is MPI_ERROR of the statuses written.
+#include "mpi/completion.hpp"
+
+#include "mpi/engine.hpp"
+#include "mpi/process.hpp"
+#include "mpi/status.hpp"
+
+#include <vector>
+
+namespace gantry::mpi {
+namespace {
+
+// Null when nothing is to be waited for at this place.
+Request* active_at(const MPI_Request& handle) {
+    if (handle == MPI_REQUEST_NULL) return nullptr;
+    Request* request = find(handle);
+    return request != nullptr && Requests::active(*request) ? request : nullptr;
+}
+
+MPI_Status* at(MPI_Status* statuses, int index) { return statuses != MPI_STATUSES_IGNORE ? statuses + index : nullptr; }
+
+Status in_status(int failures, int of, const Status& first) {
+    return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures, of, first.text());
+}
+
+}  // namespace
+
+bool all_over(const MPI_Request* handles, int count, int& first_open) {
+    for (; first_open < count; ++first_open) {
+        const Request* request = active_at(handles[first_open]);
+        if (request != nullptr && !Requests::over(*request)) return false;
+    }
+    return true;
+}
+
+Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses) {
+    int failures = 0;
+    Status first;
+    std::vector<int> codes;
+    for (int i = 0; i < count; ++i) {
+        MPI_Status* told = at(statuses, i);
+        Request* request = active_at(handles[i]);
+        Status ended;
+        if (request != nullptr)
+            ended = engine.requests().retire(handles[i], *request, told);
+        else
+            write_empty(told);
+        if (!ended.ok()) {
+            if (failures++ == 0) {
+                first = ended;
+                codes.assign(static_cast<std::size_t>(count), MPI_SUCCESS);
+            }
+            codes[static_cast<std::size_t>(i)] = ended.error_class();
+        }
+    }
+    if (failures == 0) return success();
+    for (int i = 0; i < count && statuses != MPI_STATUSES_IGNORE; ++i)
+        statuses[i].MPI_ERROR = codes[static_cast<std::size_t>(i)];
+    return in_status(failures, count, first);
+}
+
+Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+    bool any_active = false;
+    for (int i = 0; i < count; ++i) {
+        Request* request = active_at(handles[i]);
+        if (request == nullptr) continue;
+        any_active = true;
+        if (!Requests::over(*request)) continue;
+        *index = i;
+        ended = engine.requests().retire(handles[i], *request, status);
+        return Any::completed;
+    }
+    *index = MPI_UNDEFINED;
+    if (any_active) return Any::none_yet;
+    write_empty(status);
+    return Any::no_active;
+}
+
+Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
+                Status& ended) {
+    bool any_active = false;
+    int done = 0, failures = 0;
+    Status first;
+    std::vector<int> codes;
+    for (int i = 0; i < count; ++i) {
+        Request* request = active_at(handles[i]);
+        if (request == nullptr) continue;
+        any_active = true;
+        if (!Requests::over(*request)) continue;
+        Status one = engine.requests().retire(handles[i], *request, at(statuses, done));
+        indices[done++] = i;
+        if (!one.ok()) {
+            if (failures++ == 0) first = one;
+            codes.resize(static_cast<std::size_t>(done - 1), MPI_SUCCESS);
+            codes.push_back(one.error_class());
+        }
+    }
+    *outcount = any_active ? done : MPI_UNDEFINED;
+    if (failures > 0) {
+        codes.resize(static_cast<std::size_t>(done), MPI_SUCCESS);
+        for (int i = 0; i < done && statuses != MPI_STATUSES_IGNORE; ++i)
+            statuses[i].MPI_ERROR = codes[static_cast<std::size_t>(i)];
+        ended = in_status(failures, done, first);
+    }
+    if (!any_active) return Any::no_active;
+    return done > 0 ? Any::completed : Any::none_yet;
+}
+
+}  // namespace gantry::mpi

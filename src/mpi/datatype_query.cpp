@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a datatype says about itself.
+#include "mpi/bodies.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/text.hpp"
+
+namespace gantry::mpi {
+
+Status type_size(Datatype& datatype, MPI_Count* size) {
+    // An optional Fortran type that this platform lacks exists and says so.
+    *size = datatype.supported ? static_cast<MPI_Count>(datatype.size()) : MPI_UNDEFINED;
+    return success();
+}
+
+Status type_get_extent(Datatype& datatype, MPI_Count* lb, MPI_Count* extent) {
+    *lb = datatype.supported ? datatype.lower_bound : MPI_UNDEFINED;
+    *extent = datatype.supported ? datatype.extent() : MPI_UNDEFINED;
+    return success();
+}
+
+Status type_get_true_extent(Datatype& datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
+    *true_lb = datatype.supported ? datatype.true_lower_bound : MPI_UNDEFINED;
+    *true_extent = datatype.supported ? datatype.true_extent : MPI_UNDEFINED;
+    return success();
+}
+
+Status type_get_name(Datatype& datatype, char* type_name, int* resultlen) {
+    copy_text(datatype.name, type_name, MPI_MAX_OBJECT_NAME, resultlen);
+    return success();
+}
+
+Status type_get_envelope(Datatype& datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts,
+                         MPI_Count* num_datatypes, int* combiner) {
+    const Recipe& recipe = datatype.recipe;
+    *num_integers = static_cast<MPI_Count>(recipe.integers.size());
+    *num_addresses = static_cast<MPI_Count>(recipe.addresses.size());
+    if (num_large_counts != nullptr) *num_large_counts = 0;
+    *num_datatypes = static_cast<MPI_Count>(recipe.types.size());
+    *combiner = recipe.combiner;
+    return success();
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The engine of a real process: configuration from the environment, the launcher's job, the CUDA device, self and shared memory.
+#include "mpi/engine.hpp"
+
+#include "device/discover.hpp"
+#include "transport/self/self.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace gantry::mpi {
+
+Result<std::unique_ptr<Engine>> discover_engine() {
+    Result<config::Config> config = config::from_environment();
+    if (!config.ok()) return std::move(config).status();
+    Parts parts;
+    parts.config = std::make_unique<config::Config>(std::move(*config));
+    parts.clock = std::make_unique<SteadyClock>();
+    parts.executor = std::make_unique<Executor>(*parts.clock);
+    Result<std::unique_ptr<job::Job>> job = job::discover();
+    if (!job.ok()) return std::move(job).status();
+    parts.job = std::move(*job);
+    Result<std::unique_ptr<device::Device>> device = device::discover(*parts.executor, *parts.config);
+    if (!device.ok()) return std::move(device).status();
+    parts.device = std::move(*device);
+    parts.transports.push_back(std::make_unique<transport::self::SelfTransport>(parts.job->rank()));
+    if (parts.job->local_size() > 1)
+        parts.transports.push_back(std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
+    return std::make_unique<Engine>(std::move(parts));
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Probes, plain and matched (MPI 5.0 section 3.8). The blocking forms are polled conditions.
+#include "mpi/bodies.hpp"
+#include "mpi/buffer.hpp"
+#include "mpi/engine.hpp"
+#include "mpi/process.hpp"
+#include "mpi/status.hpp"
+
+namespace gantry::mpi {
+namespace {
+
+Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status) {
+    Polled polled;
+    polled.function = function;
+    polled.engine = comm.engine;
+    polled.pointers[0] = &comm;
+    polled.pointers[1] = status;
+    polled.pointers[2] = message;
+    polled.numbers[0] = source;
+    polled.numbers[1] = tag;
+    return polled;
+}
+
+bool poll_probe(Polled& self, Status&) {
+    auto* comm = static_cast<Comm*>(self.pointers[0]);
+    const p2p::Matched found = self.engine->messenger().probe(comm->group, self.numbers[0], self.numbers[1]);
+    if (found.message == nullptr) return false;
+    write(static_cast<MPI_Status*>(self.pointers[1]), found.outcome);
+    return true;
+}
+
+// Takes the message out for the program; null: there is none.
+Status take(Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status, bool& found) {
+    const p2p::Matched matched = comm.engine->messenger().take(comm.group, source, tag);
+    found = matched.message != nullptr;
+    if (!found) return success();
+    Message* object = create(process().messages);
+    if (object == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a matched message");
+    object->comm = retain(&comm);
+    object->matched = matched;
+    *message = object->handle;
+    write(status, matched.outcome);
+    return success();
+}
+
+bool poll_take(Polled& self, Status& ended) {
+    bool found = false;
+    ended = take(*static_cast<Comm*>(self.pointers[0]), self.numbers[0], self.numbers[1],
+                 static_cast<MPI_Message*>(self.pointers[2]), static_cast<MPI_Status*>(self.pointers[1]), found);
+    return found;
+}
+
+// Starts the receive of a matched message and ends the program's handle.
+Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, Comm*& comm) {
+    Message* object = find(*message);
+    comm = object->comm;
+    const p2p::Matched matched = object->matched;
+    process().messages.destroy(object);
+    *message = MPI_MESSAGE_NULL;
+    return comm->engine->messenger().ireceive_matched(matched, buffer(buf, count, datatype));
+}
+
+void turn(Engine& engine) { engine.rest_unless(engine.progress() > 0); }
+
+}  // namespace
+
+Pending probe(int source, int tag, Comm& comm, MPI_Status* status) {
+    if (source == MPI_PROC_NULL) {
+        write(status, proc_null_outcome());
+        return success();
+    }
+    return Pending(condition(poll_probe, comm, source, tag, nullptr, status));
+}
+
+Status iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
+    if (source == MPI_PROC_NULL) {
+        *flag = 1;
+        write(status, proc_null_outcome());
+        return success();
+    }
+    p2p::Matched found = comm.engine->messenger().probe(comm.group, source, tag);
+    if (found.message == nullptr) {
+        turn(*comm.engine);
+        found = comm.engine->messenger().probe(comm.group, source, tag);
+    }
+    *flag = found.message != nullptr;
+    if (found.message != nullptr) write(status, found.outcome);
+    return success();
+}
+
+Pending mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status* status) {
+    if (source == MPI_PROC_NULL) {
+        *message = MPI_MESSAGE_NO_PROC;
+        write(status, proc_null_outcome());
+        return success();
+    }
+    return Pending(condition(poll_take, comm, source, tag, message, status));
+}
+
+Status improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MPI_Status* status) {
+    if (source == MPI_PROC_NULL) {
+        *flag = 1;
+        *message = MPI_MESSAGE_NO_PROC;
+        write(status, proc_null_outcome());
+        return success();
+    }
+    bool found = false;
+    GANTRY_TRY(take(comm, source, tag, message, status, found));
+    if (!found) {
+        turn(*comm.engine);
+        GANTRY_TRY(take(comm, source, tag, message, status, found));
+    }
+    *flag = found;
+    return success();
+}
+
+Pending mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Status* status) {
+    if (*message == MPI_MESSAGE_NO_PROC) {
+        *message = MPI_MESSAGE_NULL;
+        write(status, proc_null_outcome());
+        return success();
+    }
+    Comm* comm = nullptr;
+    Result<p2p::Request*> started = receive_matched(buf, count, datatype, message, comm);
+    Engine& engine = *comm->engine;
+    release(comm);
+    if (!started.ok()) return std::move(started).status();
+    return Pending(engine, *started, status);
+}
+
+Status imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Request* request) {
+    Process& p = process();
+    if (*message == MPI_MESSAGE_NO_PROC) {
+        Result<p2p::Request*> done = p.engine->requests().completed(p2p::RequestKind::receive, proc_null_outcome());
+        if (!done.ok()) return std::move(done).status();
+        *message = MPI_MESSAGE_NULL;
+        *request = p.engine->requests().hand_out(*done, *p.self);
+        return success();
+    }
+    Comm* comm = nullptr;
+    Result<p2p::Request*> started = receive_matched(buf, count, datatype, message, comm);
+    if (started.ok()) *request = comm->engine->requests().hand_out(*started, *comm, &datatype);
+    release(comm);
+    return started.status();
+}
+
+}  // namespace gantry::mpi

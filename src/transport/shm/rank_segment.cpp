@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/rank_segment.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace gantry::transport::shm {
+namespace {
+
+constexpr const char* kWhat = "gantry-rank";
+
+}  // namespace
+
+Result<RankSegment> RankSegment::create(const RankLayout& layout) {
+    Result<Segment> segment = Segment::create(kWhat, layout.bytes());
+    GANTRY_TRY(segment.status());
+    GANTRY_TRY(segment->reserve(0, layout.control_bytes()));
+    Result<Mapping> mapping = segment->map(0, layout.ring_offset());
+    GANTRY_TRY(mapping.status());
+    RankSegment made;
+    made.segment_ = std::move(segment.value());
+    made.mapping_ = std::move(mapping.value());
+    auto* head = new (made.mapping_.address()) RankHead;
+    head->version = kLayoutVersion;
+    head->ring_bytes = layout.ring_bytes();
+    head->ring_offset = layout.ring_offset();
+    for (Pool pool : {Pool::host_cells, Pool::device_slots})
+        head->pool_offset[static_cast<std::size_t>(pool)] = layout.pool_offset(pool);
+    return made;
+}
+
+Result<RankSegment> RankSegment::open(const SegmentName& name) {
+    Result<Segment> segment = Segment::open(kWhat, name);
+    GANTRY_TRY(segment.status());
+    Result<Mapping> first = segment->map(0, round_up(sizeof(RankHead), page_bytes()));
+    GANTRY_TRY(first.status());
+    const Bytes mapped = reinterpret_cast<const RankHead*>(first->address())->ring_offset;
+    Result<Mapping> all = segment->map(0, mapped);
+    GANTRY_TRY(all.status());
+    // What others sent is not ours to dump.
+    madvise(all->address(), mapped, MADV_DONTDUMP);
+    RankSegment opened;
+    opened.segment_ = std::move(segment.value());
+    opened.mapping_ = std::move(all.value());
+    return opened;
+}
+
+std::uint32_t* RankSegment::claim_words() const {
+    return reinterpret_cast<std::uint32_t*>(mapping_.address() + RankLayout::kClaimOffset);
+}
+
+ConsumedWord& RankSegment::consumed(int reader) const {
+    return reinterpret_cast<ConsumedWord*>(mapping_.address() + RankLayout::kConsumedOffset)[reader];
+}
+
+Status RankSegment::reserve_ring(int reader) const {
+    return segment_.reserve(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes, head().ring_bytes);
+}
+
+Result<Mapping> RankSegment::map_ring(int reader) const {
+    return segment_.map_twice(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes, head().ring_bytes);
+}
+
+Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) const {
+    const auto index = static_cast<std::size_t>(which);
+    if (pool(which).empty()) {
+        GANTRY_TRY(segment_.reserve(head().pool_offset[index], bytes));
+        // Pairs with the acquire in pool(): the pages are there before a peer touches them.
+        std::atomic_ref<Bytes>(head().pool_bytes[index]).store(bytes, std::memory_order_release);
+    }
+    return pool(which);
+}
+
+std::span<std::byte> RankSegment::pool(Pool which) const {
+    const auto index = static_cast<std::size_t>(which);
+    // Pairs with the release in reserve_pool.
+    const Bytes bytes = std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
+    return {mapping_.address() + head().pool_offset[index], bytes};
+}
+
+}  // namespace gantry::transport::shm

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mpiexec of the build folder: how it starts ranks, passes streams and signals on, and how jobs end."""
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
+MPIEXEC = str(BUILD / "bin" / "mpiexec")
+PROBE = str(BUILD / "tests" / "job_probe")
+PATIENCE = 60
+
+
+def run(*arguments, text="", env=None):
+    return subprocess.run([MPIEXEC, *map(str, arguments)], input=text, text=True, capture_output=True, timeout=PATIENCE,
+                          env=dict(os.environ, **(env or {})))
+
+
+def begin(*arguments, **options):
+    return subprocess.Popen([MPIEXEC, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **options)
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition, what):
+    limit = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > limit:
+            raise AssertionError(f"not within {PATIENCE} s: {what}")
+        os.sched_yield()
+
+
+class Mpiexec(unittest.TestCase):
+    # --- what ranks see -----------------------------------------------------------------------------------------------------
+    def test_every_rank_sees_who_it_is(self):
+        done = run("-n", 3, "sh", "-c", "echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS $LOCAL_RANK")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), ["0 3 0 3 0", "1 3 1 3 1", "2 3 2 3 2"])
+
+    def test_ranks_exchange_values_of_any_size(self):
+        for size in (0, 1, 5000):
+            done = run("-n", 3, PROBE, "exchange", size)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(done.stdout.splitlines()),
+                             [f"rank {r} of 3 on node 0, local {r} of 3, app 0, launcher pmi" for r in range(3)])
+
+    def test_more_ranks_than_processors_work(self):
+        done = run("-n", 40, PROBE, "exchange", 10)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 40)
+
+    def test_programs_behind_a_colon_share_a_job(self):
+        done = run("-n", 1, PROBE, "exchange", 3, ":", "-np", 2, PROBE, "exchange", 3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(re.findall(r"rank (\d) of 3 .* app (\d)", done.stdout)), [("0", "0"), ("1", "1"), ("2", "1")])
+
+    def test_without_a_launcher_a_program_is_a_job_of_its_own(self):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PMI")}
+        done = subprocess.run([PROBE, "exchange", "9"], env=env, text=True, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(done.stdout, "rank 0 of 1 on node 0, local 0 of 1, app -1, launcher singleton\n")
+
+    def test_variables_of_an_outer_launcher_do_not_reach_the_ranks(self):
+        done = run("-n", 1, "sh", "-c", "echo ${PMIX_NAMESPACE-none} ${PMI_PORT-none}",
+                   env={"PMIX_NAMESPACE": "outer", "PMI_PORT": "host:1"})
+        self.assertEqual(done.stdout, "none none\n")
+
+    def test_variables_and_folder_can_be_set(self):
+        done = run("-genv", "A", "all", "-x", "B=equals", "-x", "C", "blank", "-wdir", "/", "-env", "D", "one", "sh", "-c",
+                   "echo $A $B $C ${D-none}; pwd", ":", "sh", "-c", "echo $A $B $C ${D-none}")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["/", "all equals blank none", "all equals blank one"])
+
+    def test_a_rank_inherits_no_descriptor_but_its_socket(self):
+        done = run("-n", 3, "sh", "-c", "ls -l /proc/self/fd | grep -c -e socket -e pipe")
+        # Output, errors, the PMI socket, and standard input of rank 0, which is the test's pipe; `ls` writes into a pipe of sh.
+        self.assertEqual(sorted(done.stdout.split()), ["3", "3", "4"])
+
+    # --- streams ------------------------------------------------------------------------------------------------------------
+    def test_standard_input_goes_to_rank_0_and_the_others_see_its_end(self):
+        done = run("-n", 3, "--label", "cat", text="one\ntwo\n")
+        self.assertEqual(done.stdout, "[0] one\n[0] two\n")
+        self.assertEqual(done.returncode, 0)
+
+    def test_labels_mark_every_line_of_both_streams(self):
+        done = run("-n", 2, "--label", "sh", "-c", "echo out; echo err >&2; printf unfinished")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["[0] out", "[0] unfinished", "[1] out", "[1] unfinished"])
+        self.assertEqual(sorted(done.stderr.splitlines()), ["[0] err", "[1] err"])
+
+    def test_lines_of_different_ranks_do_not_mix(self):
+        script = "import sys\nfor i in range(2000): sys.stdout.write(sys.argv[1] * 150); sys.stdout.write('\\n')"
+        done = run("-n", 1, sys.executable, "-c", script, "a", ":", "-n", 1, sys.executable, "-c", script, "b")
+        self.assertEqual(sorted(set(done.stdout.splitlines())), ["a" * 150, "b" * 150])
+        self.assertEqual(len(done.stdout.splitlines()), 4000)
+
+    def test_a_prompt_shows_before_its_line_ends(self):
+        process = begin("-n", "1", "sh", "-c", "printf 'name? '; exec sleep 1000")
+        self.assertEqual(process.stdout.read(6), "name? ")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    def test_a_reader_that_leaves_ends_the_job(self):
+        process = begin("-n", "2", "yes")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stderr.read()
+        self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
+        process.stderr.close()
+
+    def test_what_is_typed_at_a_terminal_reaches_rank_0(self):
+        ours, terminal = pty.openpty()
+        process = subprocess.Popen([MPIEXEC, "-n", "2", "head", "-n", "1"], stdin=terminal, stdout=subprocess.PIPE, text=True,
+                                   start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, 0x540E, 0))
+        os.close(terminal)
+        os.write(ours, b"typed\n")
+        out, _ = process.communicate(timeout=PATIENCE)
+        os.close(ours)
+        self.assertEqual((out, process.returncode), ("typed\n", 0))
+
+    # --- how jobs end -------------------------------------------------------------------------------------------------------
+    def test_the_first_code_that_is_not_0_is_returned(self):
+        self.assertEqual(run("-n", 3, "sh", "-c", "exit $((PMI_RANK == 1 ? 9 : 0))").returncode, 9)
+        self.assertEqual(run("-n", 2, PROBE, "after", 5).returncode, 5)
+
+    def test_abort_ends_all_ranks_and_returns_its_code(self):
+        done = run("-n", 3, PROBE, "abort", 1, 7)
+        self.assertEqual(done.returncode, 7)
+        self.assertRegex(done.stderr, r"mpiexec: rank 1 of 3 \(.*job_probe, process \d+\) called MPI_Abort with code 7")
+
+    def test_an_abort_with_a_code_that_looks_like_success_is_none(self):
+        self.assertEqual(run("-n", 2, PROBE, "abort", 0, 256).returncode, 1)
+
+    def test_a_killed_rank_ends_the_job_with_a_reason(self):
+        for number, name in ((9, "SIGKILL"), (11, "SIGSEGV")):
+            done = run("-n", 3, PROBE, "signal", 2, number)
+            self.assertEqual(done.returncode, 128 + number)
+            self.assertRegex(done.stderr, rf"mpiexec: rank 2 of 3 \(.*\) was killed by signal {number} \({name}, ")
+
+    def test_a_rank_that_exits_without_finalize_ends_the_job(self):
+        for code, returned in ((0, 1), (4, 4)):
+            done = run("-n", 3, PROBE, "leave", 1, code)
+            self.assertEqual(done.returncode, returned)
+            self.assertRegex(done.stderr, rf"rank 1 of 3 \(.*\) exited with code {code} without MPI_Finalize")
+
+    def test_a_rank_that_never_starts_mpi_does_not_leave_the_others_waiting(self):
+        done = run("-n", 1, "true", ":", "-n", 2, PROBE, "exchange", 1)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"rank 0 of 3 \(true, .*\) exited with code 0 without MPI_Init")
+
+    def test_a_time_limit_ends_the_job(self):
+        done = run("--timeout", "0.2", "-n", 2, PROBE, "wait")
+        self.assertEqual(done.returncode, 124)
+        self.assertIn("--timeout 0.2", done.stderr)
+
+    def test_signals_are_passed_on(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = begin("-n", "2", PROBE, "wait")
+            self.assertEqual([process.stdout.readline(), process.stdout.readline()], ["waiting\n"] * 2)
+            process.send_signal(number)
+            process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 128 + number)
+
+    def test_a_rank_that_ignores_ctrl_c_is_killed(self):
+        process = begin("-n", "1", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT)
+
+    def test_what_a_rank_started_ends_with_the_job(self):
+        process = begin("-n", "1", "sh", "-c", "sleep 1000 & echo $!; wait")
+        grandchild = int(process.stdout.readline())
+        self.assertTrue(is_running(grandchild))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        wait_until(lambda: not is_running(grandchild), "the end of a grandchild")
+
+    def test_nothing_outlives_a_killed_mpiexec(self):
+        process = begin("-n", "2", "sh", "-c", "sleep 1000 & echo $$ $!; wait")
+        family = [int(pid) for _ in range(2) for pid in process.stdout.readline().split()]
+        self.assertEqual(len(family), 4)
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        for pid in family:
+            wait_until(lambda: not is_running(pid), "the end of the ranks and of what they started")
+
+    # --- mistakes -----------------------------------------------------------------------------------------------------------
+    def test_a_program_that_is_not_there_is_named(self):
+        done = run("-n", 2, "no-such-program")
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("cannot start no-such-program as rank 0: No such file or directory", done.stderr)
+        self.assertIn("./no-such-program", done.stderr)
+
+    def test_mistakes_in_the_command_line_are_explained(self):
+        for arguments, sentence in ((["-n", "0", "true"], "number of ranks"), (["-n", "2"], "no program"),
+                                    (["--what", "true"], "no option --what"), (["true", ":"], "behind the last ':'"),
+                                    (["-n"], "needs a value"), (["--timeout", "soon", "true"], "number of seconds")):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(sentence, done.stderr)
+
+    def test_help_and_version(self):
+        self.assertIn("--label", run("--help").stdout)
+        self.assertRegex(run("--version").stdout, r"Gantry\) \d+\.\d+")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gpu.hpp"
+
+#include "simgpu/simgpu.h"
+#include "test.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace mpi_tests {
+namespace {
+
+// One driver call that must succeed.
+template <class... Args>
+void must(const char* symbol, Args... args) {
+    auto* function = gpu().get<CUresult(Args...)>(symbol);
+    const CUresult result = function != nullptr ? function(args...) : CUDA_ERROR_NOT_FOUND;
+    if (result != CUDA_SUCCESS) {
+        fail(__FILE__, __LINE__, std::string(symbol) + " returned " + std::to_string(static_cast<int>(result)));
+        std::abort();
+    }
+}
+
+Gpu start() {
+    Gpu gpu;
+    gpu.library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (gpu.library == nullptr) skip("there is no CUDA driver (libcuda.so.1)");
+    auto* init = gpu.get<CUresult(unsigned)>("cuInit");
+    auto* count = gpu.get<CUresult(int*)>("cuDeviceGetCount");
+    if (init(0) != CUDA_SUCCESS || count(&gpu.count) != CUDA_SUCCESS || gpu.count == 0) skip("there is no GPU");
+    gpu.simulated = gpu.find("simgpu_calls") != nullptr;
+    return gpu;
+}
+
+CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+CUmemAllocationProp vmm_properties(int device) {
+    CUmemAllocationProp properties;
+    std::memset(&properties, 0, sizeof properties);
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = device;
+    return properties;
+}
+
+}  // namespace
+
+void* Gpu::find(const char* symbol) const { return dlsym(library, symbol); }
+
+const Gpu& gpu() {
+    static const Gpu the_gpu = start();
+    return the_gpu;
+}
+
+const char* name(Kind kind) {
+    constexpr const char* kNames[] = {"host", "pinned", "registered", "device", "managed", "pool", "vmm"};
+    return kNames[static_cast<int>(kind)];
+}
+
+std::vector<Kind> every_kind() {
+    return {Kind::host, Kind::pinned, Kind::registered, Kind::device, Kind::managed, Kind::pool, Kind::vmm};
+}
+
+void use_device(int ordinal) {
+    gpu();
+    CUcontext context = nullptr;
+    must<CUcontext*, CUdevice>("cuDevicePrimaryCtxRetain", &context, ordinal);
+    must<CUcontext>("cuCtxSetCurrent", context);
+}
+
+std::byte pattern(unsigned seed, std::size_t position) {
+    const auto value = static_cast<std::uint64_t>(position) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
+    return static_cast<std::byte>(value >> 56);
+}
+
+Memory::Memory(Kind kind, std::size_t bytes, int device) : kind_(kind), bytes_(bytes), device_(device) {
+    const std::size_t size = std::max<std::size_t>(bytes, 1);
+    if (kind != Kind::host) use_device(device);
+    switch (kind) {
+        case Kind::host:
+            host_.reset(new std::byte[size]);
+            data_ = host_.get();
+            break;
+        case Kind::registered:
+            host_.reset(new std::byte[size]);
+            data_ = host_.get();
+            must<void*, size_t, unsigned>("cuMemHostRegister_v2", data_, size, 0u);
+            break;
+        case Kind::pinned: {
+            void* pointer = nullptr;
+            must<void**, size_t, unsigned>("cuMemHostAlloc", &pointer, size, 0u);
+            data_ = static_cast<std::byte*>(pointer);
+            break;
+        }
+        case Kind::device: {
+            CUdeviceptr pointer = 0;
+            must<CUdeviceptr*, size_t>("cuMemAlloc_v2", &pointer, size);
+            data_ = reinterpret_cast<std::byte*>(pointer);
+            break;
+        }
+        case Kind::managed: {
+            CUdeviceptr pointer = 0;
+            must<CUdeviceptr*, size_t, unsigned>("cuMemAllocManaged", &pointer, size, 1u);
+            data_ = reinterpret_cast<std::byte*>(pointer);
+            break;
+        }
+        case Kind::pool: {
+            CUdeviceptr pointer = 0;
+            must<CUdeviceptr*, size_t, CUstream>("cuMemAllocAsync", &pointer, size, nullptr);
+            must<CUstream>("cuStreamSynchronize", nullptr);
+            data_ = reinterpret_cast<std::byte*>(pointer);
+            break;
+        }
+        case Kind::vmm: {
+            constexpr std::size_t kGranularity = 2u << 20;
+            vmm_bytes_ = (size + kGranularity - 1) / kGranularity * kGranularity;
+            const CUmemAllocationProp properties = vmm_properties(device);
+            CUdeviceptr pointer = 0;
+            must<CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long>(
+                "cuMemCreate", &vmm_handle_, vmm_bytes_, &properties, 0ull);
+            must<CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long>("cuMemAddressReserve", &pointer, vmm_bytes_,
+                                                                               size_t{0}, CUdeviceptr{0}, 0ull);
+            must<CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long>(
+                "cuMemMap", pointer, vmm_bytes_, size_t{0}, vmm_handle_, 0ull);
+            CUmemAccessDesc access;
+            access.location = properties.location;
+            access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            must<CUdeviceptr, size_t, const CUmemAccessDesc*, size_t>("cuMemSetAccess", pointer, vmm_bytes_, &access, size_t{1});
+            data_ = reinterpret_cast<std::byte*>(pointer);
+            break;
+        }
+    }
+}
+
+void Memory::release() {
+    if (data_ == nullptr) return;
+    if (kind_ != Kind::host) use_device(device_);
+    switch (kind_) {
+        case Kind::host: break;
+        case Kind::registered: must<void*>("cuMemHostUnregister", data_); break;
+        case Kind::pinned: must<void*>("cuMemFreeHost", data_); break;
+        case Kind::device:
+        case Kind::managed: must<CUdeviceptr>("cuMemFree_v2", address(data_)); break;
+        case Kind::pool:
+            must<CUdeviceptr, CUstream>("cuMemFreeAsync", address(data_), nullptr);
+            must<CUstream>("cuStreamSynchronize", nullptr);
+            break;
+        case Kind::vmm:
+            must<CUdeviceptr, size_t>("cuMemUnmap", address(data_), vmm_bytes_);
+            must<CUdeviceptr, size_t>("cuMemAddressFree", address(data_), vmm_bytes_);
+            must<CUmemGenericAllocationHandle>("cuMemRelease", vmm_handle_);
+            break;
+    }
+    host_.reset();
+    data_ = nullptr;
+}
+
+Memory::~Memory() { release(); }
+
+void Memory::write(const void* from, std::size_t bytes, std::size_t offset) {
+    if (bytes == 0) return;
+    if (kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::vmm) {
+        use_device(device_);
+        must<CUdeviceptr, const void*, size_t>("cuMemcpyHtoD_v2", address(data_ + offset), from, bytes);
+        must<CUstream>("cuStreamSynchronize", nullptr);
+    } else {
+        std::memcpy(data_ + offset, from, bytes);
+    }
+}
+
+void Memory::read(void* to, std::size_t bytes, std::size_t offset) const {
+    if (bytes == 0) return;
+    if (kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::vmm) {
+        use_device(device_);
+        must<void*, CUdeviceptr, size_t>("cuMemcpyDtoH_v2", to, address(data_ + offset), bytes);
+    } else {
+        std::memcpy(to, data_ + offset, bytes);
+    }
+}
+
+void Memory::fill(unsigned seed) {
+    std::vector<std::byte> bytes(bytes_);
+    for (std::size_t i = 0; i < bytes_; ++i) bytes[i] = pattern(seed, i);
+    write(bytes.data(), bytes_);
+}
+
+std::ptrdiff_t Memory::differs(unsigned seed, std::size_t bytes) const {
+    std::vector<std::byte> got(bytes);
+    read(got.data(), bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+        if (got[i] != pattern(seed, i)) return static_cast<std::ptrdiff_t>(i);
+    return -1;
+}
+
+std::uint64_t calls(const char* symbol) { return gpu().get<std::uint64_t(const char*)>("simgpu_calls")(symbol); }
+void reset_calls() { gpu().get<void()>("simgpu_reset_calls")(); }
+void inject(const char* fault) { gpu().get<int(const char*)>("simgpu_fault")(fault); }
+
+}  // namespace mpi_tests

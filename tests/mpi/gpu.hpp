@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory of every kind for tests, through the driver interface alone (dlopen), so that the same program runs on the simulated and on a real GPU.
+#pragma once
+
+#include "device/cuda/driver_abi.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mpi_tests {
+
+enum class Kind { host, pinned, registered, device, managed, pool, vmm };
+const char* name(Kind kind);
+std::vector<Kind> every_kind();
+
+// The driver of this process, initialised at the first use; skips the case when there is none.
+struct Gpu {
+    int count = 0;
+    bool simulated = false;
+    void* library = nullptr;
+    template <class Function>
+    Function* get(const char* symbol) const {
+        return reinterpret_cast<Function*>(find(symbol));
+    }
+    void* find(const char* symbol) const;
+};
+const Gpu& gpu();
+// Makes the primary context of this device current in this thread.
+void use_device(int ordinal);
+
+// A block of memory of one kind; freed at its end.
+class Memory {
+  public:
+    Memory(Kind kind, std::size_t bytes, int device = 0);
+    ~Memory();
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+    void write(const void* from, std::size_t bytes, std::size_t offset = 0);
+    void read(void* to, std::size_t bytes, std::size_t offset = 0) const;
+    void fill(unsigned seed);                            // a pattern that depends on the seed and the position
+    // Compares with the pattern; the first wrong byte, or -1.
+    std::ptrdiff_t differs(unsigned seed, std::size_t bytes) const;
+    void release();                                      // frees now
+
+  private:
+    Kind kind_;
+    std::byte* data_ = nullptr;
+    std::size_t bytes_;
+    int device_;
+    std::unique_ptr<std::byte[]> host_;
+    unsigned long long vmm_handle_ = 0;
+    std::size_t vmm_bytes_ = 0;
+};
+
+std::byte pattern(unsigned seed, std::size_t position);
+
+// Calls of one driver entry point in this process since the last reset (simulated GPU only), "*" for all.
+std::uint64_t calls(const char* symbol);
+void reset_calls();
+// Injects a fault (simgpu/README.md); null clears.
+void inject(const char* fault);
+
+}  // namespace mpi_tests

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   mpiexec -n RANKS mpi_tests CASE       one case
+//   mpi_tests --list                      cases and their numbers of ranks
+#include "test.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace mpi_tests {
+namespace {
+
+std::vector<Case>& cases() {
+    static std::vector<Case> all;
+    return all;
+}
+const Case* current = nullptr;
+int my_rank = 0, my_size = 1;
+bool failed = false;
+
+}  // namespace
+
+bool add(Case test_case) {
+    cases().push_back(test_case);
+    return true;
+}
+int rank() { return my_rank; }
+int size() { return my_size; }
+
+void fail(const char* file, int line, const std::string& what) {
+    failed = true;
+    const char* name = std::strrchr(file, '/');
+    std::fprintf(stderr, "%s:%d: rank %d: %s\n  again: mpiexec -n %d mpi_tests %s\n", name != nullptr ? name + 1 : file, line,
+                 my_rank, what.c_str(), current->ranks, current->name);
+}
+
+void skip(const std::string& why) {
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (my_rank == 0) std::printf("not run: %s\n", why.c_str());
+    std::fflush(stdout);
+    if (initialized && !finalized) MPI_Finalize();
+    std::exit(77);
+}
+
+int error_class(int code) {
+    int found = -1;
+    MPI_Error_class(code, &found);
+    return found;
+}
+
+int run(int argc, char** argv) {
+    if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+        for (const Case& each : cases()) std::printf("%s %d\n", each.name, each.ranks);
+        return 0;
+    }
+    for (const Case& each : cases())
+        if (argc == 2 && std::strcmp(argv[1], each.name) == 0) current = &each;
+    if (current == nullptr) {
+        std::fprintf(stderr, "usage: mpiexec -n RANKS mpi_tests CASE   (mpi_tests --list names the cases)\n");
+        return 2;
+    }
+    if (current->starts_mpi) {
+        current->run();
+        return failed ? 1 : 0;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &my_size);
+    if (my_size != current->ranks) {
+        std::fprintf(stderr, "%s needs %d ranks, there are %d\n", current->name, current->ranks, my_size);
+        return 2;
+    }
+    current->run();
+    MPI_Finalize();
+    return failed ? 1 : 0;
+}
+
+}  // namespace mpi_tests
+
+int main(int argc, char** argv) { return mpi_tests::run(argc, argv); }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A case is a function that every rank runs between MPI_Init and MPI_Finalize. A failed CHECK says where, on which rank, and how to run
+// it again; the case goes on, so that the other ranks are not left waiting, and the program's exit code is 1.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <string>
+#include <type_traits>
+
+namespace mpi_tests {
+
+struct Case {
+    const char* name;
+    int ranks;
+    void (*run)();
+    bool starts_mpi;  // the case calls MPI_Init itself
+};
+bool add(Case test_case);
+
+int rank();
+int size();
+// Fails the case: prints, and makes the exit code 1.
+void fail(const char* file, int line, const std::string& what);
+// The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
+[[noreturn]] void skip(const std::string& why);
+
+#define MPI_CASE(name, ranks)                                                                         \
+    static void case_##name();                                                                        \
+    [[maybe_unused]] static const bool added_##name = ::mpi_tests::add({#name, ranks, case_##name, false}); \
+    static void case_##name()
+#define MPI_CASE_OWN_INIT(name, ranks)                                                                \
+    static void case_##name();                                                                        \
+    [[maybe_unused]] static const bool added_##name = ::mpi_tests::add({#name, ranks, case_##name, true}); \
+    static void case_##name()
+
+#define CHECK(condition)                                                          \
+    do {                                                                          \
+        if (!(condition)) ::mpi_tests::fail(__FILE__, __LINE__, "not true: " #condition); \
+    } while (false)
+#define CHECK_EQ(actual, expected)                                                                       \
+    do {                                                                                                 \
+        const auto actual_value = (actual);                                                              \
+        const auto expected_value = static_cast<std::decay_t<decltype(actual_value)>>(expected);                       \
+        if (!(actual_value == expected_value))                                                           \
+            ::mpi_tests::fail(__FILE__, __LINE__,                                                        \
+                              std::string(#actual " is ") + std::to_string(static_cast<long long>(actual_value)) +    \
+                                  ", not " #expected " (" + std::to_string(static_cast<long long>(expected_value)) + ")"); \
+    } while (false)
+// An MPI call that must succeed.
+#define OK(call) CHECK_EQ((call), MPI_SUCCESS)
+
+// The class of a code that an MPI call returned.
+int error_class(int code);
+
+}  // namespace mpi_tests

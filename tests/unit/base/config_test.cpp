@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace gantry::config {
+namespace {
+
+TEST(Config, TakesBytesWithBinarySuffixes) {
+    Config config;
+    for (auto [text, bytes] : {std::pair{"65536", 65536ull}, {"64K", 65536ull}, {"4MiB", 4ull << 20}, {"2g", 2ull << 30}}) {
+        ASSERT_TRUE(set(config, "eager_limit", text).ok()) << text;
+        EXPECT_EQ(config.eager_limit, bytes) << text;
+    }
+}
+
+TEST(Config, TakesTimesWithUnits) {
+    Config config;
+    ASSERT_TRUE(set(config, "claim_wait", "3ms").ok());
+    EXPECT_EQ(config.claim_wait, 3 * kMillisecond);
+}
+
+TEST(Config, RefusesNonsenseWithASentenceThatNamesTheVariable) {
+    Config config;
+    Status status = set(config, "eager_limit", "lots");
+    EXPECT_EQ(status.error_class(), MPI_ERR_ARG);
+    EXPECT_NE(status.text().find("GANTRY_EAGER_LIMIT"), std::string_view::npos);
+    EXPECT_NE(status.text().find("64K"), std::string_view::npos) << "says what is accepted";
+    EXPECT_FALSE(set(config, "ipc", "perhaps").ok());
+    EXPECT_FALSE(set(config, "eager_limit", "99999999999999G").ok());
+    EXPECT_FALSE(set(config, "no_such_parameter", "1").ok());
+}
+
+TEST(Config, ReadsTheEnvironment) {
+    setenv("GANTRY_IPC", "off", 1);
+    auto config = from_environment();
+    unsetenv("GANTRY_IPC");
+    ASSERT_TRUE(config.ok());
+    EXPECT_FALSE(config->ipc);
+}
+
+TEST(Config, EveryParameterIsDocumentedAndPrintable) {
+    Config config;
+    for (const Parameter& parameter : parameters()) {
+        EXPECT_GT(parameter.sentence.size(), 20u) << parameter.name;
+        EXPECT_EQ(parameter.sentence.back(), '.') << parameter.name;
+        EXPECT_TRUE(set(config, parameter.name, value_text(config, parameter.name)).ok()) << parameter.name;
+    }
+}
+
+}  // namespace
+}  // namespace gantry::config

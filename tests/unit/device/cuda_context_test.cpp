@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Contexts that come and go under Gantry, and what it leaves behind.
+#include "cuda_fixture.hpp"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::CudaTest;
+using testing_support::pointer;
+
+struct CudaContexts : CudaTest {
+    std::uint8_t host[256] = {};
+};
+
+TEST_F(CudaContexts, ACopyInFlightEndsWithAnErrorWhenItsContextIsDestroyed) {
+    CUcontext own = nullptr;
+    ASSERT_EQ(gpu.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+    const CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    Completion done(executor);
+    cuda->copy({host, pointer(memory), 256, 0, Engine::d2h}, done);
+    EXPECT_FALSE(done.done()) << "copies are completed by progress() only";
+    ASSERT_EQ(gpu.cuCtxDestroy_v2(own), CUDA_SUCCESS);
+    cuda->progress();
+    ASSERT_TRUE(done.done());
+    EXPECT_EQ(done.status().error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(done.status().text().find("context was destroyed"), std::string_view::npos)
+        << done.status().text();
+    EXPECT_FALSE(cuda->pending());
+}
+
+TEST_F(CudaContexts, AfterAResetTheSameHandleGetsNewStreams) {
+    CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    ASSERT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    CUcontext again = nullptr;
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+    memory = allocate(4096);
+    const auto data = pattern(256, 5);
+    write(memory, data);
+    classify(pointer(memory), 4096);
+    const Status status = copy({host, pointer(memory), 256, 0, Engine::d2h});
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(std::memcmp(host, data.data(), 256), 0);
+    gpu.cuMemFree_v2(memory);
+    gpu.cuDevicePrimaryCtxRelease_v2(0);
+}
+
+TEST_F(CudaContexts, ShuttingDownAfterTheProgramDestroyedItsContextIsQuiet) {
+    CUcontext own = nullptr;
+    ASSERT_EQ(gpu.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+    const CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    ASSERT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    ASSERT_EQ(gpu.cuCtxDestroy_v2(own), CUDA_SUCCESS);
+    cuda->shut_down();
+    cuda->shut_down();
+}
+
+TEST_F(CudaContexts, WorkIsDoneInThePointersOwnContext) {
+    CUcontext own = nullptr;
+    ASSERT_EQ(gpu.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+    const CUdeviceptr memory = allocate(4096);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+    classify(pointer(memory), 4096);
+    const std::uint64_t retains =
+        gpu.simulated() ? gpu.simgpu_calls("cuDevicePrimaryCtxRetain") : 0;
+    EXPECT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    if (gpu.simulated()) {
+        EXPECT_EQ(gpu.simgpu_calls("cuDevicePrimaryCtxRetain"), retains);
+    }
+    cuda->shut_down();
+    gpu.cuCtxDestroy_v2(own);
+}
+
+TEST_F(CudaContexts, NothingIsLeftBehind) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs the simulator's census";
+    simgpu_census before{};
+    simgpu_census after{};
+    gpu.simgpu_take_census(&before);
+    const CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    void* mapped = mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_TRUE(cuda->pin(mapped, 8192).ok());
+    EXPECT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    EXPECT_TRUE(copy({pointer(memory), host, 256, 0, Engine::h2d}).ok());
+    cuda->shut_down();
+    gpu.cuMemFree_v2(memory);
+    gpu.simgpu_take_census(&after);
+    EXPECT_EQ(after.streams, before.streams);
+    EXPECT_EQ(after.events, before.events);
+    EXPECT_EQ(after.host_ranges, before.host_ranges);
+    EXPECT_EQ(after.device_ranges, before.device_ranges);
+    munmap(mapped, 8192);
+}
+
+TEST_F(CudaContexts, AForkedChildTouchesNothing) {
+    const CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    ASSERT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const std::uint64_t before = cuda->calls().total();
+        cuda->shut_down();
+        _exit(cuda->calls().total() == before ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_TRUE(copy({host, pointer(memory), 256, 0, Engine::d2h}).ok());
+    gpu.cuMemFree_v2(memory);
+}
+
+struct CudaPins : CudaTest {
+    void SetUp() override {
+        CudaTest::SetUp();
+        mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ASSERT_NE(mapped, MAP_FAILED);
+    }
+    void TearDown() override {
+        CudaTest::TearDown();
+        munmap(mapped, kBytes);
+    }
+    void use_gpu() {
+        const CUdeviceptr memory = allocate(64);
+        classify(pointer(memory), 64);
+        std::uint8_t byte = 0;
+        EXPECT_TRUE(copy({&byte, pointer(memory), 1, 0, Engine::d2h}).ok());
+        gpu.cuMemFree_v2(memory);
+    }
+    static constexpr std::size_t kBytes = 65536;
+    void* mapped = nullptr;
+};
+
+TEST_F(CudaPins, MemoryNamedBeforeAnyContextIsPinnedWithTheFirstOne) {
+    EXPECT_TRUE(cuda->pin(mapped, kBytes).ok());
+    use_gpu();
+    EXPECT_EQ(classify(mapped, kBytes).kind, MemoryKind::pinned);
+    cuda->unpin(mapped);
+    EXPECT_EQ(classify(mapped, kBytes).kind, MemoryKind::host);
+}
+
+TEST_F(CudaPins, MemoryTheProgramRegisteredItselfStaysRegistered) {
+    use_gpu();
+    ASSERT_EQ(gpu.cuMemHostRegister_v2(mapped, kBytes, 0), CUDA_SUCCESS);
+    EXPECT_TRUE(cuda->pin(mapped, kBytes).ok());
+    cuda->unpin(mapped);
+    EXPECT_EQ(classify(mapped, kBytes).kind, MemoryKind::pinned);
+    EXPECT_EQ(gpu.cuMemHostUnregister(mapped), CUDA_SUCCESS);
+}
+
+TEST_F(CudaPins, ARefusalIsToldOnceAndNotTriedAgain) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    use_gpu();
+    ASSERT_EQ(gpu.simgpu_fault("cuMemHostRegister_v2:*:800"), 0);
+    const Status refused = cuda->pin(mapped, kBytes);
+    EXPECT_EQ(refused.error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(refused.text().find("cuMemHostRegister"), std::string_view::npos);
+    const std::uint64_t before = gpu.simgpu_calls("cuMemHostRegister_v2");
+    use_gpu();
+    EXPECT_EQ(gpu.simgpu_calls("cuMemHostRegister_v2"), before);
+}
+
+}  // namespace
+}  // namespace gantry::device

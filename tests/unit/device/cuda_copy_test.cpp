@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Copies: the right bytes by every engine, exact costs, and every way in which a driver can let us
+// down.
+#include "cuda_fixture.hpp"
+
+#include <thread>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::CudaTest;
+using testing_support::pointer;
+
+struct CudaCopies : CudaTest {
+    static constexpr std::size_t kBytes = 100001;
+    void SetUp() override {
+        CudaTest::SetUp();
+        if (primary == nullptr) return;
+        ASSERT_EQ(gpu.cuMemAllocHost_v2(&host, kBytes), CUDA_SUCCESS);
+        first = allocate(kBytes);
+        second = allocate(kBytes);
+        classify(pointer(first), kBytes);
+        classify(pointer(second), kBytes);
+    }
+    void TearDown() override {
+        if (primary != nullptr) {
+            gpu.cuCtxSetCurrent(primary);
+            gpu.cuMemFree_v2(first);
+            gpu.cuMemFree_v2(second);
+            gpu.cuMemFreeHost(host);
+        }
+        CudaTest::TearDown();
+    }
+    void fill_host(const std::vector<std::uint8_t>& data) {
+        std::memcpy(host, data.data(), data.size());
+    }
+    std::vector<std::uint8_t> host_bytes(std::size_t bytes) {
+        const auto* begin = static_cast<std::uint8_t*>(host);
+        return {begin, begin + bytes};
+    }
+    void need_faults() {
+        if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    }
+
+    void* host = nullptr;
+    CUdeviceptr first = 0;
+    CUdeviceptr second = 0;
+};
+
+TEST_F(CudaCopies, EveryEngineMovesTheBytesForEverySmallAndOddSize) {
+    for (const std::size_t bytes : {1u, 2u, 3u, 7u, 8u, 1000u, 1001u, 32767u, 100001u}) {
+        SCOPED_TRACE(testing::Message() << bytes << " bytes");
+        const auto data = pattern(bytes);
+        for (const Engine engine : {Engine::h2d, Engine::h2d_2d, Engine::automatic}) {
+            gpu.cuMemsetD8_v2(first, 0, kBytes);
+            fill_host(data);
+            ASSERT_TRUE(copy({pointer(first), host, bytes, 0, engine}).ok());
+            EXPECT_EQ(read(first, bytes), data);
+        }
+        for (const Engine engine : {Engine::d2d, Engine::automatic}) {
+            gpu.cuMemsetD8_v2(second, 0, kBytes);
+            ASSERT_TRUE(copy({pointer(second), pointer(first), bytes, 0, engine}).ok());
+            EXPECT_EQ(read(second, bytes), data);
+        }
+        for (const Engine engine : {Engine::d2h, Engine::automatic}) {
+            std::memset(host, 0, kBytes);
+            ASSERT_TRUE(copy({host, pointer(second), bytes, 0, engine}).ok());
+            EXPECT_EQ(host_bytes(bytes), data);
+        }
+    }
+}
+
+TEST_F(CudaCopies, TwoRowsLeaveTheBytesAroundThemAlone) {
+    gpu.cuMemsetD8_v2(first, 0xee, kBytes);
+    fill_host(pattern(101));
+    ASSERT_TRUE(copy({pointer(first + 10), host, 101, 0, Engine::h2d_2d}).ok());
+    const auto around = read(first, 200);
+    EXPECT_EQ(around[9], 0xee);
+    EXPECT_EQ(around[111], 0xee);
+}
+
+TEST_F(CudaCopies, PageableAndHostOnlyCopiesWork) {
+    std::vector<std::uint8_t> pageable = pattern(5000, 3);
+    ASSERT_TRUE(copy({pointer(first), pageable.data(), 5000, 0, Engine::automatic}).ok());
+    std::vector<std::uint8_t> back(5000);
+    ASSERT_TRUE(copy({back.data(), pointer(first), 5000, 0, Engine::automatic}).ok());
+    EXPECT_EQ(back, pageable);
+    std::vector<std::uint8_t> other(5000);
+    ASSERT_TRUE(copy({other.data(), pageable.data(), 5000, 0, Engine::automatic}).ok());
+    EXPECT_EQ(other, pageable);
+}
+
+TEST_F(CudaCopies, NoBytesAreDoneAtOnceWithoutADriverCall) {
+    const std::uint64_t before = cuda->calls().total();
+    EXPECT_TRUE(copy({pointer(first), host, 0, 0, Engine::h2d}).ok());
+    EXPECT_EQ(cuda->calls().total(), before);
+}
+
+TEST_F(CudaCopies, AWarmCopyCostsOneCopyOneRecordAndOneQuery) {
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    const cuda::Calls before = cuda->calls();
+    Completion done(executor);
+    cuda->copy({host, pointer(first), 100, 0, Engine::d2h}, done);
+    EXPECT_TRUE(cuda->pending());
+    ASSERT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
+    EXPECT_EQ(cuda->progress(), 1);
+    EXPECT_TRUE(done.done());
+    const cuda::Calls& after = cuda->calls();
+    EXPECT_EQ(after.copies - before.copies, 1u);
+    EXPECT_EQ(after.completions - before.completions, 2u);
+    EXPECT_EQ(after.queries - before.queries, 0u);
+    EXPECT_EQ(after.setups - before.setups, 0u);
+    EXPECT_EQ(after.synchronizations - before.synchronizations, 0u);
+    EXPECT_FALSE(cuda->pending());
+}
+
+TEST_F(CudaCopies, ProgressWithoutPendingCopiesMakesNoDriverCall) {
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    const std::uint64_t before = cuda->calls().total();
+    for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(cuda->progress(), 0);
+    EXPECT_EQ(cuda->calls().total(), before);
+}
+
+TEST_F(CudaCopies, ManyCopiesOfALaneCompleteInOrder) {
+    std::vector<std::unique_ptr<Completion>> done;
+    for (int i = 0; i < 50; ++i) {
+        done.push_back(std::make_unique<Completion>(executor));
+        cuda->copy({host, pointer(first), 2000, 0, Engine::d2h}, *done.back());
+    }
+    for (std::size_t finished = 0; finished < done.size();) {
+        cuda->progress();
+        while (finished < done.size() && done[finished]->done())
+            ++finished;
+        for (std::size_t later = finished; later < done.size(); ++later)
+            ASSERT_FALSE(done[later]->done()) << later << " before " << finished;
+    }
+}
+
+TEST_F(CudaCopies, TheThreadsContextIsWhatItWas) {
+    CUcontext current = nullptr;
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    gpu.cuCtxGetCurrent(&current);
+    EXPECT_EQ(current, primary);
+    std::thread other([&] {
+        EXPECT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+        CUcontext none = primary;
+        gpu.cuCtxGetCurrent(&none);
+        EXPECT_EQ(none, nullptr);
+    });
+    other.join();
+}
+
+TEST_F(CudaCopies, ACaptureOfTheProgramIsNotBroken) {
+    CUstream stream = nullptr;
+    ASSERT_EQ(gpu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    classify(pointer(first), 100);
+    EXPECT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    CUgraph graph = nullptr;
+    EXPECT_EQ(gpu.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+    if (graph != nullptr) gpu.cuGraphDestroy(graph);
+    gpu.cuStreamDestroy_v2(stream);
+}
+
+TEST_F(CudaCopies, ARefusedCopyCompletesWithAnErrorThatNamesItAndTheNextOneWorks) {
+    need_faults();
+    if (!gpu.simulated()) return;
+    ASSERT_EQ(gpu.simgpu_fault("cuMemcpyDtoHAsync_v2:1:1"), 0);
+    const Status status = copy({host, pointer(first), 1234, 0, Engine::d2h});
+    EXPECT_EQ(status.error_class(), MPI_ERR_BUFFER);
+    for (const char* part :
+         {"cuMemcpyDtoHAsync", "1234 bytes", "GPU 0", "CUDA_ERROR_INVALID_VALUE"})
+        EXPECT_NE(status.text().find(part), std::string_view::npos) << status.text();
+    EXPECT_TRUE(copy({host, pointer(first), 1234, 0, Engine::d2h}).ok());
+}
+
+TEST_F(CudaCopies, AnAllocationThatFailsInTheDriverIsNoMemory) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_EQ(gpu.simgpu_fault("cuStreamCreate:*:2"), 0);
+    EXPECT_EQ(copy({host, pointer(first), 10, 0, Engine::d2h}).error_class(), MPI_ERR_NO_MEM);
+    gpu.simgpu_fault(nullptr);
+    EXPECT_TRUE(copy({host, pointer(first), 10, 0, Engine::d2h}).ok());
+}
+
+TEST_F(CudaCopies, WithoutEventsTheStreamTellsTheEnd) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_EQ(gpu.simgpu_fault("cuEventCreate:*:2"), 0);
+    const auto data = pattern(3000);
+    write(first, data);
+    ASSERT_TRUE(copy({host, pointer(first), 3000, 0, Engine::d2h}).ok());
+    EXPECT_EQ(host_bytes(3000), data);
+    gpu.simgpu_fault(nullptr);
+    ASSERT_EQ(gpu.simgpu_fault("cuEventRecord:1:1"), 0);
+    EXPECT_TRUE(copy({host, pointer(first), 3000, 0, Engine::d2h}).ok());
+}
+
+TEST_F(CudaCopies, AnEventThatFailsIsAnErrorOnceTheStreamIsDone) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_EQ(gpu.simgpu_fault("cuEventQuery:1:999"), 0);
+    const Status status = copy({host, pointer(first), 3000, 0, Engine::d2h});
+    EXPECT_EQ(status.error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(status.text().find("cuEventQuery"), std::string_view::npos) << status.text();
+    EXPECT_TRUE(copy({host, pointer(first), 3000, 0, Engine::d2h}).ok());
+}
+
+TEST_F(CudaCopies, AHalfStartedTwoRowCopyEndsBeforeItsErrorIsTold) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_TRUE(copy({pointer(first), host, 101, 0, Engine::h2d_2d}).ok());
+    ASSERT_EQ(gpu.simgpu_fault("cuMemcpy2DAsync_v2:2:1"), 0);
+    const std::uint64_t looks = cuda->calls().completions;
+    EXPECT_EQ(copy({pointer(first), host, 101, 0, Engine::h2d_2d}).error_class(), MPI_ERR_BUFFER);
+    EXPECT_GT(cuda->calls().completions, looks) << "the first half was awaited";
+}
+
+TEST_F(CudaCopies, ADriverThatIsTornDownFailsEverythingAndIsNotAskedAgain) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_TRUE(copy({host, pointer(first), 10, 0, Engine::d2h}).ok());
+    ASSERT_EQ(gpu.simgpu_fault("cuCtxPushCurrent_v2:*:4"), 0);
+    EXPECT_FALSE(copy({host, pointer(first), 10, 0, Engine::d2h}).ok());
+    gpu.simgpu_fault(nullptr);
+    EXPECT_FALSE(cuda->active());
+    const std::uint64_t before = cuda->calls().total();
+    EXPECT_FALSE(copy({host, pointer(first), 10, 0, Engine::d2h}).ok());
+    cuda->progress();
+    cuda->shut_down();
+    EXPECT_EQ(cuda->calls().total(), before);
+}
+
+TEST_F(CudaCopies, BetweenTwoGpusOfTheProcessBytesMoveWithoutPeerAccess) {
+    if (cuda->gpu_count() < 2) GTEST_SKIP() << "one GPU";
+    CUcontext other = nullptr;
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+    gpu.cuCtxSetCurrent(other);
+    const CUdeviceptr far = allocate(kBytes);
+    gpu.cuCtxSetCurrent(primary);
+    classify(pointer(far), kBytes);
+    const auto data = pattern(kBytes, 9);
+    write(first, data);
+    for (const Engine engine : {Engine::peer, Engine::automatic}) {
+        for (const int executor_gpu : {0, 1}) {
+            gpu.cuMemsetD8_v2(second, 0, kBytes);
+            gpu.cuCtxSynchronize();
+            EXPECT_TRUE(copy({pointer(far), pointer(first), kBytes, executor_gpu, engine}).ok());
+            EXPECT_TRUE(copy({pointer(second), pointer(far), kBytes, executor_gpu, engine}).ok());
+            EXPECT_EQ(read(second, kBytes), data);
+        }
+    }
+    cuda->shut_down();
+    gpu.cuMemFree_v2(far);
+    gpu.cuDevicePrimaryCtxRelease_v2(1);
+}
+
+}  // namespace
+}  // namespace gantry::device

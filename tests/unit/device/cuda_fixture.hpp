@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A program that uses a GPU, with Gantry's device beside it.
+#pragma once
+
+#include "device/cuda/cuda_device.hpp"
+#include "gpu_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace gantry::device::testing_support {
+
+inline void* pointer(CUdeviceptr address) {
+    return reinterpret_cast<void*>(address);
+}
+inline CUdeviceptr address(const void* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+class CudaTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (GpuProgram::library().empty()) GTEST_SKIP() << "no driver to test with";
+        ASSERT_TRUE(gpu.load());
+        ASSERT_EQ(gpu.cuInit(0), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+        make_device();
+    }
+    void TearDown() override {
+        if (primary == nullptr) return;
+        if (gpu.simgpu_fault != nullptr) gpu.simgpu_fault(nullptr);
+        cuda.reset();
+        gpu.cuCtxSetCurrent(nullptr);
+        gpu.cuDevicePrimaryCtxRelease_v2(0);
+    }
+    void make_device() {
+        config.cuda_library = GpuProgram::library();
+        cuda = std::make_unique<cuda::CudaDevice>(config);
+    }
+
+    CUdeviceptr allocate(std::size_t bytes) {
+        CUdeviceptr memory = 0;
+        EXPECT_EQ(gpu.cuMemAlloc_v2(&memory, bytes), CUDA_SUCCESS);
+        return memory;
+    }
+    static std::vector<std::uint8_t> pattern(std::size_t bytes, unsigned salt = 1) {
+        std::vector<std::uint8_t> data(bytes);
+        for (std::size_t i = 0; i < bytes; ++i)
+            data[i] = static_cast<std::uint8_t>(i * 7 + i / 251 + salt);
+        return data;
+    }
+    std::vector<std::uint8_t> read(CUdeviceptr memory, std::size_t bytes) {
+        std::vector<std::uint8_t> data(bytes);
+        EXPECT_EQ(gpu.cuMemcpyDtoH_v2(data.data(), memory, bytes), CUDA_SUCCESS);
+        return data;
+    }
+    void write(CUdeviceptr memory, const std::vector<std::uint8_t>& data) {
+        EXPECT_EQ(gpu.cuMemcpyHtoD_v2(memory, data.data(), data.size()), CUDA_SUCCESS);
+    }
+
+    Location classify(const void* pointer, Bytes bytes) {
+        Result<Location> location = cuda->classify(pointer, bytes);
+        EXPECT_TRUE(location.ok()) << location.status().text();
+        return location.ok() ? *location : Location{};
+    }
+    // Makes progress until the completion is there; the limit only ends a test that would hang.
+    void finish(const Completion& done) {
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!done.done() && std::chrono::steady_clock::now() < limit)
+            cuda->progress();
+        ASSERT_TRUE(done.done()) << "a copy never ended";
+    }
+    Status copy(const Copy& order) {
+        Completion done(executor);
+        cuda->copy(order, done);
+        finish(done);
+        return done.status();
+    }
+
+    class StillClock final : public Clock {
+      public:
+        Nanoseconds now() const override { return 0; }
+    };
+    StillClock clock;
+    Executor executor{clock};
+    GpuProgram gpu;
+    CUcontext primary = nullptr;
+    config::Config config;
+    std::unique_ptr<cuda::CudaDevice> cuda;
+};
+
+}  // namespace gantry::device::testing_support

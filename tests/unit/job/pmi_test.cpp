@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The PMI-1 client against a launcher of the test's own, whose answers are ordered and decorated as real ones do.
+#include "job/pmi.hpp"
+
+#include "base/clock.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace gantry::job {
+namespace {
+
+// Serves one rank of two; the other rank is "in the barrier" when the test says so.
+class FakeLauncher {
+  public:
+    explicit FakeLauncher(std::string mapping) : mapping_(std::move(mapping)) {
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
+        thread_ = std::thread([this] { serve(); });
+    }
+    ~FakeLauncher() {
+        shutdown(ends_[0], SHUT_RDWR);
+        thread_.join();
+        close(ends_[0]);
+    }
+    int rank_socket() const { return ends_[1]; }
+    void hang_up() { shutdown(ends_[0], SHUT_RDWR); }
+    void let_the_other_rank_arrive() { say("cmd=barrier_out rc=0\n"); }
+    void wait_until_asked(std::string_view what) {
+        while (!was_asked(what)) std::this_thread::yield();
+    }
+    bool was_asked(std::string_view what) {
+        const std::lock_guard guard(mutex_);
+        for (const std::string& line : asked_)
+            if (line.starts_with(what)) return true;
+        return false;
+    }
+    // As if another rank had put it.
+    void store(const std::string& key, const std::string& value) {
+        const std::lock_guard guard(mutex_);
+        store_[key] = value;
+    }
+    std::map<std::string, std::string> stored() {
+        const std::lock_guard guard(mutex_);
+        return store_;
+    }
+
+  private:
+    void say(std::string_view text) { EXPECT_EQ(write(ends_[0], text.data(), text.size()), static_cast<ssize_t>(text.size())); }
+    void serve() {
+        std::string received;
+        char buffer[4096];
+        for (ssize_t length = 0; (length = read(ends_[0], buffer, sizeof buffer)) > 0;) {
+            received.append(buffer, static_cast<std::size_t>(length));
+            for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos; received.erase(0, end + 1)) {
+                const std::string line = received.substr(0, end);
+                answer(line, PmiAnswer(line));
+                const std::lock_guard guard(mutex_);
+                asked_.push_back(line);
+            }
+        }
+    }
+    void answer(const std::string&, const PmiAnswer& question) {
+        const std::string command(question.command());
+        if (command == "init") return say("cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
+        if (command == "get_maxes") return say("cmd=maxes vallen_max=128 kvsname_max=256 keylen_max=64 rc=0\n");
+        if (command == "get_appnum") return say("rc=0 cmd=appnum appnum=3\n");
+        if (command == "get_universe_size") return say("cmd=universe_size size=-1 msg=not set here\n");
+        if (command == "get_my_kvsname") return say("cmd=my_kvsname kvsname=kvs_1_2 tag=0\n");
+        if (command == "finalize") return say("cmd=finalize_ack\n");
+        if (command == "put") {
+            EXPECT_LT(question.text("value").size(), 128u);
+            store(std::string(question.text("key")), std::string(question.text("value")));
+            return say("cmd=put_result rc=0 msg=success\n");
+        }
+        if (command == "get") {
+            const std::string key(question.text("key"));
+            if (key == "PMI_process_mapping" && !mapping_.empty()) return say("cmd=get_result rc=0 value=" + mapping_ + "\n");
+            const auto known = stored();
+            const auto found = known.find(key);
+            if (found == known.end()) return say("cmd=get_result rc=-1 msg=key_not_found\n");
+            return say("value=" + found->second + " rc=0 msg=success cmd=get_result\n");
+        }
+    }
+
+    std::string mapping_;
+    int ends_[2] = {-1, -1};
+    std::thread thread_;
+    std::mutex mutex_;
+    std::map<std::string, std::string> store_;
+    std::vector<std::string> asked_;
+};
+
+class Pmi : public testing::Test {
+  protected:
+    void start(std::string mapping = "(vector,(0,1,2))") {
+        launcher = std::make_unique<FakeLauncher>(std::move(mapping));
+        auto started = PmiJob::start(PmiWire(launcher->rank_socket()), 1, 2);
+        ASSERT_TRUE(started.ok()) << started.status().text();
+        job = std::move(started.value());
+    }
+    Status finish(Task<Status>& task) {
+        while (!task.done()) {
+            job->progress();
+            executor.run_ready();
+        }
+        return task.take();
+    }
+    SteadyClock clock;
+    Executor executor{clock};
+    std::unique_ptr<FakeLauncher> launcher;
+    std::unique_ptr<Job> job;
+};
+
+TEST_F(Pmi, LearnsWhoAndWhereItIs) {
+    start();
+    EXPECT_EQ(job->rank(), 1);
+    EXPECT_EQ(job->size(), 2);
+    EXPECT_EQ(job->id(), "kvs_1_2");
+    EXPECT_EQ(job->app_number(), 3);
+    EXPECT_EQ(job->universe_size(), -1);
+    EXPECT_EQ(job->nodes(), (std::vector<int>{0, 0}));
+    EXPECT_EQ(job->local_rank(), 1);
+    EXPECT_EQ(job->local_size(), 2);
+}
+
+TEST_F(Pmi, AFenceStoresWhatWasPutAndDoesNotBlock) {
+    start();
+    const std::string value("any \n bytes\0 at all ", 20);
+    ASSERT_TRUE(job->put("key", value + std::string(1000, '\xee')).ok());
+    EXPECT_TRUE(launcher->stored().empty()) << "local until the fence";
+    Task<Status> fence = job->fence(executor);
+    fence.start();
+    while (!launcher->was_asked("cmd=barrier_in")) {
+        job->progress();
+        executor.run_ready();
+    }
+    EXPECT_EQ(job->progress(), 0);
+    EXPECT_FALSE(fence.done()) << "the other rank has not come";
+    launcher->let_the_other_rank_arrive();
+    EXPECT_TRUE(finish(fence).ok());
+    EXPECT_GT(launcher->stored().size(), 10u) << "split below the longest value";
+    EXPECT_EQ(job->get(1, "key").value(), value + std::string(1000, '\xee'));
+}
+
+TEST_F(Pmi, AValueThatNobodyPutIsAnErrorThatNamesIt) {
+    start();
+    const auto missing = job->get(0, "absent");
+    ASSERT_FALSE(missing.ok());
+    EXPECT_NE(std::string(missing.status().text()).find("'absent' of rank 0"), std::string::npos) << missing.status().text();
+}
+
+TEST_F(Pmi, WithoutAMappingTheRanksTellEachOtherTheirHosts) {
+    launcher = std::make_unique<FakeLauncher>("");
+    std::thread other_rank([&] {
+        launcher->wait_until_asked("cmd=barrier_in");
+        launcher->store("gantry-0-host-0", "another host");
+        launcher->let_the_other_rank_arrive();
+    });
+    auto started = PmiJob::start(PmiWire(launcher->rank_socket()), 1, 2);
+    other_rank.join();
+    ASSERT_TRUE(started.ok()) << started.status().text();
+    EXPECT_EQ(started.value()->nodes(), (std::vector<int>{0, 1}));
+    EXPECT_EQ(started.value()->local_size(), 1);
+}
+
+TEST_F(Pmi, ALauncherThatHangsUpFailsTheFence) {
+    start();
+    Task<Status> fence = job->fence(executor);
+    fence.start();
+    launcher->hang_up();
+    const Status status = finish(fence);
+    EXPECT_EQ(status.error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(std::string(status.text()).find("launcher"), std::string::npos) << status.text();
+}
+
+TEST_F(Pmi, AbortTellsTheLauncherTheCode) {
+    start();
+    std::thread kill([&] {
+        launcher->wait_until_asked("cmd=abort exitcode=7");
+        launcher->hang_up();
+    });
+    job->abort(7, "the test says so");
+    kill.join();
+}
+
+TEST_F(Pmi, FinalizeIsSaidOnce) {
+    start();
+    EXPECT_TRUE(job->finalize().ok());
+    EXPECT_TRUE(job->finalize().ok());
+}
+
+TEST(PmiAnswer, IsReadByKey) {
+    const PmiAnswer answer("rc=0 value=(vector,(0,1,2)) msg=two words cmd=get_result");
+    EXPECT_EQ(answer.command(), "get_result");
+    EXPECT_EQ(answer.text("msg"), "two words");
+    EXPECT_EQ(answer.text("value"), "(vector,(0,1,2))");
+    EXPECT_EQ(answer.number("rc"), 0);
+    EXPECT_FALSE(answer.number("msg"));
+    EXPECT_TRUE(answer.accepted());
+    EXPECT_FALSE(PmiAnswer("cmd=x rc=-1").accepted());
+}
+
+}  // namespace
+}  // namespace gantry::job

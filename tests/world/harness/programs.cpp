@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "world/harness/programs.hpp"
+
+#include <algorithm>
+
+namespace gantry::world {
+namespace {
+
+const layout::Layout& one_byte() {
+    static const layout::Layout layout = layout::contiguous_layout(1);
+    return layout;
+}
+
+std::byte pattern(std::uint64_t key, Bytes at) {
+    return static_cast<std::byte>(((at + key * 131) * 0x9e3779b97f4a7c15u) >> 56);
+}
+
+}  // namespace
+
+std::string_view name(Place place) {
+    switch (place) {
+        case Place::host: return "host";
+        case Place::pinned: return "pinned";
+        case Place::device: return "device";
+    }
+    return "?";
+}
+
+Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu) : rank_(rank), place_(place), bytes_(bytes) {
+    if (place == Place::host) {
+        host_.resize(bytes);
+        address_ = host_.data();
+    } else {
+        const auto kind = place == Place::device ? device::MemoryKind::device : device::MemoryKind::pinned;
+        address_ = static_cast<std::byte*>(rank.device.allocate(gpu, bytes, kind));
+    }
+    clear();
+}
+
+Bytebuffer::~Bytebuffer() {
+    if (place_ != Place::host) rank_.device.free(address_);
+}
+
+p2p::Buffer Bytebuffer::part(Bytes offset, Bytes bytes) { return {address_ + offset, bytes, &one_byte()}; }
+
+std::byte* Bytebuffer::stored() { return place_ == Place::host ? address_ : rank_.device.behind(address_, bytes_); }
+
+void Bytebuffer::fill(std::uint64_t key) {
+    std::byte* bytes = stored();
+    for (Bytes at = 0; at < bytes_; ++at) bytes[at] = pattern(key, at);
+}
+
+void Bytebuffer::clear() { std::fill_n(stored(), bytes_, std::byte{0xEE}); }
+
+bool Bytebuffer::holds(std::uint64_t key, Bytes bytes) {
+    const std::byte* all = stored();
+    for (Bytes at = 0; at < bytes_; ++at)
+        if (all[at] != (at < bytes ? pattern(key, at) : std::byte{0xEE})) return false;
+    return true;
+}
+
+Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> request) {
+    Received received;
+    if (!request.ok()) {
+        received.status = request.status();
+        co_return received;
+    }
+    p2p::Request* started = request.value();
+    received.status = co_await started->finished(executor);
+    received.outcome = started->outcome;
+    rank.messenger.release(started);
+    co_return received;
+}
+
+Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag, p2p::SendMode mode) {
+    Received ended = co_await finish(rank.executor, rank, rank.messenger.isend(rank.all, buffer, to, tag, mode));
+    co_return ended.status;
+}
+
+Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag) {
+    Received ended = co_await finish(rank.executor, rank, rank.messenger.ireceive(rank.all, buffer, from, tag));
+    co_return ended;
+}
+
+Task<Status> meet(Rank& rank, int tag) {
+    const int ranks = rank.all.size();
+    for (int distance = 1; distance < ranks; distance *= 2) {
+        const int to = (rank.number + distance) % ranks;
+        const int from = (rank.number + ranks - distance) % ranks;
+        Result<p2p::Request*> sending = rank.messenger.isend(rank.all, {}, to, tag, p2p::SendMode::standard);
+        Received received = co_await receive(rank, {}, from, tag);
+        Received sent = co_await finish(rank.executor, rank, std::move(sending));
+        GANTRY_CO_TRY(received.status);
+        GANTRY_CO_TRY(sent.status);
+    }
+    co_return success();
+}
+
+}  // namespace gantry::world

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What programs of world tests are made of: buffers in every kind of memory, patterns that depend on who, what and where, and sends and
+// receives as one awaited line.
+#pragma once
+
+#include "world/harness/world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace gantry::world {
+
+enum class Place : std::uint8_t { host, pinned, device };
+std::string_view name(Place place);
+
+// A contiguous byte buffer of one rank. Device bytes are filled and checked behind the device's back.
+class Bytebuffer {
+  public:
+    Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu = 0);
+    ~Bytebuffer();
+    Bytebuffer(const Bytebuffer&) = delete;
+    Bytebuffer& operator=(const Bytebuffer&) = delete;
+
+    p2p::Buffer whole() { return part(0, bytes_); }
+    p2p::Buffer part(Bytes offset, Bytes bytes);
+    std::byte* address() { return address_; }
+    Bytes bytes() const { return bytes_; }
+
+    // Byte i becomes a function of (key, i).
+    void fill(std::uint64_t key);
+    void clear();
+    // Whether the first `bytes` are those of fill(key) and the rest is clear.
+    bool holds(std::uint64_t key, Bytes bytes);
+
+  private:
+    std::byte* stored();
+    Rank& rank_;
+    Place place_;
+    Bytes bytes_;
+    std::vector<std::byte> host_;
+    std::byte* address_ = nullptr;
+};
+
+// What an operation gave: how it ended and, for a receive, what came.
+struct Received {
+    Status status{};
+    p2p::Outcome outcome{};
+};
+
+// One operation to its end. `request` may be the failure to start it.
+Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> request);
+Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag, p2p::SendMode mode = p2p::SendMode::standard);
+Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag);
+// All ranks meet (a dissemination barrier of empty messages).
+Task<Status> meet(Rank& rank, int tag);
+
+// For a program's checks: co_return the failure that names what was wrong.
+#define WORLD_CHECK(condition)                                                                                  \
+    do {                                                                                                        \
+        if (!(condition))                                                                                       \
+            co_return ::gantry::failure(MPI_ERR_OTHER, "{}:{}: not so: {}", __FILE__, __LINE__, #condition);    \
+    } while (false)
+
+}  // namespace gantry::world

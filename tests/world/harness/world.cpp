@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "world/harness/world.hpp"
+
+#include "p2p/wire.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace gantry::world {
+namespace {
+
+using transport::fake::Fabric;
+using transport::fake::FabricOptions;
+using transport::fake::Medium;
+
+// Protocols also wait by the clock (claims, timeouts): engines look at it at least this often.
+constexpr Nanoseconds kLook = 5 * kMicrosecond;
+// Longer than any time-out of a protocol: a world that is quiet for so long is stuck.
+constexpr Nanoseconds kQuietForEver = 60 * kSecond;
+constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
+
+bool is_envelope(transport::MessageKind kind) {
+    return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous || kind == p2p::wire::kRequestToSend;
+}
+
+model::Machine machine_of(const Options& options) {
+    Result<model::Machine> machine = model::load(options.machine);
+    GANTRY_ASSERT(machine.ok());
+    if (options.change_machine) options.change_machine(machine.value());
+    return std::move(machine).value();
+}
+
+std::vector<int> nodes_of(const Options& options) {
+    std::vector<int> nodes;
+    for (int rank = 0; rank < options.ranks; ++rank) nodes.push_back(rank / options.ranks_per_node);
+    return nodes;
+}
+
+// Worlds with coroutines that will never end: their frames must not be destroyed (base/task.hpp).
+std::vector<std::shared_ptr<void>>& graveyard() {
+    static auto* const graves = new std::vector<std::shared_ptr<void>>;
+    return *graves;
+}
+
+}  // namespace
+
+struct World::State {
+    explicit State(const Options& options)
+        : machine(machine_of(options)),
+          timeline(options.seed),
+          nodes(nodes_of(options)),
+          gpus(timeline, machine, nodes.back() + 1),
+          board(nodes),
+          shared_memory(timeline, fabric_options(options, Medium::shared_memory), nodes),
+          network(timeline, fabric_options(options, Medium::network), nodes) {
+        gpus.set_jitter(options.jitter);
+        if (options.change_config) options.change_config(config);
+    }
+    FabricOptions fabric_options(const Options& options, Medium medium) {
+        FabricOptions fabric;
+        fabric.medium = medium;
+        fabric.link = medium == Medium::network ? machine.network : machine.shared_memory;
+        fabric.jitter = options.jitter;
+        fabric.refuse_pools = options.refuse_pools;
+        fabric.host_pool = config.host_pool;
+        fabric.device_pool = config.device_pool;
+        if (medium == Medium::network) {
+            fabric.order = options.network_order;
+            if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
+            if (options.copies_through_host) fabric.bounce = model::Rate(machine.host.memcpy.peak());
+        }
+        fabric.behind = [this](int rank, const void* address, Bytes bytes) -> std::byte* {
+            std::byte* stored = ranks[static_cast<std::size_t>(rank)]->device.behind(address, bytes);
+            return stored == address ? nullptr : stored;
+        };
+        return fabric;
+    }
+    model::Machine machine;
+    config::Config config;
+    model::Timeline timeline;
+    std::vector<int> nodes;
+    device::fake::Gpus gpus;
+    job::fake::Board board;
+    Fabric shared_memory, network;
+    std::vector<std::unique_ptr<Rank>> ranks;
+    bool has_unfinished_frames = false;
+};
+
+// --- Rank --------------------------------------------------------------------------------------------------------------------------
+
+Rank::Rank(World& its_world, int its_number)
+    : world(its_world),
+      number(its_number),
+      processor(its_world.timeline()),
+      executor(processor),
+      device(processor, its_world.state_->gpus, number, its_world.state_->nodes[static_cast<std::size_t>(number)]),
+      job(its_world.state_->board, number),
+      explain(true),
+      messenger(executor, device, {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
+                its_world.ranks(), its_world.state_->config, explain) {
+    all.context = 1;
+    all.rank = number;
+    all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
+    std::iota(all.peers.begin(), all.peers.end(), 0);
+    for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
+        const Status opened = fabric->end(number).open(job, messenger.receiver());
+        GANTRY_ASSERT(opened.ok());
+    }
+}
+
+Task<Status> Rank::sleep(Executor& its_executor, Nanoseconds time) {
+    Completion awake(its_executor);
+    world.timeline().at(processor.now() + time, [&awake] { awake.complete(success()); });
+    Status status = co_await awake;
+    co_return status;
+}
+
+Task<Status> Rank::driver_copy(Executor& its_executor, void* destination, const void* source, Bytes bytes) {
+    Completion done(its_executor);
+    device.copy({destination, source, bytes, 0, device::Engine::automatic}, done);
+    Status status = co_await done;
+    co_return status;
+}
+
+int Rank::progress() {
+    if (dead_ || processor.busy()) return 0;
+    return messenger.progress();
+}
+
+// --- Ending ------------------------------------------------------------------------------------------------------------------------
+
+bool Ending::good() const {
+    return !stuck && std::all_of(results.begin(), results.end(), [](const Status& status) { return status.ok(); });
+}
+
+std::ostream& operator<<(std::ostream& out, const Ending& ending) {
+    out << "seed " << ending.seed << ", " << ending.time << " ns";
+    for (std::size_t rank = 0; rank < ending.results.size(); ++rank)
+        if (!ending.results[rank].ok()) out << "\n  rank " << rank << ": " << ending.results[rank].text();
+    if (ending.stuck) out << "\n  nothing can move any more:\n" << ending.story;
+    return out;
+}
+
+// --- World -------------------------------------------------------------------------------------------------------------------------
+
+World::World(Options options) : options_(std::move(options)), state_(std::make_unique<State>(options_)) {
+    for (int number = 0; number < options_.ranks; ++number)
+        state_->ranks.push_back(std::make_unique<Rank>(*this, number));
+}
+
+World::~World() {
+    for (const auto& rank : state_->ranks) {
+        if (rank->program_ && !rank->program_->done()) state_->has_unfinished_frames = true;
+        if (!rank->messenger.idle()) state_->has_unfinished_frames = true;
+    }
+    if (state_->has_unfinished_frames) graveyard().emplace_back(state_.release());
+}
+
+Rank& World::rank(int number) { return *state_->ranks[static_cast<std::size_t>(number)]; }
+const model::Machine& World::machine() const { return state_->machine; }
+model::Timeline& World::timeline() { return state_->timeline; }
+Fabric& World::network() { return state_->network; }
+Fabric& World::shared_memory() { return state_->shared_memory; }
+
+void World::kill(int number) {
+    rank(number).dead_ = true;
+    rank(number).device.kill();
+    state_->board.kill(number);
+    state_->shared_memory.kill(number, kDeathNotice);
+    state_->network.kill(number, kDeathNotice);
+}
+
+void World::kill_at(Nanoseconds time, int number) {
+    timeline().at(time, [this, number] { kill(number); });
+}
+
+// Gives every rank its turn until none has anything left to do at this moment. Who comes first is a matter of the seed.
+int World::move_everything() {
+    int all_events = 0;
+    for (const auto& rank : state_->ranks) {
+        if (rank->dead_ || rank->processor.busy()) continue;
+        for (Resumable* waiting : std::exchange(rank->turns_, {})) rank->executor.make_ready(*waiting);
+    }
+    for (int events = 1; events > 0; all_events += events) {
+        events = 0;
+        const auto first = static_cast<std::size_t>(timeline().random(state_->ranks.size()));
+        for (std::size_t i = 0; i < state_->ranks.size(); ++i)
+            events += state_->ranks[(first + i) % state_->ranks.size()]->progress();
+    }
+    return all_events;
+}
+
+// To the next event, or a little further for those who wait by the clock. False when it has been quiet for too long.
+bool World::pass_time(Nanoseconds& quiet_since) {
+    model::Timeline& timeline = state_->timeline;
+    Nanoseconds next = timeline.now() + kLook;
+    // Nothing is planned: time-outs are all that is left, so look less and less often.
+    if (timeline.empty()) next = timeline.now() + std::max(kLook, (timeline.now() - quiet_since) / 8);
+    for (const auto& rank : state_->ranks)
+        if (!rank->dead_ && rank->processor.busy()) next = std::min(next, rank->processor.busy_until());
+    if (timeline.empty() || timeline.next_time() > next) {
+        timeline.advance_to(next);
+        return timeline.now() - quiet_since < kQuietForEver;
+    }
+    const Nanoseconds now = timeline.next_time();
+    while (!timeline.empty() && timeline.next_time() == now) timeline.run_next();
+    quiet_since = now;
+    return true;
+}
+
+Ending World::run(const Program& program) {
+    Ending ending;
+    ending.seed = options_.seed;
+    const Nanoseconds begin = timeline().now();
+    for (const auto& rank : state_->ranks) {
+        if (rank->dead_) continue;
+        rank->program_.emplace(program(*rank));
+        rank->program_->start();
+    }
+    const auto running = [this] {
+        return std::any_of(state_->ranks.begin(), state_->ranks.end(), [](const auto& rank) {
+            return !rank->dead_ && rank->program_ && !rank->program_->done();
+        });
+    };
+    Nanoseconds quiet_since = begin;
+    for (move_everything(); running(); move_everything()) {
+        if (pass_time(quiet_since)) continue;
+        ending.stuck = true;
+        ending.story = who_waits();
+        break;
+    }
+    ending.time = timeline().now() - begin;
+    for (const auto& rank : state_->ranks) {
+        const bool ended = !rank->dead_ && rank->program_ && rank->program_->done();
+        ending.results.push_back(ended ? rank->program_->take() : success());
+    }
+    return ending;
+}
+
+bool World::settle() {
+    Nanoseconds quiet_since = timeline().now();
+    for (;;) {
+        const int events = move_everything();
+        const bool waiting = std::any_of(state_->ranks.begin(), state_->ranks.end(),
+                                         [](const auto& rank) { return !rank->dead_ && rank->processor.busy(); });
+        if (events == 0 && timeline().empty() && !waiting) break;
+        if (!pass_time(quiet_since)) break;
+    }
+    return std::all_of(state_->ranks.begin(), state_->ranks.end(),
+                       [](const auto& rank) { return rank->dead_ || rank->messenger.idle(); });
+}
+
+std::string World::who_waits() const {
+    std::string story;
+    for (const auto& rank : state_->ranks) {
+        story += fmt::format("    rank {}: {}", rank->number,
+                             rank->dead_                             ? "dead"
+                             : !rank->program_ || rank->program_->done() ? "program ended"
+                                                                     : "program waits");
+        story += fmt::format(", {} copies in flight, {} tasks alive\n", rank->device.in_flight(), rank->executor.live_frames());
+        // Slots of the slab are reused last, so a short world has its requests in the first few hundred.
+        for (std::uint32_t index = 0; index < 1024; ++index) {
+            const p2p::Request* request = rank->messenger.at(index);
+            if (request == nullptr || request->done) continue;
+            story += request->kind == p2p::RequestKind::receive
+                         ? fmt::format("      receive of up to {} bytes from {} with tag {}\n", request->buffer.bytes(),
+                                       request->source, request->tag)
+                         : std::string("      a send\n");
+        }
+    }
+    return story;
+}
+
+}  // namespace gantry::world

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What MPI promises about point-to-point messages, in the world: order, wildcards, synchronous sends, probes, truncation, cancelling, messages to
+// oneself. Each under reordering, repeats and jitter from many seeds.
+#include "world/harness/programs.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace gantry::world {
+namespace {
+
+Options rough(std::uint64_t seed, int ranks, int ranks_per_node = 1) {
+    return {.ranks = ranks,
+            .ranks_per_node = ranks_per_node,
+            .seed = seed,
+            .jitter = 30 * kMicrosecond,
+            .network_order = transport::fake::Order::shuffled,
+            .duplicate_envelopes = true};
+}
+
+void expect_good(const Program& program, int ranks, int ranks_per_node = 1, std::uint64_t seeds = 20) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        World world(rough(seed, ranks, ranks_per_node));
+        const Ending ending = world.run(program);
+        ASSERT_TRUE(ending.good()) << ending;
+        ASSERT_TRUE(world.settle()) << "something was left over, seed " << seed;
+    }
+}
+
+// --- order -------------------------------------------------------------------------------------------------------------------------
+
+// Sizes that take different protocols, so that a later message could easily overtake an earlier one.
+constexpr Bytes kMixed[] = {100000, 8, 0, 20000, 300000, 1, 40000, 16, 700000, 64};
+
+Task<Status> ordered(Rank& rank) {
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    std::vector<Result<p2p::Request*>> requests;
+    const bool sends = rank.number == 0;
+    for (std::uint64_t i = 0; i < std::size(kMixed); ++i) {
+        buffers.push_back(std::make_unique<Bytebuffer>(rank, i % 3 == 0 ? Place::device : Place::host, sends ? kMixed[i] : kMiB));
+        if (sends) {
+            buffers.back()->fill(i);
+            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, 4, p2p::SendMode::standard));
+        } else {
+            requests.push_back(rank.messenger.ireceive(rank.all, buffers.back()->whole(), MPI_ANY_SOURCE, MPI_ANY_TAG));
+        }
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        Received ended = co_await finish(rank.executor, rank, std::move(requests[i]));
+        GANTRY_CO_TRY(ended.status);
+        WORLD_CHECK(sends || (ended.outcome.bytes == kMixed[i] && buffers[i]->holds(i, kMixed[i])));
+    }
+    co_return success();
+}
+TEST(Order, MessagesOfOnePairMatchInTheOrderInWhichTheyWereSent) { expect_good(ordered, 2); }
+
+Task<Status> tags_backwards(Rank& rank) {
+    constexpr int kMessages = 12;
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    std::vector<Result<p2p::Request*>> requests;
+    for (int i = 0; i < kMessages; ++i) {
+        const int tag = rank.number == 0 ? i : kMessages - 1 - i;
+        const Bytes bytes = tag % 2 == 0 ? 50 : 90000;
+        buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::host, bytes));
+        if (rank.number == 0) {
+            buffers.back()->fill(static_cast<std::uint64_t>(tag));
+            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, tag, p2p::SendMode::standard));
+        } else {
+            Received received = co_await receive(rank, buffers.back()->whole(), 0, tag);
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffers.back()->holds(static_cast<std::uint64_t>(tag), bytes));
+        }
+    }
+    for (Result<p2p::Request*>& request : requests) {
+        Received ended = co_await finish(rank.executor, rank, std::move(request));
+        GANTRY_CO_TRY(ended.status);
+    }
+    co_return success();
+}
+TEST(Order, TagsSelectMessagesInAnyOrder) { expect_good(tags_backwards, 2); }
+
+// --- wildcards ---------------------------------------------------------------------------------------------------------------------
+
+Task<Status> collect_from_all(Rank& rank) {
+    constexpr int kEach = 5;
+    if (rank.number != 0) {
+        for (int i = 0; i < kEach; ++i) {
+            Bytebuffer out(rank, Place::host, static_cast<Bytes>(i) * 9000 + 4);
+            out.fill(static_cast<std::uint64_t>(rank.number * 100 + i));
+            Status sent = co_await send(rank, out.whole(), 0, i);
+            GANTRY_CO_TRY(sent);
+        }
+        co_return success();
+    }
+    std::map<int, int> next;  // of each source: messages of one source come in its order
+    for (int i = 0; i < kEach * (rank.all.size() - 1); ++i) {
+        Bytebuffer in(rank, Place::host, 64 * kKiB);
+        Received received = co_await receive(rank, in.whole(), MPI_ANY_SOURCE, MPI_ANY_TAG);
+        GANTRY_CO_TRY(received.status);
+        const p2p::Outcome& outcome = received.outcome;
+        WORLD_CHECK(outcome.source >= 1 && outcome.source < rank.all.size());
+        WORLD_CHECK(outcome.tag == next[outcome.source]++);
+        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(outcome.source * 100 + outcome.tag), outcome.bytes));
+    }
+    co_return success();
+}
+TEST(Wildcards, EverySenderIsServedInItsOrder) { expect_good(collect_from_all, 6, 2); }
+
+// --- synchronous sends -------------------------------------------------------------------------------------------------------------
+
+Task<Status> synchronous(Rank& rank) {
+    for (const Bytes bytes : {Bytes{0}, Bytes{10}, Bytes{200000}}) {
+        Bytebuffer buffer(rank, Place::host, bytes);
+        if (rank.number == 0) {
+            buffer.fill(bytes);
+            const Nanoseconds before = rank.processor.now();
+            Status sent = co_await send(rank, buffer.whole(), 1, 1, p2p::SendMode::synchronous);
+            GANTRY_CO_TRY(sent);
+            WORLD_CHECK(rank.processor.now() - before >= 2 * kMillisecond);
+        } else {
+            Status slept = co_await rank.sleep(rank.executor, 3 * kMillisecond);
+            GANTRY_CO_TRY(slept);
+            Received received = co_await receive(rank, buffer.whole(), 0, 1);
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(bytes, bytes));
+        }
+        Status met = co_await meet(rank, 9);
+        GANTRY_CO_TRY(met);
+    }
+    co_return success();
+}
+TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatched) { expect_good(synchronous, 2); }
+TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatchedOnOneNode) { expect_good(synchronous, 2, 2); }
+
+// --- probes ------------------------------------------------------------------------------------------------------------------------
+
+Task<Status> probed(Rank& rank) {
+    constexpr Bytes kSizes[] = {0, 24, 250000};
+    for (const Bytes bytes : kSizes) {
+        for (const bool taken : {false, true}) {
+            if (rank.number == 0) {
+                Bytebuffer out(rank, Place::device, bytes);
+                out.fill(bytes);
+                Status sent = co_await send(rank, out.whole(), 1, 6);
+                GANTRY_CO_TRY(sent);
+                continue;
+            }
+            p2p::Matched found;
+            while (found.message == nullptr) {
+                co_await rank.turn();
+                found = taken ? rank.messenger.take(rank.all, MPI_ANY_SOURCE, 6) : rank.messenger.probe(rank.all, 0, MPI_ANY_TAG);
+            }
+            WORLD_CHECK(found.outcome.bytes == bytes && found.outcome.source == 0 && found.outcome.tag == 6);
+            Bytebuffer in(rank, Place::host, bytes);
+            Result<p2p::Request*> request(nullptr);
+            if (taken) {
+                WORLD_CHECK(rank.messenger.probe(rank.all, 0, MPI_ANY_TAG).message != found.message);  // the next, or none
+                request = rank.messenger.ireceive_matched(found, in.whole());
+            } else {
+                request = rank.messenger.ireceive(rank.all, in.whole(), 0, 6);
+            }
+            Received received = co_await finish(rank.executor, rank, std::move(request));
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(in.holds(bytes, bytes));
+        }
+    }
+    co_return success();
+}
+TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesIt) { expect_good(probed, 2); }
+TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesItOnOneNode) { expect_good(probed, 2, 2); }
+
+// --- truncation --------------------------------------------------------------------------------------------------------------------
+
+Task<Status> truncated(Rank& rank) {
+    for (const Place place : {Place::host, Place::device}) {
+        for (const Bytes bytes : {Bytes{100}, Bytes{40000}, Bytes{900000}}) {
+            for (const Bytes room : {Bytes{0}, bytes / 2}) {
+                if (rank.number == 0) {
+                    Bytebuffer out(rank, place, bytes);
+                    out.fill(7);
+                    Status sent = co_await send(rank, out.whole(), 1, 2);
+                    GANTRY_CO_TRY(sent);
+                } else {
+                    Bytebuffer in(rank, place, bytes);
+                    Received received = co_await receive(rank, in.part(0, room), 0, 2);
+                    WORLD_CHECK(received.status.error_class() == MPI_ERR_TRUNCATE);
+                    WORLD_CHECK(in.holds(7, room));  // what fits is there, nothing behind it is touched
+                }
+            }
+        }
+    }
+    Status met = co_await meet(rank, 3);  // the connection still works
+    co_return met;
+}
+TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFits) { expect_good(truncated, 2); }
+TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFitsOnOneNode) { expect_good(truncated, 2, 2); }
+
+// --- cancelling --------------------------------------------------------------------------------------------------------------------
+
+Task<Status> cancelled(Rank& rank) {
+    if (rank.number == 1) {
+        Bytebuffer in(rank, Place::host, 8), kept(rank, Place::host, 8);
+        Result<p2p::Request*> first = rank.messenger.ireceive(rank.all, in.whole(), 0, 1);
+        Result<p2p::Request*> second = rank.messenger.ireceive(rank.all, kept.whole(), 0, 1);
+        WORLD_CHECK(rank.messenger.cancel(*first.value()));
+        Status met = co_await meet(rank, 8);
+        GANTRY_CO_TRY(met);
+        Received nothing = co_await finish(rank.executor, rank, std::move(first));
+        WORLD_CHECK(nothing.status.ok() && nothing.outcome.cancelled);
+        Received received = co_await finish(rank.executor, rank, std::move(second));
+        WORLD_CHECK(received.status.ok() && !received.outcome.cancelled && kept.holds(3, 8) && in.holds(0, 0));
+        co_return success();
+    }
+    Status met = co_await meet(rank, 8);
+    GANTRY_CO_TRY(met);
+    Bytebuffer out(rank, Place::host, 8);
+    out.fill(3);
+    Status sent = co_await send(rank, out.whole(), 1, 1);
+    co_return sent;
+}
+TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) { expect_good(cancelled, 2); }
+
+// --- oneself -----------------------------------------------------------------------------------------------------------------------
+
+Task<Status> to_myself(Rank& rank) {
+    for (const Bytes bytes : {Bytes{0}, Bytes{5}, Bytes{100000}, 3 * kMiB}) {
+        for (const auto& [from, to] : {std::pair{Place::host, Place::host}, std::pair{Place::device, Place::device},
+                                       std::pair{Place::host, Place::device}, std::pair{Place::device, Place::host}}) {
+            for (const bool expected : {true, false}) {
+                Bytebuffer out(rank, from, bytes), in(rank, to, bytes);
+                out.fill(bytes);
+                Result<p2p::Request*> receiving(nullptr), sending(nullptr);
+                if (expected) receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
+                sending = rank.messenger.isend(rank.all, out.whole(), rank.number, 1, p2p::SendMode::standard);
+                Status slept = co_await rank.sleep(rank.executor, 20 * kMicrosecond);
+                GANTRY_CO_TRY(slept);
+                if (!expected) receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
+                Received received = co_await finish(rank.executor, rank, std::move(receiving));
+                Received sent = co_await finish(rank.executor, rank, std::move(sending));
+                GANTRY_CO_TRY(received.status);
+                GANTRY_CO_TRY(sent.status);
+                WORLD_CHECK(in.holds(bytes, bytes));
+            }
+        }
+    }
+    co_return success();
+}
+TEST(Self, MessagesToOneselfArrive) { expect_good(to_myself, 1, 1, 4); }
+
+}  // namespace
+}  // namespace gantry::world

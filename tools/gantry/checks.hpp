@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One thing that `gantry doctor` looked at: what was found, whether that is good, and what to do if not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gantry::tool {
+
+enum class Verdict { good, note, bad };
+
+struct Check {
+    std::string subject;   // "driver"
+    Verdict verdict = Verdict::good;
+    std::string found;
+    std::string remedy;    // empty when nothing needs to be done
+};
+
+// Everything but devices: processors, shared memory, limits, launcher, network engine.
+std::vector<Check> machine_checks();
+// The CUDA driver and its devices. This initialises the driver: only a tool may.
+std::vector<Check> device_checks(const std::string& library);
+
+}  // namespace gantry::tool

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The commands of `gantry`. Each is one file; its return value is the program's exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gantry::tool {
+
+enum class Format { text, json, markdown };
+
+int info(Format format, const std::string& check_file);
+
+struct ExplainOptions {
+    Format format = Format::text;
+    bool all = false;        // the senders' rows too
+    std::string folder;      // where ranks of other machines can write as well; empty: a temporary one
+    std::vector<std::string> command;
+};
+int explain(const ExplainOptions& options);
+
+int doctor(Format format);
+
+}  // namespace gantry::tool
