@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The C entry points: `PMPI_x` with its weak alias `MPI_x`, a few dozen to a file.
 
-Every built entry point reads the same: look up the handles, judge the other arguments in order (the first failure counts),
-widen what the int form has narrower, call the body, narrow what it returned, leave through the error handler if it failed.
-What is judged how comes from kinds.toml; here stand only the things that need more than one parameter at a time.
+Every built entry point reads the same: look up the handles, judge the other arguments in order
+(the first failure counts), widen what the int form has narrower, call the body, narrow what it
+returned, leave through the error handler if it failed. What is judged how comes from kinds.toml;
+here stand only the things that need more than one parameter at a time.
 """
 
 import re
@@ -12,25 +13,40 @@ import bodies
 from bodies import HANDLES, KINDS
 
 SCOPES = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION")
-COUNTS = ("POLYXFER_NUM_ELEM", "POLYXFER_NUM_ELEM_NNI", "POLYDTYPE_NUM_ELEM", "POLYDTYPE_NUM_ELEM_NNI")
+COUNTS = (
+    "POLYXFER_NUM_ELEM",
+    "POLYXFER_NUM_ELEM_NNI",
+    "POLYDTYPE_NUM_ELEM",
+    "POLYDTYPE_NUM_ELEM_NNI",
+)
 MOVES_DATA = ("pt2pt", "partitioned", "coll", "topology", "rma", "io")
 FUNCTIONS_PER_FILE = 24
 
 
 class Side:
-    """One side of a two-sided collective: its parameters and the C++ condition under which they mean anything."""
+    """One side of a two-sided collective: its parameters and the C++ condition under which they
+    mean anything."""
 
     def __init__(self, function, side: str):
-        other_displacements = {"displs"} if (side == "send") == ("catterv" in function.name) else set()
-        mine = {"send": {"sendbuf", "sendcount", "sendcounts", "sdispls", "sendtype", "sendtypes"},
-                "recv": {"recvbuf", "recvcount", "recvcounts", "rdispls", "recvtype", "recvtypes"}}[side] | other_displacements
+        other_displacements = (
+            {"displs"} if (side == "send") == ("catterv" in function.name) else set()
+        )
+        mine = {
+            "send": {"sendbuf", "sendcount", "sendcounts", "sdispls", "sendtype", "sendtypes"},
+            "recv": {"recvbuf", "recvcount", "recvcounts", "rdispls", "recvtype", "recvtypes"},
+        }[side] | other_displacements
         self.parameters = [p for p in function.parameters if p.name in mine]
         self.flag = "sends" if side == "send" else "receives"
         at_root = any(p.root_only for p in self.parameters if "type" in p.name)
         rooted = any(p.name == "root" for p in function.parameters)
         buffer = side + "buf"
         # MPI_IN_PLACE stands for the receive side only where the root scatters.
-        in_place = side == "send" and "catter" not in function.name or side == "recv" and "catter" in function.name
+        in_place = (
+            side == "send"
+            and "catter" not in function.name
+            or side == "recv"
+            and "catter" in function.name
+        )
         terms = [f"call.{'is_root' if at_root else 'is_leaf'}()"] if rooted else []
         terms += [f"{buffer} != MPI_IN_PLACE"] if in_place else []
         self.condition = " && ".join(terms) or "true"
@@ -40,9 +56,11 @@ class Entry:
     def __init__(self, function, name: str, large: bool):
         self.function, self.name, self.large = function, name, large
         self.parameters = function.parameters
-        self.sides = [Side(function, "send"), Side(function, "recv")] if bodies.two_sided(function) else []
+        self.sides = (
+            [Side(function, "send"), Side(function, "recv")] if bodies.two_sided(function) else []
+        )
 
-    # --- what belongs together -------------------------------------------------------------------------------------
+    # --- what belongs together
 
     def flag_of(self, parameter) -> str:
         for side in self.sides:
@@ -57,10 +75,16 @@ class Entry:
 
     def partners(self, buffer) -> tuple:
         """The count and the datatype that describe a buffer, if both are plain values."""
-        rest = self.parameters[self.parameters.index(buffer) + 1:]
+        rest = self.parameters[self.parameters.index(buffer) + 1 :]
         count = next((p for p in rest if p.kind in COUNTS), None)
         kind = next((p for p in rest if p.kind == "DATATYPE" and p.direction == "in"), None)
-        if count is None or kind is None or count.array or kind.array or rest.index(count) > rest.index(kind):
+        if (
+            count is None
+            or kind is None
+            or count.array
+            or kind.array
+            or rest.index(count) > rest.index(kind)
+        ):
             return None, None
         return count, kind
 
@@ -73,13 +97,19 @@ class Entry:
         if self.function.chapter == "coll":
             return "call.members()" if "educe_scatter" in self.function.name else "call.peers()"
         if self.function.chapter == "topology" and "eighbor" in self.function.name:
-            return "call.sends_to()" if parameter.name.startswith(("send", "sdispl")) else "call.receives_from()"
+            return (
+                "call.sends_to()"
+                if parameter.name.startswith(("send", "sdispl"))
+                else "call.receives_from()"
+            )
         return ""
 
     def wildcards(self) -> bool:
-        return self.function.row.get("wildcards", True) and any(p.name == "source" for p in self.parameters)
+        return self.function.row.get("wildcards", True) and any(
+            p.name == "source" for p in self.parameters
+        )
 
-    # --- statements ------------------------------------------------------------------------------------------------
+    # --- statements
 
     def judge_object(self, p) -> str:
         function = self.function
@@ -88,8 +118,11 @@ class Entry:
         if p.kind == "INFO" and bodies.by_pointer(function, p):
             return f'auto* {p.name}_ = call.info("{p.name}", {p.name});'
         method = "object"
-        if p.kind == "DATATYPE" and (function.chapter in MOVES_DATA and any(q.kind == "BUFFER" for q in self.parameters)
-                                     or function.name in ("MPI_Pack", "MPI_Unpack")):
+        if p.kind == "DATATYPE" and (
+            function.chapter in MOVES_DATA
+            and any(q.kind == "BUFFER" for q in self.parameters)
+            or function.name in ("MPI_Pack", "MPI_Unpack")
+        ):
             method = "transfer_type"
         flag = self.flag_of(p)
         if flag and bodies.by_pointer(function, p):
@@ -115,7 +148,10 @@ class Entry:
         rules = KINDS["may_be_null"]
         if p.kind in ("FUNCTION", "POLYFUNCTION"):
             return p.c.rstrip("*") not in rules["callbacks"] and p.kind != "POLYFUNCTION"
-        return any(key in rules["kinds"] for key in (p.kind, f"{p.kind}.{p.direction}", f"{p.kind}.array" if p.array else ""))
+        return any(
+            key in rules["kinds"]
+            for key in (p.kind, f"{p.kind}.{p.direction}", f"{p.kind}.array" if p.array else "")
+        )
 
     def judge_value(self, p) -> str:
         rule = KINDS["by_name"].get(p.name)
@@ -177,21 +213,35 @@ class Entry:
         send, receive = self.partners(names["sendbuf"])[0], self.partners(names["recvbuf"])[0]
         if send is None or receive is None:
             return []
-        terms = [self.flag_of(names["sendbuf"]), self.flag_of(names["recvbuf"]), f"{send.name} > 0", f"{receive.name} > 0"]
+        terms = [
+            self.flag_of(names["sendbuf"]),
+            self.flag_of(names["recvbuf"]),
+            f"{send.name} > 0",
+            f"{receive.name} > 0",
+        ]
         condition = " && ".join(dict.fromkeys(term for term in terms if term))
         return [f"if ({condition}) call.distinct(sendbuf, recvbuf);"]
 
     def widen(self, p) -> tuple:
-        """(statements before the call, argument, statements after it) for a parameter narrower than the body's."""
+        """(statements before the call, argument, statements after it) for a parameter narrower than
+        the body's."""
         if p.array:
             flag = self.flag_of(p)
             extent = f"{flag} ? {self.extent_of(p)} : 0" if flag else self.extent_of(p)
             element = p.c_large.removeprefix("const ")
-            return ([f"Widened<{element}> {p.name}_(call, {p.name}, {extent});"], f"{p.name}_.data()", [])
+            return (
+                [f"Widened<{element}> {p.name}_(call, {p.name}, {extent});"],
+                f"{p.name}_.data()",
+                [],
+            )
         if "*" in p.c:
             kind = p.c_large.rstrip("*")
             start = f"*{p.name}" if p.direction == "inout" else "0"
-            return ([f"{kind} {p.name}_ = {start};"], f"&{p.name}_", [f"*{p.name} = narrow({p.name}_);"])
+            return (
+                [f"{kind} {p.name}_ = {start};"],
+                f"&{p.name}_",
+                [f"*{p.name} = narrow({p.name}_);"],
+            )
         return [], p.name, []
 
     def argument(self, p) -> tuple:
@@ -213,8 +263,11 @@ class Entry:
             return [f"return mpi::{function.body}({', '.join(p.name for p in self.parameters)});"]
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
-        # The object whose error handler is to judge failures comes first, and what the other judgements refer to.
-        first = [p for p in self.parameters if p.kind in SCOPES and p.direction != "out"] + [p for p in self.parameters if p.name == "root"]
+        # The object whose error handler is to judge failures comes first, and what the other
+        # judgements refer to.
+        first = [p for p in self.parameters if p.kind in SCOPES and p.direction != "out"] + [
+            p for p in self.parameters if p.name == "root"
+        ]
         lines += [self.judge(p) for p in first]
         lines += [f"const bool {side.flag} = {side.condition};" for side in self.sides]
         lines += [self.judge(p) for p in self.parameters if p not in first]
@@ -230,13 +283,21 @@ class Entry:
         body = f"mpi::{function.body}({', '.join(piece[1] for piece in pieces if piece[1])})"
         body = f"mpi::wait({body})" if function.row.get("blocking") else body
         if after:
-            lines += [f"Status outcome = {body};", "if (outcome.ok()) {"] + ["    " + line for line in after] + ["}"]
+            lines += (
+                [f"Status outcome = {body};", "if (outcome.ok()) {"]
+                + ["    " + line for line in after]
+                + ["}"]
+            )
             body = "std::move(outcome)"
         return lines + [f"return call.leave({body});"]
 
     def head(self, used) -> str:
-        """The definition's first line; parameters that `used` denies have no name, so that no compiler asks about them."""
-        listed = [p.declaration(self.large, named=p.c == "..." or used(p)) for p in self.function.of(self.large)]
+        """The definition's first line; parameters that `used` denies have no name, so that no
+        compiler asks about them."""
+        listed = [
+            p.declaration(self.large, named=p.c == "..." or used(p))
+            for p in self.function.of(self.large)
+        ]
         return f"{self.function.returns} P{self.name}({', '.join(listed)})"
 
     def definition(self) -> str:
@@ -246,7 +307,14 @@ class Entry:
 
     def stub(self) -> str:
         """A function that is not built: it exists, says so, and is an error like any other."""
-        scope = next((p for p in self.function.of(self.large) if p.kind in SCOPES and p.direction == "in" and not p.array), None)
+        scope = next(
+            (
+                p
+                for p in self.function.of(self.large)
+                if p.kind in SCOPES and p.direction == "in" and not p.array
+            ),
+            None,
+        )
         answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
         if self.function.chapter == "tool":
             scope, answer = None, "MPI_T_ERR_NOT_SUPPORTED"
@@ -273,7 +341,13 @@ extern "C" {{
 
 def file(what: str, entries: list, text_of) -> str:
     aliases = "\n".join(f"#pragma weak {entry.name} = P{entry.name}" for entry in entries)
-    return HEAD.format(what=what) + "\n".join(text_of(entry) for entry in entries) + "\n\n" + aliases + "\n\n}\n"
+    return (
+        HEAD.format(what=what)
+        + "\n".join(text_of(entry) for entry in entries)
+        + "\n\n"
+        + aliases
+        + "\n\n}\n"
+    )
 
 
 def files(functions: list) -> dict:
@@ -285,10 +359,18 @@ def files(functions: list) -> dict:
     for chapter, members in sorted(chapters.items()):
         built = [f for f in members if f.done]
         for start in range(0, len(built), FUNCTIONS_PER_FILE):
-            entries = [Entry(f, *form) for f in built[start:start + FUNCTIONS_PER_FILE] for form in f.entries]
+            entries = [
+                Entry(f, *form)
+                for f in built[start : start + FUNCTIONS_PER_FILE]
+                for form in f.entries
+            ]
             number = start // FUNCTIONS_PER_FILE
             name = f"{chapter}{number + 1 if len(built) > FUNCTIONS_PER_FILE else ''}"
-            result[f"{name}.cpp"] = file(f"entry points of [{chapter}] in api/functions.toml", entries, Entry.definition)
+            result[f"{name}.cpp"] = file(
+                f"entry points of [{chapter}] in api/functions.toml", entries, Entry.definition
+            )
     planned = [Entry(f, *form) for f in functions if not f.done for form in f.entries]
-    result["planned.cpp"] = file("entry points of functions that are not built yet", planned, Entry.stub)
+    result["planned.cpp"] = file(
+        "entry points of functions that are not built yet", planned, Entry.stub
+    )
     return result

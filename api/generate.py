@@ -6,8 +6,9 @@
     generate.py --coverage                     docs/coverage.md
     generate.py --check                        fails if docs/coverage.md is not what the table says
 
-Reads standard.json (the Forum's table), functions.toml (our rows), kinds.toml (what each kind of parameter means for
-us) and the two header templates. A file that would not change is not touched, so that nothing compiles twice.
+Reads standard.json (the Forum's table), functions.toml (our rows), kinds.toml (what each kind of
+parameter means for us) and the two header templates. A file that would not change is not touched,
+so that nothing compiles twice.
 """
 
 import argparse
@@ -41,7 +42,9 @@ def write_build(functions: list, include: pathlib.Path, sources: pathlib.Path) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--include", type=pathlib.Path)
     parser.add_argument("--sources", type=pathlib.Path)
     parser.add_argument("--coverage", action="store_true")
@@ -54,7 +57,10 @@ def main() -> int:
     if options.coverage:
         write(page, coverage.page(functions))
     if options.check and (not page.exists() or page.read_text() != coverage.page(functions)):
-        print("docs/coverage.md is not what api/functions.toml says: run python3 api/generate.py --coverage", file=sys.stderr)
+        print(
+            "docs/coverage.md is not what api/functions.toml says: run python3 api/generate.py --coverage",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

@@ -4,7 +4,18 @@
 import table
 import text
 
-HANDLES = ("Comm", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Session", "Win")
+HANDLES = (
+    "Comm",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+)
 EXTENSIONS = ("MPIX_Query_cuda_support", "MPIX_GPU_query_support")
 
 
@@ -17,28 +28,35 @@ def prototypes(functions: list, prefix: str) -> str:
 
 
 def fortran_wrappers() -> str:
-    """*_c2f and *_f2c as inline functions; MPI_Type_* takes an MPI_Datatype, the others a handle of their name."""
+    """*_c2f and *_f2c as inline functions; MPI_Type_* takes an MPI_Datatype, the others a handle of
+    their name."""
     pairs = [(kind, f"MPI_{kind}") for kind in HANDLES] + [("Type", "MPI_Datatype")]
     lines = []
     for kind, handle in sorted(pairs):
-        lines += [f"static __inline__ MPI_Fint MPI_{kind}_c2f({handle} handle) {{ return MPI_{kind}_toint(handle); }}",
-                  f"static __inline__ {handle} MPI_{kind}_f2c(MPI_Fint handle) {{ return MPI_{kind}_fromint(handle); }}"]
-    lines += ["static __inline__ int MPI_Status_c2f(const MPI_Status* c_status, MPI_Fint* f_status) {",
-              "    *(MPI_Status*)(void*)f_status = *c_status;",
-              "    return MPI_SUCCESS;",
-              "}",
-              "static __inline__ int MPI_Status_f2c(const MPI_Fint* f_status, MPI_Status* c_status) {",
-              "    *c_status = *(const MPI_Status*)(const void*)f_status;",
-              "    return MPI_SUCCESS;",
-              "}"]
+        lines += [
+            f"static __inline__ MPI_Fint MPI_{kind}_c2f({handle} handle) {{ return MPI_{kind}_toint(handle); }}",
+            f"static __inline__ {handle} MPI_{kind}_f2c(MPI_Fint handle) {{ return MPI_{kind}_fromint(handle); }}",
+        ]
+    lines += [
+        "static __inline__ int MPI_Status_c2f(const MPI_Status* c_status, MPI_Fint* f_status) {",
+        "    *(MPI_Status*)(void*)f_status = *c_status;",
+        "    return MPI_SUCCESS;",
+        "}",
+        "static __inline__ int MPI_Status_f2c(const MPI_Fint* f_status, MPI_Status* c_status) {",
+        "    *c_status = *(const MPI_Status*)(const void*)f_status;",
+        "    return MPI_SUCCESS;",
+        "}",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def mpi_h(functions: list) -> str:
     template = (table.HERE / "mpi.h.in").read_text()
-    return (template.replace("@PROTOTYPES@\n", prototypes(functions, ""))
-                    .replace("@PROFILING_PROTOTYPES@\n", prototypes(functions, "P"))
-                    .replace("@FORTRAN_WRAPPERS@\n", fortran_wrappers()))
+    return (
+        template.replace("@PROTOTYPES@\n", prototypes(functions, ""))
+        .replace("@PROFILING_PROTOTYPES@\n", prototypes(functions, "P"))
+        .replace("@FORTRAN_WRAPPERS@\n", fortran_wrappers())
+    )
 
 
 def mpi_ext_h() -> str:
@@ -46,10 +64,19 @@ def mpi_ext_h() -> str:
 
 
 def exported(functions: list) -> list:
-    names = [prefix + name for function in functions for name, _ in function.entries for prefix in ("", "P")]
+    names = [
+        prefix + name
+        for function in functions
+        for name, _ in function.entries
+        for prefix in ("", "P")
+    ]
     return sorted(names) + list(EXTENSIONS)
 
 
 def export_map(functions: list) -> str:
     """No version node has a name: the standard ABI knows no symbol versions."""
-    return "{\n  global:\n" + "".join(f"    {name};\n" for name in exported(functions)) + "  local: *;\n};\n"
+    return (
+        "{\n  global:\n"
+        + "".join(f"    {name};\n" for name in exported(functions))
+        + "  local: *;\n};\n"
+    )

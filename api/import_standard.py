@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes api/standard.json: the Forum's table of MPI functions, cut down to what Gantry needs.
 
-Needed only when the standard changes (`pip install pympistandard`, then `python3 api/import_standard.py`); a build
-reads the committed result. One function per line, so that a new edition of the standard is a readable diff.
+Needed only when the standard changes (`pip install pympistandard`, then `python3
+api/import_standard.py`); a build reads the committed result. One function per line, so that a new
+edition of the standard is a readable diff.
 
-What is kept: C functions and their parameters with kind, direction, length and C type (also of the large-count twin).
-What is dropped: Fortran, callbacks (their typedefs stand in mpi.h.in), and what the ABI left out (MPI_Fint, F08 status).
+What is kept: C functions and their parameters with kind, direction, length and C type (also of
+the large-count twin). What is dropped: Fortran, callbacks (their typedefs stand in mpi.h.in), and
+what the ABI left out (MPI_Fint, F08 status).
 """
 
 import json
@@ -17,11 +19,11 @@ NOTICE = (
     "Derived from pympistandard {version} (https://github.com/mpi-forum/pympistandard). "
     "MIT License. Copyright (c) Martin Ruefenacht and the MPI Forum. "
     "Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated "
-    "documentation files (the \"Software\"), to deal in the Software without restriction, including without "
+    'documentation files (the "Software"), to deal in the Software without restriction, including without '
     "limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the "
     "Software, and to permit persons to whom the Software is furnished to do so, subject to the following conditions: "
     "The above copyright notice and this permission notice shall be included in all copies or substantial portions of "
-    "the Software. THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT "
+    'the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT '
     "NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO "
     "EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN "
     "ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR "
@@ -38,8 +40,12 @@ def c_type(expressed) -> str:
 def parameter(raw, small, large) -> dict:
     """One parameter; fields that hold their default are left out."""
     expressed = small or large
-    row = {"name": raw["name"], "kind": raw["kind"], "direction": raw["param_direction"],
-           "c": "..." if raw["kind"] == "VARARGS" else c_type(expressed)}
+    row = {
+        "name": raw["name"],
+        "kind": raw["kind"],
+        "direction": raw["param_direction"],
+        "c": "..." if raw["kind"] == "VARARGS" else c_type(expressed),
+    }
     if large is not None and c_type(large) != row["c"]:
         row["c_large"] = c_type(large)
     if expressed.array and raw["kind"] != "VARARGS":
@@ -75,19 +81,29 @@ def main() -> None:
     pympistandard.use_api_version(1, force_bundled=True)
     try:
         from importlib.metadata import version
+
         edition = version("pympistandard")
     except ImportError:
         edition = "0.2.0"
-    procedures = [p for p in pympistandard.PROCEDURES.values()
-                  if p._parseset["attributes"]["c_expressible"]
-                  and not p._parseset["name"].endswith(FORTRAN_HANDLES)]
+    procedures = [
+        p
+        for p in pympistandard.PROCEDURES.values()
+        if p._parseset["attributes"]["c_expressible"]
+        and not p._parseset["name"].endswith(FORTRAN_HANDLES)
+    ]
     rows = [function(p) for p in sorted(procedures, key=lambda p: p._parseset["name"])]
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-    text = '{"notice": %s,\n"functions": [\n%s\n]}\n' % (json.dumps(NOTICE.format(version=edition)), lines)
+    text = '{"notice": %s,\n"functions": [\n%s\n]}\n' % (
+        json.dumps(NOTICE.format(version=edition)),
+        lines,
+    )
     target = pathlib.Path(__file__).with_name("standard.json")
     target.write_text(text)
     names = len(rows) + sum(1 for row in rows if row.get("large"))
-    print(f"{target}: {len(rows)} functions, {names} names with the large-count twins", file=sys.stderr)
+    print(
+        f"{target}: {len(rows)} functions, {names} names with the large-count twins",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

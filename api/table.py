@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table the generator works on: the standard's functions (standard.json) joined with our rows (functions.toml).
+"""The table the generator works on: the standard's functions (standard.json) joined with our rows
+(functions.toml).
 
-A Function is one body: it has one entry point, or two when the standard gives it a large-count twin (`_c`).
-Everything that is odd about a function stands in functions.toml as a field or an erratum, not in the generator.
+A Function is one body: it has one entry point, or two when the standard gives it a large-count
+twin (`_c`). Everything that is odd about a function stands in functions.toml as a field or an
+erratum, not in the generator.
 """
 
 import dataclasses
@@ -33,7 +35,9 @@ class Parameter:
     def declaration(self, large: bool, named: bool = True) -> str:
         if self.c == "...":
             return "..."
-        return f"{self.c_large if large else self.c} {self.name if named else ''}{self.array}".rstrip()
+        return (
+            f"{self.c_large if large else self.c} {self.name if named else ''}{self.array}".rstrip()
+        )
 
 
 @dataclasses.dataclass
@@ -73,13 +77,22 @@ def sources() -> list:
 
 
 def parameter(raw: dict) -> Parameter:
-    return Parameter(raw["name"], raw["kind"], raw["direction"], raw["c"], raw.get("c_large", raw["c"]),
-                     raw.get("array", ""), raw.get("length"), raw.get("large_only", False),
-                     raw.get("root_only", False))
+    return Parameter(
+        raw["name"],
+        raw["kind"],
+        raw["direction"],
+        raw["c"],
+        raw.get("c_large", raw["c"]),
+        raw.get("array", ""),
+        raw.get("length"),
+        raw.get("large_only", False),
+        raw.get("root_only", False),
+    )
 
 
 def load() -> list:
-    """All functions, by name. Stops with a sentence if our rows and the standard disagree about which there are."""
+    """All functions, by name. Stops with a sentence if our rows and the standard disagree about
+    which there are."""
     standard = json.loads((HERE / "standard.json").read_text())["functions"]
     rows = tomllib.loads((HERE / "functions.toml").read_text())
     errata = rows.pop("errata", {})
@@ -88,14 +101,22 @@ def load() -> list:
         erratum = errata.get(raw["name"], {})
         for field in raw["parameters"]:
             field.update(erratum.get(field["name"], {}))
-        table[raw["name"]] = Function(raw["name"], raw["returns"], raw.get("large", False) or erratum.get("large", False),
-                                      [parameter(p) for p in raw["parameters"]])
+        table[raw["name"]] = Function(
+            raw["name"],
+            raw["returns"],
+            raw.get("large", False) or erratum.get("large", False),
+            [parameter(p) for p in raw["parameters"]],
+        )
     for chapter, functions in rows.items():
         for name, row in functions.items():
             if name not in table:
-                raise SystemExit(f"api/functions.toml: {name} in [{chapter}] is not a function of the standard")
+                raise SystemExit(
+                    f"api/functions.toml: {name} in [{chapter}] is not a function of the standard"
+                )
             if table[name].chapter:
-                raise SystemExit(f"api/functions.toml: {name} stands in [{table[name].chapter}] and in [{chapter}]")
+                raise SystemExit(
+                    f"api/functions.toml: {name} stands in [{table[name].chapter}] and in [{chapter}]"
+                )
             table[name].chapter = chapter
             table[name].row = row
     missing = [name for name, function in table.items() if not function.chapter]

@@ -8,5 +8,7 @@ GLUE = "\0"
 
 def wrap(text: str, width: int, indent: str = "    ") -> list:
     glued = text.replace(" ", GLUE).replace("," + GLUE, ", ")
-    lines = textwrap.wrap(glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     return [line.replace(GLUE, " ") for line in lines]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// bw: rank 0 starts a window of messages and waits until rank 1, having received all of them, answers with an empty message; its clock
-// runs from before the first send until after that answer. bibw: both ranks do so at once and no answer is needed, for each has
-// received the other's. Every message of a window has memory of its own on both sides.
+// bw: rank 0 starts a window of messages and waits until rank 1, having received all of them,
+// answers with an empty message; its clock runs from before the first send until after that answer.
+// bibw: both ranks do so at once and no answer is needed, for each has received the other's. Every
+// message of a window has memory of its own on both sides.
 #include "benchmarks.hpp"
 #include "job.hpp"
 #include "report.hpp"
@@ -48,8 +49,10 @@ int window_for(const Options& options, Bytes bytes) {
 void bandwidth(const Options& options) {
     const bool both = options.benchmark == Benchmark::bibw;
     Report report(options, {"MB/s", false, megabytes_per_second},
-                  both ? "both ways at once: from before the first MPI_Irecv until rank 0 has sent and received its window"
-                       : "one way: from before rank 0's first MPI_Isend until rank 1's answer to the whole window");
+                  both ? "both ways at once: from before the first MPI_Irecv until rank 0 has sent "
+                         "and received its window"
+                       : "one way: from before rank 0's first MPI_Isend until rank 1's answer to "
+                         "the whole window");
     for (Bytes bytes = std::max<Bytes>(1, options.smallest); bytes <= options.largest; bytes *= 2) {
         Plan plan{.bytes = bytes, .both_ways = both};
         plan.messages = window_for(options, bytes);

@@ -8,12 +8,13 @@
 namespace gantry::bench {
 
 void latency(const Options& options);
-void bandwidth(const Options& options);   // bw and bibw
+void bandwidth(const Options& options);  // bw and bibw
 void demo(const Options& options);
 
-// After MPI_Finalize, when Gantry has written its record: which path the demo's messages took. Prints nothing for other libraries.
+// After MPI_Finalize, when Gantry has written its record: which path the demo's messages took.
+// Prints nothing for other libraries.
 void prepare_taken_path();
 void print_taken_path();
-void forget_taken_path();   // the file it was in
+void forget_taken_path();  // the file it was in
 
 }  // namespace gantry::bench

@@ -27,13 +27,16 @@ std::byte* plain(Bytes bytes) {
 
 std::byte* pinned(Bytes bytes) {
     void* memory = nullptr;
-    driver().check(driver().cuMemHostAlloc(&memory, std::max<Bytes>(bytes, 1), 0), "cuMemHostAlloc", bytes);
+    driver().check(driver().cuMemHostAlloc(&memory, std::max<Bytes>(bytes, 1), 0), "cuMemHostAlloc",
+                   bytes);
     return static_cast<std::byte*>(memory);
 }
 
 }  // namespace
 
-CUdeviceptr address_of(const void* device) { return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(device)); }
+CUdeviceptr address_of(const void* device) {
+    return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(device));
+}
 
 HostMemory::HostMemory(Bytes bytes, bool want_pinned) : pinned_(want_pinned && driver().started()) {
     data_ = pinned_ ? pinned(bytes) : plain(bytes);
@@ -46,14 +49,21 @@ HostMemory::~HostMemory() {
 }
 
 Buffer::Buffer(Placement placement, Bytes message_bytes, int messages)
-    : placement_(placement), message_bytes_(message_bytes), stride_(round_up(std::max<Bytes>(message_bytes, 1), kAlignment)), messages_(messages) {
+    : placement_(placement),
+      message_bytes_(message_bytes),
+      stride_(round_up(std::max<Bytes>(message_bytes, 1), kAlignment)),
+      messages_(messages) {
     CUdeviceptr device = 0;
     switch (placement) {
         case Placement::host: base_ = plain(total_bytes()); return;
         case Placement::pinned: base_ = pinned(total_bytes()); return;
-        case Placement::device: driver().check(driver().cuMemAlloc_v2(&device, total_bytes()), "cuMemAlloc", total_bytes()); break;
+        case Placement::device:
+            driver().check(driver().cuMemAlloc_v2(&device, total_bytes()), "cuMemAlloc",
+                           total_bytes());
+            break;
         case Placement::managed:
-            driver().check(driver().cuMemAllocManaged(&device, total_bytes(), kAttachGlobal), "cuMemAllocManaged", total_bytes());
+            driver().check(driver().cuMemAllocManaged(&device, total_bytes(), kAttachGlobal),
+                           "cuMemAllocManaged", total_bytes());
             break;
     }
     base_ = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(device));
@@ -87,7 +97,8 @@ void copy_to_host(std::byte* to, const void* device, Bytes bytes) {
 }
 
 void copy_to_device(void* device, const std::byte* from, Bytes bytes) {
-    driver().check(driver().cuMemcpyHtoD_v2(address_of(device), from, bytes), "cuMemcpyHtoD", bytes);
+    driver().check(driver().cuMemcpyHtoD_v2(address_of(device), from, bytes), "cuMemcpyHtoD",
+                   bytes);
     // A copy from pageable memory may return before the device has it; MPI must find it there.
     driver().check(driver().cuCtxSynchronize(), "cuCtxSynchronize");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of one placement, reached by the program only as a program may: host memory directly, device and managed memory through
-// driver copies. A buffer holds several messages side by side.
+// Memory of one placement, reached by the program only as a program may: host memory directly,
+// device and managed memory through driver copies. A buffer holds several messages side by side.
 #pragma once
 
 #include "driver.hpp"
@@ -37,7 +37,9 @@ class Buffer {
     int messages() const { return messages_; }
     void* message(int index) const { return base_ + static_cast<Bytes>(index) * stride_; }
     // A program must copy this by the driver.
-    bool on_device() const { return placement_ == Placement::device || placement_ == Placement::managed; }
+    bool on_device() const {
+        return placement_ == Placement::device || placement_ == Placement::managed;
+    }
 
     // The whole buffer from and to host memory of total_bytes(), finished when they return.
     Bytes total_bytes() const { return stride_ * static_cast<Bytes>(messages_); }

@@ -24,18 +24,19 @@ bool Driver::load(std::string* why_not) {
         *why_not = fmt::format("no CUDA driver: {}", dlerror());
         return false;
     }
-#define GANTRY_BENCH_CALL(symbol)                                                      \
-    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));                  \
-    if (symbol == nullptr) {                                                           \
+#define GANTRY_BENCH_CALL(symbol)                                                             \
+    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));                         \
+    if (symbol == nullptr) {                                                                  \
         *why_not = fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol); \
-        return false;                                                                  \
+        return false;                                                                         \
     }
     GANTRY_BENCH_CALLS(GANTRY_BENCH_CALL)
 #undef GANTRY_BENCH_CALL
     if (CUresult result = cuInit(0); result != CUDA_SUCCESS) {
         const char* error = nullptr;
         cuGetErrorName(result, &error);
-        *why_not = fmt::format("the CUDA driver is there, but cuInit says {}", error != nullptr ? error : "an unknown error");
+        *why_not = fmt::format("the CUDA driver is there, but cuInit says {}",
+                               error != nullptr ? error : "an unknown error");
         return false;
     }
     library_ = library;
@@ -55,8 +56,11 @@ void Driver::start(int gpu) {
     std::string why_not;
     const int devices = count(&why_not);
     if (devices == 0)
-        give_up(why_not + ". Device, managed and pinned buffers need one; ./dev bench uses the simulated GPU, and placement H H none");
-    if (gpu < 0 || gpu >= devices) give_up(fmt::format("--gpus asks for device {}, but there are {}", gpu, devices));
+        give_up(why_not +
+                ". Device, managed and pinned buffers need one; ./dev bench uses the simulated "
+                "GPU, and placement H H none");
+    if (gpu < 0 || gpu >= devices)
+        give_up(fmt::format("--gpus asks for device {}, but there are {}", gpu, devices));
     check(cuDeviceGet(&device_, gpu), "cuDeviceGet");
     check(cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
     check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
@@ -81,7 +85,8 @@ void Driver::check(CUresult result, const char* call, std::size_t bytes) const {
         return;
     const char* error = nullptr;
     cuGetErrorName(result, &error);
-    give_up(fmt::format("{}{}: {}", call, bytes > 0 ? fmt::format(" of {} bytes", bytes) : "", error != nullptr ? error : "unknown error"));
+    give_up(fmt::format("{}{}: {}", call, bytes > 0 ? fmt::format(" of {} bytes", bytes) : "",
+                        error != nullptr ? error : "unknown error"));
 }
 
 }  // namespace gantry::bench

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The few CUDA driver calls a benchmark needs, by dlopen: the program links nothing of CUDA and runs host to host without any driver.
-// A refused call ends the job with the call and the driver's words.
+// The few CUDA driver calls a benchmark needs, by dlopen: the program links nothing of CUDA and
+// runs host to host without any driver. A refused call ends the job with the call and the driver's
+// words.
 #pragma once
 
 #include "device/cuda/driver_abi.h"
@@ -10,13 +11,15 @@
 #include <string>
 
 // Rows: X(exact symbol).
-#define GANTRY_BENCH_CALLS(X)                                                                       \
-    X(cuInit) X(cuGetErrorName) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)               \
-    X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent) X(cuCtxSynchronize) \
-    X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocManaged) X(cuMemHostAlloc) X(cuMemFreeHost)        \
-    X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2)           \
-    X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamSynchronize)                                  \
-    X(cuEventCreate) X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize)
+#define GANTRY_BENCH_CALLS(X)                                                            \
+    X(cuInit)                                                                            \
+    X(cuGetErrorName) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)              \
+        X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent)   \
+            X(cuCtxSynchronize) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocManaged)    \
+                X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) \
+                    X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuStreamCreate)    \
+                        X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuEventCreate)    \
+                            X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize)
 
 namespace gantry::bench {
 

@@ -15,7 +15,9 @@ int rank() {
     return number;
 }
 
-void meet() { MPI_Barrier(MPI_COMM_WORLD); }
+void meet() {
+    MPI_Barrier(MPI_COMM_WORLD);
+}
 
 std::string library_text() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -24,11 +26,14 @@ std::string library_text() {
     std::string line(text, static_cast<std::size_t>(length));
     std::istringstream words(line.substr(0, line.find('\n')));
     std::string tidy;
-    for (std::string word; words >> word;) tidy += (tidy.empty() ? "" : " ") + word;
+    for (std::string word; words >> word;)
+        tidy += (tidy.empty() ? "" : " ") + word;
     return tidy;
 }
 
-std::string library_name() { return library_text().find("Gantry") != std::string::npos ? "Gantry" : "MPI"; }
+std::string library_name() {
+    return library_text().find("Gantry") != std::string::npos ? "Gantry" : "MPI";
+}
 
 void finish(int status) {
     std::fflush(nullptr);

@@ -10,8 +10,12 @@
 namespace gantry::bench {
 
 int rank();
-inline int peer() { return 1 - rank(); }
-inline bool first() { return rank() == 0; }
+inline int peer() {
+    return 1 - rank();
+}
+inline bool first() {
+    return rank() == 0;
+}
 
 // Both ranks come here at about the same time.
 void meet();

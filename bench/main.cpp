@@ -21,7 +21,11 @@ int main(int argc, char** argv) {
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks != 2) {
-        if (is_first) fmt::print(stderr, "gantry-bench: measures between 2 ranks, not {}: mpiexec -n 2 gantry-bench ...\n", ranks);
+        if (is_first)
+            fmt::print(
+                stderr,
+                "gantry-bench: measures between 2 ranks, not {}: mpiexec -n 2 gantry-bench ...\n",
+                ranks);
         finish(1);
     }
     prepare_device(options);

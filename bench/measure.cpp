@@ -19,8 +19,12 @@ constexpr Bytes kSmallestBlock = 16 * kKiB, kLargestBlock = kMiB;
 class Exercise {
   public:
     Exercise(const Options& options, const Plan& plan, Exchange exchange)
-        : options_(options), plan_(plan), exchange_(exchange), outgoing_(options.placement[rank()], plan.bytes, plan.messages),
-          incoming_(options.placement[rank()], plan.bytes, plan.messages), scratch_(outgoing_.total_bytes(), true) {}
+        : options_(options),
+          plan_(plan),
+          exchange_(exchange),
+          outgoing_(options.placement[rank()], plan.bytes, plan.messages),
+          incoming_(options.placement[rank()], plan.bytes, plan.messages),
+          scratch_(outgoing_.total_bytes(), true) {}
 
     double sample(Way& way) {
         ++sample_;
@@ -46,10 +50,15 @@ class Exercise {
         incoming_.read(scratch_.data());
         for (int i = 0; i < plan_.messages; ++i)
             if (auto wrong = mistake(place(i), {plan_.bytes, sample_, i, peer()}))
-                give_up(fmt::format("wrong data in message {} of sample {} from rank {} ({}, {} bytes): {}\n  to see it again: {}", i, sample_,
-                                    peer(), way.name(), plan_.bytes, *wrong, command_for(options_, plan_.bytes)));
+                give_up(
+                    fmt::format("wrong data in message {} of sample {} from rank {} ({}, {} "
+                                "bytes): {}\n  to see it again: {}",
+                                i, sample_, peer(), way.name(), plan_.bytes, *wrong,
+                                command_for(options_, plan_.bytes)));
     }
-    std::byte* place(int message) const { return scratch_.data() + outgoing_.stride() * static_cast<Bytes>(message); }
+    std::byte* place(int message) const {
+        return scratch_.data() + outgoing_.stride() * static_cast<Bytes>(message);
+    }
 
     const Options& options_;
     const Plan& plan_;
@@ -64,13 +73,15 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
     Bytes best = std::max<Bytes>(1, plan.bytes);
     double best_time = 0;
     std::vector<Bytes> blocks = {best};
-    for (Bytes block = kSmallestBlock; block <= kLargestBlock && block < plan.bytes; block *= 2) blocks.push_back(block);
+    for (Bytes block = kSmallestBlock; block <= kLargestBlock && block < plan.bytes; block *= 2)
+        blocks.push_back(block);
     if (blocks.size() == 1) return best;
     for (Bytes block : blocks) {
         const auto way = pipelined_way(plan.bytes, plan.messages, block);
         exercise.sample(*way);
         std::vector<double> times;
-        for (int i = 0; i < kSearchSamples; ++i) times.push_back(exercise.sample(*way));
+        for (int i = 0; i < kSearchSamples; ++i)
+            times.push_back(exercise.sample(*way));
         const double time = median(times).value;
         if (best_time == 0 || time < best_time) {
             best_time = time;
@@ -83,10 +94,13 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
 
 }  // namespace
 
-double now_seconds() { return MPI_Wtime(); }
+double now_seconds() {
+    return MPI_Wtime();
+}
 
 void prepare_device(Options& options) {
-    const bool any = std::ranges::any_of(options.placement, [](Placement placement) { return placement != Placement::host; });
+    const bool any = std::ranges::any_of(
+        options.placement, [](Placement placement) { return placement != Placement::host; });
     if (!any) return;
     std::string why_none;
     const int devices = driver().count(&why_none);
@@ -116,7 +130,8 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
             const double seconds = exercise.sample(*ways[i]);
             if (sample >= 0) times[i].push_back(seconds);
         }
-    for (std::size_t i = 0; i < ways.size(); ++i) figures[i].seconds = median(std::move(times[i]));
+    for (std::size_t i = 0; i < ways.size(); ++i)
+        figures[i].seconds = median(std::move(times[i]));
     return figures;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Measuring one size: all ways in turn, sample by sample, so that whatever the machine does meanwhile hits all of them alike.
+// Measuring one size: all ways in turn, sample by sample, so that whatever the machine does
+// meanwhile hits all of them alike.
 //
 //   for each sample, for each way:   fill buffers | meet | (timed: the exchange) | check buffers
 //
@@ -20,13 +21,13 @@ using Exchange = double (*)(Way& way, const Buffer& outgoing, const Buffer& inco
 
 struct Figure {
     std::string way;
-    Median seconds;       // of one sample
-    Bytes block = 0;      // user-pipelined: the best block size found
+    Median seconds;   // of one sample
+    Bytes block = 0;  // user-pipelined: the best block size found
 };
 
 struct Plan {
     Bytes bytes = 0;
-    int messages = 1;     // of one sample, each with a place and a content of its own
+    int messages = 1;  // of one sample, each with a place and a content of its own
     int samples = 1;
     bool both_ways = false;  // rank 1 sends too
 };

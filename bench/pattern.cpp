@@ -18,7 +18,9 @@ std::uint64_t mixed(std::uint64_t value) {
 }
 
 std::uint64_t seed(const Pattern& pattern) {
-    return mixed(mixed(mixed(pattern.bytes) + pattern.sample) + static_cast<std::uint64_t>(pattern.message) * 2 + static_cast<std::uint64_t>(pattern.from));
+    return mixed(mixed(mixed(pattern.bytes) + pattern.sample) +
+                 static_cast<std::uint64_t>(pattern.message) * 2 +
+                 static_cast<std::uint64_t>(pattern.from));
 }
 
 // Calls visit(offset, word, bytes of it) for the whole message.
@@ -36,7 +38,9 @@ void words(const Pattern& pattern, Visit visit) {
 }  // namespace
 
 void fill(std::byte* memory, const Pattern& pattern) {
-    words(pattern, [memory](Bytes offset, std::uint64_t word, Bytes bytes) { std::memcpy(memory + offset, &word, bytes); });
+    words(pattern, [memory](Bytes offset, std::uint64_t word, Bytes bytes) {
+        std::memcpy(memory + offset, &word, bytes);
+    });
 }
 
 std::optional<std::string> mistake(const std::byte* memory, const Pattern& pattern) {
@@ -55,8 +59,9 @@ std::optional<std::string> mistake(const std::byte* memory, const Pattern& patte
         }
     });
     if (wrong == 0) return std::nullopt;
-    return fmt::format("byte {} is 0x{:02x} and should be 0x{:02x}; {} of {} bytes are wrong", first,
-                       std::to_integer<unsigned>(memory[first]), expected_there, wrong, pattern.bytes);
+    return fmt::format("byte {} is 0x{:02x} and should be 0x{:02x}; {} of {} bytes are wrong",
+                       first, std::to_integer<unsigned>(memory[first]), expected_there, wrong,
+                       pattern.bytes);
 }
 
 }  // namespace gantry::bench

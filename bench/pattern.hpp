@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What messages contain: bytes that depend on the size, the sample, the message's place in it and the direction, so that old data,
-// another message's data and shifted data are all noticed.
+// What messages contain: bytes that depend on the size, the sample, the message's place in it and
+// the direction, so that old data, another message's data and shifted data are all noticed.
 #pragma once
 
 #include "base/units.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// published_table: the published latency figures of the original system beside Gantry's, in the simulated world at C2050/QDR rates. Needs no
-// GPU, no second process and no time: the clock is virtual, so every run prints the same. Exit status 1 when a claim is missed.
+// published_table: the published latency figures of the original system beside Gantry's, in the
+// simulated world at C2050/QDR rates. Needs no GPU, no second process and no time: the clock is
+// virtual, so every run prints the same. Exit status 1 when a claim is missed.
 #include "world/harness/published.hpp"
 
 #include <fmt/format.h>
@@ -18,21 +19,25 @@ using gantry::world::BlockTime;
 using gantry::world::PublishedTable;
 using gantry::world::SharedPinned;
 
-double microseconds(Nanoseconds time) { return static_cast<double>(time) / 1000; }
+double microseconds(Nanoseconds time) {
+    return static_cast<double>(time) / 1000;
+}
 
-void row(std::string_view what, Nanoseconds time, const PublishedTable& table, std::string_view note) {
+void row(std::string_view what, Nanoseconds time, const PublishedTable& table,
+         std::string_view note) {
     fmt::print("  {:<34}{:>10.1f} us   {:>5.1f} %   {}\n", what, microseconds(time),
                100 * PublishedTable::gain(time, table.copy_and_send), note);
 }
 
 bool claim(std::string_view what, double required, double reached) {
     const bool holds = reached >= required;
-    fmt::print("  {:<72} required {:>5.1f} %  reached {:>5.1f} %  {}\n", what, 100 * required, 100 * reached,
-               holds ? "holds" : "MISSED");
+    fmt::print("  {:<72} required {:>5.1f} %  reached {:>5.1f} %  {}\n", what, 100 * required,
+               100 * reached, holds ? "holds" : "MISSED");
     return holds;
 }
 
-// The loop with the handshake per block, at the block size whose distance to Gantry is nearest to the published one.
+// The loop with the handshake per block, at the block size whose distance to Gantry is nearest to
+// the published one.
 void explain_published_gain(const PublishedTable& table, double published) {
     const auto distance = [&](const BlockTime& loop) {
         const double gain = PublishedTable::gain(table.gantry, loop.time) - published;
@@ -42,23 +47,31 @@ void explain_published_gain(const PublishedTable& table, double published) {
         table.slides_loop.begin(), table.slides_loop.end(),
         [&](const BlockTime& a, const BlockTime& b) { return distance(a) < distance(b); });
     const auto blocks = static_cast<double>(gantry::world::kPublishedBytes / nearest.block);
-    fmt::print("  The published {:.0f} % over the user's pipeline: the slide's loop (one blocking send a block) with blocks of {} KiB takes "
-               "{:.1f} us,\n  Gantry is {:.1f} % below it; each block costs {:.1f} us beyond its bytes on the wire. An explanation, not a bound.\n",
-               100 * published, nearest.block / gantry::kKiB, microseconds(nearest.time),
-               100 * PublishedTable::gain(table.gantry, nearest.time),
-               microseconds(nearest.time - table.ideal) / blocks);
+    fmt::print(
+        "  The published {:.0f} % over the user's pipeline: the slide's loop (one blocking send a "
+        "block) with blocks of {} KiB takes "
+        "{:.1f} us,\n  Gantry is {:.1f} % below it; each block costs {:.1f} us beyond its bytes on "
+        "the wire. An explanation, not a bound.\n",
+        100 * published, nearest.block / gantry::kKiB, microseconds(nearest.time),
+        100 * PublishedTable::gain(table.gantry, nearest.time),
+        microseconds(nearest.time - table.ideal) / blocks);
 }
 
 bool print(SharedPinned shared_pinned) {
     const bool with = shared_pinned == SharedPinned::with;
     const PublishedTable table = gantry::world::measure_published(shared_pinned);
     const BlockTime best = table.best_user();
-    fmt::print("\n{} (one pinned buffer shared by driver and adapter{})\n", with ? "With GPUDirect v1" : "Without GPUDirect v1",
-               with ? "" : fmt::format(": not here, each side copies once more on the host; GANTRY_DEPTH={}",
-                                       gantry::world::kDepthWithHostCopies));
-    fmt::print("  {:<34}{:>13}   {:>7}\n", "4 MiB, device to device, one way", "latency", "below copy+Send");
+    fmt::print(
+        "\n{} (one pinned buffer shared by driver and adapter{})\n",
+        with ? "With GPUDirect v1" : "Without GPUDirect v1",
+        with ? ""
+             : fmt::format(": not here, each side copies once more on the host; GANTRY_DEPTH={}",
+                           gantry::world::kDepthWithHostCopies));
+    fmt::print("  {:<34}{:>13}   {:>7}\n", "4 MiB, device to device, one way", "latency",
+               "below copy+Send");
     row("copy + Send", table.copy_and_send, table, "");
-    row("user pipeline, best block", best.time, table, fmt::format("{} KiB blocks", best.block / gantry::kKiB));
+    row("user pipeline, best block", best.time, table,
+        fmt::format("{} KiB blocks", best.block / gantry::kKiB));
     row("Gantry", table.gantry, table, "");
     row("ideal pipeline", table.ideal, table, "bytes / slowest rate");
     fmt::print("  {:<34}{:>10.1f} us\n", "host to host (floor)", microseconds(table.host_to_host));
@@ -66,10 +79,12 @@ bool print(SharedPinned shared_pinned) {
     for (const BlockTime& each : table.user_pipeline)
         fmt::print(" {}K {:.0f}", each.block / gantry::kKiB, microseconds(each.time));
     fmt::print("\n  slide's loop by block size: ");
-    for (const BlockTime& each : table.slides_loop) fmt::print(" {}K {:.0f}", each.block / gantry::kKiB, microseconds(each.time));
+    for (const BlockTime& each : table.slides_loop)
+        fmt::print(" {}K {:.0f}", each.block / gantry::kKiB, microseconds(each.time));
     fmt::print("\n");
 
-    bool all = claim(with ? "claim 1: below copy+Send (published 45 %)" : "claim 2: below copy+Send (published 38 %)",
+    bool all = claim(with ? "claim 1: below copy+Send (published 45 %)"
+                          : "claim 2: below copy+Send (published 38 %)",
                      with ? 0.45 : 0.38, PublishedTable::gain(table.gantry, table.copy_and_send));
     all &= claim("         part of the ideal pipelining gain", 0.90,
                  PublishedTable::gain(table.gantry, table.copy_and_send) / table.ideal_gain());
@@ -84,8 +99,11 @@ bool print(SharedPinned shared_pinned) {
 }  // namespace
 
 int main() {
-    fmt::print("The published table, in the simulated world: Tesla C2050 (copies 5.5 GB/s each way), QDR (3.1 GB/s), two nodes.\n"
-               "Both baselines run on Gantry's own host path. Published figures: facts of the 2011 system, 4 MiB.\n");
+    fmt::print(
+        "The published table, in the simulated world: Tesla C2050 (copies 5.5 GB/s each way), QDR "
+        "(3.1 GB/s), two nodes.\n"
+        "Both baselines run on Gantry's own host path. Published figures: facts of the 2011 "
+        "system, 4 MiB.\n");
     const bool with = print(SharedPinned::with);
     const bool without = print(SharedPinned::without);
     return with && without ? 0 : 1;

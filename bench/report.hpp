@@ -11,7 +11,7 @@
 namespace gantry::bench {
 
 struct Unit {
-    const char* name;             // "us", "MB/s"
+    const char* name;  // "us", "MB/s"
     bool smaller_is_better;
     // From the seconds of one sample.
     double (*value)(double seconds, const Plan& plan);
@@ -29,7 +29,7 @@ class Report {
     Unit unit_;
     std::string timed_;
     bool begun_ = false;
-    std::string rows_;            // JSON rows, joined
+    std::string rows_;  // JSON rows, joined
 };
 
 // "rank 0: D (GPU 0, NVIDIA H200), rank 1: H"; needs both ranks.

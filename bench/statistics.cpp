@@ -13,7 +13,8 @@ Median median(std::vector<double> samples) {
     std::ranges::sort(samples);
     const auto n = samples.size();
     result.value = n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-    // The number of samples below the true median is binomial(n, 1/2): 1.96 standard deviations are 0.98 sqrt(n).
+    // The number of samples below the true median is binomial(n, 1/2): 1.96 standard deviations are
+    // 0.98 sqrt(n).
     const double half_width = 0.98 * std::sqrt(static_cast<double>(n));
     const double low = std::floor(static_cast<double>(n) / 2 - half_width) - 1;
     const double high = std::ceil(static_cast<double>(n) / 2 + half_width);

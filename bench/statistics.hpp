@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Medians and how sure they are: the 95 % interval of a median by order statistics, which assumes nothing about the distribution.
+// Medians and how sure they are: the 95 % interval of a median by order statistics, which assumes
+// nothing about the distribution.
 #pragma once
 
 #include <vector>

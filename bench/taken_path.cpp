@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which path the demo's messages took, in Gantry's own words: the record that GANTRY_EXPLAIN=on makes each rank write when it ends.
+// Which path the demo's messages took, in Gantry's own words: the record that GANTRY_EXPLAIN=on
+// makes each rank write when it ends.
 #include "benchmarks.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ namespace gantry::bench {
 namespace {
 
 std::string record_file() {
-    return (std::filesystem::temp_directory_path() / fmt::format("gantry-demo-{}.json", getpid())).string();
+    return (std::filesystem::temp_directory_path() / fmt::format("gantry-demo-{}.json", getpid()))
+        .string();
 }
 
 // The largest received message between devices.
@@ -24,7 +26,9 @@ nlohmann::json interesting(const nlohmann::json& document) {
     nlohmann::json best;
     if (!document.is_object() || !document.contains("paths")) return best;
     for (const auto& path : document["paths"]) {
-        if (!path.value("received", false) || path.value("source", "") != "device" || path.value("sink", "") != "device") continue;
+        if (!path.value("received", false) || path.value("source", "") != "device" ||
+            path.value("sink", "") != "device")
+            continue;
         if (best.is_null() || path.value("largest", 0u) > best.value("largest", 0u)) best = path;
     }
     return best;
@@ -50,7 +54,9 @@ void print_taken_path() {
         if (protocol == "self") continue;
         const long expected = loser.value("expected_ns", 0L);
         fmt::print("  {:<9} {}: {}\n", "not", protocol,
-                   expected == 0 ? loser.value("why", "") : fmt::format("{} us expected, {}", expected / 1000, loser.value("why", "")));
+                   expected == 0 ? loser.value("why", "")
+                                 : fmt::format("{} us expected, {}", expected / 1000,
+                                               loser.value("why", "")));
     }
     fmt::print("\n");
 }

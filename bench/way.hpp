@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A way to move messages from one rank's buffers into the other's: the MPI library given the pointers, or what a programmer does by
-// hand with an MPI that knows nothing of devices. All calls return when the data has arrived, or the buffers may be used again.
+// A way to move messages from one rank's buffers into the other's: the MPI library given the
+// pointers, or what a programmer does by hand with an MPI that knows nothing of devices. All calls
+// return when the data has arrived, or the buffers may be used again.
 #pragma once
 
 #include "buffer.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// By hand, the expert's way: the message goes in blocks; all device-to-host copies are queued at once on a stream, each block is sent
-// when its event has fired, all receives are posted ahead, and each block that arrives is copied to the device asynchronously.
+// By hand, the expert's way: the message goes in blocks; all device-to-host copies are queued at
+// once on a stream, each block is sent when its event has fired, all receives are posted ahead, and
+// each block that arrives is copied to the device asynchronously.
 #include "job.hpp"
 #include "way.hpp"
 
@@ -16,16 +17,22 @@ constexpr int kTag = 3;
 class PipelinedWay final : public Way {
   public:
     PipelinedWay(Bytes message_bytes, int messages, Bytes block)
-        : bytes_(message_bytes), block_(std::max<Bytes>(1, block)), blocks_(static_cast<int>(std::max<Bytes>(1, divide_up(message_bytes, block_)))),
-          outgoing_(message_bytes * static_cast<Bytes>(messages), true), incoming_(message_bytes * static_cast<Bytes>(messages), true) {
+        : bytes_(message_bytes),
+          block_(std::max<Bytes>(1, block)),
+          blocks_(static_cast<int>(std::max<Bytes>(1, divide_up(message_bytes, block_)))),
+          outgoing_(message_bytes * static_cast<Bytes>(messages), true),
+          incoming_(message_bytes * static_cast<Bytes>(messages), true) {
         if (!driver().started()) return;
         driver().check(driver().cuStreamCreate(&out_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
         driver().check(driver().cuStreamCreate(&in_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
         events_.resize(static_cast<std::size_t>(blocks_ * messages));
-        for (CUevent& event : events_) driver().check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        for (CUevent& event : events_)
+            driver().check(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING),
+                           "cuEventCreate");
     }
     ~PipelinedWay() override {
-        for (CUevent event : events_) driver().cuEventDestroy_v2(event);
+        for (CUevent event : events_)
+            driver().cuEventDestroy_v2(event);
         if (out_ != nullptr) driver().cuStreamDestroy_v2(out_);
         if (in_ != nullptr) driver().cuStreamDestroy_v2(in_);
     }
@@ -58,25 +65,34 @@ class PipelinedWay final : public Way {
   private:
     Bytes offset(int block) const { return static_cast<Bytes>(block) * block_; }
     Bytes length(int block) const { return std::min(block_, bytes_ - offset(block)); }
-    std::byte* host(const HostMemory& memory, int message, int block) const { return memory.data() + bytes_ * static_cast<Bytes>(message) + offset(block); }
-    CUevent event(int message, int block) const { return events_[static_cast<std::size_t>(message * blocks_ + block)]; }
+    std::byte* host(const HostMemory& memory, int message, int block) const {
+        return memory.data() + bytes_ * static_cast<Bytes>(message) + offset(block);
+    }
+    CUevent event(int message, int block) const {
+        return events_[static_cast<std::size_t>(message * blocks_ + block)];
+    }
 
     void send_blocks(const Buffer& from, int begin, int end) {
         if (from.on_device())
             for (int message = begin; message < end; ++message)
                 for (int block = 0; block < blocks_; ++block) {
                     const CUdeviceptr source = address_of(from.message(message)) + offset(block);
-                    driver().check(driver().cuMemcpyDtoHAsync_v2(host(outgoing_, message, block), source, length(block), out_), "cuMemcpyDtoHAsync", length(block));
-                    driver().check(driver().cuEventRecord(event(message, block), out_), "cuEventRecord");
+                    driver().check(driver().cuMemcpyDtoHAsync_v2(host(outgoing_, message, block),
+                                                                 source, length(block), out_),
+                                   "cuMemcpyDtoHAsync", length(block));
+                    driver().check(driver().cuEventRecord(event(message, block), out_),
+                                   "cuEventRecord");
                 }
         for (int message = begin; message < end; ++message)
             for (int block = 0; block < blocks_; ++block) {
                 std::byte* source = static_cast<std::byte*>(from.message(message)) + offset(block);
                 if (from.on_device()) {
-                    driver().check(driver().cuEventSynchronize(event(message, block)), "cuEventSynchronize");
+                    driver().check(driver().cuEventSynchronize(event(message, block)),
+                                   "cuEventSynchronize");
                     source = host(outgoing_, message, block);
                 }
-                MPI_Isend(source, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD, &sends_.emplace_back());
+                MPI_Isend(source, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag,
+                          MPI_COMM_WORLD, &sends_.emplace_back());
             }
     }
     void finish_sends() {
@@ -86,8 +102,12 @@ class PipelinedWay final : public Way {
     void post_blocks(const Buffer& into, int begin, int end) {
         for (int message = begin; message < end; ++message)
             for (int block = 0; block < blocks_; ++block) {
-                std::byte* place = into.on_device() ? host(incoming_, message, block) : static_cast<std::byte*>(into.message(message)) + offset(block);
-                MPI_Irecv(place, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD, &receives_.emplace_back());
+                std::byte* place =
+                    into.on_device()
+                        ? host(incoming_, message, block)
+                        : static_cast<std::byte*>(into.message(message)) + offset(block);
+                MPI_Irecv(place, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag,
+                          MPI_COMM_WORLD, &receives_.emplace_back());
             }
     }
     void finish_blocks(const Buffer& into, int begin, int end) {
@@ -97,9 +117,12 @@ class PipelinedWay final : public Way {
                 MPI_Wait(&receives_[next++], MPI_STATUS_IGNORE);
                 if (!into.on_device()) continue;
                 const CUdeviceptr place = address_of(into.message(message)) + offset(block);
-                driver().check(driver().cuMemcpyHtoDAsync_v2(place, host(incoming_, message, block), length(block), in_), "cuMemcpyHtoDAsync", length(block));
+                driver().check(driver().cuMemcpyHtoDAsync_v2(place, host(incoming_, message, block),
+                                                             length(block), in_),
+                               "cuMemcpyHtoDAsync", length(block));
             }
-        if (into.on_device()) driver().check(driver().cuStreamSynchronize(in_), "cuStreamSynchronize");
+        if (into.on_device())
+            driver().check(driver().cuStreamSynchronize(in_), "cuStreamSynchronize");
         receives_.clear();
     }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// By hand, the plain way: copy the message to pinned host memory, send that, receive into pinned host memory, copy to the device. A side
-// whose buffer is in host memory sends and receives it directly.
+// By hand, the plain way: copy the message to pinned host memory, send that, receive into pinned
+// host memory, copy to the device. A side whose buffer is in host memory sends and receives it
+// directly.
 #include "job.hpp"
 #include "way.hpp"
 
@@ -15,7 +16,9 @@ constexpr int kTag = 2;
 class StagedWay final : public Way {
   public:
     StagedWay(Bytes message_bytes, int messages)
-        : stride_(message_bytes), outgoing_(message_bytes * static_cast<Bytes>(messages), true), incoming_(message_bytes * static_cast<Bytes>(messages), true) {}
+        : stride_(message_bytes),
+          outgoing_(message_bytes * static_cast<Bytes>(messages), true),
+          incoming_(message_bytes * static_cast<Bytes>(messages), true) {}
 
     std::string name() const override { return "staged"; }
 
@@ -36,12 +39,16 @@ class StagedWay final : public Way {
         sends_.clear();
     }
     void send_one(const Buffer& from, int message) override {
-        MPI_Send(outgoing(from, message), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD);
+        MPI_Send(outgoing(from, message), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
+                 kTag, MPI_COMM_WORLD);
     }
     void receive_one(const Buffer& into, int message) override {
         void* place = place_for(into, message);
-        MPI_Recv(place, static_cast<int>(into.message_bytes()), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (into.on_device()) copy_to_device(into.message(message), static_cast<std::byte*>(place), into.message_bytes());
+        MPI_Recv(place, static_cast<int>(into.message_bytes()), MPI_BYTE, peer(), kTag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (into.on_device())
+            copy_to_device(into.message(message), static_cast<std::byte*>(place),
+                           into.message_bytes());
     }
 
   private:
@@ -52,22 +59,27 @@ class StagedWay final : public Way {
         return host;
     }
     void* place_for(const Buffer& into, int message) const {
-        return into.on_device() ? incoming_.data() + stride_ * static_cast<Bytes>(message) : static_cast<std::byte*>(into.message(message));
+        return into.on_device() ? incoming_.data() + stride_ * static_cast<Bytes>(message)
+                                : static_cast<std::byte*>(into.message(message));
     }
     void start_sends(const Buffer& from) {
         for (int i = 0; i < from.messages(); ++i) {
             void* host = outgoing(from, i);
-            MPI_Isend(host, static_cast<int>(from.message_bytes()), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD, &sends_.emplace_back());
+            MPI_Isend(host, static_cast<int>(from.message_bytes()), MPI_BYTE, peer(), kTag,
+                      MPI_COMM_WORLD, &sends_.emplace_back());
         }
     }
     void start_receives(const Buffer& into) {
         for (int i = 0; i < into.messages(); ++i)
-            MPI_Irecv(place_for(into, i), static_cast<int>(into.message_bytes()), MPI_BYTE, peer(), kTag, MPI_COMM_WORLD, &receives_.emplace_back());
+            MPI_Irecv(place_for(into, i), static_cast<int>(into.message_bytes()), MPI_BYTE, peer(),
+                      kTag, MPI_COMM_WORLD, &receives_.emplace_back());
     }
     void finish_receives(const Buffer& into) {
         for (int i = 0; i < into.messages(); ++i) {
             MPI_Wait(&receives_[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
-            if (into.on_device()) copy_to_device(into.message(i), static_cast<std::byte*>(place_for(into, i)), into.message_bytes());
+            if (into.on_device())
+                copy_to_device(into.message(i), static_cast<std::byte*>(place_for(into, i)),
+                               into.message_bytes());
         }
         receives_.clear();
     }
@@ -79,6 +91,8 @@ class StagedWay final : public Way {
 
 }  // namespace
 
-std::unique_ptr<Way> staged_way(Bytes message_bytes, int messages) { return std::make_unique<StagedWay>(message_bytes, messages); }
+std::unique_ptr<Way> staged_way(Bytes message_bytes, int messages) {
+    return std::make_unique<StagedWay>(message_bytes, messages);
+}
 
 }  // namespace gantry::bench

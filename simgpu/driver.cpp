@@ -47,6 +47,10 @@ CUresult start_driver() {
     if (phase() == Phase::untouched) {
         Settings settings = parse_settings(getenv("SIMGPU"), getenv("CUDA_VISIBLE_DEVICES"));
         std::string complaint = settings.complaint;
+        if (const char* file = getenv("SIMGPU_TRACE");
+            file != nullptr && settings.trace_file.empty()) {
+            settings.trace_file = file;
+        }
         auto d = std::make_unique<Driver>();
         d->model = Model::load(settings.machine, settings.scale, &complaint);
         load_faults_from_environment(&complaint);

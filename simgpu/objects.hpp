@@ -34,6 +34,7 @@ struct Op {
     Stream* stream = nullptr;
     Cost cost;
     Nanoseconds enqueued = 0;
+    Nanoseconds not_before = 0;  // when `ready` was first seen true
     Nanoseconds start = -1;
     Nanoseconds end = -1;
     bool never_completes = false;            // fault injection

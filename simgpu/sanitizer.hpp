@@ -22,7 +22,11 @@ inline bool watching() {
     return __tsan_acquire != nullptr;
 }
 
+// How deep this thread is in the simulator's own business.
+inline thread_local int t_hidden = 0;
+
 inline void hide_begin() {
+    ++t_hidden;
     if (AnnotateIgnoreSyncBegin != nullptr) {
         AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
         AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
@@ -30,21 +34,33 @@ inline void hide_begin() {
     }
 }
 inline void hide_end() {
+    --t_hidden;
     if (AnnotateIgnoreSyncEnd != nullptr) {
         AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
         AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
         AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
     }
 }
-inline void acquire(void* address) {
-    if (__tsan_acquire != nullptr) {
-        __tsan_acquire(address);
+
+// While hidden, the sanitizer ignores these two as well: they must step out for a moment.
+inline void publish(void (*order)(void*), void* address) {
+    if (order == nullptr) {
+        return;
+    }
+    const bool hidden = t_hidden > 0;
+    if (hidden) {
+        AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+    }
+    order(address);
+    if (hidden) {
+        AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
     }
 }
+inline void acquire(void* address) {
+    publish(__tsan_acquire, address);
+}
 inline void release(void* address) {
-    if (__tsan_release != nullptr) {
-        __tsan_release(address);
-    }
+    publish(__tsan_release, address);
 }
 
 // Memory accesses and synchronisation inside are the simulator's own business.

@@ -68,7 +68,7 @@ bool Scheduler::can_plan(Op& op, Nanoseconds* ready) {
     if (op.never_completes || !all_done(op.after)) {
         return false;
     }
-    *ready = std::max(op.enqueued + op.cost.launch, op.stream->last_end);
+    *ready = std::max({op.enqueued + op.cost.launch, op.stream->last_end, op.not_before});
     for (const OpRef& before : op.after) {
         *ready = std::max(*ready, before->end);
     }
@@ -76,7 +76,8 @@ bool Scheduler::can_plan(Op& op, Nanoseconds* ready) {
         if (!op.ready()) {
             return false;
         }
-        *ready = std::max(*ready, clock_now());
+        op.not_before = clock_now();
+        *ready = std::max(*ready, op.not_before);
         op.ready = nullptr;
     }
     return true;
@@ -152,13 +153,13 @@ void Scheduler::run(Op& op) {
         context.sticky = code_;
     }
     CUresult result = CUDA_SUCCESS;
+    sanitizer::acquire(&op);
+    sanitizer::acquire(op.stream);
+    for (const OpRef& before : op.after) {
+        sanitizer::acquire(before.get());
+    }
     if (op.effect && context.sticky == CUDA_SUCCESS) {
         Unguard unguard(driver_.mutex);
-        sanitizer::acquire(&op);
-        sanitizer::acquire(op.stream);
-        for (const OpRef& before : op.after) {
-            sanitizer::acquire(before.get());
-        }
         {
             sanitizer::Visible visible;
             result = op.effect();
@@ -166,9 +167,9 @@ void Scheduler::run(Op& op) {
         while (driver_.model.timed() && clock_now() < op.end) {
             sched_yield();
         }
-        sanitizer::release(op.stream);
-        sanitizer::release(&op);
     }
+    sanitizer::release(op.stream);
+    sanitizer::release(&op);
     if (result != CUDA_SUCCESS) {
         context.sticky = result;
     }

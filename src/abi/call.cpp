@@ -17,31 +17,40 @@ void Call::refuse_call() {
     const mpi::Process& process = mpi::process();
     if (process.forked)
         fail(failure(MPI_ERR_OTHER,
-                     "called in a forked child, which is not a process of the MPI job: call MPI only in the process that "
+                     "called in a forked child, which is not a process of the MPI job: call MPI "
+                     "only in the process that "
                      "initialised it, or start the child with exec"));
     else if (process.phase == mpi::Process::Phase::finalized)
         fail(failure(MPI_ERR_OTHER, "called after MPI was finalized"));
     else
-        fail(failure(MPI_ERR_OTHER, "called before MPI was initialised (MPI_Init, MPI_Init_thread or MPI_Session_init)"));
+        fail(failure(
+            MPI_ERR_OTHER,
+            "called before MPI was initialised (MPI_Init, MPI_Init_thread or MPI_Session_init)"));
 }
 
 void Call::refuse_handle(const char* name, const HandleFacts& kind, std::uintptr_t value) {
     if (value == kind.null)
         fail(failure(kind.error_class, "argument {} is {}", name, kind.null_name));
     else
-        fail(failure(kind.error_class, "argument {} ({:#x}) is not a live {}: it was freed, or never was one", name, value, kind.noun));
+        fail(failure(kind.error_class,
+                     "argument {} ({:#x}) is not a live {}: it was freed, or never was one", name,
+                     value, kind.noun));
 }
 
-void Call::refuse_element(const char* name, MPI_Count index, const HandleFacts& kind, std::uintptr_t value) {
+void Call::refuse_element(const char* name, MPI_Count index, const HandleFacts& kind,
+                          std::uintptr_t value) {
     if (value == kind.null)
         fail(failure(kind.error_class, "argument {}[{}] is {}", name, index, kind.null_name));
     else
-        fail(failure(kind.error_class, "argument {}[{}] ({:#x}) is not a live {}: it was freed, or never was one", name, index, value,
-                     kind.noun));
+        fail(failure(kind.error_class,
+                     "argument {}[{}] ({:#x}) is not a live {}: it was freed, or never was one",
+                     name, index, value, kind.noun));
 }
 
 void Call::refuse_uncommitted(const char* name) {
-    fail(failure(MPI_ERR_TYPE, "argument {} is a datatype that was not committed: call MPI_Type_commit first", name));
+    fail(failure(MPI_ERR_TYPE,
+                 "argument {} is a datatype that was not committed: call MPI_Type_commit first",
+                 name));
 }
 
 void Call::refuse_null(const char* name, int error_class) {
@@ -49,27 +58,32 @@ void Call::refuse_null(const char* name, int error_class) {
 }
 
 void Call::refuse_in_place(const char* name) {
-    fail(failure(MPI_ERR_BUFFER, "argument {} is MPI_IN_PLACE, which only collective operations take", name));
+    fail(failure(MPI_ERR_BUFFER,
+                 "argument {} is MPI_IN_PLACE, which only collective operations take", name));
 }
 
 void Call::refuse_alias() {
-    fail(failure(MPI_ERR_BUFFER, "arguments sendbuf and recvbuf are the same address: use MPI_IN_PLACE"));
+    fail(failure(MPI_ERR_BUFFER,
+                 "arguments sendbuf and recvbuf are the same address: use MPI_IN_PLACE"));
 }
 
 void Call::refuse_number(const char* name, MPI_Count value, int error_class, const char* rule) {
     fail(failure(error_class, "argument {} is {} and {}", name, value, rule));
 }
 
-void Call::refuse_number_at(const char* name, MPI_Count index, MPI_Count value, int error_class, const char* rule) {
+void Call::refuse_number_at(const char* name, MPI_Count index, MPI_Count value, int error_class,
+                            const char* rule) {
     fail(failure(error_class, "argument {}[{}] is {} and {}", name, index, value, rule));
 }
 
 void Call::refuse_rank(const char* name, int value, int error_class, const char* also) {
-    fail(failure(error_class, "argument {} is {} and must lie between 0 and {}{}{}", name, value, peers() - 1, *also != '\0' ? ", " : "",
-                 also));
+    fail(failure(error_class, "argument {} is {} and must lie between 0 and {}{}{}", name, value,
+                 peers() - 1, *also != '\0' ? ", " : "", also));
 }
 
-void Call::no_memory() { fail(failure(MPI_ERR_NO_MEM, "no memory to widen an array argument")); }
+void Call::no_memory() {
+    fail(failure(MPI_ERR_NO_MEM, "no memory to widen an array argument"));
+}
 
 namespace {
 
@@ -90,9 +104,17 @@ int not_built(const char* function) {
     Call call(function, When::always);
     return call.failed() ? call.leave() : call.leave(not_built_yet());
 }
-int not_built(const char* function, MPI_Comm comm) { return not_built_on(function, comm); }
-int not_built(const char* function, MPI_Win win) { return not_built_on(function, win); }
-int not_built(const char* function, MPI_File file) { return not_built_on(function, file); }
-int not_built(const char* function, MPI_Session session) { return not_built_on(function, session); }
+int not_built(const char* function, MPI_Comm comm) {
+    return not_built_on(function, comm);
+}
+int not_built(const char* function, MPI_Win win) {
+    return not_built_on(function, win);
+}
+int not_built(const char* function, MPI_File file) {
+    return not_built_on(function, file);
+}
+int not_built(const char* function, MPI_Session session) {
+    return not_built_on(function, session);
+}
 
 }  // namespace gantry::abi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Call: one visit of a program to an MPI function, as the generated entry points (api/entries.py) write it down:
+// Call: one visit of a program to an MPI function, as the generated entry points (api/entries.py)
+// write it down:
 //
 //     Call call("MPI_Send", When::running);            may it be called now, in this process?
 //     auto* comm_ = call.object("comm", comm);         handle -> object
@@ -8,8 +9,9 @@
 //     if (call.failed()) return call.leave();
 //     return call.leave(mpi::wait(mpi::send(...)));    the body's result, through the error handler
 //
-// The first failure counts; later judgements see it and add nothing. Judging good arguments allocates nothing, formats nothing and
-// takes a few compares: everything about a failure is in call.cpp, out of line. What a function does is not known here.
+// The first failure counts; later judgements see it and add nothing. Judging good arguments
+// allocates nothing, formats nothing and takes a few compares: everything about a failure is in
+// call.cpp, out of line. What a function does is not known here.
 #pragma once
 
 #include "abi/handle_kind.hpp"
@@ -50,7 +52,7 @@ class Call {
         return raise(outcome);
     }
 
-    // --- handles -----------------------------------------------------------------------------------------------------------
+    // --- handles
     template <class Handle>
     auto* object(const char* name, Handle handle) {
         auto* found = mpi::find(handle);
@@ -109,7 +111,7 @@ class Call {
         }
     }
 
-    // --- pointers ----------------------------------------------------------------------------------------------------------
+    // --- pointers
     template <class T>
     void pointer(const char* name, T* place) {
         if (place == nullptr) [[unlikely]]
@@ -130,7 +132,8 @@ class Call {
             refuse_in_place(name);
         buffer_or_in_place(name, address, count, type);
     }
-    void buffer_or_in_place(const char* name, const void* address, MPI_Count count, MPI_Datatype type) {
+    void buffer_or_in_place(const char* name, const void* address, MPI_Count count,
+                            MPI_Datatype type) {
         if (address == nullptr && count > 0 && value_of(type) < kFirstUserHandle) [[unlikely]]
             refuse_null(name, MPI_ERR_BUFFER);
     }
@@ -139,7 +142,7 @@ class Call {
             refuse_alias();
     }
 
-    // --- numbers -----------------------------------------------------------------------------------------------------------
+    // --- numbers
     void not_negative(const char* name, MPI_Count value, int error_class) {
         if (value < 0) [[unlikely]]
             refuse_number(name, value, error_class, "must not be negative");
@@ -173,14 +176,16 @@ class Call {
     }
     void tag_or_any(const char* name, int value, int error_class) {
         if (value < 0 && value != MPI_ANY_TAG) [[unlikely]]
-            refuse_number(name, value, error_class, "must lie between 0 and MPI_TAG_UB, or be MPI_ANY_TAG");
+            refuse_number(name, value, error_class,
+                          "must lie between 0 and MPI_TAG_UB, or be MPI_ANY_TAG");
     }
     void lock_type(const char* name, int value, int error_class) {
         if (value != MPI_LOCK_SHARED && value != MPI_LOCK_EXCLUSIVE) [[unlikely]]
-            refuse_number(name, value, error_class, "must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
+            refuse_number(name, value, error_class,
+                          "must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
     }
 
-    // --- ranks, of the communicator or window that was looked up before -----------------------------------------------------
+    // --- ranks, of the communicator or window that was looked up before
     void destination(const char* name, int value, int error_class) {
         if (!in(value, peers()) && value != MPI_PROC_NULL) [[unlikely]]
             refuse_rank(name, value, error_class, "or MPI_PROC_NULL");
@@ -189,7 +194,9 @@ class Call {
         if (!in(value, peers()) && value != MPI_PROC_NULL && value != MPI_ANY_SOURCE) [[unlikely]]
             refuse_rank(name, value, error_class, "MPI_ANY_SOURCE or MPI_PROC_NULL");
     }
-    void target(const char* name, int value, int error_class) { destination(name, value, error_class); }
+    void target(const char* name, int value, int error_class) {
+        destination(name, value, error_class);
+    }
     void member(const char* name, int value, int error_class) {
         if (!in(value, peers())) [[unlikely]]
             refuse_rank(name, value, error_class, "");
@@ -207,7 +214,7 @@ class Call {
     bool is_leaf() const { return comm_ != nullptr && (!is_inter() || root_ >= 0); }
     bool takes_part() const { return is_root() || is_leaf(); }
 
-    // --- how many ------------------------------------------------------------------------------------------------------------
+    // --- how many
     // Processes that messages go to: of the remote group, if there is one.
     int peers() const { return members(); }
     int members() const { return comm_ != nullptr ? comm_->size() : 0; }
@@ -226,7 +233,8 @@ class Call {
     // Intercommunicators are not built yet; when they are, this asks the communicator.
     bool is_inter() const { return false; }
 
-    // The object whose error handler judges a failure: the first communicator, window, file or session of the call.
+    // The object whose error handler judges a failure: the first communicator, window, file or
+    // session of the call.
     void remember(mpi::Comm* comm) { comm_ = comm_ == nullptr ? comm : comm_; }
     void remember(mpi::Win* win) { win_ = win_ == nullptr ? win : win_; }
     void remember(mpi::File* file) { file_ = file_ == nullptr ? file : file_; }
@@ -239,14 +247,18 @@ class Call {
     }
     int raise(const Status& outcome) const;
     [[gnu::cold]] void refuse_call();
-    [[gnu::cold]] void refuse_handle(const char* name, const HandleFacts& kind, std::uintptr_t value);
-    [[gnu::cold]] void refuse_element(const char* name, MPI_Count index, const HandleFacts& kind, std::uintptr_t value);
+    [[gnu::cold]] void refuse_handle(const char* name, const HandleFacts& kind,
+                                     std::uintptr_t value);
+    [[gnu::cold]] void refuse_element(const char* name, MPI_Count index, const HandleFacts& kind,
+                                      std::uintptr_t value);
     [[gnu::cold]] void refuse_uncommitted(const char* name);
     [[gnu::cold]] void refuse_null(const char* name, int error_class);
     [[gnu::cold]] void refuse_in_place(const char* name);
     [[gnu::cold]] void refuse_alias();
-    [[gnu::cold]] void refuse_number(const char* name, MPI_Count value, int error_class, const char* rule);
-    [[gnu::cold]] void refuse_number_at(const char* name, MPI_Count index, MPI_Count value, int error_class, const char* rule);
+    [[gnu::cold]] void refuse_number(const char* name, MPI_Count value, int error_class,
+                                     const char* rule);
+    [[gnu::cold]] void refuse_number_at(const char* name, MPI_Count index, MPI_Count value,
+                                        int error_class, const char* rule);
     [[gnu::cold]] void refuse_rank(const char* name, int value, int error_class, const char* also);
 
     const char* function_;
@@ -258,7 +270,8 @@ class Call {
     int root_ = 0;
 };
 
-// The answer of a function that is not built. With its object, so that the right error handler hears of it.
+// The answer of a function that is not built. With its object, so that the right error handler
+// hears of it.
 int not_built(const char* function);
 int not_built(const char* function, MPI_Comm comm);
 int not_built(const char* function, MPI_Win win);

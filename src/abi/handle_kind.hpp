@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an error message says about a handle of each kind. The numbers are the ABI's: every predefined handle is a constant below
-// 4096, every other one the address of an object.
+// What an error message says about a handle of each kind. The numbers are the ABI's: every
+// predefined handle is a constant below 4096, every other one the address of an object.
 #pragma once
 
 #include <mpi.h>

@@ -16,8 +16,8 @@ inline int narrow(MPI_Count value) {
     return value < INT_MIN || value > INT_MAX ? MPI_UNDEFINED : static_cast<int>(value);
 }
 
-// An array argument of the int form with the element type of the large-count form. Lives as long as the call: a body that needs the
-// values later copies them.
+// An array argument of the int form with the element type of the large-count form. Lives as long as
+// the call: a body that needs the values later copies them.
 template <class Wide>
 class Widened {
   public:
@@ -33,7 +33,8 @@ class Widened {
                 return;
             }
         }
-        for (MPI_Count i = 0; i < number; ++i) data_[i] = values[i];
+        for (MPI_Count i = 0; i < number; ++i)
+            data_[i] = values[i];
     }
     const Wide* data() const { return data_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A described machine in the planner's words: what the fake device answers, and what the real one starts from before it has measured.
+// A described machine in the planner's words: what the fake device answers, and what the real one
+// starts from before it has measured.
 #pragma once
 
 #include "device/facts.hpp"

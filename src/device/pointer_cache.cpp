@@ -134,12 +134,7 @@ const Allocation* PointerCache::remember(const Allocation& allocation) {
     }
     if (allocations_.size() >= kMaxAllocations) clear();
     // Whatever else was known in this range is stale: allocations do not overlap.
-    auto stale = allocations_.upper_bound(allocation.location.base);
-    if (stale != allocations_.begin() &&
-        end_of(std::prev(stale)->second) > allocation.location.base)
-        --stale;
-    while (stale != allocations_.end() && stale->first < end_of(allocation))
-        stale = allocations_.erase(stale);
+    forget_range(reinterpret_cast<const void*>(allocation.location.base), allocation.location.size);
     last_ = &(allocations_[allocation.location.base] = allocation);
     return last_;
 }
@@ -147,6 +142,15 @@ const Allocation* PointerCache::remember(const Allocation& allocation) {
 void PointerCache::forget(std::uintptr_t base) {
     last_ = nullptr;
     allocations_.erase(base);
+}
+
+void PointerCache::forget_range(const void* pointer, Bytes bytes) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+    last_ = nullptr;
+    auto stale = allocations_.upper_bound(begin);
+    if (stale != allocations_.begin() && end_of(std::prev(stale)->second) > begin) --stale;
+    while (stale != allocations_.end() && stale->first < begin + bytes)
+        stale = allocations_.erase(stale);
 }
 
 void PointerCache::forget_context(std::uintptr_t context) {

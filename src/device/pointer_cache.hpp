@@ -53,6 +53,8 @@ class PointerCache {
     // flight is using.
     const Allocation* known(const void* address) const;
     void forget_context(std::uintptr_t context);
+    // Nothing known here is true any more.
+    void forget_range(const void* address, Bytes bytes);
     void clear() {
         allocations_.clear();
         last_ = nullptr;

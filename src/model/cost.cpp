@@ -55,20 +55,23 @@ Nanoseconds engine_time(const Gpu& gpu, const Work& work) {
         return static_cast<Nanoseconds>(gpu.kernel.thread * static_cast<double>(work.threads));
     const CopyCost& cost = copy_cost(gpu, work.operation);
     const auto further_rows = static_cast<double>(work.rows > 0 ? work.rows - 1 : 0);
-    return cost.gap + static_cast<Nanoseconds>(further_rows * cost.row) + cost.rate.time(work.bytes);
+    return cost.gap + static_cast<Nanoseconds>(further_rows * cost.row) +
+           cost.rate.time(work.bytes);
 }
 
-Interval place(const Gpu& gpu, const Work& work, Nanoseconds ready, Nanoseconds engine_free_at, Nanoseconds turn) {
+Interval place(const Gpu& gpu, const Work& work, Nanoseconds ready, Nanoseconds engine_free_at,
+               Nanoseconds turn) {
     const Nanoseconds start = std::max(ready + launch_time(gpu, work), engine_free_at) + turn;
     return {start, start + engine_time(gpu, work)};
 }
 
-Nanoseconds turn_cost(const Gpu& gpu, const Work& work, std::int64_t process, std::int64_t last_process) {
+Nanoseconds turn_cost(const Gpu& gpu, const Work& work, std::int64_t process,
+                      std::int64_t last_process) {
     return last_process != -1 && last_process != process && needs_turn(gpu, work) ? gpu.turn : 0;
 }
 
-Carried carry(const Link& link, Transfer transfer, Bytes bytes, Nanoseconds ready, Nanoseconds sender_free_at,
-              Nanoseconds receiver_free_at) {
+Carried carry(const Link& link, Transfer transfer, Bytes bytes, Nanoseconds ready,
+              Nanoseconds sender_free_at, Nanoseconds receiver_free_at) {
     const Nanoseconds cost = transfer == Transfer::put ? link.put_cost : link.message_cost;
     const Nanoseconds wire = link.rate.time(bytes + link.header);
     const Nanoseconds start = std::max(ready, sender_free_at) + cost;

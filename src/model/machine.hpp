@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Machine: what operations cost on a described machine, as plain data from one JSON file (machines/*.json, or what `gantry tune` writes).
-// The same description drives the planner's facts, the simulated GPU (real processes) and the simulated world (virtual clock);
-// cost.hpp holds the functions. Times are nanoseconds; a copy is
+// Machine: what operations cost on a described machine, as plain data from one JSON file
+// (machines/*.json, or what `gantry tune` writes). The same description drives the planner's facts,
+// the simulated GPU (real processes) and the simulated world (virtual clock); cost.hpp holds the
+// functions. Times are nanoseconds; a copy is
 //
 //   call        engine free              end
-//    |-- launch --|--- gap + bytes/rate ---|        latency (what a tiny copy takes alone) = launch + gap
+//    |-- launch --|--- gap + bytes/rate ---|        latency (what a tiny copy takes alone) = launch
+//    + gap
 //
 // so a single copy pays `latency`, and each further one in a row pays `gap`: the price of a chunk.
 #pragma once
@@ -22,35 +24,37 @@ namespace gantry::model {
 
 // One kind of copy of one GPU.
 struct CopyCost {
-    Nanoseconds latency = 0;       // one tiny copy alone, from the call until its end
-    Nanoseconds gap = 0;           // what each copy holds its engine beyond the bytes; never more than latency
-    double row = 0;                // nanoseconds that each row beyond the first adds (2D copies)
-    Bytes turn_below = 0;          // copies smaller than this need a turn of the compute queue; kAlwaysTurn: all
+    Nanoseconds latency = 0;  // one tiny copy alone, from the call until its end
+    Nanoseconds gap =
+        0;           // what each copy holds its engine beyond the bytes; never more than latency
+    double row = 0;  // nanoseconds that each row beyond the first adds (2D copies)
+    Bytes turn_below =
+        0;  // copies smaller than this need a turn of the compute queue; kAlwaysTurn: all
     Rate rate;
     bool operator==(const CopyCost&) const = default;
 };
 inline constexpr Bytes kAlwaysTurn = ~Bytes{0};
 
 struct KernelCost {
-    Nanoseconds latency = 0;       // an empty kernel, from the call until its end
-    double thread = 0;             // nanoseconds per thread of the grid
+    Nanoseconds latency = 0;  // an empty kernel, from the call until its end
+    double thread = 0;        // nanoseconds per thread of the grid
     bool operator==(const KernelCost&) const = default;
 };
 
 // What driver calls cost the calling thread, whatever the engines do.
 struct CallCost {
-    Nanoseconds copy = 0;              // starting an asynchronous copy
+    Nanoseconds copy = 0;  // starting an asynchronous copy
     Nanoseconds launch = 0;
     Nanoseconds event_record = 0;
     Nanoseconds event_query = 0;
-    Nanoseconds write_value = 0;       // cuStreamWriteValue32 until the host sees the flag
-    Nanoseconds classify_host = 0;     // one attribute query on memory the driver does not know
+    Nanoseconds write_value = 0;    // cuStreamWriteValue32 until the host sees the flag
+    Nanoseconds classify_host = 0;  // one attribute query on memory the driver does not know
     Nanoseconds classify_device = 0;
     Nanoseconds allocate = 0;
-    Nanoseconds register_host = 0;     // page-locking, whatever the size
+    Nanoseconds register_host = 0;  // page-locking, whatever the size
     Nanoseconds ipc_export = 0;
-    Nanoseconds ipc_open = 0;          // memory of the same GPU
-    Nanoseconds ipc_open_peer = 0;     // memory of another GPU
+    Nanoseconds ipc_open = 0;       // memory of the same GPU
+    Nanoseconds ipc_open_peer = 0;  // memory of another GPU
     Nanoseconds ipc_close = 0;
     bool operator==(const CallCost&) const = default;
 };
@@ -59,23 +63,24 @@ struct Gpu {
     std::string name;
     int compute_major = 0, compute_minor = 0;
     Bytes memory = 0;
-    CopyCost d2h, h2d, h2d_2d, d2d, peer;   // peer: to another GPU of the node
-    CopyCost pageable_d2h, pageable_h2d;    // the driver staging through its own pinned memory
+    CopyCost d2h, h2d, h2d_2d, d2d, peer;  // peer: to another GPU of the node
+    CopyCost pageable_d2h, pageable_h2d;   // the driver staging through its own pinned memory
     CopyCost fill;
     KernelCost kernel;
     CallCost calls;
-    Nanoseconds turn = 0;          // a turn of the compute queue after another process used it
+    Nanoseconds turn = 0;  // a turn of the compute queue after another process used it
     bool operator==(const Gpu&) const = default;
 };
 
 // Processors and memory of a node.
 struct Host {
-    Rate memcpy;                   // one thread
-    Nanoseconds flag = 0;          // until a store is seen by another core
+    Rate memcpy;           // one thread
+    Nanoseconds flag = 0;  // until a store is seen by another core
     bool operator==(const Host&) const = default;
 };
 
-// A way between two ranks: a rail of the network, or shared memory (rails == 1; the rate is one process copying).
+// A way between two ranks: a rail of the network, or shared memory (rails == 1; the rate is one
+// process copying).
 struct Link {
     std::string name;
     int rails = 1;
@@ -84,19 +89,20 @@ struct Link {
     Nanoseconds put_cost = 0;      // the same for a put
     Bytes eager_max = 0;           // largest payload of one active message
     Bytes header = 0;              // bytes on the wire around each message
-    Bytes control_max = 0;         // messages up to this size have a queue of their own beside the bulk; 0: one queue for all
-    Rate rate;                     // one rail
-    bool device_memory = false;    // rails reach device memory themselves (GPUDirect RDMA)
+    Bytes control_max = 0;  // messages up to this size have a queue of their own beside the bulk;
+                            // 0: one queue for all
+    Rate rate;              // one rail
+    bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
     bool operator==(const Link&) const = default;
 };
 
 struct Machine {
     std::string name;
-    std::string about;             // where the numbers come from
+    std::string about;  // where the numbers come from
     Gpu gpu;
     int gpus_per_node = 1;
-    bool peer_access = false;      // between different GPUs of a node
-    bool ipc = false;              // whether processes can map each other's device memory
+    bool peer_access = false;  // between different GPUs of a node
+    bool ipc = false;          // whether processes can map each other's device memory
     Host host;
     Link shared_memory;
     Link network;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Machine to and from JSON. Every field is optional and keeps its default, except the name; a field that is not known is an error, since
-// it is almost surely a misspelt one. `Fields` remembers the first problem with its place ("gpu.d2h.gap_ns"), so the readers below
-// stay lists of fields.
+// Machine to and from JSON. Every field is optional and keeps its default, except the name; a field
+// that is not known is an error, since it is almost surely a misspelt one. `Fields` remembers the
+// first problem with its place ("gpu.d2h.gap_ns"), so the readers below stay lists of fields.
 #include "model/machine.hpp"
 
 #include <mpi.h>
@@ -35,14 +35,16 @@ class Fields {
         const Json* json = find(name);
         if (json == nullptr) return;
         // Measured means are not whole numbers; a nanosecond or a byte is as fine as we count.
-        if (!json->is_number() || json->get<double>() < 0) return complain(name, "a number, 0 or more");
+        if (!json->is_number() || json->get<double>() < 0)
+            return complain(name, "a number, 0 or more");
         value = json->is_number_integer() ? static_cast<Integer>(json->get<std::int64_t>())
                                           : static_cast<Integer>(json->get<double>() + 0.5);
     }
     void real(const char* name, double& value) {
         const Json* json = find(name);
         if (json == nullptr) return;
-        if (!json->is_number() || json->get<double>() < 0) return complain(name, "a number, 0 or more");
+        if (!json->is_number() || json->get<double>() < 0)
+            return complain(name, "a number, 0 or more");
         value = json->get<double>();
     }
     void text(const char* name, std::string& value) {
@@ -61,7 +63,8 @@ class Fields {
     void rate(const char* name, Rate& value) {
         const Json* json = find(name);
         if (json == nullptr) return;
-        constexpr const char* wanted = "a rate above 0, or a list of [bytes, bytes per second] by growing size";
+        constexpr const char* wanted =
+            "a rate above 0, or a list of [bytes, bytes per second] by growing size";
         if (json->is_number()) {
             if (json->get<double>() <= 0) return complain(name, wanted);
             value = Rate(json->get<double>());
@@ -70,8 +73,8 @@ class Fields {
         if (!json->is_array() || json->empty()) return complain(name, wanted);
         std::vector<Rate::Point> points;
         for (const Json& point : *json) {
-            if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_number() ||
-                point[0].get<double>() < 0 || point[1].get<double>() <= 0)
+            if (!point.is_array() || point.size() != 2 || !point[0].is_number() ||
+                !point[1].is_number() || point[0].get<double>() < 0 || point[1].get<double>() <= 0)
                 return complain(name, wanted);
             points.push_back({static_cast<Bytes>(point[0].get<double>()), point[1].get<double>()});
             if (points.size() > 1 && points[points.size() - 2].bytes >= points.back().bytes)
@@ -103,8 +106,8 @@ class Fields {
     }
     void complain(const std::string& name, const char* wanted) {
         if (!problem_.ok()) return;
-        problem_ = failure(MPI_ERR_ARG, "field {}{}{} is not {}", place_, place_.empty() || name.empty() ? "" : ".",
-                           name, wanted);
+        problem_ = failure(MPI_ERR_ARG, "field {}{}{} is not {}", place_,
+                           place_.empty() || name.empty() ? "" : ".", name, wanted);
     }
 
   private:
@@ -147,8 +150,8 @@ void read_kernel(Fields& fields, KernelCost& kernel) {
 void read_gpu(Fields& fields, Gpu& gpu) {
     fields.text("name", gpu.name);
     if (const Json* capability = fields.find("compute_capability"); capability != nullptr) {
-        if (!capability->is_array() || capability->size() != 2 || !(*capability)[0].is_number_integer() ||
-            !(*capability)[1].is_number_integer())
+        if (!capability->is_array() || capability->size() != 2 ||
+            !(*capability)[0].is_number_integer() || !(*capability)[1].is_number_integer())
             return fields.complain("compute_capability", "a pair of integers");
         gpu.compute_major = (*capability)[0].get<int>();
         gpu.compute_minor = (*capability)[1].get<int>();
@@ -202,7 +205,8 @@ void read_machine(Fields& fields, Machine& machine) {
 Json rate_json(const Rate& rate) {
     if (rate.points().size() == 1) return rate.peak();
     Json list = Json::array();
-    for (const Rate::Point& point : rate.points()) list.push_back(Json::array({point.bytes, point.bytes_per_second}));
+    for (const Rate::Point& point : rate.points())
+        list.push_back(Json::array({point.bytes, point.bytes_per_second}));
     return list;
 }
 
@@ -264,7 +268,8 @@ Json link_json(const Link& link) {
 
 Result<Machine> from_json(std::string_view text, std::string_view origin) {
     const Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) return failure(MPI_ERR_ARG, "machine description {} is not JSON", origin);
+    if (json.is_discarded())
+        return failure(MPI_ERR_ARG, "machine description {} is not JSON", origin);
     Machine machine;
     Status problem;
     {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How fast bytes move, as a curve over the size of one operation: points (bytes, bytes per second), between them a straight line over
-// the logarithm of the size, constant outside. One point is a constant rate. An empty curve means "free": it takes no time.
+// How fast bytes move, as a curve over the size of one operation: points (bytes, bytes per second),
+// between them a straight line over the logarithm of the size, constant outside. One point is a
+// constant rate. An empty curve means "free": it takes no time.
 #pragma once
 
 #include "base/units.hpp"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Timeline: the virtual time of a simulated world. Whatever will happen (a copy ends, a message arrives) is an action at a time; running
-// the next one jumps the clock to it. Actions at one time run in the order in which they were planned, and all chance comes from
-// one seed, so a run repeats exactly: `trace_hash()` is equal for equal seeds. Real time plays no part.
+// Timeline: the virtual time of a simulated world. Whatever will happen (a copy ends, a message
+// arrives) is an action at a time; running the next one jumps the clock to it. Actions at one time
+// run in the order in which they were planned, and all chance comes from one seed, so a run repeats
+// exactly: `trace_hash()` is equal for equal seeds. Real time plays no part.
 //
-// Processor is what one rank sees of it: its clock, which also runs while the rank is inside a call that costs time.
+// Processor is what one rank sees of it: its clock, which also runs while the rank is inside a call
+// that costs time.
 #pragma once
 
 #include "base/clock.hpp"

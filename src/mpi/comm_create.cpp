@@ -215,8 +215,7 @@ Pending comm_free(MPI_Comm* comm) {
         return failure(MPI_ERR_COMM, "{} is predefined and cannot be freed", object->name);
     GANTRY_TRY(object->attributes.remove_all(object->handle));
     // What is in flight on it goes on; only the handle ends here.
-    object->valid = false;
-    release(object);
+    release(take_handle(object));
     *comm = MPI_COMM_NULL;
     return success();
 }

@@ -1,16 +1,126 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The life of a derived datatype: owners counted, since messages in flight and types built from it outlive the program's handle.
+// Derived datatypes as pieces: each constructor says which runs of elements of which type lie where, and everything else - layout, bounds,
+// number of items - follows here. Owners are counted, since messages in flight and types built from it outlive the program's handle.
 #include "mpi/datatype.hpp"
 
+#include "mpi/bodies.hpp"
 #include "mpi/process.hpp"
+#include "mpi/text.hpp"
+
+#include <algorithm>
 
 namespace gantry::mpi {
+namespace {
+
+// Appends the blocks of a run of elements, merged with what lies directly before.
+void append_blocks(std::vector<layout::Block>& blocks, const Piece& piece) {
+    const layout::Layout& inner = piece.type->layout;
+    const auto append = [&blocks](std::ptrdiff_t offset, Bytes bytes) {
+        if (bytes == 0) return;
+        if (!blocks.empty() && blocks.back().offset + static_cast<std::ptrdiff_t>(blocks.back().bytes) == offset)
+            blocks.back().bytes += bytes;
+        else
+            blocks.push_back({offset, bytes});
+    };
+    if (inner.contiguous()) {
+        append(piece.displacement, piece.count * inner.size);
+        return;
+    }
+    for (Bytes element = 0; element < piece.count; ++element)
+        for (const layout::Block& block : inner.blocks)
+            append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent + block.offset, block.bytes);
+}
+
+// Lowest and highest byte, as bounds and as data.
+struct Reach {
+    bool any = false;
+    std::ptrdiff_t low = 0, high = 0;
+    void add(const Piece& piece, std::ptrdiff_t low_of_one, std::ptrdiff_t high_of_one) {
+        const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(piece.count - 1) * piece.type->extent();
+        const std::ptrdiff_t first_byte = piece.displacement + low_of_one + std::min<std::ptrdiff_t>(last, 0);
+        const std::ptrdiff_t end = piece.displacement + high_of_one + std::max<std::ptrdiff_t>(last, 0);
+        low = any ? std::min(low, first_byte) : first_byte;
+        high = any ? std::max(high, end) : end;
+        any = true;
+    }
+};
+
+}  // namespace
+
+Datatype* assemble(std::vector<Piece> pieces) {
+    Datatype* made = create(process().datatypes);
+    if (made == nullptr) return nullptr;
+    Reach bounds, data;
+    for (const Piece& piece : pieces) {
+        if (piece.count == 0) continue;
+        const Datatype& type = *piece.type;
+        append_blocks(made->layout.blocks, piece);
+        made->layout.size += piece.count * type.size();
+        made->items += piece.count * type.items;
+        made->alignment = std::max(made->alignment, type.alignment);
+        bounds.add(piece, type.lower_bound, type.lower_bound + type.extent());
+        if (type.size() > 0) data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
+        retain(piece.type);
+        made->pieces.push_back(piece);
+    }
+    set_bounds(*made, bounds.low, bounds.high - bounds.low);
+    made->true_lower_bound = data.low;
+    made->true_extent = data.high - data.low;
+    return made;
+}
+
+void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent) {
+    datatype.lower_bound = lower_bound;
+    datatype.layout.extent = extent;
+}
+
+Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
+    if (datatype == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
+    for (Datatype* type : recipe.types) retain(type);
+    datatype->recipe = std::move(recipe);
+    *newtype = datatype->handle;
+    return success();
+}
 
 void release(Datatype* datatype) {
     if (!let_go(datatype)) return;
-    for (Datatype* part : datatype->recipe.types) release(part);
+    for (Datatype* type : datatype->recipe.types) release(type);
+    for (const Piece& piece : datatype->pieces) release(piece.type);
     process().datatypes.destroy(datatype);
+}
+
+Status type_commit(MPI_Datatype* datatype) {
+    find(*datatype)->committed = true;
+    return success();
+}
+
+Status type_free(MPI_Datatype* datatype) {
+    Datatype* object = find(*datatype);
+    if (object->predefined) return failure(MPI_ERR_TYPE, "{} is predefined and cannot be freed", object->name);
+    if (object->handles == 1) GANTRY_TRY(object->attributes.remove_all(object->handle));
+    release(take_handle(object));
+    *datatype = MPI_DATATYPE_NULL;
+    return success();
+}
+
+Status type_dup(Datatype& oldtype, MPI_Datatype* newtype) {
+    Datatype* made = assemble({{0, 1, &oldtype}});
+    if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
+    set_bounds(*made, oldtype.lower_bound, oldtype.extent());
+    made->committed = oldtype.committed;
+    made->element = oldtype.element;
+    Status copied = oldtype.attributes.copy_to(oldtype.handle, made->attributes);
+    if (!copied.ok()) {
+        release(made);
+        return copied;
+    }
+    return give(made, {MPI_COMBINER_DUP, {}, {}, {&oldtype}}, newtype);
+}
+
+Status type_set_name(Datatype& datatype, const char* type_name) {
+    datatype.name = object_name(type_name);
+    return success();
 }
 
 }  // namespace gantry::mpi

@@ -22,13 +22,14 @@ struct Recipe {
     int combiner = MPI_COMBINER_NAMED;
     std::vector<MPI_Count> integers;       // counts, block lengths: ints, or large counts when made by a _c function
     std::vector<MPI_Count> addresses;
-    std::vector<Datatype*> types;          // owned references
+    std::vector<Datatype*> types;          // owned references, once given to a Datatype
 };
 
-// A run of equal basic items in the type map, for MPI_Get_elements.
-struct Items {
-    Bytes size = 0;                        // of one item
+// A run of equal elements inside a derived type.
+struct Piece {
+    std::ptrdiff_t displacement = 0;
     Bytes count = 0;
+    Datatype* type = nullptr;              // owned reference, once it is part of a Datatype
 };
 
 struct Datatype : Object<MPI_Datatype> {
@@ -38,8 +39,9 @@ struct Datatype : Object<MPI_Datatype> {
     std::ptrdiff_t true_extent = 0;
     std::size_t alignment = 1;
     layout::Element element = layout::Element::none;  // the one kind of basic item; `none` when mixed or not reducible
-    Bytes elements = 1;                    // basic items of kind `element` in one
-    std::vector<Items> items;
+    std::vector<Piece> pieces;             // derived types
+    std::vector<Bytes> item_sizes;         // predefined types: one basic item, or the two of a pair
+    Bytes items = 0;                       // basic items in one
     bool committed = false;
     bool supported = true;                 // false: an optional Fortran type that this platform lacks
     std::string name;
@@ -53,5 +55,11 @@ struct Datatype : Object<MPI_Datatype> {
 // Fills the 256 entries from the table; those that are no datatype stay null.
 void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]);
 void release(Datatype* datatype);
+
+// A derived type of these pieces, in their order; null when memory is exhausted. The pieces' types are retained.
+Datatype* assemble(std::vector<Piece> pieces);
+void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent);
+// Ends a constructor: the recipe, and the handle for the program.
+Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype);
 
 }  // namespace gantry::mpi

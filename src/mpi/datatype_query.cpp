@@ -30,15 +30,4 @@ Status type_get_name(Datatype& datatype, char* type_name, int* resultlen) {
     return success();
 }
 
-Status type_get_envelope(Datatype& datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts,
-                         MPI_Count* num_datatypes, int* combiner) {
-    const Recipe& recipe = datatype.recipe;
-    *num_integers = static_cast<MPI_Count>(recipe.integers.size());
-    *num_addresses = static_cast<MPI_Count>(recipe.addresses.size());
-    if (num_large_counts != nullptr) *num_large_counts = 0;
-    *num_datatypes = static_cast<MPI_Count>(recipe.types.size());
-    *combiner = recipe.combiner;
-    return success();
-}
-
 }  // namespace gantry::mpi

@@ -155,7 +155,8 @@ void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]) {
         datatype->alignment = row.alignment;
         datatype->true_extent = static_cast<std::ptrdiff_t>(row.size);
         datatype->element = row.element;
-        datatype->items = {Items{row.size, 1}};
+        datatype->item_sizes = {row.size};
+        datatype->items = 1;
     }
     for (const PairRow& row : kPairs) {
         Datatype* datatype = add(slab, table, row.handle, row.name);
@@ -170,7 +171,8 @@ void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]) {
         datatype->alignment = row.alignment;
         datatype->true_extent = static_cast<std::ptrdiff_t>(end);
         datatype->element = row.element;
-        datatype->items = {Items{row.first, 1}, Items{row.second, 1}};
+        datatype->item_sizes = {row.first, row.second};
+        datatype->items = 2;
     }
 }
 

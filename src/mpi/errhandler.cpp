@@ -42,6 +42,7 @@ std::string describe(const Comm* comm) {
 
 // The predefined kinds; false when a program's function is to be called.
 bool apply_predefined(const Errhandler& errhandler, const std::string& where, const Status& status, const char* function) {
+    remember_failure(status.error_class(), function, status.text());
     switch (errhandler.kind) {
         case Errhandler::Kind::fatal:
             end_job(where, status, function, "MPI_ERRORS_ARE_FATAL");
@@ -68,8 +69,6 @@ Status make(Errhandler::Kind kind, Errhandler** made, MPI_Errhandler* handle) {
 bool serves(const Errhandler& errhandler, Errhandler::Kind kind) {
     return errhandler.predefined || errhandler.kind == kind;
 }
-
-MPI_Errhandler give(Errhandler* errhandler) { return retain(errhandler)->handle; }
 
 }  // namespace
 
@@ -131,7 +130,11 @@ int raise(std::nullptr_t, const Status& status, const char* function) {
     Process& p = process();
     if (Comm* failed_on = std::exchange(p.failed_on, nullptr); failed_on != nullptr && p.comms.find(failed_on) != nullptr)
         return raise(failed_on, status, function);
-    if (p.running() && p.self != nullptr) return raise(p.self, status, function);
+    if (p.running() && p.self != nullptr) {
+        // Programs older than MPI 4.0 set the handler of MPI_COMM_WORLD for this; it counts while nobody has set MPI_COMM_SELF's.
+        const bool only_world_set = p.self->errhandler == p.initial_errhandler && p.world->errhandler != p.initial_errhandler;
+        return raise(only_world_set ? p.world : p.self, status, function);
+    }
     const std::string where = p.phase == Process::Phase::finalized ? "after MPI_Finalize"
                               : p.phase == Process::Phase::before  ? "before MPI_Init"
                                                                    : "";
@@ -168,7 +171,9 @@ Status session_create_errhandler(MPI_Session_errhandler_function* session_errhan
 }
 
 Status errhandler_free(MPI_Errhandler* errhandler) {
-    release(find(*errhandler));
+    // Freeing a predefined one changes nothing but the program's variable.
+    Errhandler* object = find(*errhandler);
+    if (!object->predefined) release(take_handle(object));
     *errhandler = MPI_ERRHANDLER_NULL;
     return success();
 }
@@ -181,7 +186,7 @@ Status comm_set_errhandler(Comm& comm, Errhandler& errhandler) {
 }
 
 Status comm_get_errhandler(Comm& comm, MPI_Errhandler* errhandler) {
-    *errhandler = give(comm.errhandler);
+    *errhandler = give_handle(comm.errhandler);
     return success();
 }
 
@@ -198,7 +203,7 @@ Status session_set_errhandler(Session& session, Errhandler& errhandler) {
 }
 
 Status session_get_errhandler(Session& session, MPI_Errhandler* errhandler) {
-    *errhandler = give(session.errhandler);
+    *errhandler = give_handle(session.errhandler);
     return success();
 }
 

@@ -146,6 +146,11 @@ Status remove(int code) {
 
 UserErrors::UserErrors() : last_used(MPI_ERR_LASTCODE) {}
 
+void remember_failure(int error_class, const char* function, std::string_view text) {
+    // A program's own code has only the program's words.
+    if (row_of(error_class) != nullptr) user_errors().latest[error_class] = fmt::format("{}: {}", function, text);
+}
+
 bool is_error_code(int code) { return row_of(code) != nullptr || user_error(code) != nullptr; }
 
 int class_of(int code) {
@@ -173,7 +178,10 @@ Status error_class(int errorcode, int* errorclass) {
 
 Status error_string(int errorcode, char* string, int* resultlen) {
     if (!is_error_code(errorcode)) return unknown(errorcode);
-    copy_text(error_text(errorcode), string, MPI_MAX_ERROR_STRING, resultlen);
+    std::string text = error_text(errorcode);
+    const auto latest = user_errors().latest.find(errorcode);
+    if (latest != user_errors().latest.end()) text += "; latest: " + latest->second;
+    copy_text(text, string, MPI_MAX_ERROR_STRING, resultlen);
     return success();
 }
 

@@ -19,7 +19,7 @@ template <class T, class Handle>
 T* find_in(const Slab<T>& slab, Handle handle) {
     T* object = slab.find(handle);
     // An object's slot may hold a predefined one, whose handle is its constant and nothing else.
-    return object != nullptr && object->valid && object->handle == handle ? object : nullptr;
+    return object != nullptr && object->valid() && object->handle == handle ? object : nullptr;
 }
 
 template <class Handle, class T>
@@ -34,7 +34,7 @@ Handle handle_of(const Slab<T>& slab, int integer, Handle null) {
     if (integer < 0) return null;
     if (integer < kFirstInteger) return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(integer));
     const T* object = slab.at(static_cast<std::uint32_t>(integer - kFirstInteger));
-    return object != nullptr && object->valid && !object->predefined ? object->handle : null;
+    return object != nullptr && object->valid() && !object->predefined ? object->handle : null;
 }
 
 }  // namespace

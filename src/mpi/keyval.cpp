@@ -114,6 +114,16 @@ Status comm_get_attr(Comm& comm, int comm_keyval, void* attribute_val, int* flag
     return success();
 }
 
+Status type_set_attr(Datatype& datatype, int type_keyval, void* attribute_val) {
+    return set_attribute(KeyvalScope::type, datatype, type_keyval, attribute_val);
+}
+
+Status type_get_attr(Datatype& datatype, int type_keyval, void* attribute_val, int* flag) {
+    return get_attribute(KeyvalScope::type, datatype, type_keyval, attribute_val, flag);
+}
+
+Status type_delete_attr(Datatype& datatype, int type_keyval) { return delete_attribute(KeyvalScope::type, datatype, type_keyval); }
+
 Status comm_delete_attr(Comm& comm, int comm_keyval) { return delete_attribute(KeyvalScope::comm, comm, comm_keyval); }
 
 }  // namespace gantry::mpi

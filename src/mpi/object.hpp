@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every object behind a handle has: the handle itself and a count of its owners. The program is one owner until it frees its handle;
-// communications in flight and other objects are more. `valid` turns false when the program's last handle is gone, so that a stale
-// handle is refused although the object still serves a message.
+// What every object behind a handle has: the handle itself and a count of its owners. The program owns it once for each handle that it was
+// given and has not freed; communications in flight and other objects are further owners. When the program's last handle is gone the
+// object is not `valid()` any more: a stale handle is refused although the object may still serve a message.
 #pragma once
 
 #include "base/slab.hpp"
@@ -12,9 +12,10 @@ namespace gantry::mpi {
 template <class Handle>
 struct Object {
     Handle handle{};
-    int references = 1;
-    bool valid = true;
+    int references = 1;   // all owners
+    int handles = 1;      // of these, the program's
     bool predefined = false;
+    bool valid() const { return handles > 0; }
 };
 
 // A new object whose handle is its address; null when memory is exhausted.
@@ -28,6 +29,20 @@ T* create(Slab<T>& slab, Args&&... args) {
 template <class T>
 T* retain(T* object) {
     ++object->references;
+    return object;
+}
+
+// One more handle for the program, to the same object.
+template <class T>
+auto give_handle(T* object) {
+    ++object->handles;
+    return retain(object)->handle;
+}
+
+// The program frees a handle: one owner less, to be told by the object's own release().
+template <class T>
+T* take_handle(T* object) {
+    if (!object->predefined) --object->handles;
     return object;
 }
 

@@ -76,8 +76,7 @@ Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int
 Status op_free(MPI_Op* op) {
     Op* object = find(*op);
     if (object->predefined) return failure(MPI_ERR_OP, "{} is predefined and cannot be freed", object->name);
-    object->valid = false;
-    release(object);
+    release(take_handle(object));
     *op = MPI_OP_NULL;
     return success();
 }

@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace gantry::mpi {
 
@@ -57,6 +58,7 @@ struct Process {
     UserErrors user_errors;
 
     Datatype* predefined_datatypes[256] = {};
+    std::vector<Datatype*> fortran_types;   // made by MPI_Type_create_f90_x
     Op* predefined_ops[kPredefinedOps] = {};
     Group* empty_group = nullptr;
     Info* environment = nullptr;       // MPI_INFO_ENV

@@ -7,39 +7,47 @@
 #include "mpi/bodies.hpp"
 #include "mpi/datatype.hpp"
 
+#include <algorithm>
+
 namespace gantry::mpi {
 namespace {
 
 // Basic items in the first `bytes` data bytes of elements of a type; MPI_UNDEFINED when they end inside an item.
 MPI_Count items_in(const Datatype& datatype, Bytes bytes) {
     if (datatype.size() == 0) return bytes == 0 ? 0 : MPI_UNDEFINED;
-    Bytes per_element = 0;
-    for (const Items& run : datatype.items) per_element += run.count;
-    MPI_Count count = static_cast<MPI_Count>(bytes / datatype.size() * per_element);
+    MPI_Count count = static_cast<MPI_Count>(bytes / datatype.size() * datatype.items);
     Bytes rest = bytes % datatype.size();
-    for (const Items& run : datatype.items) {
-        if (rest == 0) break;
-        if (rest >= run.size * run.count) {
-            count += static_cast<MPI_Count>(run.count);
-            rest -= run.size * run.count;
-            continue;
-        }
-        if (rest % run.size != 0) return MPI_UNDEFINED;
-        return count + static_cast<MPI_Count>(rest / run.size);
+    for (Bytes size : datatype.item_sizes) {
+        if (rest == 0) return count;
+        if (rest < size) return MPI_UNDEFINED;
+        rest -= size;
+        ++count;
+    }
+    for (const Piece& piece : datatype.pieces) {
+        if (rest == 0) return count;
+        const Bytes taken = std::min(rest, piece.count * piece.type->size());
+        const MPI_Count inside = items_in(*piece.type, taken);
+        if (inside == MPI_UNDEFINED) return MPI_UNDEFINED;
+        count += inside;
+        rest -= taken;
     }
     return count;
 }
 
 // The other way round: data bytes of the first `count` basic items.
 Bytes bytes_of_items(const Datatype& datatype, Bytes count) {
-    Bytes per_element = 0;
-    for (const Items& run : datatype.items) per_element += run.count;
-    if (per_element == 0) return 0;
-    Bytes bytes = count / per_element * datatype.size();
-    Bytes rest = count % per_element;
-    for (const Items& run : datatype.items) {
-        const Bytes taken = rest < run.count ? rest : run.count;
-        bytes += taken * run.size;
+    if (datatype.items == 0) return 0;
+    Bytes bytes = count / datatype.items * datatype.size();
+    Bytes rest = count % datatype.items;
+    for (Bytes size : datatype.item_sizes) {
+        if (rest == 0) return bytes;
+        bytes += size;
+        --rest;
+    }
+    for (const Piece& piece : datatype.pieces) {
+        if (rest == 0) return bytes;
+        const Bytes taken = std::min(rest, piece.count * piece.type->items);
+        bytes += bytes_of_items(*piece.type, taken);
         rest -= taken;
     }
     return bytes;

@@ -12,6 +12,8 @@
 namespace gantry::p2p {
 namespace {
 
+constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
+
 std::size_t index_of(transport::Pool which) { return static_cast<std::size_t>(which); }
 
 }  // namespace
@@ -186,8 +188,37 @@ void Core::finish_request(Request& request, Status status) {
     if (detached) requests.destroy(&request);
 }
 
+void Core::note_export(const device::IpcHandle& handle, int to) {
+    Export& known = exports_[handle.buffer_id];
+    known.handle = handle;
+    known.peers.insert(to);
+}
+
+// A freed allocation stays in memory until every importer has closed its mapping, so they are told (DESIGN section 5, "IPC mappings").
+void Core::check_exports() {
+    if (exports_.empty() || executor.now() < next_export_check_) return;
+    next_export_check_ = executor.now() + kExportCheckInterval;
+    for (auto at = exports_.begin(); at != exports_.end();) {
+        Export& exported = at->second;
+        if (device.still_valid(exported.handle)) {
+            ++at;
+            continue;
+        }
+        wire::Forget forget{exported.handle.buffer_id, {}};
+        std::memcpy(forget.gpu, exported.handle.gpu.data(), sizeof forget.gpu);
+        for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
+            if (!exported.peers.contains(rank) || !peer(rank).lost.ok()) continue;
+            peer(rank).direct_buffers.erase(exported.handle.buffer_id);
+            Status sent = send(rank, wire::kForget, forget);
+            if (!sent.ok()) log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
+        }
+        at = exports_.erase(at);
+    }
+}
+
 int Core::progress() {
     int events = device.pending() ? device.progress() : 0;
+    check_exports();
     for (transport::Transport* transport : transports_) events += transport->progress();
     if (executor.has_ready()) events += executor.run_ready();
     return events;

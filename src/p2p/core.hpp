@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace gantry::p2p {
 
@@ -29,6 +30,8 @@ struct Peer {
     Bytes eager_outstanding = 0;            // sent eagerly and not yet reported as consumed
     Bytes eager_consumed = 0;               // received and not yet reported
     Status lost;                            // why it cannot be reached any more
+    std::unordered_set<std::uint64_t> direct_buffers;  // our allocations that it asked to have named, not staged
+    std::unordered_map<std::uint64_t, int> staged_uses;  // messages staged so far, by its allocation
     bool pool_pinned[2] = {false, false};   // its pools, as mapped here, are known to the driver
     struct Early {
         transport::MessageKind kind;
@@ -71,6 +74,9 @@ class Core final : public transport::Receiver {
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
     plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source, const device::Uuid* other_gpu);
 
+    // Peers that were told of an allocation of ours are told when it is gone (looked after in progress()).
+    void note_export(const device::IpcHandle& handle, int to);
+
     // --- messages under way ---
     Outgoing& add_outgoing(int to);
     Outgoing* outgoing(std::uint64_t id);
@@ -101,11 +107,13 @@ class Core final : public transport::Receiver {
     void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
     void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
-    void on_clear_to_send(const wire::ClearToSend& cts, transport::ConstSpan payload);
+    void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
     void on_credit(const wire::Credit& credit);
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
     Incoming* incoming(int from, std::uint64_t id);
+    void on_forget(const wire::Forget& forget);
+    void check_exports();
 
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
@@ -119,6 +127,12 @@ class Core final : public transport::Receiver {
     // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
     std::map<std::pair<int, std::uint64_t>, std::unique_ptr<Incoming>> matched_;
+    struct Export {
+        device::IpcHandle handle;
+        std::unordered_set<int> peers;
+    };
+    std::map<std::uint64_t, Export> exports_;       // by buffer id
+    Nanoseconds next_export_check_ = 0;
     std::uint64_t next_id_ = 1;
 };
 

@@ -13,6 +13,8 @@
 namespace gantry::p2p {
 namespace {
 
+constexpr std::size_t kRememberedAllocations = 4096;
+
 Status truncated(Bytes bytes, Bytes room) {
     return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes", bytes, room);
 }
@@ -42,7 +44,7 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
             }
             return;
         }
-        case wire::kClearToSend: return on_clear_to_send(wire::read<wire::ClearToSend>(header), payload);
+        case wire::kClearToSend: return on_clear_to_send(from, wire::read<wire::ClearToSend>(header), payload);
         case wire::kChunk: return on_chunk(from, wire::read<wire::Chunk>(header));
         case wire::kCredit: return on_credit(wire::read<wire::Credit>(header));
         case wire::kFinish: return on_finish(from, wire::read<wire::Finish>(header), payload);
@@ -51,6 +53,7 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
             sender.eager_outstanding -= std::min(sender.eager_outstanding, wire::read<wire::Budget>(header).bytes);
             return;
         }
+        case wire::kForget: return on_forget(wire::read<wire::Forget>(header));
         default: log::error("rank {} sent a message of unknown kind {}: mixed versions of Gantry in one job?", from, kind);
     }
 }
@@ -154,7 +157,12 @@ void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     matcher.keep(std::move(message));
 }
 
-void Core::on_clear_to_send(const wire::ClearToSend& cts, transport::ConstSpan payload) {
+void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload) {
+    if (cts.direct_next != 0) {
+        auto& direct = peer(from).direct_buffers;
+        if (direct.size() >= kRememberedAllocations) direct.clear();
+        direct.insert(cts.direct_next);
+    }
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= payload.size(); at += sizeof(std::uint32_t)) {
@@ -231,6 +239,12 @@ void Core::on_peer_lost(int lost, const Status& why) {
         message->arrived.close(gone.lost);
         if (!message->finished.done()) message->finished.complete(gone.lost);
     }
+}
+
+void Core::on_forget(const wire::Forget& forget) {
+    device::Uuid gpu{};
+    std::memcpy(gpu.data(), forget.gpu, sizeof forget.gpu);
+    device.forget_memory(forget.buffer_id, gpu);
 }
 
 void Core::consumed_eager(int from, Bytes bytes) {

@@ -7,6 +7,7 @@
 #include "p2p/core.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace gantry::p2p {
 namespace {
@@ -57,8 +58,14 @@ wire::RequestToSend request_to_send(Core& core, const Outgoing& message, const w
     if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
         message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
         auto handle = core.device.export_memory(message.location);
-        if (handle.ok()) rts.handle = wire::encode(*handle);
+        if (handle.ok()) {
+            rts.handle = wire::encode(*handle);
+            core.note_export(*handle, message.peer);
+        }
     }
+    rts.uses_driver = core.device.active() ? 1 : 0;
+    if (message.location.gpu >= 0)
+        std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(), sizeof rts.handle.gpu);
     return rts;
 }
 
@@ -108,6 +115,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     message.question.synchronous = mode == SendMode::synchronous;
     message.question.budget = in_budget;
     message.facts = core.facts_for(to, *location, true, nullptr);
+    message.facts.ipc_open = peer.direct_buffers.contains(location->buffer_id);
     message.choice = plan::choose(message.question, message.facts, core.tuning);
     core.explain.record(message.question, message.facts, message.choice, to, false);
 

@@ -23,13 +23,9 @@ Slot SlotPool::take(std::uint32_t units, SlotUse use) {
     if (units == 0 || units > free_units_) return {};
     if (use != SlotUse::sink && free_units_ - units < quarter) return {};
     if (use == SlotUse::ahead && ahead_units_ + units > quarter) return {};
-    // Next fit: slots of one message tend to lie behind each other.
+    // First fit: the slots that were used last are still in the caches of both processes.
     std::uint32_t run = 0;
-    for (std::uint32_t step = 0, at = next_search_; step < total_units() + units; ++step, ++at) {
-        if (at >= total_units()) {
-            at = 0;
-            run = 0;
-        }
+    for (std::uint32_t at = 0; at < total_units(); ++at) {
         run = used_[at] ? 0 : run + 1;
         if (run < units) continue;
         const std::uint32_t first = at + 1 - units;
@@ -39,7 +35,6 @@ Slot SlotPool::take(std::uint32_t units, SlotUse use) {
         }
         free_units_ -= units;
         if (use == SlotUse::ahead) ahead_units_ += units;
-        next_search_ = (at + 1) % total_units();
         return Slot{memory_.data() + first * unit_bytes_, first, units, use};
     }
     return {};

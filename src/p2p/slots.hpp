@@ -60,7 +60,6 @@ class SlotPool {
     std::vector<bool> ahead_;             // per unit: held by a chunk ahead of its verdict
     std::uint32_t free_units_;
     std::uint32_t ahead_units_ = 0;
-    std::uint32_t next_search_ = 0;
     IntrusiveList<Waiter> waiters_;
 };
 

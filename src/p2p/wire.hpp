@@ -11,6 +11,7 @@
 //   credit           slot of the sender's pool, or send id and slot        that slot may be used again
 //   finish           id, who it is for, error class   + error text         the executor of a direct copy is done, or an abort
 //   budget           bytes                                                 eager bytes consumed since the last one
+//   forget           buffer id, GPU                                        that exported allocation is gone: close its mapping
 #pragma once
 
 #include "device/device.hpp"
@@ -33,6 +34,7 @@ enum Kind : transport::MessageKind {
     kCredit = 6,
     kFinish = 7,
     kBudget = 8,
+    kForget = 9,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one receiver, over all communicators.
@@ -68,10 +70,11 @@ struct RequestToSend {
     std::uint64_t send_id;
     Plan offer;
     std::uint64_t address;      // of the first data byte at the sender (with `handle`)
-    Handle handle;              // kind 0: the source cannot be mapped
+    Handle handle;              // kind 0: the source cannot be mapped (its GPU is named all the same)
     std::uint8_t source_kind;   // device::MemoryKind
     std::uint8_t contiguous;
     std::uint8_t synchronous;
+    std::uint8_t uses_driver;   // this process can map device memory
 };
 
 struct ClearToSend {
@@ -81,6 +84,7 @@ struct ClearToSend {
     transport::RemoteKey key;   // of the sink buffer (rdma, direct sink) or of the receiver's slot pool
     std::uint64_t sink_offset;  // of the sink buffer inside `key`, or its address with `handle`
     Handle handle;              // sink device memory, when the sender executes an ipc plan
+    std::uint64_t direct_next;  // messages of this source allocation are better copied directly from now on; 0: nothing to say
 };
 
 struct Chunk {
@@ -111,6 +115,11 @@ struct Finish {
 
 struct Budget {
     std::uint64_t bytes;
+};
+
+struct Forget {
+    std::uint64_t buffer_id;
+    std::uint8_t gpu[16];
 };
 
 template <class Header>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol. Its entry keeps the plan of the
-// largest message seen, which is the one that people ask about.
+// A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol. Its
+// entry keeps the plan of the largest message seen, which is the one that people ask about.
 #include "plan/explain.hpp"
 
 #include <unistd.h>
@@ -40,12 +40,14 @@ std::string how_text(const Plan& plan, Bytes bytes) {
 }
 
 void replace(std::string& text, std::string_view mark, long value) {
-    if (const auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), std::to_string(value));
+    if (const auto at = text.find(mark); at != std::string::npos)
+        text.replace(at, mark.size(), std::to_string(value));
 }
 
 }  // namespace
 
-void Explain::record(const Question& question, const Facts&, const Choice& choice, int peer, bool received) {
+void Explain::record(const Question& question, const Facts&, const Choice& choice, int peer,
+                     bool received) {
     if (!on_) return;
     const int sink_kind = question.sink_known ? static_cast<int>(question.sink.kind) : kUnknownKind;
     const Key key{.peer = peer,
@@ -89,7 +91,8 @@ std::vector<Path> Explain::paths(int rank) const {
                   .losers = {}};
         for (int i = 0; i < entry.choice.rejected_count; ++i) {
             const Rejected& rejected = entry.choice.rejected[i];
-            path.losers.push_back({std::string(name(rejected.protocol)), rejected.expected, rejected.why});
+            path.losers.push_back(
+                {std::string(name(rejected.protocol)), rejected.expected, rejected.why});
         }
         paths.push_back(std::move(path));
     }
@@ -100,7 +103,9 @@ std::string Explain::text(int rank) const {
     return fmt::format("gantry explain: rank {}\n", rank) + path_table(paths(rank), Show::all);
 }
 
-std::string Explain::json(int rank) const { return paths_to_json(paths(rank), rank); }
+std::string Explain::json(int rank) const {
+    return paths_to_json(paths(rank), rank);
+}
 
 Status Explain::write(int rank, std::string file) const {
     if (entries_.empty()) return success();
@@ -115,10 +120,12 @@ Status Explain::write(int rank, std::string file) const {
     const std::string contents = file.ends_with(".json") ? json(rank) : text(rank);
     std::FILE* out = std::fopen(file.c_str(), "we");
     if (out == nullptr)
-        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}", file, std::strerror(errno));
+        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}",
+                       file, std::strerror(errno));
     const bool whole = std::fwrite(contents.data(), 1, contents.size(), out) == contents.size();
     if (std::fclose(out) != 0 || !whole)
-        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}", file, std::strerror(errno));
+        return failure(MPI_ERR_IO, "writing the record of paths to {} (GANTRY_EXPLAIN_FILE): {}",
+                       file, std::strerror(errno));
     return success();
 }
 

@@ -7,7 +7,8 @@
 namespace gantry::plan {
 namespace {
 
-// A rate of zero is a way that does not exist; an hour makes any other way better without overflowing sums.
+// A rate of zero is a way that does not exist; an hour makes any other way better without
+// overflowing sums.
 constexpr Nanoseconds kNever = 3600 * kSecond;
 
 Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
@@ -25,7 +26,8 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
         }
     }
 
-    // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes every leg.
+    // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes
+    // every leg.
     const Bytes room = std::clamp<Bytes>(line.in_flight / chunk, 1, kDeepest);
     // Its credit comes back after another handshake's way.
     Bytes depth = static_cast<Bytes>((fill + line.handshake) / std::max<Nanoseconds>(pace, 1)) + 1;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner believes a message costs: plain arithmetic on Facts. A way from source to sink is a row of legs (copy into a slot,
-// wire, copy out of a slot); the pieces of a message follow each other through the legs, so the slowest leg sets the pace:
+// What the planner believes a message costs: plain arithmetic on Facts. A way from source to sink
+// is a row of legs (copy into a slot, wire, copy out of a slot); the pieces of a message follow
+// each other through the legs, so the slowest leg sets the pace:
 //
-//     expected = handshake + first piece through every leg + (pieces - 1) x the slowest leg's time for one more piece
+//     expected = handshake + first piece through every leg + (pieces - 1) x the slowest leg's time
+//     for one more piece
 //
-// A leg has a price per piece beside its rate: on modern machines that price, not the rate, decides the size of a piece
-// (facts/gpu-measured.md 1.5).
+// A leg has a price per piece beside its rate: on modern machines that price, not the rate, decides
+// the size of a piece (facts/gpu-measured.md 1.5).
 #pragma once
 
 #include "plan/plan.hpp"
@@ -32,14 +34,14 @@ Nanoseconds transfer_time(Bytes bytes, double bytes_per_second);
 struct Line {
     std::array<Leg, 3> legs{};
     int leg_count = 0;
-    Nanoseconds handshake = 0;         // until the verdict is known
-    bool ahead = false;                // the first leg starts before the verdict
-    Nanoseconds tail = 0;              // from the last piece's arrival until it is known
-    Bytes in_flight = 0;               // slots that one message may hold, in bytes
+    Nanoseconds handshake = 0;  // until the verdict is known
+    bool ahead = false;         // the first leg starts before the verdict
+    Nanoseconds tail = 0;       // from the last piece's arrival until it is known
+    Bytes in_flight = 0;        // slots that one message may hold, in bytes
     Bytes smallest_chunk = 0, largest_chunk = 0;
-    Bytes fixed_chunk = 0;             // 0: choose
-    int fixed_depth = 0;               // 0: choose
-    int shallowest = 3;                // one piece in each leg
+    Bytes fixed_chunk = 0;  // 0: choose
+    int fixed_depth = 0;    // 0: choose
+    int shallowest = 3;     // one piece in each leg
 
     void add(const Leg& leg) { legs[static_cast<std::size_t>(leg_count++)] = leg; }
 };

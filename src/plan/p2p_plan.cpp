@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The point-to-point planner: one candidate per protocol, each either impossible (with a clause that says why) or priced by the model;
-// the cheapest wins, ties go to the protocol with the smaller number. Two answers are not a matter of price: a message to oneself, and
-// a host message within GANTRY_EAGER_LIMIT, which the limit promises to send at once.
+// The point-to-point planner: one candidate per protocol, each either impossible (with a clause
+// that says why) or priced by the model; the cheapest wins, ties go to the protocol with the
+// smaller number. Some answers are settled without a price: a message to oneself; a host message
+// within GANTRY_EAGER_LIMIT, which the limit promises to send at once; CUDA IPC from a
+// GANTRY_IPC_THRESHOLD up that the user set; a message that lies in slots already.
 //
-// While the sink is unknown (the sender's offer) a device source expects a device sink like itself, a host source a host sink.
+// While the sink is unknown (the sender's offer) a device source expects a device sink like itself,
+// a host source a host sink.
 #include "plan/p2p_model.hpp"
 
 #include <algorithm>
@@ -15,7 +18,8 @@ namespace {
 using device::IpcKind;
 using device::MemoryKind;
 
-// Opening a mapping is an investment. Until its repayment is tracked, messages below this size must pay it alone.
+// Opening a mapping is an investment. Small messages share its price with the messages of the same
+// allocation before them (who came n times is expected n times more); larger ones open at once.
 constexpr Bytes kIpcOpenPaidBelow = 64 * kKiB;
 // Header, credit and bookkeeping of one piece, on either side.
 constexpr Nanoseconds kPieceHandling = 300;
@@ -25,7 +29,8 @@ constexpr Bytes kSmallestChunk = 16 * kKiB;
 constexpr Bytes kLargestChunk = 4 * kMiB;
 // A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
 constexpr Bytes kSmallestFixedChunk = 64;
-// Cells cost nothing to hold, and more of them hide that the two processors copying do not run in step.
+// Cells cost nothing to hold, and more of them hide that the two processors copying do not run in
+// step.
 constexpr int kHostCellsInFlight = 8;
 // Striping a piece finer than this costs more in puts than the rails gain.
 constexpr Bytes kSmallestStripe = 64 * kKiB;
@@ -33,8 +38,8 @@ constexpr Bytes kSmallestStripe = 64 * kKiB;
 struct Candidate {
     Plan plan;
     const char* impossible = nullptr;
-    const char* lost = "slower";   // what to say if it loses
-    bool settled = false;          // wins without comparing prices
+    const char* lost = "slower";  // what to say if it loses
+    bool settled = false;         // wins without comparing prices
 };
 
 Candidate impossible(Protocol protocol, const char* why) {
@@ -48,7 +53,9 @@ Candidate impossible(Protocol protocol, const char* why) {
 bool by_copy_engine(const End& end) {
     return end.kind == MemoryKind::device || end.kind == MemoryKind::managed;
 }
-bool in_host_memory(const End& end) { return !by_copy_engine(end); }
+bool in_host_memory(const End& end) {
+    return !by_copy_engine(end);
+}
 
 // One message and everything derived from it once.
 struct Ask {
@@ -61,8 +68,15 @@ struct Ask {
     Nanoseconds hop;  // an empty message, one way
 
     Ask(const Question& q, const Facts& f, const Tuning& t)
-        : question(q), facts(f), tuning(t), source(q.source), sink(q.sink), source_gpu(f.source_gpu),
-          sink_gpu(f.sink_gpu), bytes(q.bytes), hop(f.peer.message_latency) {
+        : question(q),
+          facts(f),
+          tuning(t),
+          source(q.source),
+          sink(q.sink),
+          source_gpu(f.source_gpu),
+          sink_gpu(f.sink_gpu),
+          bytes(q.bytes),
+          hop(f.peer.message_latency) {
         if (q.sink_known) return;
         sink = source;
         sink.contiguous = true;
@@ -70,7 +84,8 @@ struct Ask {
     }
 
     bool contiguous() const { return source.contiguous && sink.contiguous; }
-    // What an operation on the compute queue of a GPU that both processes share costs before it starts.
+    // What an operation on the compute queue of a GPU that both processes share costs before it
+    // starts.
     Nanoseconds turn(Executor executor) const {
         if (!facts.same_gpu) return 0;
         const GpuUser self = executor == Executor::sender ? GpuUser::sender : GpuUser::receiver;
@@ -104,8 +119,8 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu) {
                 host_side_rate(ask.sink, gpu.d2h_bytes_per_second, gpu.pageable_bytes_per_second)};
     } else if (to_gpu) {
         const device::GpuFacts& gpu = ask.sink_gpu;
-        copy = {gpu.copy_latency,
-                host_side_rate(ask.source, gpu.h2d_bytes_per_second, gpu.pageable_bytes_per_second)};
+        copy = {gpu.copy_latency, host_side_rate(ask.source, gpu.h2d_bytes_per_second,
+                                                 gpu.pageable_bytes_per_second)};
     } else {
         copy = {0, kHostCopyRate, CopyEngine::cpu};
     }
@@ -149,8 +164,8 @@ Candidate eager_candidate(const Ask& ask) {
     if (!empty && by_copy_engine(ask.sink)) {
         plan.sink_engine = CopyEngine::copy_engine;
         plan.sink_stage = Stage::slot;
-        plan.expected += ask.sink_gpu.copy_latency +
-                         transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
+        plan.expected +=
+            ask.sink_gpu.copy_latency + transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
     }
     candidate.settled = true;
     return candidate;
@@ -158,8 +173,8 @@ Candidate eager_candidate(const Ask& ask) {
 
 int rails_for(const Ask& ask, Bytes piece) {
     const Bytes useful = std::max<Bytes>(1, piece / kSmallestStripe);
-    return static_cast<int>(std::min<Bytes>(
-        useful, static_cast<Bytes>(std::max(1, ask.facts.peer.rails))));
+    return static_cast<int>(
+        std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.facts.peer.rails))));
 }
 
 // Rails read and write this end in place.
@@ -171,15 +186,17 @@ bool rails_reach(const Ask& ask, const End& end) {
 Candidate rdma_candidate(const Ask& ask) {
     if (ask.facts.peer.self) return impossible(Protocol::rdma, "the peer is this process");
     if (!ask.facts.peer.put)
-        return impossible(Protocol::rdma, ask.facts.peer.shared_memory
-                                              ? "the peer is reached through shared memory"
-                                              : "this transport cannot write into the peer's memory");
+        return impossible(Protocol::rdma,
+                          ask.facts.peer.shared_memory
+                              ? "the peer is reached through shared memory"
+                              : "this transport cannot write into the peer's memory");
     if (!ask.contiguous()) return impossible(Protocol::rdma, "an end is not contiguous");
     for (const End& end : {ask.source, ask.sink})
         if (!rails_reach(ask, end))
-            return impossible(Protocol::rdma, end.kind == MemoryKind::managed
-                                                  ? "managed memory cannot be registered"
-                                                  : "no GPUDirect: rails do not reach device memory");
+            return impossible(Protocol::rdma,
+                              end.kind == MemoryKind::managed
+                                  ? "managed memory cannot be registered"
+                                  : "no GPUDirect: rails do not reach device memory");
     Candidate candidate;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::rdma, .executor = Executor::sender};
@@ -202,8 +219,8 @@ const char* ipc_obstacle(const Ask& ask) {
     if (!ask.tuning.ipc) return "GANTRY_IPC is off";
     if (ask.bytes < ask.tuning.ipc_threshold) return "below GANTRY_IPC_THRESHOLD";
     if (!ask.contiguous()) return "an end is not contiguous";
-    const bool exportable =
-        ask.source.ipc != IpcKind::none || (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
+    const bool exportable = ask.source.ipc != IpcKind::none ||
+                            (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
     if (!exportable) return "the driver cannot share this memory between processes";
     if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !facts.same_gpu &&
         !facts.peer_access)
@@ -218,8 +235,9 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
              : !ask.question.sink_known || ask.sink.ipc == IpcKind::none)
         return impossible(Protocol::ipc, "the driver cannot share this memory between processes");
     if (gets ? !ask.facts.receiver_opens : !ask.facts.sender_opens)
-        return impossible(Protocol::ipc, "the process that would copy does not use the driver or "
-                                         "does not see the GPU");
+        return impossible(Protocol::ipc,
+                          "the process that would copy does not use the driver or "
+                          "does not see the GPU");
 
     DirectCopy copy = direct_copy(ask, ask.facts.same_gpu);
     const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
@@ -229,11 +247,12 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         price += ask.turn(executor);
         candidate.lost = "a copy inside a shared GPU waits for a turn of its compute queue";
     }
-    // The sender's process is a second user of the receiver's GPU: the two-row form stays off the compute queue.
+    // The sender's process is a second user of the receiver's GPU: the two-row form stays off the
+    // compute queue.
     if (!from_gpu && gpu.queue_turn > 0 && ask.bytes < gpu.h2d_without_turn)
         copy.engine = CopyEngine::copy_engine_2d;
     if (!ask.facts.ipc_open && ask.bytes < kIpcOpenPaidBelow) {
-        price += gpu.ipc_open;
+        price += gpu.ipc_open / (1 + ask.facts.uses);
         candidate.lost = "opening the peer's memory costs more than it saves";
     }
     Plan& plan = candidate.plan;
@@ -272,11 +291,12 @@ CopyEngine slot_engine(const Ask& ask, const End& end) {
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,
              Executor executor) {
     if (engine == CopyEngine::cpu) {
-        const double rate = ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
+        const double rate =
+            ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
         return {kPieceHandling, kPieceHandling, rate};
     }
-    // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from host memory do not
-    // (small ones are issued as two rows).
+    // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
+    // host memory do not (small ones are issued as two rows).
     const Nanoseconds turn = engine == CopyEngine::kernel ? ask.turn(executor) : 0;
     return {gpu.copy_latency + turn, gpu.chunk_cost + turn, engine_rate};
 }
@@ -288,8 +308,8 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     line.tail = ask.hop;
     line.ahead = plan.source_stage == Stage::slot;
     if (plan.source_stage == Stage::slot)
-        line.add(slot_leg(ask, plan.source_engine, ask.source_gpu, ask.source_gpu.d2h_bytes_per_second,
-                          Executor::sender));
+        line.add(slot_leg(ask, plan.source_engine, ask.source_gpu,
+                          ask.source_gpu.d2h_bytes_per_second, Executor::sender));
     if (!peer.shared_memory)
         line.add({ask.hop, peer.put_cost + kPieceHandling,
                   peer.bytes_per_second * std::max(1, peer.rails)});
@@ -300,7 +320,8 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
     line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
     Bytes ceiling = std::max(line.in_flight, kSmallestFixedChunk);
-    if (!peer.shared_memory && !put) ceiling = std::min(ceiling, std::max<Bytes>(1, peer.eager_max));
+    if (!peer.shared_memory && !put)
+        ceiling = std::min(ceiling, std::max<Bytes>(1, peer.eager_max));
     line.smallest_chunk = std::min(kSmallestChunk, ceiling);
     line.largest_chunk = std::min(kLargestChunk, ceiling);
     if (host_cells) {
@@ -309,7 +330,8 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     } else if (ask.question.started_chunk != 0) {
         line.fixed_chunk = std::min(ask.question.started_chunk, ceiling);
     } else if (ask.tuning.chunk != 0) {
-        line.fixed_chunk = std::clamp(ask.tuning.chunk, std::min(kSmallestFixedChunk, ceiling), ceiling);
+        line.fixed_chunk =
+            std::clamp(ask.tuning.chunk, std::min(kSmallestFixedChunk, ceiling), ceiling);
     }
     if (!host_cells) line.fixed_depth = ask.tuning.depth;
     return line;
@@ -343,8 +365,10 @@ Candidate pipeline_candidate(const Ask& ask) {
     plan.sink_stage = put && rails_reach(ask, ask.sink) ? Stage::direct : Stage::slot;
     if (plan.source_stage == Stage::direct && plan.sink_stage == Stage::direct)
         return impossible(Protocol::pipeline, "nothing to stage: one put does it");
-    plan.source_engine = plan.source_stage == Stage::slot ? slot_engine(ask, ask.source) : CopyEngine::cpu;
-    plan.sink_engine = plan.sink_stage == Stage::slot ? slot_engine(ask, ask.sink) : CopyEngine::cpu;
+    plan.source_engine =
+        plan.source_stage == Stage::slot ? slot_engine(ask, ask.source) : CopyEngine::cpu;
+    plan.sink_engine =
+        plan.sink_stage == Stage::slot ? slot_engine(ask, ask.sink) : CopyEngine::cpu;
 
     const bool host_cells =
         peer.shared_memory && in_host_memory(ask.source) && in_host_memory(ask.sink);
@@ -355,11 +379,17 @@ Candidate pipeline_candidate(const Ask& ask) {
     plan.rails = put ? rails_for(ask, std::min(pieces.chunk, ask.bytes)) : 1;
     plan.expected = pieces.expected;
     if (!ask.question.sink_known && line.ahead) plan.ahead = pieces.depth;
-    // Below h2d_without_turn a copy into a shared GPU would wait for its compute queue; two rows do not.
-    if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine && ask.sink_gpu.queue_turn > 0 &&
+    // Below h2d_without_turn a copy into a shared GPU would wait for its compute queue; two rows do
+    // not.
+    if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine &&
+        ask.sink_gpu.queue_turn > 0 &&
         std::min(plan.chunk, ask.bytes) < ask.sink_gpu.h2d_without_turn)
         plan.sink_engine = CopyEngine::copy_engine_2d;
     plan.why = why_pipeline(ask, plan, pieces);
+    if (ask.question.already_staged) {
+        candidate.settled = true;
+        plan.why = "the sender had copied all of it to slots before the receive was known";
+    }
     return candidate;
 }
 
@@ -382,9 +412,9 @@ Choice choose(const Question& question, const Facts& facts, const Tuning& tuning
     for (const Candidate& candidate : candidates) {
         if (&candidate == best) continue;
         const bool priced = candidate.impossible == nullptr;
-        choice.rejected[choice.rejected_count++] = {
-            candidate.plan.protocol, priced ? candidate.plan.expected : 0,
-            priced ? candidate.lost : candidate.impossible};
+        choice.rejected[choice.rejected_count++] = {candidate.plan.protocol,
+                                                    priced ? candidate.plan.expected : 0,
+                                                    priced ? candidate.lost : candidate.impossible};
     }
     return choice;
 }

@@ -96,12 +96,15 @@ std::string beaten_text(const Path& path) {
     for (const Path::Loser& loser : path.losers) {
         if (loser.protocol == "self") continue;  // never a surprise between two ranks
         if (loser.expected == 0) {
-            not_possible += fmt::format("{}{}: {}", not_possible.empty() ? "" : "; ", loser.protocol, loser.why);
+            not_possible += fmt::format("{}{}: {}", not_possible.empty() ? "" : "; ",
+                                        loser.protocol, loser.why);
             continue;
         }
-        beaten += fmt::format("{}{} {}", beaten.empty() ? "" : "; ", loser.protocol, time_text(loser.expected));
+        beaten += fmt::format("{}{} {}", beaten.empty() ? "" : "; ", loser.protocol,
+                              time_text(loser.expected));
         if (path.expected > 0)
-            beaten += fmt::format(" ({:.2g}x)", static_cast<double>(loser.expected) / static_cast<double>(path.expected));
+            beaten += fmt::format(" ({:.2g}x)", static_cast<double>(loser.expected) /
+                                                    static_cast<double>(path.expected));
         if (loser.why != "slower") beaten += ", " + loser.why;
     }
     std::string text;
@@ -111,7 +114,8 @@ std::string beaten_text(const Path& path) {
 }
 
 using Columns = std::array<std::string, 7>;
-constexpr Columns kHeadings = {"ranks", "memory", "size", "messages", "path", "chunk x depth", "staged"};
+constexpr Columns kHeadings = {"ranks", "memory",        "size",  "messages",
+                               "path",  "chunk x depth", "staged"};
 
 Columns columns(const Story& story) {
     const Path& path = story.path;
@@ -127,7 +131,8 @@ Columns columns(const Story& story) {
 
 std::string line(const Columns& cells, const std::array<std::size_t, 7>& widths) {
     std::string text = " ";
-    for (std::size_t i = 0; i < cells.size(); ++i) text += fmt::format(" {:<{}} ", cells[i], widths[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        text += fmt::format(" {:<{}} ", cells[i], widths[i]);
     text.erase(text.find_last_not_of(' ') + 1);
     return text + "\n";
 }
@@ -136,12 +141,14 @@ std::string line(const Columns& cells, const std::array<std::size_t, 7>& widths)
 
 std::string path_table(std::vector<Path> paths, Show show) {
     // The receiver sees both ends, so its rows say everything once.
-    if (show == Show::received) std::erase_if(paths, [](const Path& path) { return !path.received; });
+    if (show == Show::received)
+        std::erase_if(paths, [](const Path& path) { return !path.received; });
     const std::vector<Story> rows = stories(std::move(paths));
     std::array<std::size_t, 7> widths{};
     for (std::size_t i = 0; i < widths.size(); ++i) {
         widths[i] = kHeadings[i].size();
-        for (const Story& story : rows) widths[i] = std::max(widths[i], columns(story)[i].size());
+        for (const Story& story : rows)
+            widths[i] = std::max(widths[i], columns(story)[i].size());
     }
     std::string text = line(kHeadings, widths);
     for (const Story& story : rows) {
@@ -159,7 +166,9 @@ std::string paths_to_json(const std::vector<Path>& paths, int rank) {
     for (const Path& path : paths) {
         nlohmann::ordered_json losers = nlohmann::ordered_json::array();
         for (const Path::Loser& loser : path.losers)
-            losers.push_back({{"protocol", loser.protocol}, {"expected_ns", loser.expected}, {"why", loser.why}});
+            losers.push_back({{"protocol", loser.protocol},
+                              {"expected_ns", loser.expected},
+                              {"why", loser.why}});
         document["paths"].push_back({{"peer", path.peer},
                                      {"received", path.received},
                                      {"source", path.source},
@@ -186,7 +195,8 @@ Result<std::vector<Path>> paths_from_json(std::string_view text) {
         return failure(MPI_ERR_OTHER, "a record of paths is not the JSON that Gantry writes");
     std::vector<Path> paths;
     for (const auto& row : document["paths"]) {
-        if (!row.is_object()) return failure(MPI_ERR_OTHER, "a record of paths has a row that is not an object");
+        if (!row.is_object())
+            return failure(MPI_ERR_OTHER, "a record of paths has a row that is not an object");
         Path path;
         path.rank = document.value("rank", 0);
         path.peer = row.value("peer", 0);
@@ -206,7 +216,8 @@ Result<std::vector<Path>> paths_from_json(std::string_view text) {
         path.why = row.value("why", "");
         if (row.contains("rejected"))
             for (const auto& loser : row["rejected"])
-                path.losers.push_back({loser.value("protocol", ""), loser.value("expected_ns", Nanoseconds{0}),
+                path.losers.push_back({loser.value("protocol", ""),
+                                       loser.value("expected_ns", Nanoseconds{0}),
                                        loser.value("why", "")});
         paths.push_back(std::move(path));
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The record of paths as rows of plain text and numbers: what Explain fills, what travels as JSON from the ranks to the program
-// `gantry explain`, and what both print as a table. Rows that tell the same story (neighbouring sizes, other peers) are printed as one.
+// The record of paths as rows of plain text and numbers: what Explain fills, what travels as JSON
+// from the ranks to the program `gantry explain`, and what both print as a table. Rows that tell
+// the same story (neighbouring sizes, other peers) are printed as one.
 #pragma once
 
 #include "base/status.hpp"
@@ -15,19 +16,19 @@ namespace gantry::plan {
 
 // One class of messages and the way it went.
 struct Path {
-    int rank = 0;               // who recorded it
+    int rank = 0;  // who recorded it
     int peer = 0;
     bool received = false;
-    std::string source, sink;   // memory kinds: "host", "pinned", "device", "managed", "unknown"
+    std::string source, sink;  // memory kinds: "host", "pinned", "device", "managed", "unknown"
     Bytes smallest = 0, largest = 0;
     std::uint64_t messages = 0;
     Bytes bytes = 0;
-    Bytes staged = 0;           // bytes that this rank copied into or out of staging slots
+    Bytes staged = 0;  // bytes that this rank copied into or out of staging slots
     std::string protocol;
-    std::string how;            // describe() of the largest message, without the reason
+    std::string how;  // describe() of the largest message, without the reason
     Bytes chunk = 0;
     int depth = 1;
-    Nanoseconds expected = 0;   // the model's time for the largest message
+    Nanoseconds expected = 0;  // the model's time for the largest message
     std::string why;
     struct Loser {
         std::string protocol;

@@ -21,14 +21,17 @@ std::string_view name(CopyEngine engine) {
     return "?";
 }
 
-std::string rails_text(int rails) { return rails == 1 ? "1 rail" : fmt::format("{} rails", rails); }
+std::string rails_text(int rails) {
+    return rails == 1 ? "1 rail" : fmt::format("{} rails", rails);
+}
 
 std::string pipeline_text(const Plan& plan, Bytes bytes) {
     const Bytes pieces = std::max<Bytes>(1, divide_up(bytes, std::max<Bytes>(1, plan.chunk)));
     std::string text = pieces == 1 ? fmt::format("pipeline, 1 chunk of {}", bytes_text(bytes))
                                    : fmt::format("pipeline, {} chunks of {}, depth {}", pieces,
                                                  bytes_text(plan.chunk), plan.depth);
-    const bool source_slot = plan.source_stage == Stage::slot, sink_slot = plan.sink_stage == Stage::slot;
+    const bool source_slot = plan.source_stage == Stage::slot,
+               sink_slot = plan.sink_stage == Stage::slot;
     text += ", ";
     text += source_slot ? fmt::format("{} -> slot", name(plan.source_engine)) : "buffer";
     text += " -> ";
@@ -54,13 +57,14 @@ std::string describe(const Plan& plan, Bytes bytes) {
     switch (plan.protocol) {
         case Protocol::self: text += fmt::format(", one copy by {}", name(plan.sink_engine)); break;
         case Protocol::eager:
-            if (plan.sink_stage == Stage::slot) text += fmt::format(", then {}", name(plan.sink_engine));
+            if (plan.sink_stage == Stage::slot)
+                text += fmt::format(", then {}", name(plan.sink_engine));
             break;
         case Protocol::rdma: text += ", one put, " + rails_text(plan.rails); break;
         case Protocol::ipc:
-            text += fmt::format(", {} by the {}",
-                                plan.executor == Executor::receiver ? "get" : "put",
-                                plan.executor == Executor::receiver ? "receiver" : "sender");
+            text +=
+                fmt::format(", {} by the {}", plan.executor == Executor::receiver ? "get" : "put",
+                            plan.executor == Executor::receiver ? "receiver" : "sender");
             text += fmt::format(", {}", name(plan.sink_engine));
             break;
         case Protocol::pipeline: text = pipeline_text(plan, bytes); break;

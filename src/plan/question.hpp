@@ -25,6 +25,7 @@ struct Question {
     bool sink_known = false;   // false: the sender's offer; true: the receiver's verdict
     bool synchronous = false;  // MPI_Ssend: completes only when matched
     bool budget = true;        // the peer still has room for eager bytes
+    bool already_staged = false;  // the sender has put all of it into slots: only taking it out is left
     Bytes started_chunk = 0;   // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
 };
 
@@ -38,6 +39,7 @@ struct Facts {
     bool same_gpu = false;         // both ends on one GPU (two processes share it)
     bool peer_access = false;      // the GPUs reach each other directly
     bool ipc_open = false;         // the mapping that an ipc plan needs is open already
+    int uses = 0;                  // messages of this allocation that were staged so far: what opening would have saved
     bool sender_opens = true;      // the sender's process uses a driver and sees the sink's GPU
     bool receiver_opens = true;    // likewise the receiver's process and the source's GPU
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share

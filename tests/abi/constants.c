@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The constants, sizes and layouts of our mpi.h against the table of the standard's values. Needs no library. */
+/* The constants, sizes and layouts of our mpi.h against the table of the standard's values. Needs
+ * no library. */
 #include <mpi.h>
 
 #include <stddef.h>

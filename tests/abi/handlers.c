@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who hears of an error, and what the call returns then: the handler of the communicator that the call names, that of
- * MPI_COMM_SELF when it names none, and in every case the code comes back to the caller. */
+/* Who hears of an error, and what the call returns then: the handler of the communicator that the
+ * call names, that of MPI_COMM_SELF when it names none, and in every case the code comes back to
+ * the caller. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -38,17 +39,20 @@ int main(int argc, char** argv) {
     expect("a communicator begins with MPI_ERRORS_ARE_FATAL", found == MPI_ERRORS_ARE_FATAL, 1);
 
     MPI_Comm_set_errhandler(comm, listener);
-    expect("the code comes back", class_of(MPI_Send(&value, 1, MPI_INT, 1000, 0, comm)), MPI_ERR_RANK);
+    expect("the code comes back", class_of(MPI_Send(&value, 1, MPI_INT, 1000, 0, comm)),
+           MPI_ERR_RANK);
     expect("the handler was called", heard, 1);
     expect("with the class", heard_class, MPI_ERR_RANK);
     expect("on the communicator", heard_on == comm, 1);
-    expect("also from the large-count form", class_of(MPI_Send_c(&value, -1, MPI_INT, 0, 0, comm)), MPI_ERR_COUNT);
+    expect("also from the large-count form", class_of(MPI_Send_c(&value, -1, MPI_INT, 0, 0, comm)),
+           MPI_ERR_COUNT);
     expect("which calls it too", heard, 2);
     expect("a good call says nothing", MPI_Comm_size(comm, &size), MPI_SUCCESS);
     expect("to nobody", heard, 2);
 
     MPI_Comm_set_errhandler(MPI_COMM_SELF, listener);
-    expect("without a communicator", class_of(MPI_Type_size(MPI_DATATYPE_NULL, &size)), MPI_ERR_TYPE);
+    expect("without a communicator", class_of(MPI_Type_size(MPI_DATATYPE_NULL, &size)),
+           MPI_ERR_TYPE);
     expect("MPI_COMM_SELF hears of it", heard, 3);
     expect("as itself", heard_on == MPI_COMM_SELF, 1);
     expect("a dead communicator too", class_of(MPI_Comm_size(MPI_COMM_NULL, &size)), MPI_ERR_COMM);

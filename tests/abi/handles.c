@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles as integers: a predefined handle keeps its constant's value, any other has one integer of its own outside the zero page
- * for as long as it lives, and the two conversions invert each other. */
+/* Handles as integers: a predefined handle keeps its constant's value, any other has one integer of
+ * its own outside the zero page for as long as it lives, and the two conversions invert each other.
+ */
 #include <mpi.h>
 
 #include <stdint.h>
@@ -19,14 +20,15 @@ static void listen(MPI_Comm* comm, int* code, ...) {
     (void)code;
 }
 
-#define PREDEFINED(kind, first, last)                                                        \
-    for (int i = first; i <= last; ++i) {                                                    \
-        expect("MPI_" #kind "_fromint", (long long)(intptr_t)MPI_##kind##_fromint(i), i);     \
-        expect("MPI_" #kind "_toint", MPI_##kind##_toint(MPI_##kind##_fromint(i)), i);        \
+#define PREDEFINED(kind, first, last)                                                     \
+    for (int i = first; i <= last; ++i) {                                                 \
+        expect("MPI_" #kind "_fromint", (long long)(intptr_t)MPI_##kind##_fromint(i), i); \
+        expect("MPI_" #kind "_toint", MPI_##kind##_toint(MPI_##kind##_fromint(i)), i);    \
     }
 
-#define OWN(kind, handle)                                                                    \
-    expect(#kind " lies outside the zero page", MPI_##kind##_toint(handle) < 0 || MPI_##kind##_toint(handle) > 4095, 1); \
+#define OWN(kind, handle)                                                                       \
+    expect(#kind " lies outside the zero page",                                                 \
+           MPI_##kind##_toint(handle) < 0 || MPI_##kind##_toint(handle) > 4095, 1);             \
     expect(#kind " keeps its integer", MPI_##kind##_toint(handle), MPI_##kind##_toint(handle)); \
     expect(#kind " comes back", MPI_##kind##_fromint(MPI_##kind##_toint(handle)) == (handle), 1)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both languages must be able to say about mpi.h and mpi-ext.h: compiled as strict C and as strict C++. */
+/* What both languages must be able to say about mpi.h and mpi-ext.h: compiled as strict C and as
+ * strict C++. */
 #include <mpi.h>
 
 #include <mpi-ext.h>
@@ -14,7 +15,8 @@
 #error "programs test for constants with #ifdef"
 #endif
 
-/* Constants are constant expressions: static initialisers, case labels, array bounds, bit operations. */
+/* Constants are constant expressions: static initialisers, case labels, array bounds, bit
+ * operations. */
 static MPI_Comm communicators[] = {MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD};
 static MPI_Datatype types[] = {MPI_INT, MPI_LONG_LONG_INT, MPI_C_COMPLEX};
 static char name[MPI_MAX_PROCESSOR_NAME];
@@ -35,14 +37,17 @@ static int round_trips(void) {
     MPI_Fint in_fortran[MPI_F_STATUS_SIZE];
     status.MPI_TAG = 7;
     return MPI_Status_c2f(&status, in_fortran) == MPI_SUCCESS && in_fortran[MPI_F_TAG] == 7 &&
-           MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_SELF)) == MPI_COMM_SELF && MPI_Type_f2c(MPI_Type_c2f(MPI_INT)) == MPI_INT &&
-           MPI_Op_f2c(MPI_Op_c2f(MPI_SUM)) == MPI_SUM && MPI_Info_f2c(MPI_Info_c2f(MPI_INFO_NULL)) == MPI_INFO_NULL &&
+           MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_SELF)) == MPI_COMM_SELF &&
+           MPI_Type_f2c(MPI_Type_c2f(MPI_INT)) == MPI_INT &&
+           MPI_Op_f2c(MPI_Op_c2f(MPI_SUM)) == MPI_SUM &&
+           MPI_Info_f2c(MPI_Info_c2f(MPI_INFO_NULL)) == MPI_INFO_NULL &&
            MPI_Request_f2c(MPI_Request_c2f(MPI_REQUEST_NULL)) == MPI_REQUEST_NULL;
 }
 
 int main(void) {
     MPI_Comm_copy_attr_function* copy = MPI_COMM_DUP_FN;
-    int ok = round_trips() && describe(-1, MPI_ANY_TAG) == MPI_ANY_SOURCE && mode == 34 && copy != MPI_COMM_NULL_COPY_FN;
+    int ok = round_trips() && describe(-1, MPI_ANY_TAG) == MPI_ANY_SOURCE && mode == 34 &&
+             copy != MPI_COMM_NULL_COPY_FN;
     ok = ok && sizeof(name) == 256 && communicators[0] != communicators[1] && types[0] != types[1];
     return ok ? 0 : 1;
 }

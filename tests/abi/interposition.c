@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A profiling layer in the program: our MPI_x replace the library's weak ones, the originals answer as PMPI_x, and the library
- * itself never goes through the public names (a collective is not seen as sends). */
+/* A profiling layer in the program: our MPI_x replace the library's weak ones, the originals answer
+ * as PMPI_x, and the library itself never goes through the public names (a collective is not seen
+ * as sends). */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -11,7 +12,8 @@ int MPI_Comm_size(MPI_Comm comm, int* size) {
     ++seen_size;
     return PMPI_Comm_size(comm, size);
 }
-int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+              MPI_Request* request) {
     ++seen_send;
     return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
 }
@@ -19,11 +21,13 @@ int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int ta
     ++seen_others;
     return PMPI_Send(buf, count, datatype, dest, tag, comm);
 }
-int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+             MPI_Status* status) {
     ++seen_others;
     return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
 }
-int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request* request) {
     ++seen_others;
     return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
 }
@@ -58,7 +62,8 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&copy);
     MPI_Finalize();
     if (size != 1 || got != 3 || seen_size != 1 || seen_send != 1 || seen_others != 0) {
-        printf("size %d got %d, Comm_size seen %d times, Isend %d, others %d\n", size, got, seen_size, seen_send, seen_others);
+        printf("size %d got %d, Comm_size seen %d times, Isend %d, others %d\n", size, got,
+               seen_size, seen_send, seen_others);
         return 1;
     }
     printf("each call was seen once, the library's own work not at all\n");

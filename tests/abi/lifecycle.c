@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What may be called when. `lifecycle` walks through a whole life, with a forked child in the middle; `lifecycle early` and
- * `lifecycle late` end in the error that the default error handler makes of a call outside it. */
+/* What may be called when. `lifecycle` walks through a whole life, with a forked child in the
+ * middle; `lifecycle early` and `lifecycle late` end in the error that the default error handler
+ * makes of a call outside it. */
 #include <mpi.h>
 
 #include <mpi-ext.h>
@@ -35,7 +36,8 @@ static void at_any_time(const char* when) {
     expect("ABI version", major * 100 + minor, 100);
     expect("MPI_Get_library_version", MPI_Get_library_version(text, &length), MPI_SUCCESS);
     expect("length of the library version", (int)strlen(text), length);
-    expect("a foreign vendor's name", strncmp(text, "MPICH", 5) == 0 || strncmp(text, "Open MPI", 8) == 0, 0);
+    expect("a foreign vendor's name",
+           strncmp(text, "MPICH", 5) == 0 || strncmp(text, "Open MPI", 8) == 0, 0);
     expect("MPI_Initialized", MPI_Initialized(&flag), MPI_SUCCESS);
     expect("MPI_Info_create", MPI_Info_create(&info), MPI_SUCCESS);
     expect("MPI_Info_set", MPI_Info_set(info, "key", "value"), MPI_SUCCESS);
@@ -48,7 +50,8 @@ static void at_any_time(const char* when) {
     expect("mpi_aint_size", text[0] - '0', (int)sizeof(MPI_Aint));
     MPI_Info_free(&info);
     expect("MPI_Error_string", MPI_Error_string(MPI_ERR_RANK, text, &length), MPI_SUCCESS);
-    expect("MPIX_GPU_query_support", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &flag), MPI_SUCCESS);
+    expect("MPIX_GPU_query_support", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &flag),
+           MPI_SUCCESS);
     expect("one answer about CUDA", MPIX_Query_cuda_support(), flag);
     expect("about HIP", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &flag), MPI_SUCCESS);
     expect("no HIP", flag, 0);
@@ -62,7 +65,8 @@ static void in_a_forked_child(void) {
     pid_t child = fork();
     if (child == 0) {
         failures = 0;
-        expect("MPI_Comm_rank in a forked child", class_of(MPI_Comm_rank(MPI_COMM_WORLD, &rank)), MPI_ERR_OTHER);
+        expect("MPI_Comm_rank in a forked child", class_of(MPI_Comm_rank(MPI_COMM_WORLD, &rank)),
+               MPI_ERR_OTHER);
         fflush(stdout);
         _exit(failures);
     }

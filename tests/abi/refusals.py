@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""refusals.py OUT.c: writes a program that gives every entry point one bad argument at a time and expects the right class.
+"""refusals.py OUT.c: writes a program that gives every entry point one bad argument at a time and
+expects the right class.
 
-Table-driven by the same data as the entry points: whatever a generated entry point judges is tried here with null, freed and
-garbage handles, negative counts, ranks outside the communicator, null pointers. All other arguments are good. Entry points
-that are not built must say so. The body of a function is never reached; a program that hangs has found a missing judgement.
+Table-driven by the same data as the entry points: whatever a generated entry point judges is
+tried here with null, freed and garbage handles, negative counts, ranks outside the communicator,
+null pointers. All other arguments are good. Entry points that are not built must say so. The body
+of a function is never reached; a program that hangs has found a missing judgement.
 """
 
 import pathlib
@@ -17,14 +19,40 @@ import bodies  # noqa: E402
 import entries  # noqa: E402
 import table  # noqa: E402
 
-GOOD_HANDLE = {"COMMUNICATOR": "MPI_COMM_SELF", "DATATYPE": "MPI_INT", "OPERATION": "MPI_SUM", "GROUP": "group", "INFO": "info",
-               "ERRHANDLER": "MPI_ERRORS_RETURN", "REQUEST": "MPI_REQUEST_NULL", "MESSAGE": "MPI_MESSAGE_NO_PROC",
-               "SESSION": "session", "WINDOW": "MPI_WIN_NULL", "FILE": "MPI_FILE_NULL"}
-FREED = {"COMMUNICATOR": "freed_comm", "GROUP": "freed_group", "INFO": "freed_info", "ERRHANDLER": "freed_errhandler"}
-BAD_NUMBERS = {"not_negative": ["-1"], "positive": ["0", "-1"], "color": ["-5"], "tag": ["-1", "MPI_ANY_TAG", "-77"],
-               "tag_or_any": ["-1", "-77"], "destination": ["1", "-77", "MPI_ANY_SOURCE"], "source": ["1", "-77"], "target": ["1", "-77"],
-               "member": ["1", "-1", "MPI_PROC_NULL"], "root": ["1", "-1", "MPI_PROC_NULL"], "lock_type": ["0", "303"]}
-# Nothing was made of which these could be live: their functions are not tried before they are built.
+GOOD_HANDLE = {
+    "COMMUNICATOR": "MPI_COMM_SELF",
+    "DATATYPE": "MPI_INT",
+    "OPERATION": "MPI_SUM",
+    "GROUP": "group",
+    "INFO": "info",
+    "ERRHANDLER": "MPI_ERRORS_RETURN",
+    "REQUEST": "MPI_REQUEST_NULL",
+    "MESSAGE": "MPI_MESSAGE_NO_PROC",
+    "SESSION": "session",
+    "WINDOW": "MPI_WIN_NULL",
+    "FILE": "MPI_FILE_NULL",
+}
+FREED = {
+    "COMMUNICATOR": "freed_comm",
+    "GROUP": "freed_group",
+    "INFO": "freed_info",
+    "ERRHANDLER": "freed_errhandler",
+}
+BAD_NUMBERS = {
+    "not_negative": ["-1"],
+    "positive": ["0", "-1"],
+    "color": ["-5"],
+    "tag": ["-1", "MPI_ANY_TAG", "-77"],
+    "tag_or_any": ["-1", "-77"],
+    "destination": ["1", "-77", "MPI_ANY_SOURCE"],
+    "source": ["1", "-77"],
+    "target": ["1", "-77"],
+    "member": ["1", "-1", "MPI_PROC_NULL"],
+    "root": ["1", "-1", "MPI_PROC_NULL"],
+    "lock_type": ["0", "303"],
+}
+# Nothing was made of which these could be live: their functions are not tried before they are
+# built.
 NO_GOOD_VALUE = ("WINDOW", "FILE")
 # Never return, or end what the program needs.
 NOT_TRIED = ("MPI_Abort",)
@@ -33,8 +61,18 @@ NOT_TRIED = ("MPI_Abort",)
 def garbage(kind: str) -> list:
     handle = bodies.HANDLES[kind]["type"]
     wrong_constant = "0x209" if kind != "DATATYPE" else "0x101"
-    return [f"({handle}){value}" for value in ("(void*)0", "(void*)1", f"(void*){wrong_constant}", "(void*)0x7ff0deadbee0", "(void*)&somewhere",
-                                               "(void*)((char*)(void*)group + 4)", "(void*)-1")]
+    return [
+        f"({handle}){value}"
+        for value in (
+            "(void*)0",
+            "(void*)1",
+            f"(void*){wrong_constant}",
+            "(void*)0x7ff0deadbee0",
+            "(void*)&somewhere",
+            "(void*)((char*)(void*)group + 4)",
+            "(void*)-1",
+        )
+    ]
 
 
 def good(entry, p) -> str:
@@ -46,7 +84,16 @@ def good(entry, p) -> str:
         if p.direction == "out":
             return f"({bodies.HANDLES[p.kind]['type']}*)scratch_handles"
         return f"good_{bodies.HANDLES[p.kind]['object'].lower()}()"
-    if p.kind in ("BUFFER", "C_BUFFER", "C_BUFFER2", "LOGICAL_VOID", "ATTRIBUTE_VAL", "ATTRIBUTE_VAL_10", "EXTRA_STATE", "EXTRA_STATE2"):
+    if p.kind in (
+        "BUFFER",
+        "C_BUFFER",
+        "C_BUFFER2",
+        "LOGICAL_VOID",
+        "ATTRIBUTE_VAL",
+        "ATTRIBUTE_VAL_10",
+        "EXTRA_STATE",
+        "EXTRA_STATE2",
+    ):
         return "buffer2" if p.name.startswith("recv") or p.name == "inoutbuf" else "buffer1"
     if "function" in kind:
         return f"({kind.rstrip('*')}*)(void (*)(void))callback"
@@ -67,7 +114,8 @@ def good(entry, p) -> str:
 
 
 def refused(entry, p) -> list:
-    """(bad value, expected class) for one parameter, read off the judgement that its entry point makes."""
+    """(bad value, expected class) for one parameter, read off the judgement that its entry point
+    makes."""
     statement = entry.judge(p)
     found = re.search(r"call\.(\w+)\(", statement)
     if not found:
@@ -86,16 +134,22 @@ def refused(entry, p) -> list:
             return [("0", "MPI_ERR_ARG")]
         if method == "handle_at":
             bad += [] if "Null::allowed" in statement else [row["null"]]
-            return [("0", "MPI_ERR_ARG")] + [(f"at_{row['object'].lower()}({value})", row["error"]) for value in bad]
+            return [("0", "MPI_ERR_ARG")] + [
+                (f"at_{row['object'].lower()}({value})", row["error"]) for value in bad
+            ]
         if method == "handles":
-            return [("0", "MPI_ERR_ARG")] + [(f"at_{row['object'].lower()}({value})", row["error"]) for value in bad]
+            return [("0", "MPI_ERR_ARG")] + [
+                (f"at_{row['object'].lower()}({value})", row["error"]) for value in bad
+            ]
         return []
     if method in BAD_NUMBERS:
         return [(value, error) for value in BAD_NUMBERS[method]]
     if method in ("pointer", "string"):
         return [("0", error)]
     if method in ("buffer", "buffer_or_in_place"):
-        return [("MPI_BOTTOM", "MPI_ERR_BUFFER")] + ([("MPI_IN_PLACE", "MPI_ERR_BUFFER")] if method == "buffer" else [])
+        return [("MPI_BOTTOM", "MPI_ERR_BUFFER")] + (
+            [("MPI_IN_PLACE", "MPI_ERR_BUFFER")] if method == "buffer" else []
+        )
     if method.startswith(("array", "each")):
         return [("0", "MPI_ERR_ARG")]
     return []
@@ -113,7 +167,11 @@ def lines_for(function) -> list:
     for form in function.entries:
         entry = entries.Entry(function, *form)
         if not function.done:
-            error = "MPI_T_ERR_NOT_SUPPORTED" if function.chapter == "tool" else "MPI_ERR_UNSUPPORTED_OPERATION"
+            error = (
+                "MPI_T_ERR_NOT_SUPPORTED"
+                if function.chapter == "tool"
+                else "MPI_ERR_UNSUPPORTED_OPERATION"
+            )
             lines.append(f'    EXPECT({error}, "{entry.name}", {call(entry)});')
             continue
         if any(p.kind in NO_GOOD_VALUE and p.direction == "in" for p in function.parameters):
@@ -121,16 +179,23 @@ def lines_for(function) -> list:
         for p in function.of(entry.large):
             for value, error in refused(entry, p):
                 spoken = value.replace('"', "'")
-                lines.append(f'    EXPECT({error}, "{entry.name} with {p.name} = {spoken}", {call(entry, p, value)});')
+                lines.append(
+                    f'    EXPECT({error}, "{entry.name} with {p.name} = {spoken}", {call(entry, p, value)});'
+                )
     return lines
 
 
 def place(kind: str, name: str) -> str:
-    """A C function that gives an address which holds a handle: a good one, or the one it is told."""
+    """A C function that gives an address which holds a handle: a good one, or the one it is told.
+    """
     row = bodies.HANDLES[kind]
-    parameter, value = (f"{row['type']} value", "value") if name == "at" else ("void", GOOD_HANDLE[kind])
-    return (f"static {row['type']}* {name}_{row['object'].lower()}({parameter}) {{\n    static {row['type']} place;\n"
-            f"    place = {value};\n    return &place;\n}}\n")
+    parameter, value = (
+        (f"{row['type']} value", "value") if name == "at" else ("void", GOOD_HANDLE[kind])
+    )
+    return (
+        f"static {row['type']}* {name}_{row['object'].lower()}({parameter}) {{\n    static {row['type']} place;\n"
+        f"    place = {value};\n    return &place;\n}}\n"
+    )
 
 
 def main(out: str) -> None:
@@ -142,9 +207,17 @@ def main(out: str) -> None:
         if lines:
             parts.append(f"static void try_{number}(void) {{\n" + "\n".join(lines) + "\n}\n")
             calls.append(f"    try_{number}();")
-    places = [place(kind, name) for kind, row in bodies.HANDLES.items() for name in ("at", "good")
-              if any(f"{name}_{row['object'].lower()}(" in part for part in parts)]
-    text = template.replace("@PLACES@\n", "".join(places)).replace("@TRIALS@\n", "".join(parts)).replace("@CALLS@\n", "\n".join(calls) + "\n")
+    places = [
+        place(kind, name)
+        for kind, row in bodies.HANDLES.items()
+        for name in ("at", "good")
+        if any(f"{name}_{row['object'].lower()}(" in part for part in parts)
+    ]
+    text = (
+        template.replace("@PLACES@\n", "".join(places))
+        .replace("@TRIALS@\n", "".join(parts))
+        .replace("@CALLS@\n", "\n".join(calls) + "\n")
+    )
     path = pathlib.Path(out)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

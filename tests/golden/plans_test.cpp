@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Plans pinned as a table that people can read and review: plans.txt holds, for each scene, which way each message goes, what the
-// model expects and what lost. A change of the planner shows as a diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
+// Plans pinned as a table that people can read and review: plans.txt holds, for each scene, which
+// way each message goes, what the model expects and what lost. A change of the planner shows as a
+// diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
 #include "golden/scenes.hpp"
 #include "plan/text.hpp"
 
@@ -45,14 +46,16 @@ std::string impossible_text(const plan::Choice& choice) {
     for (int i = 0; i < choice.rejected_count; ++i) {
         const plan::Rejected& rejected = choice.rejected[i];
         if (rejected.expected != 0 || rejected.protocol == plan::Protocol::self) continue;
-        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", plan::name(rejected.protocol), rejected.why);
+        text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", plan::name(rejected.protocol),
+                            rejected.why);
     }
     return text;
 }
 
 std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind> sink) {
     std::string text;
-    std::string said;  // neighbouring sizes are impossible for the same reasons: printed when they change
+    std::string
+        said;  // neighbouring sizes are impossible for the same reasons: printed when they change
     for (Bytes bytes : {Bytes{8}, 16 * kKiB, 64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB}) {
         plan::Question question{.bytes = bytes, .source = end(source, scene.ipc), .sink = {}};
         if (sink) question.sink = end(*sink, scene.ipc);
@@ -63,8 +66,9 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
         if (impossible != said && !scene.facts.peer.self)
             text += fmt::format("{} cannot go by {}\n", ends, impossible);
         said = impossible;
-        text += fmt::format("{} {:>8}  {:>8}  {}", ends, plan::bytes_text(bytes),
-                            plan::time_text(choice.plan.expected), plan::describe(choice.plan, bytes));
+        text +=
+            fmt::format("{} {:>8}  {:>8}  {}", ends, plan::bytes_text(bytes),
+                        plan::time_text(choice.plan.expected), plan::describe(choice.plan, bytes));
         if (choice.plan.ahead > 0) text += fmt::format(", {} ahead", choice.plan.ahead);
         text += beaten_text(choice) + "\n";
     }
@@ -73,7 +77,8 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
 
 std::string table() {
     std::string text =
-        "# Plans by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D device, M managed; ? the sender's offer.\n"
+        "# Plans by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D device, M "
+        "managed; ? the sender's offer.\n"
         "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
     for (const Scene& scene : scenes()) {
         text += fmt::format("\n== {} ==\n", scene.name);
@@ -112,7 +117,8 @@ TEST(GoldenPlans, AreThoseOfTheTable) {
         if (actual_line == expected_line || ++differences > 20) continue;
         ADD_FAILURE() << scene << "\n  pinned: " << expected_line << "\n  now:    " << actual_line;
     }
-    EXPECT_FALSE(std::getline(pinned, expected_line)) << "the table has more lines than there are plans";
+    EXPECT_FALSE(std::getline(pinned, expected_line))
+        << "the table has more lines than there are plans";
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scenes: the machines and neighbourhoods that plans are pinned for. Numbers are written out here, not loaded from a machine
-// description, so that a plan changes only when the planner does. Rounded from facts/gpu-measured.md (H200) and from the platform of
-// the published figures (C2050, QDR).
+// Scenes: the machines and neighbourhoods that plans are pinned for. Numbers are written out here,
+// not loaded from a machine description, so that a plan changes only when the planner does. Rounded
+// from facts/gpu-measured.md (H200) and from the platform of the published figures (C2050, QDR).
 #pragma once
 
 #include "plan/plan.hpp"
@@ -84,7 +84,8 @@ struct Scene {
     device::IpcKind ipc = device::IpcKind::none;  // of device memory in this scene
 };
 
-inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source, device::GpuFacts sink) {
+inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source,
+                         device::GpuFacts sink) {
     plan::Facts result;
     result.peer = peer;
     result.source_gpu = source;
@@ -104,20 +105,24 @@ inline std::vector<Scene> scenes() {
     two_gpus.peer_access = true;
 
     add("one shared GPU (H200), mapping open", same_gpu, IpcKind::legacy);
-    add("one shared GPU (H200), the sender used it last", same_gpu, IpcKind::legacy).facts.last_user =
-        plan::GpuUser::sender;
+    add("one shared GPU (H200), the sender used it last", same_gpu, IpcKind::legacy)
+        .facts.last_user = plan::GpuUser::sender;
     add("one shared GPU (H200), kernels of the other process in flight", same_gpu, IpcKind::legacy)
         .facts.gpu_wait = 200 * kMicrosecond;
     add("two GPUs with peer access (H200), mapping not open yet", two_gpus, IpcKind::legacy);
-    add("two GPUs with peer access (H200), mapping open", two_gpus, IpcKind::legacy).facts.ipc_open = true;
+    add("two GPUs with peer access (H200), mapping open", two_gpus, IpcKind::legacy)
+        .facts.ipc_open = true;
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;
     add("receiver without a driver (H200)", two_gpus, IpcKind::legacy).facts.receiver_opens = false;
     add("two nodes, C2050 and QDR", facts(qdr(), c2050(), c2050()), IpcKind::none);
-    add("two nodes, PCIe 5 and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()), IpcKind::legacy);
-    add("two nodes, PCIe 5 and 2 x 400 Gb/s (H200)", facts(ndr(2), h200(), other_h200()), IpcKind::legacy);
-    add("two nodes, GPUDirect and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()), IpcKind::legacy)
+    add("two nodes, PCIe 5 and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()),
+        IpcKind::legacy);
+    add("two nodes, PCIe 5 and 2 x 400 Gb/s (H200)", facts(ndr(2), h200(), other_h200()),
+        IpcKind::legacy);
+    add("two nodes, GPUDirect and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()),
+        IpcKind::legacy)
         .facts.peer.device_memory = true;
     add("one node, no GPU", facts(shared_memory(), {}, {}), IpcKind::none);
     auto self = facts({}, h200(), h200());

@@ -77,7 +77,7 @@ std::byte pattern(unsigned seed, std::size_t position) {
     return static_cast<std::byte>(value >> 56);
 }
 
-Memory::Memory(Kind kind, std::size_t bytes, int device) : kind_(kind), bytes_(bytes), device_(device) {
+Memory::Memory(Kind kind, std::size_t bytes, int device, void* where) : kind_(kind), bytes_(bytes), device_(device) {
     const std::size_t size = std::max<std::size_t>(bytes, 1);
     if (kind != Kind::host) use_device(device);
     switch (kind) {
@@ -123,7 +123,7 @@ Memory::Memory(Kind kind, std::size_t bytes, int device) : kind_(kind), bytes_(b
             must<CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long>(
                 "cuMemCreate", &vmm_handle_, vmm_bytes_, &properties, 0ull);
             must<CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long>("cuMemAddressReserve", &pointer, vmm_bytes_,
-                                                                               size_t{0}, CUdeviceptr{0}, 0ull);
+                                                                               size_t{0}, address(where), 0ull);
             must<CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long>(
                 "cuMemMap", pointer, vmm_bytes_, size_t{0}, vmm_handle_, 0ull);
             CUmemAccessDesc access;
@@ -198,6 +198,57 @@ std::ptrdiff_t Memory::differs(unsigned seed, std::size_t bytes) const {
 
 std::uint64_t calls(const char* symbol) { return gpu().get<std::uint64_t(const char*)>("simgpu_calls")(symbol); }
 void reset_calls() { gpu().get<void()>("simgpu_reset_calls")(); }
+void clear_operations() { gpu().get<void()>("simgpu_clear_operations")(); }
+
+Calls calls() {
+    const auto sum = [](std::initializer_list<const char*> symbols) {
+        std::uint64_t total = 0;
+        for (const char* symbol : symbols) {
+            const std::uint64_t number = calls(symbol);
+            if (number == UINT64_MAX) fail(__FILE__, __LINE__, std::string("the simulator has no ") + symbol);
+            total += number;
+        }
+        return total;
+    };
+    Calls found;
+    found.attribute = sum({"cuPointerGetAttribute"});
+    found.attributes = sum({"cuPointerGetAttributes"});
+    found.copies = sum({"cuMemcpy", "cuMemcpyAsync", "cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoD_v2",
+                        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoD_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpy2D_v2", "cuMemcpy2DAsync_v2",
+                        "cuMemcpyPeer", "cuMemcpyPeerAsync", "cuMemcpy3D_v2", "cuMemcpy3DAsync_v2", "cuMemcpyBatchAsync"});
+    found.synchronise = sum({"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"});
+    found.set_up = sum({"cuStreamCreate", "cuStreamCreateWithPriority", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
+                        "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemHostAlloc", "cuMemFreeHost", "cuMemAlloc_v2",
+                        "cuMemFree_v2", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemAllocManaged", "cuMemCreate", "cuMemMap",
+                        "cuMemUnmap", "cuMemSetAccess", "cuMemAddressReserve", "cuIpcGetMemHandle", "cuIpcOpenMemHandle_v2",
+                        "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle", "cuDevicePrimaryCtxRetain",
+                        "cuDevicePrimaryCtxRelease_v2", "cuCtxCreate_v2", "cuCtxDestroy_v2", "cuPointerSetAttribute"});
+    found.all = calls("*");
+    return found;
+}
+
+Operations operations() {
+    auto* read = gpu().get<std::size_t(simgpu_operation*, std::size_t)>("simgpu_operations");
+    std::vector<simgpu_operation> all(65536);  // as many as it keeps
+    all.resize(read(all.data(), all.size()));
+    Operations found;
+    for (const simgpu_operation& each : all) {
+        if (each.kind == SIMGPU_COPY) {
+            ++found.copies;
+            found.bytes += each.bytes;
+        } else if (each.kind != SIMGPU_EVENT && each.kind != SIMGPU_MARKER) {
+            ++found.others;
+        }
+    }
+    return found;
+}
+
+Census census() {
+    simgpu_census taken{};
+    gpu().get<void(simgpu_census*)>("simgpu_take_census")(&taken);
+    return {taken.device_ranges, taken.host_ranges, taken.imported_ranges, taken.streams, taken.events};
+}
+
 void inject(const char* fault) { gpu().get<int(const char*)>("simgpu_fault")(fault); }
 
 }  // namespace mpi_tests

@@ -35,7 +35,7 @@ void use_device(int ordinal);
 // A block of memory of one kind; freed at its end.
 class Memory {
   public:
-    Memory(Kind kind, std::size_t bytes, int device = 0);
+    Memory(Kind kind, std::size_t bytes, int device = 0, void* where = nullptr);  // where: a wish, Kind::vmm only
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -64,6 +64,28 @@ std::byte pattern(unsigned seed, std::size_t position);
 // Calls of one driver entry point in this process since the last reset (simulated GPU only), "*" for all.
 std::uint64_t calls(const char* symbol);
 void reset_calls();
+// How many of the calls that read a finished copy, wait for one, or set something up, since the last reset.
+struct Calls {
+    std::uint64_t attribute = 0;     // cuPointerGetAttribute
+    std::uint64_t attributes = 0;    // cuPointerGetAttributes
+    std::uint64_t copies = 0;        // every cuMemcpy...
+    std::uint64_t synchronise = 0;   // stream, event and context
+    std::uint64_t set_up = 0;        // streams, events, contexts, pins, mappings, allocations made or given back
+    std::uint64_t all = 0;
+};
+Calls calls();
+// One operation of a stream of this process that the simulator finished: a copy, unless the kind says otherwise.
+struct Operations {
+    std::uint64_t copies = 0, bytes = 0, others = 0;
+};
+Operations operations();
+void clear_operations();
+// What the simulator still holds for this process.
+struct Census {
+    std::size_t device_ranges = 0, host_ranges = 0, imported_ranges = 0, streams = 0, events = 0;
+    bool operator==(const Census&) const = default;
+};
+Census census();
 // Injects a fault (simgpu/README.md); null clears.
 void inject(const char* fault);
 

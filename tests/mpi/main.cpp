@@ -19,6 +19,7 @@ std::vector<Case>& cases() {
 const Case* current = nullptr;
 int my_rank = 0, my_size = 1;
 bool failed = false;
+std::string subject;
 
 }  // namespace
 
@@ -32,8 +33,17 @@ int size() { return my_size; }
 void fail(const char* file, int line, const std::string& what) {
     failed = true;
     const char* name = std::strrchr(file, '/');
-    std::fprintf(stderr, "%s:%d: rank %d: %s\n  again: mpiexec -n %d mpi_tests %s\n", name != nullptr ? name + 1 : file, line,
-                 my_rank, what.c_str(), current->ranks, current->name);
+    std::fprintf(stderr, "%s:%d: rank %d: %s%s%s%s\n  again: mpiexec -n %d mpi_tests %s\n", name != nullptr ? name + 1 : file, line,
+                 my_rank, what.c_str(), subject.empty() ? "" : " (", subject.c_str(), subject.empty() ? "" : ")", current->ranks,
+                 current->name);
+}
+
+void about(const std::string& what) { subject = what; }
+
+void start_mpi() {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &my_size);
 }
 
 void skip(const std::string& why) {
@@ -67,9 +77,7 @@ int run(int argc, char** argv) {
         current->run();
         return failed ? 1 : 0;
     }
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &my_size);
+    start_mpi();
     if (my_size != current->ranks) {
         std::fprintf(stderr, "%s needs %d ranks, there are %d\n", current->name, current->ranks, my_size);
         return 2;

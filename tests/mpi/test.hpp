@@ -22,6 +22,10 @@ bool add(Case test_case);
 
 int rank();
 int size();
+// MPI_Init for a case with its own beginning; gpu.hpp and environment variables are its own business before.
+void start_mpi();
+// Says on standard error what a failed check in a loop was about; empty: nothing.
+void about(const std::string& what);
 // Fails the case: prints, and makes the exit code 1.
 void fail(const char* file, int line, const std::string& what);
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
@@ -35,6 +39,8 @@ void fail(const char* file, int line, const std::string& what);
     static void case_##name();                                                                        \
     [[maybe_unused]] static const bool added_##name = ::mpi_tests::add({#name, ranks, case_##name, true}); \
     static void case_##name()
+// A case that must not end well: no test of its own, endings_test.py runs it and looks at how the job ends.
+#define MPI_CASE_ENDING(name, ranks) MPI_CASE(name, ranks)
 
 #define CHECK(condition)                                                          \
     do {                                                                          \

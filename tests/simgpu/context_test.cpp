@@ -95,6 +95,7 @@ TEST(Contexts, EveryThreadHasAStackOfItsOwn) {
 }
 
 TEST(Contexts, ThePrimaryHandleSurvivesARelease) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         CUcontext first = nullptr, second = nullptr;
         unsigned flags = 0;
@@ -112,6 +113,7 @@ TEST(Contexts, ThePrimaryHandleSurvivesARelease) {
 }
 
 TEST(Contexts, DestroyTakesStreamsEventsAndMemoryAlong) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         CUcontext context = nullptr;
         OK(cuda().cuCtxCreate_v2(&context, 0, 0));

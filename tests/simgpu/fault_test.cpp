@@ -7,6 +7,7 @@
 #include "harness.hpp"
 
 TEST(Faults, TheNthCallFailsAndOnlyThat) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         CUdeviceptr address = 0;
         ASSERT_EQ(cuda().simgpu_fault("cuMemAlloc_v2:2:2"), 0);
@@ -17,6 +18,7 @@ TEST(Faults, TheNthCallFailsAndOnlyThat) {
 }
 
 TEST(Faults, AStarFailsEveryCallUntilCleared) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         CUevent event = nullptr;
         ASSERT_EQ(cuda().simgpu_fault("cuEventCreate:*:999"), 0);
@@ -29,6 +31,7 @@ TEST(Faults, AStarFailsEveryCallUntilCleared) {
 }
 
 TEST(Faults, NonsenseIsRefused) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         EXPECT_EQ(cuda().simgpu_fault("cuNoSuchThing:1:1"), -1);
         EXPECT_EQ(cuda().simgpu_fault("cuMemAlloc_v2"), -1);
@@ -43,6 +46,7 @@ TEST(Faults, WithoutADeviceCuInitSaysSo) {
 }
 
 TEST(Faults, AFailedOperationSticksToItsContext) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         const CUstream stream = new_stream();
         const CUdeviceptr memory = device_memory(64);
@@ -57,6 +61,7 @@ TEST(Faults, AFailedOperationSticksToItsContext) {
 }
 
 TEST(Faults, AnEventCanBeMadeNeverToComplete) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         ASSERT_EQ(cuda().simgpu_fault("event:2:never"), 0);
         const CUstream stream = new_stream();
@@ -71,6 +76,7 @@ TEST(Faults, AnEventCanBeMadeNeverToComplete) {
 }
 
 TEST(Counters, CountCallsPerEntryPoint) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         unsigned type = 0;
         const CUdeviceptr memory = device_memory(64);

@@ -29,10 +29,16 @@ struct Cuda {
     decltype(&::simgpu_peek) simgpu_peek = nullptr;
 };
 
-// Loaded at the first use; not initialised.
+// Loaded at the first use; not initialised. SIMGPU_LIBRARY_UNDER_TEST=libcuda.so.1 runs the cases
+// on a real driver: what they say about the driver's behaviour must hold there as well.
 const Cuda& cuda();
+bool is_simulator();
+// For cases about the simulator itself; those with settings skip by themselves.
+#define NEEDS_SIMULATOR() \
+    if (!is_simulator()) GTEST_SKIP() << "not about a real driver"
 
-// Runs the body in a child where cuInit and a primary context of device 0 are there.
+// Runs the body, if settings can be given, in a child where cuInit and a primary context of device
+// 0 are there.
 void simulated(const std::string& settings, const std::function<void()>& body);
 // The same without cuInit.
 void simulated_raw(const std::string& settings, const std::function<void()>& body);

@@ -78,6 +78,7 @@ TEST(Ipc, OpeningTwiceGivesOneAddressAndCounts) {
 }
 
 TEST(Ipc, AStaleMappingReadsPoisonNotTheNextOwnersData) {
+    NEEDS_SIMULATOR();
     simulated_pair(
         "",
         [](Channel& other) {
@@ -105,6 +106,7 @@ TEST(Ipc, AStaleMappingReadsPoisonNotTheNextOwnersData) {
 }
 
 TEST(Ipc, AnotherRunIsAnotherNode) {
+    NEEDS_SIMULATOR();
     CUipcMemHandle handle{};
     simulated("", [&] {
         handle = export_memory(device_memory(64));

@@ -51,6 +51,7 @@ void with_twins(const std::string& settings, const std::function<void()>& body) 
 }  // namespace
 
 TEST(Kernels, RunAsTheirTwinsInStreamOrder) {
+    NEEDS_SIMULATOR();
     with_twins("", [] {
         const CUstream stream = new_stream();
         const CUdeviceptr data = device_memory(400);
@@ -73,6 +74,7 @@ TEST(Kernels, RunAsTheirTwinsInStreamOrder) {
 }
 
 TEST(Kernels, TakeParametersAsOneBuffer) {
+    NEEDS_SIMULATOR();
     with_twins("", [] {
         const CUdeviceptr data = device_memory(4);
         OK(cuda().cuMemsetD32_v2(data, 1, 1));
@@ -90,6 +92,7 @@ TEST(Kernels, TakeParametersAsOneBuffer) {
 }
 
 TEST(Kernels, PointersInStructuresAndInDeviceMemoryWork) {
+    NEEDS_SIMULATOR();
     with_twins("", [] {
         const CUdeviceptr data = device_memory(8), list = device_memory(8);
         OK(cuda().cuMemsetD32_v2(data, 0, 2));
@@ -109,6 +112,7 @@ TEST(Kernels, PointersInStructuresAndInDeviceMemoryWork) {
 }
 
 TEST(Kernels, WithoutATwinHaveAHandleAndFailAtLaunch) {
+    NEEDS_SIMULATOR();
     with_twins("", [] {
         const CUfunction orphan = kernel("orphan");
         EXPECT_EQ(launch(orphan, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
@@ -121,6 +125,7 @@ TEST(Kernels, WithoutATwinHaveAHandleAndFailAtLaunch) {
 }
 
 TEST(Kernels, AFreedPointerIsAnIllegalAddressForTheContext) {
+    NEEDS_SIMULATOR();
     with_twins("", [] {
         CUdeviceptr freed = device_memory(4);
         OK(cuda().cuMemFree_v2(freed));
@@ -135,6 +140,7 @@ TEST(Kernels, AFreedPointerIsAnIllegalAddressForTheContext) {
 }
 
 TEST(Kernels, MayWaitForAFlagThatAnotherStreamWrites) {
+    NEEDS_SIMULATOR();
     for (const char* settings : {"", "help=0"}) {
         with_twins(settings, [] {
             CUdeviceptr flag = device_memory(4);
@@ -168,6 +174,7 @@ TEST(Kernels, TakeTheTimeTheirTrafficTakes) {
 }
 
 TEST(Kernels, BinariesForRealHardwareAreRefused) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         CUmodule module = nullptr;
         EXPECT_EQ(cuda().cuModuleLoadData(&module,

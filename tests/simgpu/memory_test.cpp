@@ -34,11 +34,13 @@ TEST(Memory, RoundTripKeepsTheBytes) {
 }
 
 TEST(Memory, FreshMemoryIsPoisonNotZero) {
+    NEEDS_SIMULATOR();
     simulated("",
               [] { EXPECT_EQ(read_back(device_memory(64), 64), std::vector<char>(64, '\xDB')); });
 }
 
 TEST(Memory, FreedAddressIsReusedWithANewBufferId) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         unsigned long long before = 0, after = 0;
         const CUdeviceptr first = device_memory(10000);
@@ -87,6 +89,7 @@ TEST(Memory, ACapIsOutOfMemoryAndFreeingHelps) {
 }
 
 TEST(Memory, ManyAllocationsAreDistinctAndFreeInAnyOrder) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         std::vector<CUdeviceptr> all;
         for (std::size_t index = 0; index < 2000; ++index) {

@@ -9,6 +9,11 @@ namespace {
 // A model slow enough that what is asserted about "still running" holds on a loaded machine.
 constexpr const char* kSlow = "machine=h200,scale=2000";
 
+// A look that races with the device on purpose, where the race detector shall not see it.
+__attribute__((no_sanitize("thread"))) char glance(const char* host) {
+    return *const_cast<const volatile char*>(host);
+}
+
 int word_of(CUdeviceptr address) {
     int value = 0;
     EXPECT_EQ(cuda().cuMemcpyDtoH_v2(&value, address, sizeof value), CUDA_SUCCESS);
@@ -26,7 +31,7 @@ TEST(Streams, EffectsAreAppliedLateAndOnce) {
         host[0] = 7;
         const CUstream stream = new_stream();
         OK(cuda().cuMemcpyDtoHAsync_v2(host, device, 64, stream));
-        EXPECT_EQ(host[0], 7);  // 14 ms before the end
+        EXPECT_EQ(glance(host), 7);  // 14 ms before the end
         EXPECT_EQ(cuda().cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
         OK(cuda().cuStreamSynchronize(stream));
         EXPECT_EQ(host[0], 1);
@@ -153,6 +158,7 @@ TEST(Events, ElapsedTimeNeedsTiming) {
 }
 
 TEST(Events, GarbageHandlesAreErrors) {
+    NEEDS_SIMULATOR();
     simulated("", [] {
         int nonsense = 0;
         EXPECT_EQ(cuda().cuEventQuery(reinterpret_cast<CUevent>(&nonsense)),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What goes wrong is an error that ends in time, never a hang and never wrong data: a peer that dies at any moment of a message, copies that
-// fail, refused IPC, pins and pools, pools too small for what is under way.
+// What goes wrong is an error that ends in time, never a hang and never wrong data: a peer that
+// dies at any moment of a message, copies that fail, refused IPC, pins and pools, pools too small
+// for what is under way.
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,8 @@ struct Way {
     const char* machine;
     int ranks_per_node;
 };
-constexpr Way kWays[] = {{"Network", "c2050-qdr", 1}, {"SharedMemory", "c2050-qdr", 2}, {"SharedGpu", "h200", 2}};
+constexpr Way kWays[] = {
+    {"Network", "c2050-qdr", 1}, {"SharedMemory", "c2050-qdr", 2}, {"SharedGpu", "h200", 2}};
 
 struct Pair {
     const char* name;
@@ -62,12 +64,14 @@ class Faults : public testing::TestWithParam<std::tuple<Pair, Way>> {
     }
 };
 
-// --- a peer dies -------------------------------------------------------------------------------------------------------------------
+// --- a peer dies
+// -------------------------------------------------------------------------------------------------------------------
 
 Task<Status> one_message_and_then_another(Rank& rank, OneMessage& message) {
     Status first = co_await one_message(rank, message);
     GANTRY_CO_TRY(first);
-    Status slept = co_await rank.sleep(rank.executor, 20 * kMillisecond);  // by now its death is known
+    Status slept =
+        co_await rank.sleep(rank.executor, 20 * kMillisecond);  // by now its death is known
     GANTRY_CO_TRY(slept);
     Bytebuffer small(rank, Place::host, 8);
     Status sent = co_await send(rank, small.whole(), 1 - rank.number, 2);
@@ -81,12 +85,14 @@ TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     for (const int victim : {0, 1}) {
         for (std::uint64_t seed = 1; seed <= 40; ++seed) {
             World world(options(seed));
-            world.kill_at(static_cast<Nanoseconds>(world.timeline().random(3 * kMillisecond)), victim);
+            world.kill_at(static_cast<Nanoseconds>(world.timeline().random(3 * kMillisecond)),
+                          victim);
             OneMessage message{.pair = pair()};
-            const Ending ending =
-                world.run([&message](Rank& rank) { return one_message_and_then_another(rank, message); });
+            const Ending ending = world.run(
+                [&message](Rank& rank) { return one_message_and_then_another(rank, message); });
             ASSERT_TRUE(ending.good()) << "rank " << victim << " dies; " << ending;
-            ASSERT_TRUE(world.settle()) << "rank " << victim << " dies, seed " << seed << ": something was left over";
+            ASSERT_TRUE(world.settle())
+                << "rank " << victim << " dies, seed " << seed << ": something was left over";
             if (victim == 0 && message.ended[1].ok()) {
                 ASSERT_TRUE(message.right) << "seed " << seed;
             }
@@ -94,7 +100,8 @@ TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     }
 }
 
-// --- copies fail -------------------------------------------------------------------------------------------------------------------
+// --- copies fail
+// -------------------------------------------------------------------------------------------------------------------
 
 // Messages before and after show that the pair still works.
 Task<Status> between_two_good_ones(Rank& rank, OneMessage* messages) {
@@ -132,15 +139,19 @@ TEST_P(Faults, FailedCopyIsAnErrorAndThePairGoesOn) {
                 messages[i].pair = pair();
                 messages[i].key = static_cast<std::uint64_t>(i);
             }
-            const Ending ending = world.run(
-                [&messages, failing, which](Rank& rank) { return with_a_failing_copy(rank, messages, failing, which); });
-            ASSERT_TRUE(ending.good()) << "copy " << which << " of rank " << failing << "; " << ending;
-            const std::string what = fmt::format("copy {} of rank {}: sender \"{}\", receiver \"{}\"", which, failing,
-                                                 messages[1].ended[0].text(), messages[1].ended[1].text());
+            const Ending ending = world.run([&messages, failing, which](Rank& rank) {
+                return with_a_failing_copy(rank, messages, failing, which);
+            });
+            ASSERT_TRUE(ending.good())
+                << "copy " << which << " of rank " << failing << "; " << ending;
+            const std::string what =
+                fmt::format("copy {} of rank {}: sender \"{}\", receiver \"{}\"", which, failing,
+                            messages[1].ended[0].text(), messages[1].ended[1].text());
             EXPECT_TRUE(messages[0].right && messages[2].right) << what;
             EXPECT_TRUE(messages[0].ended[0].ok() && messages[2].ended[0].ok()) << what;
             EXPECT_EQ(messages[1].ended[1].ok(), messages[1].right) << what;
-            // The receiver may fail after the sender's buffer has been read whole; never the other way round.
+            // The receiver may fail after the sender's buffer has been read whole; never the other
+            // way round.
             if (!messages[1].ended[0].ok()) {
                 EXPECT_FALSE(messages[1].ended[1].ok()) << what;
             }
@@ -149,12 +160,14 @@ TEST_P(Faults, FailedCopyIsAnErrorAndThePairGoesOn) {
     }
 }
 
-// --- refusals ----------------------------------------------------------------------------------------------------------------------
+// --- refusals
+// ----------------------------------------------------------------------------------------------------------------------
 
 void expect_right(Options options, Pair pair, const std::function<void(Rank&)>& break_something) {
     World world(std::move(options));
     OneMessage messages[3];
-    for (OneMessage& message : messages) message.pair = pair;
+    for (OneMessage& message : messages)
+        message.pair = pair;
     const Ending ending = world.run([&messages, &break_something](Rank& rank) {
         break_something(rank);
         return between_two_good_ones(rank, messages);
@@ -169,7 +182,8 @@ void expect_right(Options options, Pair pair, const std::function<void(Rank&)>& 
 }
 
 TEST_P(Faults, RefusedExportIsStaged) {
-    expect_right(options(1), pair(), [](Rank& rank) { rank.device.faults.refuse_ipc_export = true; });
+    expect_right(options(1), pair(),
+                 [](Rank& rank) { rank.device.faults.refuse_ipc_export = true; });
 }
 
 TEST_P(Faults, RefusedOpeningIsStaged) {
@@ -185,8 +199,10 @@ TEST_P(Faults, NodeWithoutSharedMemoryGivesAnErrorOrAnotherPath) {
     without.refuse_pools = true;
     World world(std::move(without));
     OneMessage messages[3];
-    for (OneMessage& message : messages) message.pair = pair();
-    const Ending ending = world.run([&messages](Rank& rank) { return between_two_good_ones(rank, messages); });
+    for (OneMessage& message : messages)
+        message.pair = pair();
+    const Ending ending =
+        world.run([&messages](Rank& rank) { return between_two_good_ones(rank, messages); });
     ASSERT_TRUE(ending.good()) << ending;
     for (const OneMessage& message : messages) {
         EXPECT_EQ(message.ended[1].ok(), message.right);
@@ -197,12 +213,15 @@ TEST_P(Faults, NodeWithoutSharedMemoryGivesAnErrorOrAnotherPath) {
     ASSERT_TRUE(world.settle()) << "something was left over";
 }
 
-INSTANTIATE_TEST_SUITE_P(AllPairs, Faults, testing::Combine(testing::ValuesIn(kPairs), testing::ValuesIn(kWays)),
+INSTANTIATE_TEST_SUITE_P(AllPairs, Faults,
+                         testing::Combine(testing::ValuesIn(kPairs), testing::ValuesIn(kWays)),
                          [](const auto& each) {
-                             return fmt::format("{}Over{}", std::get<0>(each.param).name, std::get<1>(each.param).name);
+                             return fmt::format("{}Over{}", std::get<0>(each.param).name,
+                                                std::get<1>(each.param).name);
                          });
 
-// --- small pools -------------------------------------------------------------------------------------------------------------------
+// --- small pools
+// -------------------------------------------------------------------------------------------------------------------
 
 // Everybody sends to everybody, both ways at once, several messages each.
 Task<Status> everybody_to_everybody(Rank& rank, Place place, Bytes bytes) {
@@ -216,7 +235,8 @@ Task<Status> everybody_to_everybody(Rank& rank, Place place, Bytes bytes) {
             requests.push_back(rank.messenger.ireceive(rank.all, in.back()->whole(), other, i));
             out.push_back(std::make_unique<Bytebuffer>(rank, place, bytes));
             out.back()->fill(static_cast<std::uint64_t>(rank.number * 10 + i));
-            requests.push_back(rank.messenger.isend(rank.all, out.back()->whole(), other, i, p2p::SendMode::standard));
+            requests.push_back(rank.messenger.isend(rank.all, out.back()->whole(), other, i,
+                                                    p2p::SendMode::standard));
         }
     }
     for (Result<p2p::Request*>& request : requests) {
@@ -226,7 +246,8 @@ Task<Status> everybody_to_everybody(Rank& rank, Place place, Bytes bytes) {
     std::size_t at = 0;
     for (int i = 0; i < kEach; ++i)
         for (int other = 0; other < rank.all.size(); ++other)
-            if (other != rank.number) WORLD_CHECK(in[at++]->holds(static_cast<std::uint64_t>(other * 10 + i), bytes));
+            if (other != rank.number)
+                WORLD_CHECK(in[at++]->holds(static_cast<std::uint64_t>(other * 10 + i), bytes));
     co_return success();
 }
 
@@ -237,21 +258,30 @@ void expect_no_deadlock(Place place, int ranks, int ranks_per_node) {
                      .seed = seed,
                      .jitter = 10 * kMicrosecond,
                      .change_config = [](config::Config& config) {
-                         config.device_pool = 512 * kKiB;   // eight units for a dozen messages of twice that
+                         config.device_pool =
+                             512 * kKiB;  // eight units for a dozen messages of twice that
                          config.host_pool = 256 * kKiB;
                          config.eager_budget = 64 * kKiB;
                      }});
-        const Ending ending =
-            world.run([place](Rank& rank) { return everybody_to_everybody(rank, place, kMiB + 77); });
+        const Ending ending = world.run(
+            [place](Rank& rank) { return everybody_to_everybody(rank, place, kMiB + 77); });
         ASSERT_TRUE(ending.good()) << ending;
         ASSERT_TRUE(world.settle()) << "something was left over, seed " << seed;
     }
 }
 
-TEST(SmallPools, DeviceMessagesOfManyNodesWaitAndDoNotDeadlock) { expect_no_deadlock(Place::device, 4, 1); }
-TEST(SmallPools, DeviceMessagesOfOneNodeWaitAndDoNotDeadlock) { expect_no_deadlock(Place::device, 4, 4); }
-TEST(SmallPools, DeviceMessagesOfTwoNodesWaitAndDoNotDeadlock) { expect_no_deadlock(Place::device, 6, 3); }
-TEST(SmallPools, HostMessagesOfOneNodeWaitAndDoNotDeadlock) { expect_no_deadlock(Place::host, 4, 4); }
+TEST(SmallPools, DeviceMessagesOfManyNodesWaitAndDoNotDeadlock) {
+    expect_no_deadlock(Place::device, 4, 1);
+}
+TEST(SmallPools, DeviceMessagesOfOneNodeWaitAndDoNotDeadlock) {
+    expect_no_deadlock(Place::device, 4, 4);
+}
+TEST(SmallPools, DeviceMessagesOfTwoNodesWaitAndDoNotDeadlock) {
+    expect_no_deadlock(Place::device, 6, 3);
+}
+TEST(SmallPools, HostMessagesOfOneNodeWaitAndDoNotDeadlock) {
+    expect_no_deadlock(Place::host, 4, 4);
+}
 
 Task<Status> flood(Rank& rank) {
     constexpr int kMessages = 400;
@@ -266,7 +296,8 @@ Task<Status> flood(Rank& rank) {
         buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::host, kBytes));
         if (rank.number == 0) {
             buffers.back()->fill(static_cast<std::uint64_t>(i));
-            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, 1, p2p::SendMode::standard));
+            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, 1,
+                                                    p2p::SendMode::standard));
         } else {
             requests.push_back(rank.messenger.ireceive(rank.all, buffers.back()->whole(), 0, 1));
         }
@@ -280,7 +311,9 @@ Task<Status> flood(Rank& rank) {
 }
 
 TEST(EagerBudget, BoundsWhatAPeerHoldsUnreceived) {
-    World world({.ranks = 2, .seed = 1, .change_config = [](config::Config& config) { config.eager_budget = 64 * kKiB; }});
+    World world({.ranks = 2, .seed = 1, .change_config = [](config::Config& config) {
+                     config.eager_budget = 64 * kKiB;
+                 }});
     const Ending ending = world.run(flood);
     ASSERT_TRUE(ending.good()) << ending;
     // By the time rank 1 began to receive, no more than the budget had come eagerly.
@@ -291,11 +324,13 @@ TEST(EagerBudget, BoundsWhatAPeerHoldsUnreceived) {
     EXPECT_GT(before, 32 * kKiB);
 }
 
-// --- freed and reused memory -------------------------------------------------------------------------------------------------------
+// --- freed and reused memory
+// -------------------------------------------------------------------------------------------------------
 
 Task<Status> fresh_allocation_each_time(Rank& rank) {
     for (std::uint64_t round = 0; round < 6; ++round) {
-        // A new allocation, likely at the address of the last one: a stale mapping would bring old bytes.
+        // A new allocation, likely at the address of the last one: a stale mapping would bring old
+        // bytes.
         Bytebuffer buffer(rank, Place::device, kMiB);
         if (rank.number == 0) {
             buffer.fill(round);

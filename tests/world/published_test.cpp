@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published table holds (issue 3, "The published table in the world"). `published_table` prints it.
+// The published table holds (issue 3, "The published table in the world"). `published_table` prints
+// it.
 #include "world/harness/published.hpp"
 
 #include <gtest/gtest.h>
@@ -14,13 +15,18 @@ void expect_claims(const PublishedTable& table, double below_copy_and_send) {
     const double gain = PublishedTable::gain(table.gantry, table.copy_and_send);
     EXPECT_GE(gain, below_copy_and_send);
     EXPECT_GE(gain, 0.9 * table.ideal_gain());
-    EXPECT_LE(table.gantry, table.best_user().time) << "the user's best block is " << table.best_user().block;
+    EXPECT_LE(table.gantry, table.best_user().time)
+        << "the user's best block is " << table.best_user().block;
     EXPECT_GE(table.gantry, table.ideal) << "faster than the wire: the world is wrong";
 }
 
-TEST(PublishedTable, HoldsWithGpuDirect) { expect_claims(measure_published(SharedPinned::with), 0.45); }
+TEST(PublishedTable, HoldsWithGpuDirect) {
+    expect_claims(measure_published(SharedPinned::with), 0.45);
+}
 
-TEST(PublishedTable, HoldsWithoutGpuDirect) { expect_claims(measure_published(SharedPinned::without), 0.38); }
+TEST(PublishedTable, HoldsWithoutGpuDirect) {
+    expect_claims(measure_published(SharedPinned::without), 0.38);
+}
 
 TEST(PublishedTable, BaselineIsThatOfTheModel) {
     // facts/mvapich-gpu.md 12.1: about 2.88 ms for copy, send, copy.
@@ -30,10 +36,11 @@ TEST(PublishedTable, BaselineIsThatOfTheModel) {
 
 TEST(PublishedTable, LoopWithAHandshakePerBlockExplainsThePublishedGain) {
     const PublishedTable table = measure_published(SharedPinned::with);
-    EXPECT_TRUE(std::any_of(table.slides_loop.begin(), table.slides_loop.end(), [&table](const BlockTime& loop) {
-        const double gain = PublishedTable::gain(table.gantry, loop.time);
-        return gain > 0.14 && gain < 0.34;
-    }));
+    EXPECT_TRUE(std::any_of(table.slides_loop.begin(), table.slides_loop.end(),
+                            [&table](const BlockTime& loop) {
+                                const double gain = PublishedTable::gain(table.gantry, loop.time);
+                                return gain > 0.14 && gain < 0.34;
+                            }));
 }
 
 }  // namespace

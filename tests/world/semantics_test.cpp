@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What MPI promises about point-to-point messages, in the world: order, wildcards, synchronous sends, probes, truncation, cancelling, messages to
-// oneself. Each under reordering, repeats and jitter from many seeds.
+// What MPI promises about point-to-point messages, in the world: order, wildcards, synchronous
+// sends, probes, truncation, cancelling, messages to oneself. Each under reordering, repeats and
+// jitter from many seeds.
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ Options rough(std::uint64_t seed, int ranks, int ranks_per_node = 1) {
             .duplicate_envelopes = true};
 }
 
-void expect_good(const Program& program, int ranks, int ranks_per_node = 1, std::uint64_t seeds = 20) {
+void expect_good(const Program& program, int ranks, int ranks_per_node = 1,
+                 std::uint64_t seeds = 20) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         World world(rough(seed, ranks, ranks_per_node));
         const Ending ending = world.run(program);
@@ -29,9 +31,11 @@ void expect_good(const Program& program, int ranks, int ranks_per_node = 1, std:
     }
 }
 
-// --- order -------------------------------------------------------------------------------------------------------------------------
+// --- order
+// -------------------------------------------------------------------------------------------------------------------------
 
-// Sizes that take different protocols, so that a later message could easily overtake an earlier one.
+// Sizes that take different protocols, so that a later message could easily overtake an earlier
+// one.
 constexpr Bytes kMixed[] = {100000, 8, 0, 20000, 300000, 1, 40000, 16, 700000, 64};
 
 Task<Status> ordered(Rank& rank) {
@@ -39,12 +43,15 @@ Task<Status> ordered(Rank& rank) {
     std::vector<Result<p2p::Request*>> requests;
     const bool sends = rank.number == 0;
     for (std::uint64_t i = 0; i < std::size(kMixed); ++i) {
-        buffers.push_back(std::make_unique<Bytebuffer>(rank, i % 3 == 0 ? Place::device : Place::host, sends ? kMixed[i] : kMiB));
+        buffers.push_back(std::make_unique<Bytebuffer>(
+            rank, i % 3 == 0 ? Place::device : Place::host, sends ? kMixed[i] : kMiB));
         if (sends) {
             buffers.back()->fill(i);
-            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, 4, p2p::SendMode::standard));
+            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, 4,
+                                                    p2p::SendMode::standard));
         } else {
-            requests.push_back(rank.messenger.ireceive(rank.all, buffers.back()->whole(), MPI_ANY_SOURCE, MPI_ANY_TAG));
+            requests.push_back(rank.messenger.ireceive(rank.all, buffers.back()->whole(),
+                                                       MPI_ANY_SOURCE, MPI_ANY_TAG));
         }
     }
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -54,7 +61,9 @@ Task<Status> ordered(Rank& rank) {
     }
     co_return success();
 }
-TEST(Order, MessagesOfOnePairMatchInTheOrderInWhichTheyWereSent) { expect_good(ordered, 2); }
+TEST(Order, MessagesOfOnePairMatchInTheOrderInWhichTheyWereSent) {
+    expect_good(ordered, 2);
+}
 
 Task<Status> tags_backwards(Rank& rank) {
     constexpr int kMessages = 12;
@@ -66,7 +75,8 @@ Task<Status> tags_backwards(Rank& rank) {
         buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::host, bytes));
         if (rank.number == 0) {
             buffers.back()->fill(static_cast<std::uint64_t>(tag));
-            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, tag, p2p::SendMode::standard));
+            requests.push_back(rank.messenger.isend(rank.all, buffers.back()->whole(), 1, tag,
+                                                    p2p::SendMode::standard));
         } else {
             Received received = co_await receive(rank, buffers.back()->whole(), 0, tag);
             GANTRY_CO_TRY(received.status);
@@ -79,9 +89,12 @@ Task<Status> tags_backwards(Rank& rank) {
     }
     co_return success();
 }
-TEST(Order, TagsSelectMessagesInAnyOrder) { expect_good(tags_backwards, 2); }
+TEST(Order, TagsSelectMessagesInAnyOrder) {
+    expect_good(tags_backwards, 2);
+}
 
-// --- wildcards ---------------------------------------------------------------------------------------------------------------------
+// --- wildcards
+// ---------------------------------------------------------------------------------------------------------------------
 
 Task<Status> collect_from_all(Rank& rank) {
     constexpr int kEach = 5;
@@ -102,13 +115,17 @@ Task<Status> collect_from_all(Rank& rank) {
         const p2p::Outcome& outcome = received.outcome;
         WORLD_CHECK(outcome.source >= 1 && outcome.source < rank.all.size());
         WORLD_CHECK(outcome.tag == next[outcome.source]++);
-        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(outcome.source * 100 + outcome.tag), outcome.bytes));
+        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(outcome.source * 100 + outcome.tag),
+                             outcome.bytes));
     }
     co_return success();
 }
-TEST(Wildcards, EverySenderIsServedInItsOrder) { expect_good(collect_from_all, 6, 2); }
+TEST(Wildcards, EverySenderIsServedInItsOrder) {
+    expect_good(collect_from_all, 6, 2);
+}
 
-// --- synchronous sends -------------------------------------------------------------------------------------------------------------
+// --- synchronous sends
+// -------------------------------------------------------------------------------------------------------------
 
 Task<Status> synchronous(Rank& rank) {
     for (const Bytes bytes : {Bytes{0}, Bytes{10}, Bytes{200000}}) {
@@ -131,10 +148,15 @@ Task<Status> synchronous(Rank& rank) {
     }
     co_return success();
 }
-TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatched) { expect_good(synchronous, 2); }
-TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatchedOnOneNode) { expect_good(synchronous, 2, 2); }
+TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatched) {
+    expect_good(synchronous, 2);
+}
+TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatchedOnOneNode) {
+    expect_good(synchronous, 2, 2);
+}
 
-// --- probes ------------------------------------------------------------------------------------------------------------------------
+// --- probes
+// ------------------------------------------------------------------------------------------------------------------------
 
 Task<Status> probed(Rank& rank) {
     constexpr Bytes kSizes[] = {0, 24, 250000};
@@ -150,13 +172,16 @@ Task<Status> probed(Rank& rank) {
             p2p::Matched found;
             while (found.message == nullptr) {
                 co_await rank.turn();
-                found = taken ? rank.messenger.take(rank.all, MPI_ANY_SOURCE, 6) : rank.messenger.probe(rank.all, 0, MPI_ANY_TAG);
+                found = taken ? rank.messenger.take(rank.all, MPI_ANY_SOURCE, 6)
+                              : rank.messenger.probe(rank.all, 0, MPI_ANY_TAG);
             }
-            WORLD_CHECK(found.outcome.bytes == bytes && found.outcome.source == 0 && found.outcome.tag == 6);
+            WORLD_CHECK(found.outcome.bytes == bytes && found.outcome.source == 0 &&
+                        found.outcome.tag == 6);
             Bytebuffer in(rank, Place::host, bytes);
             Result<p2p::Request*> request(nullptr);
             if (taken) {
-                WORLD_CHECK(rank.messenger.probe(rank.all, 0, MPI_ANY_TAG).message != found.message);  // the next, or none
+                WORLD_CHECK(rank.messenger.probe(rank.all, 0, MPI_ANY_TAG).message !=
+                            found.message);  // the next, or none
                 request = rank.messenger.ireceive_matched(found, in.whole());
             } else {
                 request = rank.messenger.ireceive(rank.all, in.whole(), 0, 6);
@@ -168,10 +193,15 @@ Task<Status> probed(Rank& rank) {
     }
     co_return success();
 }
-TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesIt) { expect_good(probed, 2); }
-TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesItOnOneNode) { expect_good(probed, 2, 2); }
+TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesIt) {
+    expect_good(probed, 2);
+}
+TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesItOnOneNode) {
+    expect_good(probed, 2, 2);
+}
 
-// --- truncation --------------------------------------------------------------------------------------------------------------------
+// --- truncation
+// --------------------------------------------------------------------------------------------------------------------
 
 Task<Status> truncated(Rank& rank) {
     for (const Place place : {Place::host, Place::device}) {
@@ -186,7 +216,8 @@ Task<Status> truncated(Rank& rank) {
                     Bytebuffer in(rank, place, bytes);
                     Received received = co_await receive(rank, in.part(0, room), 0, 2);
                     WORLD_CHECK(received.status.error_class() == MPI_ERR_TRUNCATE);
-                    WORLD_CHECK(in.holds(7, room));  // what fits is there, nothing behind it is touched
+                    WORLD_CHECK(
+                        in.holds(7, room));  // what fits is there, nothing behind it is touched
                 }
             }
         }
@@ -194,10 +225,15 @@ Task<Status> truncated(Rank& rank) {
     Status met = co_await meet(rank, 3);  // the connection still works
     co_return met;
 }
-TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFits) { expect_good(truncated, 2); }
-TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFitsOnOneNode) { expect_good(truncated, 2, 2); }
+TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFits) {
+    expect_good(truncated, 2);
+}
+TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFitsOnOneNode) {
+    expect_good(truncated, 2, 2);
+}
 
-// --- cancelling --------------------------------------------------------------------------------------------------------------------
+// --- cancelling
+// --------------------------------------------------------------------------------------------------------------------
 
 Task<Status> cancelled(Rank& rank) {
     if (rank.number == 1) {
@@ -210,7 +246,8 @@ Task<Status> cancelled(Rank& rank) {
         Received nothing = co_await finish(rank.executor, rank, std::move(first));
         WORLD_CHECK(nothing.status.ok() && nothing.outcome.cancelled);
         Received received = co_await finish(rank.executor, rank, std::move(second));
-        WORLD_CHECK(received.status.ok() && !received.outcome.cancelled && kept.holds(3, 8) && in.holds(0, 0));
+        WORLD_CHECK(received.status.ok() && !received.outcome.cancelled && kept.holds(3, 8) &&
+                    in.holds(0, 0));
         co_return success();
     }
     Status met = co_await meet(rank, 8);
@@ -220,23 +257,30 @@ Task<Status> cancelled(Rank& rank) {
     Status sent = co_await send(rank, out.whole(), 1, 1);
     co_return sent;
 }
-TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) { expect_good(cancelled, 2); }
+TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) {
+    expect_good(cancelled, 2);
+}
 
-// --- oneself -----------------------------------------------------------------------------------------------------------------------
+// --- oneself
+// -----------------------------------------------------------------------------------------------------------------------
 
 Task<Status> to_myself(Rank& rank) {
     for (const Bytes bytes : {Bytes{0}, Bytes{5}, Bytes{100000}, 3 * kMiB}) {
-        for (const auto& [from, to] : {std::pair{Place::host, Place::host}, std::pair{Place::device, Place::device},
-                                       std::pair{Place::host, Place::device}, std::pair{Place::device, Place::host}}) {
+        for (const auto& [from, to] :
+             {std::pair{Place::host, Place::host}, std::pair{Place::device, Place::device},
+              std::pair{Place::host, Place::device}, std::pair{Place::device, Place::host}}) {
             for (const bool expected : {true, false}) {
                 Bytebuffer out(rank, from, bytes), in(rank, to, bytes);
                 out.fill(bytes);
                 Result<p2p::Request*> receiving(nullptr), sending(nullptr);
-                if (expected) receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
-                sending = rank.messenger.isend(rank.all, out.whole(), rank.number, 1, p2p::SendMode::standard);
+                if (expected)
+                    receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
+                sending = rank.messenger.isend(rank.all, out.whole(), rank.number, 1,
+                                               p2p::SendMode::standard);
                 Status slept = co_await rank.sleep(rank.executor, 20 * kMicrosecond);
                 GANTRY_CO_TRY(slept);
-                if (!expected) receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
+                if (!expected)
+                    receiving = rank.messenger.ireceive(rank.all, in.whole(), rank.number, 1);
                 Received received = co_await finish(rank.executor, rank, std::move(receiving));
                 Received sent = co_await finish(rank.executor, rank, std::move(sending));
                 GANTRY_CO_TRY(received.status);
@@ -247,7 +291,9 @@ Task<Status> to_myself(Rank& rank) {
     }
     co_return success();
 }
-TEST(Self, MessagesToOneselfArrive) { expect_good(to_myself, 1, 1, 4); }
+TEST(Self, MessagesToOneselfArrive) {
+    expect_good(to_myself, 1, 1, 4);
+}
 
 }  // namespace
 }  // namespace gantry::world

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The world itself: that it repeats, that it notices when nothing can move, and that its fakes catch what they are there to catch.
+// The world itself: that it repeats, that it notices when nothing can move, and that its fakes
+// catch what they are there to catch.
 #include "world/harness/programs.hpp"
 
 #include <gmock/gmock.h>
@@ -48,7 +49,8 @@ TEST(World, SameSeedGivesTheSameRun) {
 
 TEST(World, DifferentSeedsGiveDifferentRuns) {
     std::set<std::uint64_t> hashes;
-    for (std::uint64_t seed = 1; seed <= 8; ++seed) hashes.insert(run_once(seed).hash);
+    for (std::uint64_t seed = 1; seed <= 8; ++seed)
+        hashes.insert(run_once(seed).hash);
     EXPECT_EQ(hashes.size(), 8u);
 }
 
@@ -69,7 +71,8 @@ TEST(World, SaysWhoWaitsForWhatWhenNothingCanMove) {
 }
 
 Task<Status> fence_late(Rank& rank) {
-    Status put = rank.job.put("key", std::string(static_cast<std::size_t>(rank.number) * 1000, 'x'));
+    Status put =
+        rank.job.put("key", std::string(static_cast<std::size_t>(rank.number) * 1000, 'x'));
     GANTRY_CO_TRY(put);
     Status slept = co_await rank.sleep(rank.executor, rank.number * kMillisecond);
     GANTRY_CO_TRY(slept);
@@ -133,7 +136,8 @@ Task<Status> copy_in_turn(Rank& rank) {
     // Both ranks share GPU 0: each copy inside it comes after the other process used it.
     Bytebuffer source(rank, Place::device, 8), sink(rank, Place::device, 8);
     for (int round = 0; round < 3; ++round) {
-        Status copied = co_await rank.driver_copy(rank.executor, sink.address(), source.address(), 8);
+        Status copied =
+            co_await rank.driver_copy(rank.executor, sink.address(), source.address(), 8);
         GANTRY_CO_TRY(copied);
     }
     co_return success();

@@ -15,7 +15,7 @@ def bench(preset, wish, machine, ranks, arguments):
     real, found = choose_gpu(preset, wish)
     env = for_programs(preset, real)
     if not real:
-        env["SIMGPU_MACHINE"] = machine
+        env.setdefault("SIMGPU", f"machine={machine}")
         found += f", machine {machine}"
     step(f"device: {found}")
     run([folder / "bin" / "mpiexec", "-n", str(ranks), program, *(arguments or ["latency"])], "the benchmark", env=env)

@@ -26,7 +26,7 @@ def demo(preset, wish, machine):
     folder = build_folder(preset)
     env = for_programs(preset, real)
     if not real:
-        env["SIMGPU_MACHINE"] = machine
+        env.setdefault("SIMGPU", f"machine={machine}")
         found += f", machine {machine}"
     step(f"device: {found}")
     command = [folder / "bin" / "mpiexec", "-n", "2", folder / "bin" / "gantry-bench", "demo"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import build
 from console import Failure, cores, note, step
-from environment import build_folder, find_tool, for_programs, real_gpu, simulated_gpu
+from environment import build_folder, find_tool, for_tools, real_gpu, simulated_gpu
 
 
 @dataclass
@@ -43,7 +43,8 @@ def choose_driver(preset, real):
         step("device tests use the simulated GPU")
     else:
         step("the simulated GPU is not built: device tests will find no driver")
-    env = for_programs(preset, real)
+    env = for_tools()
+    env["GANTRY_TEST_GPU"] = "real" if real else "simulated"  # read by tests/CMakeLists.txt
     # Reports of the sanitizers must fail the test that caused them.
     env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99")
     env.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
@@ -101,7 +102,7 @@ def read_results(report):
             print(f"\n---- {name} failed ----\n{last_lines(output, 40)}", flush=True)
         elif case.get("status") == "run":
             counts.passed += 1
-        else:
+        elif case.get("status") != "disabled":  # Disabled cases are helpers that other cases start.
             counts.skipped += 1
             reasons.setdefault(reason_of_skip(output), []).append(name)
     for reason, names in reasons.items():
@@ -134,8 +135,8 @@ def run_tests(preset, test_filter=None, real=False, exclude=None, targets=()):
     return counts
 
 
-def test(preset, test_filter, real):
-    counts = run_tests(preset, test_filter, real)
+def test(preset, test_filter, real, exclude=None, targets=()):
+    counts = run_tests(preset, test_filter, real, exclude, targets)
     if counts.failures:
         step("failed: " + " ".join(counts.failures))
         note(f"again: ./dev test --preset {preset} '^{re.escape(counts.failures[0])}$'")

@@ -27,7 +27,8 @@ Check processors() {
     Check check{"processors", Verdict::good, fmt::format("{} usable by this process", usable), ""};
     if (usable == 1) {
         check.verdict = Verdict::note;
-        check.remedy = "ranks of one machine will take turns; they yield at once, so this works but is slow";
+        check.remedy =
+            "ranks of one machine will take turns; they yield at once, so this works but is slow";
     }
     return check;
 }
@@ -36,34 +37,45 @@ Check shared_memory() {
     const int file = memfd_create("gantry-doctor", MFD_CLOEXEC);
     struct statvfs space {};
     const bool known = statvfs("/dev/shm", &space) == 0;
-    const Bytes free = known ? static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) : 0;
+    const Bytes free =
+        known ? static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) : 0;
     if (file >= 0) {
         close(file);
         return {"shared memory", Verdict::good,
-                known ? fmt::format("memfd works; /dev/shm has {} free", plan::bytes_text(free)) : "memfd works", ""};
+                known ? fmt::format("memfd works; /dev/shm has {} free", plan::bytes_text(free))
+                      : "memfd works",
+                ""};
     }
     // Each rank reserves its rings and pools there: about 32 MiB with the defaults.
     constexpr Bytes kComfortable = 64 * kMiB;
     if (known && free >= kComfortable)
-        return {"shared memory", Verdict::note, fmt::format("no memfd ({}); /dev/shm has {} free", std::strerror(errno), plan::bytes_text(free)), ""};
-    return {"shared memory", Verdict::bad,
-            fmt::format("no memfd, and /dev/shm has {} free", plan::bytes_text(free)),
-            "give the container more: docker run --shm-size=1g, or mount a larger tmpfs on /dev/shm"};
+        return {"shared memory", Verdict::note,
+                fmt::format("no memfd ({}); /dev/shm has {} free", std::strerror(errno),
+                            plan::bytes_text(free)),
+                ""};
+    return {
+        "shared memory", Verdict::bad,
+        fmt::format("no memfd, and /dev/shm has {} free", plan::bytes_text(free)),
+        "give the container more: docker run --shm-size=1g, or mount a larger tmpfs on /dev/shm"};
 }
 
 Check locked_memory() {
     rlimit limit{};
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY) return {"locked memory", Verdict::good, "no limit", ""};
-    return {"locked memory", Verdict::note, fmt::format("limited to {}", plan::bytes_text(limit.rlim_cur)),
-            "matters for InfiniBand only: ulimit -l unlimited (in /etc/security/limits.conf: * - memlock unlimited)"};
+    return {"locked memory", Verdict::note,
+            fmt::format("limited to {}", plan::bytes_text(limit.rlim_cur)),
+            "matters for InfiniBand only: ulimit -l unlimited (in /etc/security/limits.conf: * - "
+            "memlock unlimited)"};
 }
 
 Check open_files() {
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur >= 1024) return {"open files", Verdict::good, fmt::format("{} allowed", limit.rlim_cur), ""};
-    return {"open files", Verdict::note, fmt::format("only {} allowed", limit.rlim_cur), "ulimit -n 4096 before jobs with many ranks on one machine"};
+    if (limit.rlim_cur >= 1024)
+        return {"open files", Verdict::good, fmt::format("{} allowed", limit.rlim_cur), ""};
+    return {"open files", Verdict::note, fmt::format("only {} allowed", limit.rlim_cur),
+            "ulimit -n 4096 before jobs with many ranks on one machine"};
 }
 
 Check launcher() {
@@ -71,50 +83,65 @@ Check launcher() {
         const char* variable;
         const char* name;
     };
-    for (const Known& known : {Known{"PMI_FD", "PMI-1 (mpiexec)"}, Known{"PMI_PORT", "PMI-1 by port (Hydra)"},
-                               Known{"PMIX_NAMESPACE", "PMIx"}, Known{"SLURM_STEP_ID", "Slurm"}})
-        if (config::environment(known.variable)) return {"launcher", Verdict::good, fmt::format("inside a job of {}", known.name), ""};
+    for (const Known& known :
+         {Known{"PMI_FD", "PMI-1 (mpiexec)"}, Known{"PMI_PORT", "PMI-1 by port (Hydra)"},
+          Known{"PMIX_NAMESPACE", "PMIx"}, Known{"SLURM_STEP_ID", "Slurm"}})
+        if (config::environment(known.variable))
+            return {"launcher", Verdict::good, fmt::format("inside a job of {}", known.name), ""};
     char path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-    const std::filesystem::path self = length > 0 ? std::filesystem::path(std::string(path, static_cast<std::size_t>(length))) : std::filesystem::path{};
+    const std::filesystem::path self =
+        length > 0 ? std::filesystem::path(std::string(path, static_cast<std::size_t>(length)))
+                   : std::filesystem::path{};
     const std::filesystem::path ours = self.parent_path() / "mpiexec";
-    if (std::filesystem::exists(ours)) return {"launcher", Verdict::good, fmt::format("not inside a job; {} starts one", ours.string()), ""};
-    return {"launcher", Verdict::note, "not inside a job, and mpiexec is not beside this program", "install Gantry's mpiexec, or use Slurm, PRRTE or Hydra"};
+    if (std::filesystem::exists(ours))
+        return {"launcher", Verdict::good,
+                fmt::format("not inside a job; {} starts one", ours.string()), ""};
+    return {"launcher", Verdict::note, "not inside a job, and mpiexec is not beside this program",
+            "install Gantry's mpiexec, or use Slurm, PRRTE or Hydra"};
 }
 
 Check library() {
     char path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-    const std::filesystem::path self = length > 0 ? std::filesystem::path(std::string(path, static_cast<std::size_t>(length))) : std::filesystem::path{};
+    const std::filesystem::path self =
+        length > 0 ? std::filesystem::path(std::string(path, static_cast<std::size_t>(length)))
+                   : std::filesystem::path{};
     const std::filesystem::path ours = self.parent_path().parent_path() / "lib" / "libmpi_abi.so.1";
     if (std::filesystem::exists(ours)) return {"MPI library", Verdict::good, ours.string(), ""};
-    return {"MPI library", Verdict::note, "libmpi_abi.so.1 is not in ../lib beside this program", "build or install the whole of Gantry"};
+    return {"MPI library", Verdict::note, "libmpi_abi.so.1 is not in ../lib beside this program",
+            "build or install the whole of Gantry"};
 }
 
 Check network() {
     void* ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
     if (ucp == nullptr)
         return {"network", Verdict::note, "UCX (libucp.so.0) is not installed",
-                "only jobs on several machines need it: apt-get install libucx0, or pip install libucx-cu13"};
+                "only jobs on several machines need it: apt-get install libucx0, or pip install "
+                "libucx-cu13"};
     using GetVersion = void (*)(unsigned*, unsigned*, unsigned*);
     auto version = reinterpret_cast<GetVersion>(dlsym(ucp, "ucp_get_version"));
     unsigned major = 0, minor = 0, release = 0;
     if (version != nullptr) version(&major, &minor, &release);
-    return {"network", Verdict::good, fmt::format("UCX {}.{}.{} is installed", major, minor, release), ""};
+    return {"network", Verdict::good,
+            fmt::format("UCX {}.{}.{} is installed", major, minor, release), ""};
 }
 
 // Direct reads of another process's memory, and descriptors taken from it, need this.
 Check tracing() {
     std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
     int scope = 0;
-    if (!(file >> scope) || scope == 0) return {"process access", Verdict::good, "processes of one user may reach each other", ""};
-    return {"process access", Verdict::note, fmt::format("restricted (yama ptrace_scope is {})", scope), ""};
+    if (!(file >> scope) || scope == 0)
+        return {"process access", Verdict::good, "processes of one user may reach each other", ""};
+    return {"process access", Verdict::note,
+            fmt::format("restricted (yama ptrace_scope is {})", scope), ""};
 }
 
 }  // namespace
 
 std::vector<Check> machine_checks() {
-    return {library(), launcher(), processors(), shared_memory(), locked_memory(), open_files(), tracing(), network()};
+    return {library(),       launcher(),   processors(), shared_memory(),
+            locked_memory(), open_files(), tracing(),    network()};
 }
 
 }  // namespace gantry::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One thing that `gantry doctor` looked at: what was found, whether that is good, and what to do if not.
+// One thing that `gantry doctor` looked at: what was found, whether that is good, and what to do if
+// not.
 #pragma once
 
 #include <string>
@@ -11,10 +12,10 @@ namespace gantry::tool {
 enum class Verdict { good, note, bad };
 
 struct Check {
-    std::string subject;   // "driver"
+    std::string subject;  // "driver"
     Verdict verdict = Verdict::good;
     std::string found;
-    std::string remedy;    // empty when nothing needs to be done
+    std::string remedy;  // empty when nothing needs to be done
 };
 
 // Everything but devices: processors, shared memory, limits, launcher, network engine.

@@ -14,8 +14,8 @@ int info(Format format, const std::string& check_file);
 
 struct ExplainOptions {
     Format format = Format::text;
-    bool all = false;        // the senders' rows too
-    std::string folder;      // where ranks of other machines can write as well; empty: a temporary one
+    bool all = false;    // the senders' rows too
+    std::string folder;  // where ranks of other machines can write as well; empty: a temporary one
     std::vector<std::string> command;
 };
 int explain(const ExplainOptions& options);

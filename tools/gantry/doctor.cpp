@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry doctor: one line per thing looked at, with a remedy where one is needed. Exit status 1 when something is broken; a missing
-// GPU or network is a note, since Gantry works without.
+// gantry doctor: one line per thing looked at, with a remedy where one is needed. Exit status 1
+// when something is broken; a missing GPU or network is a note, since Gantry works without.
 #include "commands.hpp"
 
 #include "base/config.hpp"
@@ -26,13 +26,18 @@ const char* word(Verdict verdict) {
 
 Check parameters(std::string& cuda_library) {
     Result<config::Config> current = config::from_environment();
-    if (!current.ok()) return {"parameters", Verdict::bad, std::string(current.status().text()), "correct or unset that variable; gantry info lists them all"};
+    if (!current.ok())
+        return {"parameters", Verdict::bad, std::string(current.status().text()),
+                "correct or unset that variable; gantry info lists them all"};
     cuda_library = current->cuda_library;
     std::string changed;
     for (const config::Parameter& parameter : config::parameters())
         if (config::environment(std::string(parameter.variable).c_str()))
-            changed += fmt::format("{}{}={}", changed.empty() ? "" : ", ", parameter.variable, config::value_text(current.value(), parameter.name));
-    if (!current->cuda) return {"parameters", Verdict::note, changed, "GANTRY_CUDA=off: every pointer is taken for host memory"};
+            changed += fmt::format("{}{}={}", changed.empty() ? "" : ", ", parameter.variable,
+                                   config::value_text(current.value(), parameter.name));
+    if (!current->cuda)
+        return {"parameters", Verdict::note, changed,
+                "GANTRY_CUDA=off: every pointer is taken for host memory"};
     return {"parameters", Verdict::good, changed.empty() ? "all defaults" : changed, ""};
 }
 
@@ -41,22 +46,32 @@ Check parameters(std::string& cuda_library) {
 int doctor(Format format) {
     std::string cuda_library;
     std::vector<Check> checks = {parameters(cuda_library)};
-    for (Check& check : machine_checks()) checks.push_back(std::move(check));
-    for (Check& check : device_checks(cuda_library)) checks.push_back(std::move(check));
+    for (Check& check : machine_checks())
+        checks.push_back(std::move(check));
+    for (Check& check : device_checks(cuda_library))
+        checks.push_back(std::move(check));
     const auto broken = std::ranges::count(checks, Verdict::bad, &Check::verdict);
 
     if (format == Format::json) {
         nlohmann::ordered_json rows = nlohmann::ordered_json::array();
         for (const Check& check : checks)
-            rows.push_back({{"subject", check.subject}, {"verdict", word(check.verdict)}, {"found", check.found}, {"remedy", check.remedy}});
-        fmt::print("{}\n", nlohmann::ordered_json{{"version", GANTRY_VERSION}, {"broken", broken}, {"checks", rows}}.dump(2));
+            rows.push_back({{"subject", check.subject},
+                            {"verdict", word(check.verdict)},
+                            {"found", check.found},
+                            {"remedy", check.remedy}});
+        fmt::print("{}\n",
+                   nlohmann::ordered_json{
+                       {"version", GANTRY_VERSION}, {"broken", broken}, {"checks", rows}}
+                       .dump(2));
         return broken > 0 ? 1 : 0;
     }
     for (const Check& check : checks) {
         fmt::print("{:<5} {:<15} {}\n", word(check.verdict), check.subject, check.found);
         if (!check.remedy.empty()) fmt::print("{:<21} -> {}\n", "", check.remedy);
     }
-    fmt::print("\n{}\n", broken == 0 ? "Gantry is ready to run here." : fmt::format("{} thing{} to mend first.", broken, broken == 1 ? "" : "s"));
+    fmt::print("\n{}\n", broken == 0 ? "Gantry is ready to run here."
+                                     : fmt::format("{} thing{} to mend first.", broken,
+                                                   broken == 1 ? "" : "s"));
     return broken > 0 ? 1 : 0;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a CUDA driver says about itself and its devices, asked by a tool that links nothing of CUDA. Allocates a little memory on each
-// device to try what the attributes only promise: whether memory can be shared between processes.
+// What a CUDA driver says about itself and its devices, asked by a tool that links nothing of CUDA.
+// Allocates a little memory on each device to try what the attributes only promise: whether memory
+// can be shared between processes.
 #include "checks.hpp"
 
 #include "device/cuda/driver_abi.h"
@@ -45,10 +46,12 @@ Check sharing(const Probe& probe, CUdevice device, const std::string& subject) {
     auto free_memory = probe.find<PFN_cuMemFree_v2>("cuMemFree_v2");
     auto handle_of = probe.find<PFN_cuIpcGetMemHandle>("cuIpcGetMemHandle");
     if (!retain || !release || !set_current || !allocate || !free_memory || !handle_of)
-        return {subject, Verdict::note, "this driver has no IPC calls", "device messages inside a node are staged through host memory"};
+        return {subject, Verdict::note, "this driver has no IPC calls",
+                "device messages inside a node are staged through host memory"};
     CUcontext context = nullptr;
     if (CUresult result = retain(&context, device); result != CUDA_SUCCESS)
-        return {subject, Verdict::bad, "making a context: " + probe.text(result), "is the device in exclusive mode, or out of memory? nvidia-smi shows both"};
+        return {subject, Verdict::bad, "making a context: " + probe.text(result),
+                "is the device in exclusive mode, or out of memory? nvidia-smi shows both"};
     set_current(context);
     CUdeviceptr memory = 0;
     CUipcMemHandle handle{};
@@ -58,24 +61,32 @@ Check sharing(const Probe& probe, CUdevice device, const std::string& subject) {
     if (allocated) free_memory(memory);
     set_current(nullptr);
     release(device);
-    if (!allocated) return {subject, Verdict::bad, "allocating 2 MiB: " + probe.text(result), "the device is full; nvidia-smi shows by whom"};
+    if (!allocated)
+        return {subject, Verdict::bad, "allocating 2 MiB: " + probe.text(result),
+                "the device is full; nvidia-smi shows by whom"};
     if (result != CUDA_SUCCESS)
-        return {subject, Verdict::note, "memory cannot be shared between processes: " + probe.text(result),
-                "device messages inside a node are staged through host memory (containers: run with --ipc=host)"};
+        return {subject, Verdict::note,
+                "memory cannot be shared between processes: " + probe.text(result),
+                "device messages inside a node are staged through host memory (containers: run "
+                "with --ipc=host)"};
     return {subject, Verdict::good, "memory can be shared between processes (CUDA IPC)", ""};
 }
 
 Check describe_device(const Probe& probe, CUdevice device, const std::string& subject) {
     char name[128] = "?";
-    if (auto get_name = probe.find<PFN_cuDeviceGetName>("cuDeviceGetName")) get_name(name, sizeof name, device);
+    if (auto get_name = probe.find<PFN_cuDeviceGetName>("cuDeviceGetName"))
+        get_name(name, sizeof name, device);
     std::size_t memory = 0;
-    if (auto total = probe.find<PFN_cuDeviceTotalMem_v2>("cuDeviceTotalMem_v2")) total(&memory, device);
-    std::string found = fmt::format("{}, {}, compute capability {}.{}, {} copy engines", name, plan::bytes_text(memory),
-                                    probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                                    probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                                    probe.attribute(device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT));
+    if (auto total = probe.find<PFN_cuDeviceTotalMem_v2>("cuDeviceTotalMem_v2"))
+        total(&memory, device);
+    std::string found = fmt::format(
+        "{}, {}, compute capability {}.{}, {} copy engines", name, plan::bytes_text(memory),
+        probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        probe.attribute(device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT));
     if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_MPS_ENABLED) != 0) found += ", MPS";
-    if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED) != 0) found += ", GPUDirect RDMA possible";
+    if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED) != 0)
+        found += ", GPUDirect RDMA possible";
     return {subject, Verdict::good, found, ""};
 }
 
@@ -86,22 +97,31 @@ std::vector<Check> device_checks(const std::string& library_name) {
     void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         return {{"driver", Verdict::note, fmt::format("no CUDA driver ({})", dlerror()),
-                 "host programs need none; for device memory install NVIDIA's driver (containers: --gpus all), or try the simulated GPU"}};
+                 "host programs need none; for device memory install NVIDIA's driver (containers: "
+                 "--gpus all), or try the simulated GPU"}};
     const Probe probe(library);
     auto init = probe.find<PFN_cuInit>("cuInit");
     auto version_of = probe.find<PFN_cuDriverGetVersion>("cuDriverGetVersion");
     auto count_of = probe.find<PFN_cuDeviceGetCount>("cuDeviceGetCount");
     if (init == nullptr || version_of == nullptr || count_of == nullptr)
-        return {{"driver", Verdict::bad, fmt::format("{} is not a CUDA driver", name), "check GANTRY_CUDA_LIBRARY and LD_LIBRARY_PATH"}};
+        return {{"driver", Verdict::bad, fmt::format("{} is not a CUDA driver", name),
+                 "check GANTRY_CUDA_LIBRARY and LD_LIBRARY_PATH"}};
     if (CUresult result = init(0); result != CUDA_SUCCESS)
-        return {{"driver", Verdict::bad, fmt::format("{} is there, but cuInit says {}", name, probe.text(result)),
-                 result == CUDA_ERROR_NO_DEVICE ? "no device is visible: look at CUDA_VISIBLE_DEVICES, and whether the container was given one"
-                                                : "nvidia-smi should say the same; the kernel module and the library must be of one version"}};
+        return {{"driver", Verdict::bad,
+                 fmt::format("{} is there, but cuInit says {}", name, probe.text(result)),
+                 result == CUDA_ERROR_NO_DEVICE
+                     ? "no device is visible: look at CUDA_VISIBLE_DEVICES, and whether the "
+                       "container was given one"
+                     : "nvidia-smi should say the same; the kernel module and the library must be "
+                       "of one version"}};
     int version = 0, devices = 0;
     version_of(&version);
     count_of(&devices);
     std::vector<Check> checks;
-    checks.push_back({"driver", Verdict::good, fmt::format("{}, CUDA {}.{}, {} device{}", name, version / 1000, version % 1000 / 10, devices, devices == 1 ? "" : "s"), ""});
+    checks.push_back({"driver", Verdict::good,
+                      fmt::format("{}, CUDA {}.{}, {} device{}", name, version / 1000,
+                                  version % 1000 / 10, devices, devices == 1 ? "" : "s"),
+                      ""});
     auto reaches = probe.find<PFN_cuDeviceCanAccessPeer>("cuDeviceCanAccessPeer");
     for (CUdevice device = 0; device < devices; ++device) {
         const std::string subject = fmt::format("device {}", device);
@@ -110,12 +130,15 @@ std::vector<Check> device_checks(const std::string& library_name) {
         std::string peers;
         for (CUdevice other = 0; reaches != nullptr && other < devices; ++other) {
             int can = 0;
-            if (other != device && reaches(&can, device, other) == CUDA_SUCCESS && can != 0) peers += fmt::format(" {}", other);
+            if (other != device && reaches(&can, device, other) == CUDA_SUCCESS && can != 0)
+                peers += fmt::format(" {}", other);
         }
         if (devices > 1)
-            checks.push_back({subject, peers.empty() ? Verdict::note : Verdict::good,
-                              peers.empty() ? "reaches no other device directly" : "reaches devices" + peers + " directly",
-                              peers.empty() ? "messages between devices are staged through host memory" : ""});
+            checks.push_back(
+                {subject, peers.empty() ? Verdict::note : Verdict::good,
+                 peers.empty() ? "reaches no other device directly"
+                               : "reaches devices" + peers + " directly",
+                 peers.empty() ? "messages between devices are staged through host memory" : ""});
     }
     return checks;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry explain COMMAND...: runs the command with GANTRY_EXPLAIN=1 and a folder into which every rank writes its record as JSON,
-// then prints all of them as one table. Exit status: the command's.
+// gantry explain COMMAND...: runs the command with GANTRY_EXPLAIN=1 and a folder into which every
+// rank writes its record as JSON, then prints all of them as one table. Exit status: the command's.
 #include "commands.hpp"
 
 #include "plan/path_table.hpp"
@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 // Runs it in the foreground; a shell's way of telling how it ended.
 int run(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& word : command)
+        arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     const pid_t child = fork();
     if (child == 0) {
@@ -84,14 +85,17 @@ class TemporaryFolder {
     fs::path path_;
 };
 
-void print(const std::vector<std::string>& texts, const std::vector<plan::Path>& paths, const ExplainOptions& options) {
+void print(const std::vector<std::string>& texts, const std::vector<plan::Path>& paths,
+           const ExplainOptions& options) {
     if (options.format == Format::json) {
         nlohmann::ordered_json all = nlohmann::ordered_json::array();
-        for (const std::string& text : texts) all.push_back(nlohmann::ordered_json::parse(text, nullptr, false));
+        for (const std::string& text : texts)
+            all.push_back(nlohmann::ordered_json::parse(text, nullptr, false));
         fmt::print("{}\n", all.dump(2));
         return;
     }
-    fmt::print("\npaths taken ({} ranks):\n{}", texts.size(), path_table(paths, options.all ? plan::Show::all : plan::Show::received));
+    fmt::print("\npaths taken ({} ranks):\n{}", texts.size(),
+               path_table(paths, options.all ? plan::Show::all : plan::Show::received));
 }
 
 }  // namespace
@@ -101,7 +105,8 @@ int explain(const ExplainOptions& options) {
     const fs::path folder = options.folder.empty() ? temporary.path() : fs::path(options.folder);
     std::error_code error;
     if (folder.empty() || (fs::create_directories(folder, error), !fs::is_directory(folder))) {
-        fmt::print(stderr, "gantry explain: making the folder {} for the records: {}\n", folder.string(), error.message());
+        fmt::print(stderr, "gantry explain: making the folder {} for the records: {}\n",
+                   folder.string(), error.message());
         return 126;
     }
     setenv("GANTRY_EXPLAIN", "on", 1);
@@ -121,7 +126,9 @@ int explain(const ExplainOptions& options) {
         paths.insert(paths.end(), read->begin(), read->end());
     }
     if (texts.empty())
-        fmt::print(stderr, "gantry explain: no rank recorded a message. Did the command run with Gantry's libmpi_abi.so.1, and reach MPI_Finalize?\n");
+        fmt::print(stderr,
+                   "gantry explain: no rank recorded a message. Did the command run with Gantry's "
+                   "libmpi_abi.so.1, and reach MPI_Finalize?\n");
     else
         print(texts, paths, options);
     return status;

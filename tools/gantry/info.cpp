@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info: the parameter table (base/params.def) with today's values. Its markdown form is the page docs/tuning.md.
+// gantry info: the parameter table (base/params.def) with today's values. Its markdown form is the
+// page docs/tuning.md.
 #include "commands.hpp"
 
 #include "base/config.hpp"
@@ -27,14 +28,17 @@ std::string shown(const config::Parameter& parameter, const std::string& value) 
 std::string markdown() {
     std::string text =
         "# Parameters\n\n"
-        "Every parameter of Gantry, with its default. Nothing needs to be set; `gantry info` prints the values in force. This page is\n"
+        "Every parameter of Gantry, with its default. Nothing needs to be set; `gantry info` "
+        "prints the values in force. This page is\n"
         "written by `gantry info --markdown` from `src/base/params.def`.\n\n"
-        "Bytes accept `65536`, `64K` and `4M`; times accept `500ns`, `20us`, `1ms` and `2s`; switches accept `on` and `off`.\n\n"
+        "Bytes accept `65536`, `64K` and `4M`; times accept `500ns`, `20us`, `1ms` and `2s`; "
+        "switches accept `on` and `off`.\n\n"
         "| variable | kind | default | meaning |\n|---|---|---|---|\n";
     const config::Config defaults;
     for (const config::Parameter& parameter : config::parameters())
         text += fmt::format("| `{}` | {} | {} | {} |\n", parameter.variable, parameter.type,
-                            shown(parameter, config::value_text(defaults, parameter.name)), parameter.sentence);
+                            shown(parameter, config::value_text(defaults, parameter.name)),
+                            parameter.sentence);
     return text;
 }
 
@@ -43,15 +47,18 @@ std::string origin(const config::Parameter& parameter) {
 }
 
 std::string as_json(const config::Config& current) {
-    nlohmann::ordered_json document = {{"version", GANTRY_VERSION}, {"build", GANTRY_BUILD}, {"parameters", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json document = {{"version", GANTRY_VERSION},
+                                       {"build", GANTRY_BUILD},
+                                       {"parameters", nlohmann::ordered_json::array()}};
     for (const config::Parameter& parameter : config::parameters())
-        document["parameters"].push_back({{"name", parameter.name},
-                                          {"variable", parameter.variable},
-                                          {"type", parameter.type},
-                                          {"value", config::value_text(current, parameter.name)},
-                                          {"default", config::value_text(config::Config{}, parameter.name)},
-                                          {"from", origin(parameter)},
-                                          {"sentence", parameter.sentence}});
+        document["parameters"].push_back(
+            {{"name", parameter.name},
+             {"variable", parameter.variable},
+             {"type", parameter.type},
+             {"value", config::value_text(current, parameter.name)},
+             {"default", config::value_text(config::Config{}, parameter.name)},
+             {"from", origin(parameter)},
+             {"sentence", parameter.sentence}});
     return document.dump(2) + "\n";
 }
 
@@ -59,13 +66,14 @@ std::string as_text(const config::Config& current) {
     std::size_t widest_name = 0, widest_value = 0;
     for (const config::Parameter& parameter : config::parameters()) {
         widest_name = std::max(widest_name, parameter.variable.size());
-        widest_value = std::max(widest_value, shown(parameter, config::value_text(current, parameter.name)).size());
+        widest_value = std::max(
+            widest_value, shown(parameter, config::value_text(current, parameter.name)).size());
     }
     std::string text = fmt::format("Gantry {} ({}), MPI 5.0 ABI\n\n", GANTRY_VERSION, GANTRY_BUILD);
     for (const config::Parameter& parameter : config::parameters())
         text += fmt::format("{:<{}}  {:<{}}  {:<11}  {}\n", parameter.variable, widest_name,
-                            shown(parameter, config::value_text(current, parameter.name)), widest_value, origin(parameter),
-                            parameter.sentence);
+                            shown(parameter, config::value_text(current, parameter.name)),
+                            widest_value, origin(parameter), parameter.sentence);
     return text;
 }
 
@@ -74,7 +82,10 @@ int check(const std::string& file, const std::string& page) {
     std::stringstream contents;
     contents << in.rdbuf();
     if (in && contents.str() == page) return 0;
-    fmt::print(stderr, "{} is not what `gantry info --markdown` writes today; write it again: gantry info --markdown > {}\n", file, file);
+    fmt::print(stderr,
+               "{} is not what `gantry info --markdown` writes today; write it again: gantry info "
+               "--markdown > {}\n",
+               file, file);
     return 1;
 }
 

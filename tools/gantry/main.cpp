@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info | explain COMMAND... | doctor: what is set, which path messages took and why, and whether this machine is ready.
+// gantry info | explain COMMAND... | doctor: what is set, which path messages took and why, and
+// whether this machine is ready.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -13,28 +14,39 @@ int main(int argc, char** argv) {
 
     bool json = false, markdown = false;
     std::string check_file;
-    CLI::App* info_command = app.add_subcommand("info", "every parameter: its value, where that comes from, and what it means");
+    CLI::App* info_command = app.add_subcommand(
+        "info", "every parameter: its value, where that comes from, and what it means");
     info_command->add_flag("--json", json, "as JSON");
     info_command->add_flag("--markdown", markdown, "as the page docs/tuning.md");
-    info_command->add_option("--check", check_file, "with --markdown: fail when FILE is not this page")->type_name("FILE");
+    info_command
+        ->add_option("--check", check_file, "with --markdown: fail when FILE is not this page")
+        ->type_name("FILE");
 
     ExplainOptions explain_options;
-    CLI::App* explain_command = app.add_subcommand("explain", "run a command and print which path its messages took, and why");
+    CLI::App* explain_command = app.add_subcommand(
+        "explain", "run a command and print which path its messages took, and why");
     explain_command->add_flag("--json", json, "as JSON");
-    explain_command->add_flag("--all", explain_options.all, "what senders recorded too, not only receivers (who see both ends)");
-    explain_command->add_option("--folder", explain_options.folder, "collect the ranks' records here (shared by all machines of the job)");
-    explain_command->add_option("command", explain_options.command, "for example: mpiexec -n 2 ./program")->required();
+    explain_command->add_flag("--all", explain_options.all,
+                              "what senders recorded too, not only receivers (who see both ends)");
+    explain_command->add_option(
+        "--folder", explain_options.folder,
+        "collect the ranks' records here (shared by all machines of the job)");
+    explain_command
+        ->add_option("command", explain_options.command, "for example: mpiexec -n 2 ./program")
+        ->required();
     explain_command->positionals_at_end();
     explain_command->prefix_command();
 
-    CLI::App* doctor_command = app.add_subcommand("doctor", "look at this machine: driver, devices, sharing, memory, launcher");
+    CLI::App* doctor_command = app.add_subcommand(
+        "doctor", "look at this machine: driver, devices, sharing, memory, launcher");
     doctor_command->add_flag("--json", json, "as JSON");
 
     CLI11_PARSE(app, argc, argv);
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
     if (*info_command) return info(format, check_file);
     if (*doctor_command) return doctor(format);
-    for (const std::string& word : explain_command->remaining()) explain_options.command.push_back(word);
+    for (const std::string& word : explain_command->remaining())
+        explain_options.command.push_back(word);
     explain_options.format = format;
     return explain(explain_options);
 }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 namespace gantry::mpiexec {
@@ -19,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGrace = 2s;              // between asking a rank to end and killing it
+constexpr auto kDying = 1s;              // how long a process may take to end after it began to
 constexpr auto kLastOutput = 1s;         // for output that is still under way when all ranks have ended
 constexpr int kPromptMilliseconds = 100;  // an unfinished line of rank 0 that stays so long is a prompt
 constexpr int kTimeoutCode = 124;
@@ -34,6 +36,21 @@ bool contains(const std::array<int, N>& numbers, int number) {
 std::string signal_name(int number) {
     const char* short_name = sigabbrev_np(number);
     return fmt::format("signal {} (SIG{}, {})", number, short_name != nullptr ? short_name : "?", strsignal(number));
+}
+
+// Whether the process has begun to end but cannot be waited for yet: PF_EXITING among the flags in /proc/<pid>/stat.
+bool is_dying(pid_t pid) {
+    std::FILE* file = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re");
+    if (file == nullptr) return false;
+    char text[1024];
+    text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
+    std::fclose(file);
+    // "pid (name) state parent group session terminal foreground flags ..."; the name may hold anything.
+    const char* behind_name = std::strrchr(text, ')');
+    unsigned flags = 0;
+    if (behind_name == nullptr || std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return false;
+    constexpr unsigned kExiting = 4;
+    return (flags & kExiting) != 0;
 }
 
 // What the user can do about a rank that this signal killed.
@@ -169,6 +186,7 @@ int Launcher::milliseconds_to_next_deadline() const {
     };
     if (deadline_) until(*deadline_);
     if (kill_deadline_) until(*kill_deadline_);
+    if (abort_deadline_) until(*abort_deadline_);
     const bool prompt = !options_.label && !forwarders_.empty() &&
                         (forwarders_[0].has_partial_line() || forwarders_[1].has_partial_line());
     if (prompt) until(Clock::now() + std::chrono::milliseconds(kPromptMilliseconds));
@@ -251,12 +269,17 @@ void Launcher::signal_ranks(int number) {
 // --- the life of the ranks ----------------------------------------------------------------------------------------------------
 
 void Launcher::collect_ended() {
+    std::vector<std::pair<int, siginfo_t>> ended;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
         if (ranks_[i].ended) continue;
         siginfo_t how{};
         const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how, WEXITED | WNOHANG | WNOWAIT);
-        if (error == 0 && how.si_pid != 0) rank_ended(static_cast<int>(i), how);
+        if (error == 0 && how.si_pid != 0) ended.emplace_back(static_cast<int>(i), how);
     }
+    // Of several at once, one that was killed is the likelier reason for the others' end.
+    std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return one.second.si_code != CLD_EXITED; });
+    for (const auto& [rank, how] : ended) rank_ended(rank, how);
+    consider_abort();
 }
 
 void Launcher::rank_ended(int rank, const siginfo_t& how) {
@@ -302,17 +325,27 @@ void Launcher::check_membership() {
 void Launcher::look_at_pmi(int rank) {
     pmi_.serve(rank);
     if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + "; the job is ended.");
-    if (pmi_.abort_call()) {
-        const auto [who, code] = *pmi_.abort_call();
-        // A code that the shell would show as success is none.
-        const int shown = (code & 255) != 0 ? code & 255 : 1;
-        return end_job(shown, fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
-    }
+    if (pmi_.abort_call()) return consider_abort();
     check_membership();
+}
+
+// Often a rank aborts because another one died: then that death, which the system may not have reported yet, is the reason.
+void Launcher::consider_abort() {
+    if (phase_ != Phase::running || !pmi_.abort_call()) return;
+    const auto now = Clock::now();
+    if (!abort_deadline_) abort_deadline_ = now + kDying;
+    const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(),
+                                           [](const Rank& rank) { return !rank.ended && is_dying(rank.process.pid); });
+    if (somebody_dies && now < *abort_deadline_) return;
+    const auto [who, code] = *pmi_.abort_call();
+    // A code that the shell would show as success is none.
+    exit_code_ = (code & 255) != 0 ? code & 255 : 1;
+    end_job(*exit_code_, fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
 }
 
 void Launcher::check_deadlines() {
     const auto now = Clock::now();
+    consider_abort();
     if (phase_ == Phase::running && deadline_ && now >= *deadline_)
         end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s and is ended.", options_.timeout_seconds));
     if (phase_ == Phase::ending && now >= *kill_deadline_) {
@@ -326,8 +359,9 @@ void Launcher::end_job(int exit_code, const std::string& why, int signal_number)
     if (phase_ != Phase::running) return;
     phase_ = Phase::ending;
     deadline_.reset();
+    abort_deadline_.reset();
     kill_deadline_ = Clock::now() + kGrace;
-    if (!exit_code_ || pmi_.abort_call()) exit_code_ = exit_code;
+    if (!exit_code_) exit_code_ = exit_code;
     say(why);
     signal_ranks(signal_number);
 }

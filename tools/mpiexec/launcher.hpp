@@ -63,6 +63,7 @@ class Launcher {
     void collect_ended();
     void rank_ended(int rank, const siginfo_t& how);
     void look_at_pmi(int rank);
+    void consider_abort();
     void check_membership();
     void check_deadlines();
     void pump_input();
@@ -92,6 +93,7 @@ class Launcher {
     Phase phase_ = Phase::running;
     std::optional<int> exit_code_;  // the first that is not 0
     std::optional<Clock::time_point> deadline_;       // of --timeout
+    std::optional<Clock::time_point> abort_deadline_; // until when an abort waits for news of a death
     std::optional<Clock::time_point> kill_deadline_;  // after the job was asked to end
 };
 

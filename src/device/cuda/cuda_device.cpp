@@ -76,14 +76,17 @@ Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
 // --- copies ------------------------------------------------------------------------------------
 
 CudaDevice::Place CudaDevice::place(const void* address) const {
-    if (const IpcCache::Mapping* mapping = mappings_.find(address))
-        return {true, true, mapping->gpu, mapping->context.handle};
+    if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
+        const int home = gpus_.find(mapping->handle.gpu);
+        return {true, true, mapping->gpu, home >= 0 ? home : mapping->gpu, mapping->context.handle};
+    }
     const Allocation* allocation = pointers_.known(address);
     if (allocation == nullptr) return {};
     const Location& location = allocation->location;
     const bool device = location.kind == MemoryKind::device || location.kind == MemoryKind::managed;
     if (!device) return {};
-    return {true, false, location.gpu, reinterpret_cast<CUcontext>(allocation->context)};
+    return {true, false, location.gpu, location.gpu,
+            reinterpret_cast<CUcontext>(allocation->context)};
 }
 
 CudaDevice::Route CudaDevice::route(const Copy& copy) {
@@ -110,30 +113,33 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
         if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu)
             route.context = end->context;
 
-    const bool two_gpus = source.device && destination.device && source.gpu != destination.gpu;
-    switch (copy.engine) {
-        case Engine::d2h: route.order.lane = Lane::d2h; break;
-        case Engine::h2d:
-        case Engine::h2d_2d: route.order.lane = Lane::h2d; break;
-        case Engine::d2d: route.order.lane = Lane::d2d; break;
-        case Engine::peer: route.order.lane = Lane::peer; break;
-        case Engine::automatic:
-            if (!source.device && !destination.device) route.host_only = true;
-            if (source.device && destination.device)
-                route.order.lane = two_gpus ? Lane::peer : Lane::d2d;
-            else
-                route.order.lane = source.device ? Lane::d2h : Lane::h2d;
-            break;
-    }
+    route.host_only = copy.engine == Engine::automatic && !source.device && !destination.device;
+    route.order.lane = lane_of(copy, source, destination);
     if (route.order.lane == Lane::peer)
-        route.order.peer = source.gpu == route.gpu ? destination.gpu : source.gpu;
+        route.order.peer = source.home == route.gpu ? destination.home : source.home;
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer
-    // access.
-    if (two_gpus && source.context != nullptr && destination.context != nullptr) {
+    // access. A mapping has its peer access already.
+    const bool both_own =
+        source.device && destination.device && !source.mapped && !destination.mapped;
+    if (both_own && source.gpu != destination.gpu) {
         route.order.source_context = source.context;
         route.order.destination_context = destination.context;
     }
     return route;
+}
+
+Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& destination) {
+    switch (copy.engine) {
+        case Engine::d2h: return Lane::d2h;
+        case Engine::h2d:
+        case Engine::h2d_2d: return Lane::h2d;
+        case Engine::d2d: return Lane::d2d;
+        case Engine::peer: return Lane::peer;
+        case Engine::automatic: break;
+    }
+    if (!source.device) return Lane::h2d;
+    if (!destination.device) return Lane::d2h;
+    return source.home == destination.home ? Lane::d2d : Lane::peer;
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {
@@ -229,6 +235,7 @@ bool CudaDevice::pending() const {
 // --- host memory -------------------------------------------------------------------------------
 
 Status CudaDevice::pin(void* address, Bytes bytes) {
+    pointers_.forget_range(address, bytes);  // Ours and host memory, whatever was there before.
     pins_.add(address, bytes);
     if (!driver_.ready() || streams_.empty())
         return success();  // Registered together with the first streams.

@@ -71,7 +71,8 @@ class CudaDevice final : public Device {
     struct Place {
         bool device = false;
         bool mapped = false;  // a peer's memory
-        int gpu = -1;
+        int gpu = -1;         // whose context reaches it
+        int home = -1;        // where the memory is
         CUcontext context = nullptr;
     };
     struct Route {
@@ -82,6 +83,7 @@ class CudaDevice final : public Device {
     };
     Place place(const void* address) const;
     Route route(const Copy& copy);
+    static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
     void drop_context(CUcontext context);

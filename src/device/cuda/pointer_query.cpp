@@ -64,7 +64,8 @@ Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
         location.kind = MemoryKind::pinned;
     else
         return answer;
-    location.gpu = static_cast<int>(static_cast<std::uint32_t>(values[kOrdinal]));
+    if (location.kind != MemoryKind::pinned)
+        location.gpu = static_cast<int>(static_cast<std::uint32_t>(values[kOrdinal]));
     location.buffer_id = values[kBufferId];
     location.base = values[kStart];
     location.size = values[kSize];

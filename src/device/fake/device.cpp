@@ -14,7 +14,9 @@ namespace {
 
 using model::Operation;
 
-bool due(int& countdown) { return countdown > 0 && --countdown == 0; }
+bool due(int& countdown) {
+    return countdown > 0 && --countdown == 0;
+}
 
 }  // namespace
 
@@ -30,7 +32,8 @@ FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int no
     }
 }
 
-// --- what a program does with the driver -----------------------------------------------------------------------------------------
+// --- what a program does with the driver
+// -----------------------------------------------------------------------------------------
 
 void* FakeDevice::allocate(int gpu, Bytes bytes, MemoryKind kind, IpcKind ipc) {
     active_ = true;
@@ -56,7 +59,8 @@ std::byte* FakeDevice::behind(const void* address, Bytes bytes) {
     return where.value().bytes;
 }
 
-// --- pointers --------------------------------------------------------------------------------------------------------------------
+// --- pointers
+// --------------------------------------------------------------------------------------------------------------------
 
 FakeDevice::Mapping* FakeDevice::mapping_of(const void* address, std::uintptr_t* base) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
@@ -78,7 +82,8 @@ Result<FakeDevice::Place> FakeDevice::place(const void* address, Bytes bytes) {
     const Allocation& allocation = *mapping->allocation;
     const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - base;
     if (offset + bytes > allocation.size)
-        return failure(MPI_ERR_BUFFER, "{} bytes at {} leave their allocation of {} bytes", bytes, address, allocation.size);
+        return failure(MPI_ERR_BUFFER, "{} bytes at {} leave their allocation of {} bytes", bytes,
+                       address, allocation.size);
     return Place{allocation.bytes.get() + offset, allocation.kind, allocation.gpu};
 }
 
@@ -96,7 +101,9 @@ Result<Location> FakeDevice::classify(const void* address, Bytes bytes) {
     Location location;
     std::uintptr_t base = 0;
     const Mapping* mapping = mapping_of(address, &base);
-    processor_.spend(!active_ ? 0 : mapping != nullptr ? calls.classify_device : calls.classify_host);
+    processor_.spend(!active_             ? 0
+                     : mapping != nullptr ? calls.classify_device
+                                          : calls.classify_host);
     Result<Place> where = place(address, bytes);
     if (!where.ok()) return where.status();
     location.kind = where.value().kind;
@@ -116,7 +123,8 @@ int FakeDevice::gpu_of(const Uuid& uuid) {
     return -1;
 }
 
-// --- copies ----------------------------------------------------------------------------------------------------------------------
+// --- copies
+// ----------------------------------------------------------------------------------------------------------------------
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
@@ -144,7 +152,7 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d : Operation::h2d;
     }
     model::Interval interval;
-    if (!from_device && !to_device) {   // host to host: the calling thread copies
+    if (!from_device && !to_device) {  // host to host: the calling thread copies
         ++counts_.host_copies;
         processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));
         interval = {processor_.now(), processor_.now()};
@@ -156,8 +164,10 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
     if (due(faults.hang_copy)) return;
     Status status;
     if (due(faults.fail_copy))
-        status = failure(MPI_ERR_OTHER, "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
-                         copy.bytes, copy.gpu);
+        status = failure(
+            MPI_ERR_OTHER,
+            "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
+            copy.bytes, copy.gpu);
     gpus_.timeline().at(interval.end, [this, source, sink, bytes = copy.bytes, &done, status] {
         if (dead_) return;
         gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
@@ -179,22 +189,27 @@ int FakeDevice::progress() {
     return completed;
 }
 
-// --- host memory and other processes ---------------------------------------------------------------------------------------------
+// --- host memory and other processes
+// ---------------------------------------------------------------------------------------------
 
 Status FakeDevice::pin(void* address, Bytes bytes) {
-    if (faults.refuse_pin) return failure(MPI_ERR_NO_MEM, "fake pin of {} bytes: CUDA_ERROR_OUT_OF_MEMORY", bytes);
+    if (faults.refuse_pin)
+        return failure(MPI_ERR_NO_MEM, "fake pin of {} bytes: CUDA_ERROR_OUT_OF_MEMORY", bytes);
     ++counts_.pins;
     processor_.spend(gpus_.machine().gpu.calls.register_host);
     pins_[reinterpret_cast<std::uintptr_t>(address)] = bytes;
     return success();
 }
 
-void FakeDevice::unpin(void* address) { pins_.erase(reinterpret_cast<std::uintptr_t>(address)); }
+void FakeDevice::unpin(void* address) {
+    pins_.erase(reinterpret_cast<std::uintptr_t>(address));
+}
 
 Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
     const std::shared_ptr<Allocation> allocation = gpus_.find(location.buffer_id);
     if (faults.refuse_ipc_export || allocation == nullptr || allocation->ipc == IpcKind::none)
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake export of buffer {}: CUDA_ERROR_INVALID_VALUE", location.buffer_id);
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "fake export of buffer {}: CUDA_ERROR_INVALID_VALUE", location.buffer_id);
     ++counts_.exports;
     processor_.spend(gpus_.machine().gpu.calls.ipc_export);
     IpcHandle handle;
@@ -214,7 +229,9 @@ Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
     }
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
     if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed)
-        return failure(MPI_ERR_OTHER, "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE", handle.buffer_id);
+        return failure(MPI_ERR_OTHER,
+                       "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE",
+                       handle.buffer_id);
     ++counts_.opens;
     active_ = true;
     const model::CallCost& calls = gpus_.machine().gpu.calls;
@@ -233,7 +250,9 @@ void FakeDevice::close_memory(const IpcHandle& handle, int) {
     --mappings_.at(open->second).users;
 }
 
-bool FakeDevice::is_open(const IpcHandle& handle, int) { return opened_.contains(handle.buffer_id); }
+bool FakeDevice::is_open(const IpcHandle& handle, int) {
+    return opened_.contains(handle.buffer_id);
+}
 
 void FakeDevice::forget_memory(std::uint64_t buffer_id, const Uuid&) {
     const auto open = opened_.find(buffer_id);
@@ -250,7 +269,8 @@ bool FakeDevice::still_valid(const IpcHandle& handle) {
 }
 
 void FakeDevice::shut_down() {
-    for (const auto& [id, base] : opened_) mappings_.erase(base);
+    for (const auto& [id, base] : opened_)
+        mappings_.erase(base);
     opened_.clear();
     pins_.clear();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FakeDevice: what one simulated rank sees of its node's GPUs, on the world's virtual clock. Copies take modelled time and are applied at the
-// END of their interval: a destination that is read too early is stale and a source that is overwritten too early is corrupt, always.
-// Driver calls cost the rank's processor what the machine says. Faults are plain fields that a test sets.
+// FakeDevice: what one simulated rank sees of its node's GPUs, on the world's virtual clock. Copies
+// take modelled time and are applied at the END of their interval: a destination that is read too
+// early is stale and a source that is overwritten too early is corrupt, always. Driver calls cost
+// the rank's processor what the machine says. Faults are plain fields that a test sets.
 #pragma once
 
 #include "device/fake/gpus.hpp"
@@ -14,8 +15,8 @@
 namespace gantry::device::fake {
 
 struct Faults {
-    int fail_copy = 0;             // the n-th copy from now ends with an error (1: the next); 0: none
-    int hang_copy = 0;             // likewise, but it never ends
+    int fail_copy = 0;  // the n-th copy from now ends with an error (1: the next); 0: none
+    int hang_copy = 0;  // likewise, but it never ends
     bool refuse_ipc_export = false;
     bool refuse_ipc_open = false;
     bool refuse_pin = false;
@@ -34,12 +35,17 @@ class FakeDevice final : public Device {
   public:
     FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node);
 
-    // --- what a program does with the driver -------------------------------------------------------------------------------------
-    void* allocate(int gpu, Bytes bytes, MemoryKind kind = MemoryKind::device, IpcKind ipc = IpcKind::legacy);
+    // --- what a program does with the driver
+    // -------------------------------------------------------------------------------------
+    void* allocate(int gpu, Bytes bytes, MemoryKind kind = MemoryKind::device,
+                   IpcKind ipc = IpcKind::legacy);
     void free(void* address);
-    // The stored bytes behind any address this rank may use (tests fill and check through it); aborts when out of range.
+    // The stored bytes behind any address this rank may use (tests fill and check through it);
+    // aborts when out of range.
     std::byte* behind(const void* address, Bytes bytes);
-    void compute(int gpu, Nanoseconds duration) { gpus_.compute(first_gpu_ + gpu, rank_, duration); }
+    void compute(int gpu, Nanoseconds duration) {
+        gpus_.compute(first_gpu_ + gpu, rank_, duration);
+    }
 
     Faults faults;
     const Counts& counts() const { return counts_; }
@@ -48,13 +54,16 @@ class FakeDevice final : public Device {
     void kill() { dead_ = true; }
     int in_flight() const { return in_flight_; }
 
-    // --- Device ------------------------------------------------------------------------------------------------------------------
+    // --- Device
+    // ------------------------------------------------------------------------------------------------------------------
     const char* name() const override { return "fake"; }
     bool active() override { return active_; }
     int gpu_count() override { return gpus_.per_node(); }
     const GpuFacts& gpu_facts(int gpu) override { return facts_[static_cast<std::size_t>(gpu)]; }
     int gpu_of(const Uuid& uuid) override;
-    bool can_access_peer(int gpu, int other) override { return gpu == other || gpus_.machine().peer_access; }
+    bool can_access_peer(int gpu, int other) override {
+        return gpu == other || gpus_.machine().peer_access;
+    }
     Result<Location> classify(const void* address, Bytes bytes) override;
     void copy(const Copy& copy, Completion& done) override;
     int progress() override;
@@ -70,13 +79,14 @@ class FakeDevice final : public Device {
     void shut_down() override;
 
   private:
-    // An address range of this process that names (a part of) an allocation: its own, or one opened from a peer.
+    // An address range of this process that names (a part of) an allocation: its own, or one opened
+    // from a peer.
     struct Mapping {
         std::shared_ptr<Allocation> allocation;
-        std::unique_ptr<GuardedRange> opened;   // the address range of a peer's memory
+        std::unique_ptr<GuardedRange> opened;  // the address range of a peer's memory
         int users = 0;
     };
-    struct Place {                              // one side of a copy
+    struct Place {  // one side of a copy
         std::byte* bytes = nullptr;
         MemoryKind kind = MemoryKind::host;
         int gpu = -1;
@@ -94,8 +104,8 @@ class FakeDevice final : public Device {
     const int rank_;
     const int first_gpu_;
     std::vector<GpuFacts> facts_;
-    std::map<std::uintptr_t, Mapping> mappings_;            // by first address
-    std::map<std::uint64_t, std::uintptr_t> opened_;        // buffer id -> key in mappings_
+    std::map<std::uintptr_t, Mapping> mappings_;      // by first address
+    std::map<std::uint64_t, std::uintptr_t> opened_;  // buffer id -> key in mappings_
     std::map<std::uintptr_t, Bytes> pins_;
     std::deque<Finished> finished_;
     Counts counts_;

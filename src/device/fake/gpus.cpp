@@ -14,15 +14,20 @@ constexpr Bytes kPage = 4096;
 }  // namespace
 
 GuardedRange::GuardedRange(Bytes bytes) : mapped_(round_up(bytes, kPage) + kPage) {
-    void* range = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* range =
+        mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     GANTRY_ASSERT(range != MAP_FAILED);
     base_ = reinterpret_cast<std::uintptr_t>(range);
 }
 
-GuardedRange::~GuardedRange() { munmap(reinterpret_cast<void*>(base_), mapped_); }
+GuardedRange::~GuardedRange() {
+    munmap(reinterpret_cast<void*>(base_), mapped_);
+}
 
 Gpus::Gpus(model::Timeline& timeline, const model::Machine& machine, int nodes)
-    : timeline_(timeline), machine_(machine), states_(static_cast<std::size_t>(nodes * machine.gpus_per_node)) {}
+    : timeline_(timeline),
+      machine_(machine),
+      states_(static_cast<std::size_t>(nodes * machine.gpus_per_node)) {}
 
 Uuid Gpus::uuid(int gpu) {
     Uuid uuid{'f', 'a', 'k', 'e'};
@@ -54,7 +59,8 @@ model::Interval Gpus::reserve(int gpu, const model::Work& work, int process, Nan
     Nanoseconds earliest = free_at;
     if (model::needs_turn(machine_.gpu, work)) {
         // The other process keeps the queue until its kernels are done.
-        if (turn > 0) earliest = std::max(earliest, state.free_at[static_cast<int>(model::Engine::compute)]);
+        if (turn > 0)
+            earliest = std::max(earliest, state.free_at[static_cast<int>(model::Engine::compute)]);
         state.last_process = process;
     }
     model::Interval interval = model::place(machine_.gpu, work, ready, earliest, turn);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The GPUs of a simulated world: what all its ranks share. Keeps when each engine is free and which process used the compute queue last, and
-// owns device memory: an address range that nobody may touch (a stray host access faults at once) with its bytes elsewhere.
+// The GPUs of a simulated world: what all its ranks share. Keeps when each engine is free and which
+// process used the compute queue last, and owns device memory: an address range that nobody may
+// touch (a stray host access faults at once) with its bytes elsewhere.
 #pragma once
 
 #include "device/device.hpp"
@@ -29,12 +30,13 @@ class GuardedRange {
 
 struct Allocation {
     std::uint64_t id = 0;
-    int gpu = 0;                            // world-wide number
+    int gpu = 0;  // world-wide number
     MemoryKind kind = MemoryKind::device;
     IpcKind ipc = IpcKind::legacy;
     Bytes size = 0;
-    std::unique_ptr<std::byte[]> bytes;     // what is stored
-    std::unique_ptr<GuardedRange> guard;    // the address of device memory; other kinds live at `bytes`
+    std::unique_ptr<std::byte[]> bytes;  // what is stored
+    std::unique_ptr<GuardedRange>
+        guard;  // the address of device memory; other kinds live at `bytes`
     bool freed = false;
     std::uintptr_t base() const {
         return guard != nullptr ? guard->base() : reinterpret_cast<std::uintptr_t>(bytes.get());
@@ -54,7 +56,8 @@ class Gpus {
     // An allocation that another process exported; null once nobody holds it.
     std::shared_ptr<Allocation> find(std::uint64_t id) const;
 
-    // Gives the work its place on its engine and holds the engine for it; up to `jitter` longer than modelled.
+    // Gives the work its place on its engine and holds the engine for it; up to `jitter` longer
+    // than modelled.
     model::Interval reserve(int gpu, const model::Work& work, int process, Nanoseconds ready);
     void set_jitter(Nanoseconds jitter) { jitter_ = jitter; }
     // A program's own kernel: keeps the compute queue busy for that long.
@@ -68,7 +71,7 @@ class Gpus {
     model::Timeline& timeline_;
     model::Machine machine_;
     std::vector<State> states_;
-    std::vector<std::weak_ptr<Allocation>> allocations_;   // index + 1 is the id
+    std::vector<std::weak_ptr<Allocation>> allocations_;  // index + 1 is the id
     Nanoseconds jitter_ = 0;
 };
 

@@ -18,7 +18,8 @@ void Board::open_fence_when_complete() {
     // Emptied first: whoever goes on may enter the next fence.
     const std::map<int, Completion*> through = std::move(waiting_);
     waiting_.clear();
-    for (const auto& [rank, completion] : through) completion->complete(success());
+    for (const auto& [rank, completion] : through)
+        completion->complete(success());
 }
 
 Status FakeJob::put(std::string_view key, std::string_view value) {
@@ -27,7 +28,8 @@ Status FakeJob::put(std::string_view key, std::string_view value) {
 }
 
 Task<Status> FakeJob::fence(Executor& executor) {
-    for (auto& [key, value] : unpublished_) board_.store_[{rank_, key}] = std::move(value);
+    for (auto& [key, value] : unpublished_)
+        board_.store_[{rank_, key}] = std::move(value);
     unpublished_.clear();
     Completion through(executor);
     board_.waiting_[rank_] = &through;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The job of a simulated world: a Board holds the store and the fence of N ranks, and a FakeJob is one rank's view of it. A rank that died
-// is not waited for.
+// The job of a simulated world: a Board holds the store and the fence of N ranks, and a FakeJob is
+// one rank's view of it. A rank that died is not waited for.
 #pragma once
 
 #include "job/job.hpp"
@@ -15,7 +15,8 @@ namespace gantry::job::fake {
 
 class Board {
   public:
-    explicit Board(std::vector<int> nodes) : nodes_(std::move(nodes)), dead_(nodes_.size(), false) {}
+    explicit Board(std::vector<int> nodes)
+        : nodes_(std::move(nodes)), dead_(nodes_.size(), false) {}
     void kill(int rank);
 
   private:
@@ -24,7 +25,7 @@ class Board {
     std::vector<int> nodes_;
     std::vector<bool> dead_;
     std::map<std::pair<int, std::string>, std::string> store_;
-    std::map<int, Completion*> waiting_;          // rank -> its fence
+    std::map<int, Completion*> waiting_;  // rank -> its fence
 };
 
 class FakeJob final : public Job {
@@ -44,7 +45,7 @@ class FakeJob final : public Job {
   private:
     Board& board_;
     const int rank_;
-    std::map<std::string, std::string> unpublished_;   // visible to others from the next fence on
+    std::map<std::string, std::string> unpublished_;  // visible to others from the next fence on
 };
 
 }  // namespace gantry::job::fake

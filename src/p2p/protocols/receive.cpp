@@ -13,6 +13,7 @@ namespace gantry::p2p {
 namespace {
 
 constexpr int kChunksBetweenYields = 4;
+constexpr std::size_t kRememberedAllocations = 4096;
 
 struct Receiving {
     Core& core;
@@ -24,6 +25,7 @@ struct Receiving {
     plan::Choice choice;
     bool shared = false;
     bool answered = false;          // a CTS has gone out
+    std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
 };
 
 const plan::Plan& plan_of(const Receiving& receiving) { return receiving.choice.plan; }
@@ -36,21 +38,33 @@ bool all_ahead(const Receiving& receiving) {
 }
 
 void decide(Receiving& receiving) {
+    const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
-    plan::Plan& plan = receiving.choice.plan;
-    const bool needs_sender = plan.protocol != plan::Protocol::pipeline && plan.protocol != plan::Protocol::self;
-    if (all_ahead(receiving) && needs_sender) {
-        const plan::CopyEngine sink_engine = plan.sink_engine;
-        plan = wire::decode(receiving.message.rts.offer);
-        plan.sink_engine = sink_engine;
-        plan.why = "the sender had copied all of it to slots before the receive was known";
+    if (!all_ahead(receiving)) return;
+    // It lies in slots. Had it been better to copy it directly, the sender hears so for the next message of this allocation.
+    if (rts.handle.kind != 0 && !receiving.facts.ipc_open) {
+        auto& uses = receiving.core.peer(receiving.message.peer).staged_uses;
+        if (uses.size() >= kRememberedAllocations) uses.clear();  // forgetting only delays an opening
+        ++uses[rts.handle.buffer_id];
     }
+    if (receiving.choice.plan.protocol == plan::Protocol::ipc && receiving.choice.plan.executor == plan::Executor::receiver)
+        receiving.direct_next = rts.handle.buffer_id;
+    receiving.question.already_staged = true;
+    receiving.question.started_chunk = rts.offer.chunk;
+    receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+}
+
+// The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
+int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
+    if (receiving.side.on_device()) return receiving.side.location.gpu;
+    return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
 }
 
 Status answer(Receiving& receiving, wire::ClearToSend cts, const std::vector<std::uint32_t>& grants = {}) {
     cts.send_id = receiving.message.rts.send_id;
     cts.verdict = wire::encode(plan_of(receiving));
     cts.accepted = receiving.accepted;
+    cts.direct_next = receiving.direct_next;
     receiving.answered = true;
     return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, std::as_bytes(std::span(grants)));
 }
@@ -62,8 +76,9 @@ Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
 
 // Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put: granted to this message again).
 Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk, const std::byte* slot) {
+    const bool two_rows = plan_of(receiving).sink_engine == plan::CopyEngine::copy_engine_2d;
     Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset), slot, chunk.bytes,
-                                         receiving.side.location.gpu, device::Engine::h2d);
+                                         receiving.side.location.gpu, two_rows ? device::Engine::h2d_2d : device::Engine::h2d);
     Status returned = return_slot(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
@@ -184,7 +199,7 @@ Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
 Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const device::IpcHandle handle = wire::decode(receiving.message.rts.handle);
     device::Device& device = receiving.core.device;
-    const int gpu = std::max({device.gpu_of(handle.gpu), receiving.side.location.gpu, 0});
+    const int gpu = copying_gpu(receiving, handle);
     Result<void*> mapped = device.open_memory(handle, gpu);
     if (!mapped.ok()) co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
     receiving.message.discard_chunks = true;
@@ -281,8 +296,15 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     question.sink_known = true;
     question.synchronous = message.rts.synchronous != 0;
     question.budget = false;
-    const bool source_on_device = handle.kind != device::IpcKind::none;
+    const bool source_on_device = question.source.on_device();
     receiving.facts = core.facts_for(message.peer, request.location, false, source_on_device ? &handle.gpu : nullptr);
+    receiving.facts.sender_opens = message.rts.uses_driver != 0;
+    receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
+    if (handle.kind != device::IpcKind::none && receiving.facts.receiver_opens) {
+        receiving.facts.ipc_open = core.device.is_open(handle, copying_gpu(receiving, handle));
+        auto seen = core.peer(message.peer).staged_uses.find(handle.buffer_id);
+        if (seen != core.peer(message.peer).staged_uses.end()) receiving.facts.uses = seen->second;
+    }
     receiving.shared = receiving.facts.peer.shared_memory;
     Status status;
     while (true) {
@@ -321,8 +343,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message) {
     Request& request = *message.request;
     const Status truncation = request.status;
-    Receiving receiving{core,  message, Side{request.buffer, request.location, nullptr}, request.outcome.bytes, {}, {}, {},
-                        false, false};
+    Receiving receiving{core, message, Side{request.buffer, request.location, nullptr}, request.outcome.bytes, {}, {}, {},
+                        false, false, 0};
     Status status = co_await run(executor, receiving);
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
         const std::string text(status.text().substr(0, 1024));

@@ -291,13 +291,15 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
 Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     const device::IpcHandle handle = wire::decode(sending.message.cts.handle);
     device::Device& device = sending.core.device;
-    const int gpu = std::max({sending.side.location.gpu, device.gpu_of(handle.gpu), 0});
+    // Our own buffer's GPU copies, else the receiver's if we see it.
+    const int gpu = sending.side.on_device() ? sending.side.location.gpu : std::max(device.gpu_of(handle.gpu), 0);
     Result<void*> mapped = device.open_memory(handle, gpu);
     if (!mapped.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the peer's device memory cannot be mapped: {}", mapped.status().text());
     auto* sink = static_cast<std::byte*>(*mapped) + (sending.message.cts.sink_offset - handle.base);
+    const bool two_rows = sending.plan.sink_engine == plan::CopyEngine::copy_engine_2d;
     Status status = co_await device_copy(executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
-                                         device::Engine::automatic);
+                                         two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
     device.close_memory(handle, gpu);
     co_return status;
 }

@@ -9,10 +9,13 @@
 namespace gantry::transport::fake {
 namespace {
 
-// A library that must copy into its own registered buffers does so piece by piece, while the wire is busy with the piece before.
+// A library that must copy into its own registered buffers does so piece by piece, while the wire
+// is busy with the piece before.
 constexpr Bytes kBouncePiece = 256 * kKiB;
 
-Status gone(int rank) { return failure(MPI_ERR_OTHER, "rank {} died", rank); }
+Status gone(int rank) {
+    return failure(MPI_ERR_OTHER, "rank {} died", rank);
+}
 
 }  // namespace
 
@@ -32,7 +35,8 @@ Fabric::~Fabric() = default;
 
 // Shared memory also carries what a rank sends to itself.
 bool Fabric::reaches(int from, int to) const {
-    const bool same_node = nodes_[static_cast<std::size_t>(from)] == nodes_[static_cast<std::size_t>(to)];
+    const bool same_node =
+        nodes_[static_cast<std::size_t>(from)] == nodes_[static_cast<std::size_t>(to)];
     return same_node == (options_.medium == Medium::shared_memory);
 }
 
@@ -51,7 +55,8 @@ bool Fabric::lost_with(int rank, Nanoseconds moment) const {
     return died >= 0 && died < moment;
 }
 
-Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer, Bytes bytes) {
+Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer,
+                           Bytes bytes) {
     Nanoseconds ready = timeline_.now();
     const bool control = transfer == model::Transfer::message && bytes <= options_.link.control_max;
     const Queue queue = control ? Queue::control : Queue::bulk;
@@ -61,14 +66,17 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
     const Bytes piece = std::min(bytes, kBouncePiece);
     Rail& out_copy = bounces_[static_cast<std::size_t>(from)];
     Rail& in_copy = bounces_[static_cast<std::size_t>(to)];
-    if (bounced) {  // the wire starts when the first piece has been copied and ends after the last one
+    if (bounced) {  // the wire starts when the first piece has been copied and ends after the last
+                    // one
         const Nanoseconds start = std::max(out_copy.sends_until, ready);
         ready = start + options_.bounce.time(piece);
         out_copy.sends_until = start + options_.bounce.time(bytes);
     }
-    model::Carried carried = model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
+    model::Carried carried =
+        model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
     if (bounced) {
-        const Nanoseconds late = out_copy.sends_until + options_.link.rate.time(piece) - carried.left;
+        const Nanoseconds late =
+            out_copy.sends_until + options_.link.rate.time(piece) - carried.left;
         carried.left += std::max<Nanoseconds>(late, 0);
         carried.arrived += std::max<Nanoseconds>(late, 0);
     }
@@ -77,10 +85,12 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
     Nanoseconds arrives = carried.arrived;
     if (bounced) {
         const Nanoseconds first = arrives - options_.link.rate.time(bytes - piece);
-        const Nanoseconds all = std::max(in_copy.receives_until, first) + options_.bounce.time(bytes);
+        const Nanoseconds all =
+            std::max(in_copy.receives_until, first) + options_.bounce.time(bytes);
         arrives = in_copy.receives_until = std::max(all, arrives + options_.bounce.time(piece));
     }
-    return {carried.left, arrives + static_cast<Nanoseconds>(timeline_.random(static_cast<std::uint64_t>(options_.jitter)))};
+    return {carried.left, arrives + static_cast<Nanoseconds>(timeline_.random(
+                                        static_cast<std::uint64_t>(options_.jitter)))};
 }
 
 void Fabric::send(int from, int to, Packet packet) {
@@ -88,13 +98,16 @@ void Fabric::send(int from, int to, Packet packet) {
     ++count.messages;
     count.header_bytes += packet.header.size();
     count.payload_bytes += packet.payload.size();
-    trace_.push_back({timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
-    Flight flight = fly(from, to, 0, model::Transfer::message, packet.header.size() + packet.payload.size());
+    trace_.push_back(
+        {timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
+    Flight flight =
+        fly(from, to, 0, model::Transfer::message, packet.header.size() + packet.payload.size());
     if (options_.order == Order::kept) {
         Nanoseconds& last = last_arrival_[{from, to}];
         last = flight.arrives = std::max(last, flight.arrives);
     }
-    const bool twice = options_.duplicate && options_.duplicate(packet.kind) && timeline_.random(4) == 0;
+    const bool twice =
+        options_.duplicate && options_.duplicate(packet.kind) && timeline_.random(4) == 0;
     const auto arrive = [this, to, flight, packet = std::move(packet)] {
         if (lost_with(packet.from, flight.left) || dead(to)) return;
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | packet.kind, packet.payload.size());
@@ -104,14 +117,14 @@ void Fabric::send(int from, int to, Packet packet) {
     if (twice) timeline_.at(flight.arrives + options_.link.latency + options_.jitter, arrive);
 }
 
-void Fabric::put(int from, int to, int rail_index, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset,
-                 Completion& done) {
+void Fabric::put(int from, int to, int rail_index, const std::byte* source, Bytes bytes,
+                 const RemoteKey& key, Bytes offset, Completion& done) {
     ++puts_.messages;
     puts_.payload_bytes += bytes;
     trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
     const Flight flight = fly(from, to, rail_index, model::Transfer::put, bytes);
     timeline_.at(flight.arrives, [this, from, to, source, bytes, key, offset, flight, &done] {
-        if (dead(from)) return;   // nobody is left to hear of it
+        if (dead(from)) return;  // nobody is left to hear of it
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xff, bytes);
         Status status = dead(to) ? gone(to) : write(from, to, source, bytes, key, offset);
         timeline_.at(flight.arrives + options_.link.latency, [this, from, &done, status] {
@@ -120,27 +133,34 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     });
 }
 
-Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset) {
+Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
+                     Bytes offset) {
     const auto region = regions_.find(key.words[0]);
     if (region == regions_.end() || region->second.owner != to)
-        return failure(MPI_ERR_RMA_ATTACH, "put of {} bytes to rank {}: its region {} is not registered", bytes, to, key.words[0]);
+        return failure(MPI_ERR_RMA_ATTACH,
+                       "put of {} bytes to rank {}: its region {} is not registered", bytes, to,
+                       key.words[0]);
     if (offset + bytes > region->second.size)
-        return failure(MPI_ERR_RMA_RANGE, "put of {} bytes at {} to rank {} leaves its region of {} bytes", bytes, offset, to,
-                       region->second.size);
+        return failure(MPI_ERR_RMA_RANGE,
+                       "put of {} bytes at {} to rank {} leaves its region of {} bytes", bytes,
+                       offset, to, region->second.size);
     const std::byte* stored = options_.behind ? options_.behind(from, source, bytes) : nullptr;
-    if (bytes > 0) std::memcpy(region->second.bytes + offset, stored != nullptr ? stored : source, bytes);
+    if (bytes > 0)
+        std::memcpy(region->second.bytes + offset, stored != nullptr ? stored : source, bytes);
     return success();
 }
 
 Bytes Fabric::bytes_on_the_wire() const {
     Bytes all = puts_.payload_bytes;
-    for (const Count& count : counts_) all += count.header_bytes + count.payload_bytes;
+    for (const Count& count : counts_)
+        all += count.header_bytes + count.payload_bytes;
     return all;
 }
 
 std::uint64_t Fabric::messages() const {
     std::uint64_t all = puts_.messages;
-    for (const Count& count : counts_) all += count.messages;
+    for (const Count& count : counts_)
+        all += count.messages;
     return all;
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Fabric: one way between the ranks of a simulated world - the shared memory of the nodes, or the network between them. It holds the links,
-// what is in flight, who is dead, and the exact counts and trace of what was sent. FakeTransport is one rank's end of it.
+// Fabric: one way between the ranks of a simulated world - the shared memory of the nodes, or the
+// network between them. It holds the links, what is in flight, who is dead, and the exact counts
+// and trace of what was sent. FakeTransport is one rank's end of it.
 //
-//   send:  sender's rail --(message cost, bytes)--> latency + jitter --> receiver's rail --> inbox, delivered by progress()
-//   put:   the same, then the bytes appear in the region; `done` at the sender one latency later (remote completion)
+//   send:  sender's rail --(message cost, bytes)--> latency + jitter --> receiver's rail --> inbox,
+//   delivered by progress() put:   the same, then the bytes appear in the region; `done` at the
+//   sender one latency later (remote completion)
 //
-// The bytes of a put are read when they arrive: a source that is reused before `done` is corrupt at the sink, always.
+// The bytes of a put are read when they arrive: a source that is reused before `done` is corrupt at
+// the sink, always.
 #pragma once
 
 #include "model/cost.hpp"
@@ -36,9 +39,10 @@ struct FabricOptions {
     std::function<bool(MessageKind)> duplicate;  // kinds of messages that sometimes arrive twice
     Bytes host_pool = 4 * kMiB;
     Bytes device_pool = 16 * kMiB;
-    bool refuse_pools = false;                   // the node has no shared memory left
-    model::Rate bounce;                          // an extra host copy on each side of the wire; empty: none
-    // Stored bytes behind an address that the host must not touch (GPUDirect); null where there are none.
+    bool refuse_pools = false;  // the node has no shared memory left
+    model::Rate bounce;         // an extra host copy on each side of the wire; empty: none
+    // Stored bytes behind an address that the host must not touch (GPUDirect); null where there are
+    // none.
     std::function<std::byte*(int rank, const void* address, Bytes bytes)> behind;
 };
 
@@ -48,9 +52,9 @@ struct Count {
     Bytes header_bytes = 0, payload_bytes = 0;
 };
 struct TraceRow {
-    Nanoseconds time;              // when it was handed over
+    Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;                      // MessageKind, or kPut
+    int kind;  // MessageKind, or kPut
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
@@ -86,8 +90,9 @@ class Fabric {
     struct Rail {
         Nanoseconds sends_until = 0, receives_until = 0;
     };
-    // Control messages go by their own queue pair, as a transport should send them: the adapter takes packets of both in turn, so
-    // they wait for a packet of the bulk and not for all that is queued. With `link.control_max` 0 there is one queue for all.
+    // Control messages go by their own queue pair, as a transport should send them: the adapter
+    // takes packets of both in turn, so they wait for a packet of the bulk and not for all that is
+    // queued. With `link.control_max` 0 there is one queue for all.
     enum class Queue : std::uint8_t { bulk, control };
     struct OwnedRegion {
         int owner;
@@ -99,12 +104,15 @@ class Fabric {
     };
     Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes);
     void send(int from, int to, Packet packet);
-    void put(int from, int to, int rail, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset,
-             Completion& done);
-    Status write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key, Bytes offset);
+    void put(int from, int to, int rail, const std::byte* source, Bytes bytes, const RemoteKey& key,
+             Bytes offset, Completion& done);
+    Status write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
+                 Bytes offset);
     bool lost_with(int rank, Nanoseconds moment) const;
     Rail& rail(int rank, int index, Queue queue) {
-        return (queue == Queue::bulk ? rails_ : control_rails_)[static_cast<std::size_t>(rank * options_.link.rails + index)];
+        return (queue == Queue::bulk
+                    ? rails_
+                    : control_rails_)[static_cast<std::size_t>(rank * options_.link.rails + index)];
     }
 
     model::Timeline& timeline_;
@@ -112,7 +120,7 @@ class Fabric {
     std::vector<int> nodes_;
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::vector<Rail> rails_, control_rails_, bounces_;
-    std::vector<Nanoseconds> died_at_;                    // -1: alive
+    std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::map<std::uint64_t, OwnedRegion> regions_;
     std::uint64_t next_region_ = 1;
@@ -134,8 +142,8 @@ class FakeTransport final : public Transport {
     Result<Region> register_memory(void* address, Bytes bytes) override;
     void release_memory(const Region& region) override;
     RemoteKey key(const Region& region) const override;
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key, Bytes offset,
-             Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;

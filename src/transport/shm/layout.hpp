@@ -53,6 +53,7 @@ class NodeLayout {
 struct alignas(kLine) RankHead {
     std::uint32_t version = 0;
     std::uint32_t unused = 0;
+    Bytes control_bytes = 0;
     Bytes ring_bytes = 0;
     Bytes ring_offset = 0;
     Bytes pool_offset[2] = {};

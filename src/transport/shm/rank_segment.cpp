@@ -16,13 +16,14 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
     Result<Segment> segment = Segment::create(kWhat, layout.bytes());
     GANTRY_TRY(segment.status());
     GANTRY_TRY(segment->reserve(0, layout.control_bytes()));
-    Result<Mapping> mapping = segment->map(0, layout.ring_offset());
+    Result<Mapping> mapping = segment->map(0, layout.control_bytes());
     GANTRY_TRY(mapping.status());
     RankSegment made;
     made.segment_ = std::move(segment.value());
     made.mapping_ = std::move(mapping.value());
     auto* head = new (made.mapping_.address()) RankHead;
     head->version = kLayoutVersion;
+    head->control_bytes = layout.control_bytes();
     head->ring_bytes = layout.ring_bytes();
     head->ring_offset = layout.ring_offset();
     for (Pool pool : {Pool::host_cells, Pool::device_slots})
@@ -33,16 +34,14 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
 Result<RankSegment> RankSegment::open(const SegmentName& name) {
     Result<Segment> segment = Segment::open(kWhat, name);
     GANTRY_TRY(segment.status());
-    Result<Mapping> first = segment->map(0, round_up(sizeof(RankHead), page_bytes()));
-    GANTRY_TRY(first.status());
-    const Bytes mapped = reinterpret_cast<const RankHead*>(first->address())->ring_offset;
-    Result<Mapping> all = segment->map(0, mapped);
-    GANTRY_TRY(all.status());
-    // What others sent is not ours to dump.
-    madvise(all->address(), mapped, MADV_DONTDUMP);
+    Result<Mapping> head = segment->map(0, page_bytes());
+    GANTRY_TRY(head.status());
+    const Bytes control = reinterpret_cast<const RankHead*>(head->address())->control_bytes;
+    Result<Mapping> mapping = segment->map(0, control);
+    GANTRY_TRY(mapping.status());
     RankSegment opened;
     opened.segment_ = std::move(segment.value());
-    opened.mapping_ = std::move(all.value());
+    opened.mapping_ = std::move(mapping.value());
     return opened;
 }
 
@@ -62,9 +61,9 @@ Result<Mapping> RankSegment::map_ring(int reader) const {
     return segment_.map_twice(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes, head().ring_bytes);
 }
 
-Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) const {
+Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) {
     const auto index = static_cast<std::size_t>(which);
-    if (pool(which).empty()) {
+    if (!pool_mapping_[index]) {
         GANTRY_TRY(segment_.reserve(head().pool_offset[index], bytes));
         // Pairs with the acquire in pool(): the pages are there before a peer touches them.
         std::atomic_ref<Bytes>(head().pool_bytes[index]).store(bytes, std::memory_order_release);
@@ -72,11 +71,20 @@ Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) 
     return pool(which);
 }
 
-std::span<std::byte> RankSegment::pool(Pool which) const {
+Result<std::span<std::byte>> RankSegment::pool(Pool which) {
     const auto index = static_cast<std::size_t>(which);
-    // Pairs with the release in reserve_pool.
-    const Bytes bytes = std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
-    return {mapping_.address() + head().pool_offset[index], bytes};
+    Mapping& mapping = pool_mapping_[index];
+    if (!mapping) {
+        // Pairs with the release in reserve_pool.
+        const Bytes bytes = std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
+        if (bytes == 0) return std::span<std::byte>();
+        Result<Mapping> mapped = segment_.map(head().pool_offset[index], bytes);
+        GANTRY_TRY(mapped.status());
+        mapping = std::move(mapped.value());
+        // Messages in flight say nothing in a core dump, and would make it large.
+        madvise(mapping.address(), bytes, MADV_DONTDUMP);
+    }
+    return std::span<std::byte>(mapping.address(), mapping.bytes());
 }
 
 }  // namespace gantry::transport::shm

@@ -23,13 +23,15 @@ class RankSegment {
     Status reserve_ring(int reader) const;
     Result<Mapping> map_ring(int reader) const;
 
-    Result<std::span<std::byte>> reserve_pool(Pool pool, Bytes bytes) const;  // the owner
-    std::span<std::byte> pool(Pool pool) const;                               // empty until reserved
+    // Pools are mapped at their first use: an address space limit that has no room for them hurts only who needs them.
+    Result<std::span<std::byte>> reserve_pool(Pool pool, Bytes bytes);  // the owner
+    Result<std::span<std::byte>> pool(Pool pool);                       // empty until the owner has reserved it
 
   private:
     RankHead& head() const { return *reinterpret_cast<RankHead*>(mapping_.address()); }
     Segment segment_;
-    Mapping mapping_;  // all before the rings
+    Mapping mapping_;  // all before the pools
+    Mapping pool_mapping_[2];
 };
 
 }  // namespace gantry::transport::shm

@@ -86,6 +86,12 @@ bool has_other_threads(int process) {
     return entries > kDotAndDotDot + 1;
 }
 
+// A process that is ending gives up its memory, and with it its program, before its descriptors; it is a zombie only later.
+bool has_no_program(int process) {
+    char target[8];
+    return readlink(fmt::format("/proc/{}/exe", process).c_str(), target, sizeof target) < 0 && errno == ENOENT;
+}
+
 }  // namespace
 
 Bytes page_bytes() { return static_cast<Bytes>(sysconf(_SC_PAGESIZE)); }
@@ -98,7 +104,8 @@ bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     // The descriptor is gone: the process ended, or something in it closed all descriptors.
     const ProcessState state = process_state(name.process);
     if (state.start_time != start_time) return false;
-    return (state.letter != 'Z' && state.letter != 'X') || has_other_threads(name.process);
+    if (has_other_threads(name.process)) return true;
+    return state.letter != 'Z' && state.letter != 'X' && !has_no_program(name.process);
 }
 
 // --- Mapping ------------------------------------------------------------------------------------------------------------------

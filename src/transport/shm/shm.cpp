@@ -267,8 +267,9 @@ Result<std::span<std::byte>> ShmTransport::peer_pool(int rank, Pool pool) {
     Peer* peer = peer_of(rank);
     if (peer == nullptr) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "shm: rank {} is not on this node", rank);
     GANTRY_TRY(map_peer(*peer));
-    const std::span<std::byte> slots = peer->segment.pool(pool);
-    if (slots.empty()) return failure(MPI_ERR_INTERN, "shm: rank {} has not reserved that pool", rank);
+    const Result<std::span<std::byte>> slots = peer->segment.pool(pool);
+    if (slots.ok() && slots.value().empty())
+        return failure(MPI_ERR_INTERN, "shm: rank {} has not reserved that pool", rank);
     return slots;
 }
 

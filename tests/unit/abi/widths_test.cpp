@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Between the int form of a function and its body: arrays grow wider, results that an int cannot express say so.
+// Between the int form of a function and its body: arrays grow wider, results that an int cannot
+// express say so.
 #include "abi/widths.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,8 @@ TEST(Widths, ArraysKeepTheirValuesOnTheStackAndOnTheHeap) {
         std::iota(narrow_values.begin(), narrow_values.end(), -5);
         const Widened<MPI_Count> wide(call, narrow_values.data(), static_cast<MPI_Count>(number));
         ASSERT_NE(wide.data(), nullptr);
-        for (std::size_t i = 0; i < number; ++i) EXPECT_EQ(wide.data()[i], narrow_values[i]);
+        for (std::size_t i = 0; i < number; ++i)
+            EXPECT_EQ(wide.data()[i], narrow_values[i]);
     }
     EXPECT_FALSE(call.failed());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The cost functions, and that the built-in H200 gives back the figures it was written from (within 10 %).
+// The cost functions, and that the built-in H200 gives back the figures it was written from (within
+// 10 %).
 #include "model/cost.hpp"
 
 #include <gtest/gtest.h>
@@ -8,9 +9,13 @@
 namespace gantry::model {
 namespace {
 
-Machine machine(const char* name) { return load(name).value(); }
+Machine machine(const char* name) {
+    return load(name).value();
+}
 
-double microseconds(Nanoseconds time) { return static_cast<double>(time) / 1000; }
+double microseconds(Nanoseconds time) {
+    return static_cast<double>(time) / 1000;
+}
 
 TEST(Cost, LoneCopyTakesLatencyPlusBytes) {
     const Gpu gpu = machine("c2050-qdr").gpu;
@@ -30,7 +35,8 @@ TEST(Cost, CopiesInARowPayTheGapAndNotTheLatency) {
 
 TEST(Cost, RowsOfATwoDimensionalCopyAddUp) {
     const Gpu gpu = machine("c2050-qdr").gpu;
-    EXPECT_EQ(engine_time(gpu, {Operation::d2h, 4096, 101, 0}) - engine_time(gpu, {Operation::d2h, 4096, 1, 0}),
+    EXPECT_EQ(engine_time(gpu, {Operation::d2h, 4096, 101, 0}) -
+                  engine_time(gpu, {Operation::d2h, 4096, 1, 0}),
               static_cast<Nanoseconds>(100 * gpu.d2h.row));
 }
 
@@ -86,11 +92,13 @@ TEST(H200, PutsToAnotherGpuTakeTheMeasuredTimes) {
 TEST(H200, CopyAfterAnotherProcessTakesTheMeasuredTurn) {
     const Gpu gpu = machine("h200").gpu;
     EXPECT_NEAR(microseconds(place(gpu, {Operation::d2d, 8, 1, 0}, 0, 0, gpu.turn).end), 148, 14.8);
-    EXPECT_NEAR(microseconds(place(gpu, {Operation::d2d, 4 * kMiB, 1, 0}, 0, 0, gpu.turn).end), 148, 14.8);
+    EXPECT_NEAR(microseconds(place(gpu, {Operation::d2d, 4 * kMiB, 1, 0}, 0, 0, gpu.turn).end), 148,
+                14.8);
     EXPECT_NEAR(microseconds(place(gpu, {Operation::d2d, 4 * kMiB, 1, 0}, 0, 0).end), 12.2, 1.2);
 }
 
-// Section 1.5: 4 MiB through host memory in uniform chunks, two copy engines side by side. 64 KiB chunks are far worse than 1 MiB.
+// Section 1.5: 4 MiB through host memory in uniform chunks, two copy engines side by side. 64 KiB
+// chunks are far worse than 1 MiB.
 TEST(H200, ChunkSizeOfAStagedTransferMattersAsMeasured) {
     const Gpu gpu = machine("h200").gpu;
     const auto staged = [&gpu](Bytes chunk) {

@@ -52,7 +52,8 @@ TEST(Machine, LoadsFromAFile) {
     const std::string name = testing::TempDir() + "gantry-machine-test.json";
     std::FILE* file = std::fopen(name.c_str(), "w");
     ASSERT_NE(file, nullptr);
-    std::fputs(R"({"name": "mine", "gpu": {"d2h": {"latency_ns": 5, "bytes_per_second": 7e9}}})", file);
+    std::fputs(R"({"name": "mine", "gpu": {"d2h": {"latency_ns": 5, "bytes_per_second": 7e9}}})",
+               file);
     std::fclose(file);
     const Result<Machine> machine = load(name);
     std::remove(name.c_str());
@@ -78,10 +79,14 @@ TEST(Machine, BadDescriptionsAreErrorsThatNameTheField) {
     EXPECT_THAT(problem("{"), HasSubstr("is not JSON"));
     EXPECT_THAT(problem("[]"), HasSubstr("an object"));
     EXPECT_THAT(problem("{}"), HasSubstr("name"));
-    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"bytes_per_second":-1}}})"), HasSubstr("gpu.d2h.bytes_per_second"));
-    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"bytes_per_second":[[8,1],[4,1]]}}})"), HasSubstr("growing size"));
-    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"latency_ns":1,"gap_ns":2}}})"), HasSubstr("gpu.d2h.gap_ns"));
-    EXPECT_THAT(problem(R"({"name":"m","gpu":{"speed":1}})"), HasSubstr("gpu.speed is not a known field"));
+    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"bytes_per_second":-1}}})"),
+                HasSubstr("gpu.d2h.bytes_per_second"));
+    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"bytes_per_second":[[8,1],[4,1]]}}})"),
+                HasSubstr("growing size"));
+    EXPECT_THAT(problem(R"({"name":"m","gpu":{"d2h":{"latency_ns":1,"gap_ns":2}}})"),
+                HasSubstr("gpu.d2h.gap_ns"));
+    EXPECT_THAT(problem(R"({"name":"m","gpu":{"speed":1}})"),
+                HasSubstr("gpu.speed is not a known field"));
     EXPECT_THAT(problem(R"({"name":"m","network":{"rails":0}})"), HasSubstr("network.rails"));
     EXPECT_THAT(problem(R"({"name":"m","ipc":1})"), HasSubstr("ipc is not true or false"));
 }

@@ -18,7 +18,9 @@ TEST(Rate, EmptyCurveTakesNoTime) {
     EXPECT_EQ(Rate().peak(), 0);
 }
 
-TEST(Rate, TimeIsRoundedUpSoThatAByteIsNeverFree) { EXPECT_EQ(Rate(1e12).time(1), 1); }
+TEST(Rate, TimeIsRoundedUpSoThatAByteIsNeverFree) {
+    EXPECT_EQ(Rate(1e12).time(1), 1);
+}
 
 TEST(Rate, CurveIsFlatOutsideItsPointsAndBetweenThemInside) {
     const Rate rate({{kKiB, 1e9}, {kMiB, 11e9}});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What holds for every question and every machine: a plan never needs what the facts deny, never holds more than its share of the
-// pools, and a larger message is never expected to be faster. Machines and questions are drawn from a seed, which is printed.
+// What holds for every question and every machine: a plan never needs what the facts deny, never
+// holds more than its share of the pools, and a larger message is never expected to be faster.
+// Machines and questions are drawn from a seed, which is printed.
 #include "golden/scenes.hpp"
 
 #include <gtest/gtest.h>
@@ -105,8 +106,8 @@ bool copied_by_engine(const plan::End& end) {
 }
 
 // The rules that a plan must keep, whatever it costs.
-void expect_possible(const plan::Question& question, const plan::Facts& with, const plan::Tuning& tuning,
-                     const plan::Plan& plan) {
+void expect_possible(const plan::Question& question, const plan::Facts& with,
+                     const plan::Tuning& tuning, const plan::Plan& plan) {
     const plan::End sink = question.sink_known ? question.sink : plan::End{};
     EXPECT_EQ(plan.protocol == Protocol::self, with.peer.self);
     EXPECT_STRNE(plan.why, "");
@@ -128,13 +129,15 @@ void expect_possible(const plan::Question& question, const plan::Facts& with, co
             EXPECT_TRUE(question.source.contiguous && sink.contiguous);
             EXPECT_NE(question.source.kind, MemoryKind::managed);
             EXPECT_NE(sink.kind, MemoryKind::managed);
-            EXPECT_TRUE(with.peer.device_memory || (!question.source.on_device() && !sink.on_device()));
+            EXPECT_TRUE(with.peer.device_memory ||
+                        (!question.source.on_device() && !sink.on_device()));
             break;
         case Protocol::ipc: {
             EXPECT_TRUE(tuning.ipc && with.peer.shared_memory);
             EXPECT_GE(question.bytes, tuning.ipc_threshold);
             const bool gets = plan.executor == Executor::receiver;
-            EXPECT_TRUE(gets || question.sink_known) << "an offer cannot put into a sink it does not know";
+            EXPECT_TRUE(gets || question.sink_known)
+                << "an offer cannot put into a sink it does not know";
             EXPECT_NE((gets ? question.source : sink).ipc, IpcKind::none);
             EXPECT_TRUE(gets ? with.receiver_opens : with.sender_opens);
             EXPECT_TRUE(question.source.contiguous && sink.contiguous);
@@ -147,13 +150,15 @@ void expect_possible(const plan::Question& question, const plan::Facts& with, co
             EXPECT_GE(plan.chunk, Bytes{1});
             EXPECT_GE(plan.depth, 1);
             EXPECT_LE(plan.depth, 64);
-            const bool host_cells = with.peer.shared_memory && !copied_by_engine(question.source) && !copied_by_engine(sink);
+            const bool host_cells = with.peer.shared_memory && !copied_by_engine(question.source) &&
+                                    !copied_by_engine(sink);
             if (question.sink_known || copied_by_engine(question.source)) {
                 EXPECT_LE(plan.chunk * static_cast<Bytes>(plan.depth),
                           (host_cells ? tuning.host_pool : tuning.device_pool) / 4);
             }
             EXPECT_LE(plan.ahead, plan.depth);
-            EXPECT_TRUE(plan.ahead == 0 || (!question.sink_known && plan.source_stage == Stage::slot));
+            EXPECT_TRUE(plan.ahead == 0 ||
+                        (!question.sink_known && plan.source_stage == Stage::slot));
             if (!with.peer.put) {
                 EXPECT_EQ(plan.source_stage, Stage::slot);
                 EXPECT_EQ(plan.sink_stage, Stage::slot);
@@ -193,7 +198,8 @@ TEST(ChooseProperty, AWinnerThatIsNotSettledIsTheCheapest) {
         auto tuning = any_tuning(dice);
         tuning.ipc_threshold = 0;
         const auto choice = plan::choose(question, with, tuning);
-        if (choice.plan.protocol == Protocol::eager || choice.plan.protocol == Protocol::self) continue;
+        if (choice.plan.protocol == Protocol::eager || choice.plan.protocol == Protocol::self)
+            continue;
         for (int i = 0; i < choice.rejected_count; ++i) {
             if (choice.rejected[i].expected != 0) {
                 ASSERT_GE(choice.rejected[i].expected, choice.plan.expected) << "seed " << seed;
@@ -206,16 +212,17 @@ TEST(ChooseProperty, ALargerMessageIsNeverExpectedToBeFaster) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
         Dice dice(seed);
         auto with = any_facts(dice);
-        with.ipc_open = true;   // the price of opening is charged to small messages only
-        with.peer.rails = 1;    // a message is striped from some size up
+        with.ipc_open = true;  // the price of opening is charged to small messages only
+        with.peer.rails = 1;   // a message is striped from some size up
         auto question = any_question(dice);
         plan::Tuning tuning;
-        tuning.eager_limit = 0; // a promise, not a price
+        tuning.eager_limit = 0;  // a promise, not a price
         Nanoseconds before = 0;
         for (Bytes bytes = 1; bytes <= kGiB; bytes += 1 + bytes / 3) {
             question.bytes = bytes;
             const auto plan = plan::choose(question, with, tuning).plan;
-            ASSERT_GE(plan.expected, before) << "seed " << seed << ", " << bytes << " bytes: " << plan::describe(plan, bytes);
+            ASSERT_GE(plan.expected, before)
+                << "seed " << seed << ", " << bytes << " bytes: " << plan::describe(plan, bytes);
             before = plan.expected;
         }
     }

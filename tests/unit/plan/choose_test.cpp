@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner promises about single messages. The whole table of choices is pinned in tests/golden/plans.txt; these are the
-// sentences behind it.
+// What the planner promises about single messages. The whole table of choices is pinned in
+// tests/golden/plans.txt; these are the sentences behind it.
 #include "golden/scenes.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ Question verdict(Bytes bytes, MemoryKind source, MemoryKind sink, IpcKind ipc = 
 Question offer(Bytes bytes, MemoryKind source, IpcKind ipc = IpcKind::none) {
     return {.bytes = bytes, .source = end(source, ipc), .sink = {}};
 }
-plan::Plan plan_for(const Question& question, const plan::Facts& with, const plan::Tuning& tuning = {}) {
+plan::Plan plan_for(const Question& question, const plan::Facts& with,
+                    const plan::Tuning& tuning = {}) {
     return plan::choose(question, with, tuning).plan;
 }
 plan::Facts two_gpus() {
@@ -48,15 +49,19 @@ TEST(Choose, AMessageToOneselfIsOneLocalCopy) {
     const auto on_device = plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with);
     EXPECT_EQ(on_device.protocol, Protocol::self);
     EXPECT_EQ(on_device.sink_engine, CopyEngine::copy_engine);
-    EXPECT_EQ(plan_for(verdict(8, MemoryKind::host, MemoryKind::host), with).sink_engine, CopyEngine::cpu);
+    EXPECT_EQ(plan_for(verdict(8, MemoryKind::host, MemoryKind::host), with).sink_engine,
+              CopyEngine::cpu);
 }
 
 TEST(Choose, HostMessagesWithinTheLimitGoAtOnce) {
     const plan::Facts with = facts(shared_memory(), {}, {});
     plan::Tuning tuning;
-    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::host), with, tuning).protocol, Protocol::eager);
-    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::pinned), with, tuning).protocol, Protocol::eager);
-    EXPECT_NE(plan_for(offer(tuning.eager_limit + 1, MemoryKind::host), with, tuning).protocol, Protocol::eager);
+    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::host), with, tuning).protocol,
+              Protocol::eager);
+    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::pinned), with, tuning).protocol,
+              Protocol::eager);
+    EXPECT_NE(plan_for(offer(tuning.eager_limit + 1, MemoryKind::host), with, tuning).protocol,
+              Protocol::eager);
 }
 
 TEST(Choose, AMessageWithoutBudgetBecomesARendezvous) {
@@ -67,7 +72,8 @@ TEST(Choose, AMessageWithoutBudgetBecomesARendezvous) {
 }
 
 TEST(Choose, AnEmptyDeviceMessageNeedsNoCopy) {
-    const auto plan = plan_for(verdict(0, MemoryKind::device, MemoryKind::device, IpcKind::legacy), two_gpus());
+    const auto plan =
+        plan_for(verdict(0, MemoryKind::device, MemoryKind::device, IpcKind::legacy), two_gpus());
     EXPECT_EQ(plan.protocol, Protocol::eager);
     EXPECT_EQ(plan.sink_stage, Stage::direct);
 }
@@ -89,14 +95,16 @@ TEST(Choose, LargeHostMessagesOverTheNetworkAreOnePut) {
 }
 
 TEST(Choose, ALikelyZeroCopyMessageIsPipelinedWhenTheSinkTurnsOutToBeADevice) {
-    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::host, MemoryKind::device), facts(qdr(), c2050(), c2050()));
+    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::host, MemoryKind::device),
+                               facts(qdr(), c2050(), c2050()));
     EXPECT_EQ(plan.protocol, Protocol::pipeline);
     EXPECT_EQ(plan.source_stage, Stage::direct);
     EXPECT_EQ(plan.sink_stage, Stage::slot);
 }
 
 TEST(Choose, DeviceToHostOverTheNetworkPutsStraightToTheFinalAddress) {
-    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::host), facts(qdr(), c2050(), c2050()));
+    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::host),
+                               facts(qdr(), c2050(), c2050()));
     EXPECT_EQ(plan.protocol, Protocol::pipeline);
     EXPECT_EQ(plan.source_stage, Stage::slot);
     EXPECT_EQ(plan.sink_stage, Stage::direct);
@@ -105,7 +113,8 @@ TEST(Choose, DeviceToHostOverTheNetworkPutsStraightToTheFinalAddress) {
 TEST(Choose, GpuDirectMovesContiguousDeviceMessagesInOnePut) {
     auto with = facts(ndr(), h200(), other_h200());
     with.peer.device_memory = true;
-    EXPECT_EQ(plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with).protocol, Protocol::rdma);
+    EXPECT_EQ(plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with).protocol,
+              Protocol::rdma);
     Question strided = verdict(kMiB, MemoryKind::device, MemoryKind::device);
     strided.source.contiguous = false;
     const auto plan = plan_for(strided, with);
@@ -117,7 +126,8 @@ TEST(Choose, GpuDirectMovesContiguousDeviceMessagesInOnePut) {
 
 TEST(Choose, TwoGpusWithPeerAccessAreOneCopy) {
     for (Bytes bytes : {Bytes{8}, kMiB, 64 * kMiB}) {
-        const auto plan = plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy), two_gpus());
+        const auto plan = plan_for(
+            verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy), two_gpus());
         EXPECT_EQ(plan.protocol, Protocol::ipc);
         EXPECT_EQ(plan.executor, Executor::receiver);
     }
@@ -134,10 +144,12 @@ TEST(Choose, WhoeverCanOpenTheOthersMemoryCopies) {
 }
 
 TEST(Choose, TheHostSideCopiesStraightFromOrToThePeersDevice) {
-    const auto get = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::pinned, IpcKind::legacy), two_gpus());
+    const auto get = plan_for(
+        verdict(4 * kMiB, MemoryKind::device, MemoryKind::pinned, IpcKind::legacy), two_gpus());
     EXPECT_EQ(get.protocol, Protocol::ipc);
     EXPECT_EQ(get.executor, Executor::receiver);
-    const auto put = plan_for(verdict(4 * kMiB, MemoryKind::pinned, MemoryKind::device, IpcKind::legacy), two_gpus());
+    const auto put = plan_for(
+        verdict(4 * kMiB, MemoryKind::pinned, MemoryKind::device, IpcKind::legacy), two_gpus());
     EXPECT_EQ(put.protocol, Protocol::ipc);
     EXPECT_EQ(put.executor, Executor::sender);
 }
@@ -145,14 +157,16 @@ TEST(Choose, TheHostSideCopiesStraightFromOrToThePeersDevice) {
 TEST(Choose, AProcessWithoutADriverNeverCopiesForTheOther) {
     auto with = two_gpus();
     with.receiver_opens = false;
-    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::host, IpcKind::legacy), with);
+    const auto plan =
+        plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::host, IpcKind::legacy), with);
     EXPECT_EQ(plan.protocol, Protocol::pipeline);
     EXPECT_EQ(plan.sink_engine, CopyEngine::cpu);
 }
 
 TEST(Choose, SmallMessagesDoNotPayForOpeningAMapping) {
     auto with = two_gpus();
-    const Question question = verdict(4096, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+    const Question question =
+        verdict(4096, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
     EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
     with.ipc_open = false;
     EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
@@ -166,7 +180,8 @@ TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {
     };
     const auto small = plan_for(question(8), with);
     EXPECT_EQ(small.protocol, Protocol::pipeline);
-    EXPECT_EQ(small.sink_engine, CopyEngine::copy_engine_2d) << "a plain small copy would take a turn";
+    EXPECT_EQ(small.sink_engine, CopyEngine::copy_engine_2d)
+        << "a plain small copy would take a turn";
     EXPECT_EQ(plan_for(question(kMiB), with).protocol, Protocol::pipeline);
     EXPECT_EQ(plan_for(question(64 * kMiB), with).protocol, Protocol::ipc);
     // The last user needs no turn, whichever side it is.
@@ -188,7 +203,8 @@ TEST(Choose, SmallDeviceMessagesAreOnePieceCopiedBeforeTheAnswer) {
 }
 
 TEST(Choose, OnlyOffersThatExpectToStageCopyAhead) {
-    EXPECT_GT(plan_for(offer(4 * kMiB, MemoryKind::device), facts(qdr(), c2050(), c2050())).ahead, 1);
+    EXPECT_GT(plan_for(offer(4 * kMiB, MemoryKind::device), facts(qdr(), c2050(), c2050())).ahead,
+              1);
     EXPECT_EQ(plan_for(offer(4 * kMiB, MemoryKind::device, IpcKind::legacy), two_gpus()).ahead, 0);
     EXPECT_EQ(plan_for(offer(4 * kMiB, MemoryKind::host), facts(qdr(), {}, {})).ahead, 0);
 }
@@ -199,8 +215,20 @@ TEST(Choose, APipelineThatHasBegunKeepsItsChunk) {
     EXPECT_EQ(plan_for(question, facts(qdr(), c2050(), c2050())).chunk, 48 * kKiB);
 }
 
+TEST(Choose, WhatLiesInSlotsAlreadyIsTakenFromThere) {
+    Question question = verdict(64 * kKiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+    question.budget = false;
+    EXPECT_EQ(plan_for(question, two_gpus()).protocol, Protocol::ipc);
+    question.already_staged = true;
+    question.started_chunk = 64 * kKiB;
+    const auto plan = plan_for(question, two_gpus());
+    EXPECT_EQ(plan.protocol, Protocol::pipeline);
+    EXPECT_EQ(plan.chunk, 64 * kKiB);
+}
+
 TEST(Choose, ManagedMemoryIsCopiedByCopyEngines) {
-    const auto plan = plan_for(verdict(kMiB, MemoryKind::managed, MemoryKind::managed), facts(qdr(), c2050(), c2050()));
+    const auto plan = plan_for(verdict(kMiB, MemoryKind::managed, MemoryKind::managed),
+                               facts(qdr(), c2050(), c2050()));
     EXPECT_EQ(plan.protocol, Protocol::pipeline);
     EXPECT_EQ(plan.source_engine, CopyEngine::copy_engine);
     EXPECT_EQ(plan.sink_engine, CopyEngine::copy_engine);
@@ -210,13 +238,15 @@ TEST(Choose, TheUsersChunkAndDepthAreRespected) {
     plan::Tuning tuning;
     tuning.chunk = 100000;
     tuning.depth = 2;
-    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device), facts(qdr(), c2050(), c2050()), tuning);
+    const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device),
+                               facts(qdr(), c2050(), c2050()), tuning);
     EXPECT_EQ(plan.chunk, Bytes{100000});
     EXPECT_EQ(plan.depth, 2);
     // What a message may hold stays bounded by a quarter of the pool.
     tuning.chunk = kGiB;
     tuning.depth = 1000;
-    const auto bounded = plan_for(verdict(kGiB, MemoryKind::device, MemoryKind::device), facts(qdr(), c2050(), c2050()), tuning);
+    const auto bounded = plan_for(verdict(kGiB, MemoryKind::device, MemoryKind::device),
+                                  facts(qdr(), c2050(), c2050()), tuning);
     EXPECT_LE(bounded.chunk * static_cast<Bytes>(bounded.depth), tuning.device_pool / 4);
 }
 
@@ -226,7 +256,9 @@ TEST(Choose, TheUsersIpcThresholdIsRespected) {
     auto with = facts(shared_memory(), h200(), h200());
     with.same_gpu = true;
     auto protocol = [&](Bytes bytes) {
-        return plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy), with, tuning).protocol;
+        return plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy),
+                        with, tuning)
+            .protocol;
     };
     EXPECT_EQ(protocol(64 * kKiB - 1), Protocol::pipeline);
     EXPECT_EQ(protocol(64 * kKiB), Protocol::ipc);
@@ -249,13 +281,15 @@ TEST(Choose, ReachesNineTenthsOfTheIdealPipeliningGainAtPublishedRates) {
     const Bytes bytes = 4 * kMiB;
     const auto plan = plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device), with);
     const double r = with.source_gpu.d2h_bytes_per_second / with.peer.bytes_per_second;
-    const double gain = 1.0 - static_cast<double>(plan.expected) / static_cast<double>(by_hand(bytes, with));
+    const double gain =
+        1.0 - static_cast<double>(plan.expected) / static_cast<double>(by_hand(bytes, with));
     EXPECT_GE(gain, 0.9 * 2 / (r + 2)) << plan::describe(plan, bytes);
     EXPECT_GE(gain, 0.45);
 }
 
 TEST(Choose, TakesLargeChunksWhereAChunkHasAPrice) {
-    // facts/gpu-measured.md 1.5: best uniform chunk at 4 MiB over PCIe 5 is 512 KiB to 1 MiB, 117-121 us.
+    // facts/gpu-measured.md 1.5: best uniform chunk at 4 MiB over PCIe 5 is 512 KiB to 1 MiB,
+    // 117-121 us.
     auto with = two_gpus();
     const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device), with);
     EXPECT_GE(plan.chunk, 512 * kKiB);
@@ -264,7 +298,8 @@ TEST(Choose, TakesLargeChunksWhereAChunkHasAPrice) {
 }
 
 TEST(Choose, TheSameQuestionHasTheSameAnswer) {
-    const Question question = verdict(kMiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+    const Question question =
+        verdict(kMiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
     EXPECT_EQ(plan_for(question, two_gpus()), plan_for(question, two_gpus()));
 }
 
@@ -272,9 +307,13 @@ TEST(Choose, IsNeverSlowerThanStagingByHand) {
     for (const Scene& scene : scenes()) {
         if (scene.facts.peer.self || scene.facts.source_gpu.uuid == device::Uuid{}) continue;
         for (Bytes bytes = 1; bytes <= 256 * kMiB; bytes *= 2) {
-            const auto plan = plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, scene.ipc), scene.facts, scene.tuning);
-            // One piece waits for the answer that a small host message does without: two hops, mostly hidden by the copy.
-            const Nanoseconds answer = bytes <= scene.tuning.eager_limit ? 2 * scene.facts.peer.message_latency : 0;
+            const auto plan =
+                plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, scene.ipc),
+                         scene.facts, scene.tuning);
+            // One piece waits for the answer that a small host message does without: two hops,
+            // mostly hidden by the copy.
+            const Nanoseconds answer =
+                bytes <= scene.tuning.eager_limit ? 2 * scene.facts.peer.message_latency : 0;
             EXPECT_LE(plan.expected, by_hand(bytes, scene.facts) + answer)
                 << scene.name << ", " << bytes << " bytes: " << plan::describe(plan, bytes);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The record of paths: what it keeps, how it reads, and that a program and its helper understand each other.
+// The record of paths: what it keeps, how it reads, and that a program and its helper understand
+// each other.
 #include "golden/scenes.hpp"
 #include "plan/explain.hpp"
 #include "plan/text.hpp"
@@ -49,7 +50,8 @@ TEST(Explain, SaysWhichPathWhyAndWhatItBeat) {
 
 TEST(Explain, CountsStagedBytesOfThisRank) {
     plan::Explain explain(true);
-    for (int i = 0; i < 3; ++i) record(explain, kMiB, 1);
+    for (int i = 0; i < 3; ++i)
+        record(explain, kMiB, 1);
     auto paths = plan::paths_from_json(explain.json(0));
     ASSERT_TRUE(paths.ok()) << paths.status().text();
     ASSERT_EQ(paths.value().size(), 1u);
@@ -61,11 +63,13 @@ TEST(Explain, CountsStagedBytesOfThisRank) {
 TEST(Explain, SizesAndPeersWithTheSameStoryAreOneRow) {
     plan::Explain explain(true);
     for (int peer : {1, 2})
-        for (Bytes bytes : {Bytes{8}, Bytes{64}, Bytes{1024}}) record(explain, bytes, peer, MemoryKind::host);
+        for (Bytes bytes : {Bytes{8}, Bytes{64}, Bytes{1024}})
+            record(explain, bytes, peer, MemoryKind::host);
     const std::string text = explain.text(0);
     EXPECT_THAT(text, HasSubstr("1->0 2->0"));
     EXPECT_THAT(text, HasSubstr("8 B - 1 KiB"));
-    EXPECT_EQ(text.find("eager", text.find("eager") + 1), text.find("eager", text.find("how"))) << text;
+    EXPECT_EQ(text.find("eager", text.find("eager") + 1), text.find("eager", text.find("how")))
+        << text;
 }
 
 TEST(Explain, SurvivesTheWayThroughJson) {
@@ -75,7 +79,8 @@ TEST(Explain, SurvivesTheWayThroughJson) {
     auto paths = plan::paths_from_json(explain.json(7));
     ASSERT_TRUE(paths.ok());
     EXPECT_EQ(plan::paths_to_json(paths.value(), 7), explain.json(7));
-    EXPECT_EQ("gantry explain: rank 7\n" + plan::path_table(paths.value(), plan::Show::all), explain.text(7));
+    EXPECT_EQ("gantry explain: rank 7\n" + plan::path_table(paths.value(), plan::Show::all),
+              explain.text(7));
 }
 
 TEST(Explain, RefusesWhatItDidNotWrite) {
@@ -93,7 +98,8 @@ TEST(Explain, WritesAFilePerRank) {
     contents << file.rdbuf();
     EXPECT_EQ(contents.str(), explain.json(5));
     std::remove((folder + "/paths-5.json").c_str());
-    EXPECT_THAT(std::string(explain.write(0, folder + "/no/such/folder").text()), HasSubstr("GANTRY_EXPLAIN_FILE"));
+    EXPECT_THAT(std::string(explain.write(0, folder + "/no/such/folder").text()),
+                HasSubstr("GANTRY_EXPLAIN_FILE"));
 }
 
 TEST(PlanText, SpeaksOfSizesAndTimesAsPeopleDo) {

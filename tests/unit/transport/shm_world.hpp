@@ -83,10 +83,10 @@ struct Rank {
     Status send(int peer, MessageKind kind, std::string_view header, std::string_view payload) {
         return transport.send(peer, kind, std::as_bytes(std::span(header)), std::as_bytes(std::span(payload)));
     }
-    // Progress until it holds; false after ten seconds.
+    // Progress until it holds; false after a minute.
     template <class Condition>
     bool progress_until(Condition&& condition) {
-        const Nanoseconds limit = clock.now() + 10 * kSecond;
+        const Nanoseconds limit = clock.now() + 60 * kSecond;
         while (!condition()) {
             transport.progress();
             executor.run_ready();

@@ -26,12 +26,14 @@ std::string_view name(Place place) {
     return "?";
 }
 
-Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu) : rank_(rank), place_(place), bytes_(bytes) {
+Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu)
+    : rank_(rank), place_(place), bytes_(bytes) {
     if (place == Place::host) {
         host_.resize(bytes);
         address_ = host_.data();
     } else {
-        const auto kind = place == Place::device ? device::MemoryKind::device : device::MemoryKind::pinned;
+        const auto kind =
+            place == Place::device ? device::MemoryKind::device : device::MemoryKind::pinned;
         address_ = static_cast<std::byte*>(rank.device.allocate(gpu, bytes, kind));
     }
     clear();
@@ -41,16 +43,23 @@ Bytebuffer::~Bytebuffer() {
     if (place_ != Place::host) rank_.device.free(address_);
 }
 
-p2p::Buffer Bytebuffer::part(Bytes offset, Bytes bytes) { return {address_ + offset, bytes, &one_byte()}; }
+p2p::Buffer Bytebuffer::part(Bytes offset, Bytes bytes) {
+    return {address_ + offset, bytes, &one_byte()};
+}
 
-std::byte* Bytebuffer::stored() { return place_ == Place::host ? address_ : rank_.device.behind(address_, bytes_); }
+std::byte* Bytebuffer::stored() {
+    return place_ == Place::host ? address_ : rank_.device.behind(address_, bytes_);
+}
 
 void Bytebuffer::fill(std::uint64_t key) {
     std::byte* bytes = stored();
-    for (Bytes at = 0; at < bytes_; ++at) bytes[at] = pattern(key, at);
+    for (Bytes at = 0; at < bytes_; ++at)
+        bytes[at] = pattern(key, at);
 }
 
-void Bytebuffer::clear() { std::fill_n(stored(), bytes_, std::byte{0xEE}); }
+void Bytebuffer::clear() {
+    std::fill_n(stored(), bytes_, std::byte{0xEE});
+}
 
 bool Bytebuffer::holds(std::uint64_t key, Bytes bytes) {
     const std::byte* all = stored();
@@ -73,12 +82,14 @@ Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> requ
 }
 
 Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag, p2p::SendMode mode) {
-    Received ended = co_await finish(rank.executor, rank, rank.messenger.isend(rank.all, buffer, to, tag, mode));
+    Received ended =
+        co_await finish(rank.executor, rank, rank.messenger.isend(rank.all, buffer, to, tag, mode));
     co_return ended.status;
 }
 
 Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag) {
-    Received ended = co_await finish(rank.executor, rank, rank.messenger.ireceive(rank.all, buffer, from, tag));
+    Received ended =
+        co_await finish(rank.executor, rank, rank.messenger.ireceive(rank.all, buffer, from, tag));
     co_return ended;
 }
 
@@ -87,7 +98,8 @@ Task<Status> meet(Rank& rank, int tag) {
     for (int distance = 1; distance < ranks; distance *= 2) {
         const int to = (rank.number + distance) % ranks;
         const int from = (rank.number + ranks - distance) % ranks;
-        Result<p2p::Request*> sending = rank.messenger.isend(rank.all, {}, to, tag, p2p::SendMode::standard);
+        Result<p2p::Request*> sending =
+            rank.messenger.isend(rank.all, {}, to, tag, p2p::SendMode::standard);
         Received received = co_await receive(rank, {}, from, tag);
         Received sent = co_await finish(rank.executor, rank, std::move(sending));
         GANTRY_CO_TRY(received.status);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What programs of world tests are made of: buffers in every kind of memory, patterns that depend on who, what and where, and sends and
-// receives as one awaited line.
+// What programs of world tests are made of: buffers in every kind of memory, patterns that depend
+// on who, what and where, and sends and receives as one awaited line.
 #pragma once
 
 #include "world/harness/world.hpp"
@@ -15,7 +15,8 @@ namespace gantry::world {
 enum class Place : std::uint8_t { host, pinned, device };
 std::string_view name(Place place);
 
-// A contiguous byte buffer of one rank. Device bytes are filled and checked behind the device's back.
+// A contiguous byte buffer of one rank. Device bytes are filled and checked behind the device's
+// back.
 class Bytebuffer {
   public:
     Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu = 0);
@@ -51,16 +52,18 @@ struct Received {
 
 // One operation to its end. `request` may be the failure to start it.
 Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> request);
-Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag, p2p::SendMode mode = p2p::SendMode::standard);
+Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag,
+                  p2p::SendMode mode = p2p::SendMode::standard);
 Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag);
 // All ranks meet (a dissemination barrier of empty messages).
 Task<Status> meet(Rank& rank, int tag);
 
 // For a program's checks: co_return the failure that names what was wrong.
-#define WORLD_CHECK(condition)                                                                                  \
-    do {                                                                                                        \
-        if (!(condition))                                                                                       \
-            co_return ::gantry::failure(MPI_ERR_OTHER, "{}:{}: not so: {}", __FILE__, __LINE__, #condition);    \
+#define WORLD_CHECK(condition)                                                                  \
+    do {                                                                                        \
+        if (!(condition))                                                                       \
+            co_return ::gantry::failure(MPI_ERR_OTHER, "{}:{}: not so: {}", __FILE__, __LINE__, \
+                                        #condition);                                            \
     } while (false)
 
 }  // namespace gantry::world

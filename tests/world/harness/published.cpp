@@ -18,7 +18,8 @@ constexpr int kTag = 1;
 // What each rank has, as a program would set it up before the timing.
 struct Buffers {
     explicit Buffers(Rank& rank)
-        : device(rank, Place::device, kPublishedBytes), staging(rank, Place::pinned, kPublishedBytes) {}
+        : device(rank, Place::device, kPublishedBytes),
+          staging(rank, Place::pinned, kPublishedBytes) {}
     Bytebuffer device, staging;
 };
 
@@ -27,11 +28,12 @@ enum class Method { gantry, host_to_host, copy_and_send, user_pipeline, slides_l
 struct Setup {
     Method method;
     Bytes block = kPublishedBytes;
-    Nanoseconds latency = 0;   // the result
+    Nanoseconds latency = 0;  // the result
 };
 
 // Starts a driver copy of each block; `done` has a completion for each.
-void start_copies(Rank& rank, std::byte* to, std::byte* from, Bytes block, std::deque<Completion>& done) {
+void start_copies(Rank& rank, std::byte* to, std::byte* from, Bytes block,
+                  std::deque<Completion>& done) {
     for (Bytes at = 0; at < kPublishedBytes; at += block) {
         done.emplace_back(rank.executor);
         const Bytes bytes = std::min(block, kPublishedBytes - at);
@@ -52,8 +54,8 @@ Task<Status> push_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
             status = co_await send(rank, buffers.staging.part(at, bytes), 1 - rank.number, kTag);
             GANTRY_CO_TRY(status);
         } else {
-            sending.push_back(rank.messenger.isend(rank.all, buffers.staging.part(at, bytes), 1 - rank.number, kTag,
-                                                   p2p::SendMode::standard));
+            sending.push_back(rank.messenger.isend(rank.all, buffers.staging.part(at, bytes),
+                                                   1 - rank.number, kTag, p2p::SendMode::standard));
         }
         at += bytes;
     }
@@ -70,7 +72,8 @@ Task<Status> pull_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
     const bool posted_ahead = setup.method == Method::user_pipeline;
     for (Bytes at = 0; posted_ahead && at < kPublishedBytes; at += setup.block)
         receiving.push_back(rank.messenger.ireceive(
-            rank.all, buffers.staging.part(at, std::min(setup.block, kPublishedBytes - at)), 1 - rank.number, kTag));
+            rank.all, buffers.staging.part(at, std::min(setup.block, kPublishedBytes - at)),
+            1 - rank.number, kTag));
     std::size_t index = 0;
     for (Bytes at = 0; at < kPublishedBytes; at += setup.block, ++index) {
         const Bytes bytes = std::min(setup.block, kPublishedBytes - at);
@@ -78,11 +81,13 @@ Task<Status> pull_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
         if (posted_ahead)
             next = std::move(receiving[index]);
         else
-            next = rank.messenger.ireceive(rank.all, buffers.staging.part(at, bytes), 1 - rank.number, kTag);
+            next = rank.messenger.ireceive(rank.all, buffers.staging.part(at, bytes),
+                                           1 - rank.number, kTag);
         Received received = co_await finish(rank.executor, rank, std::move(next));
         GANTRY_CO_TRY(received.status);
         copied.emplace_back(rank.executor);
-        rank.device.copy({buffers.device.address() + at, buffers.staging.address() + at, bytes, 0, device::Engine::automatic},
+        rank.device.copy({buffers.device.address() + at, buffers.staging.address() + at, bytes, 0,
+                          device::Engine::automatic},
                          copied.back());
     }
     for (Completion& block : copied) {
@@ -131,9 +136,11 @@ Task<Status> ping_pong(Rank& rank, Setup& setup) {
     Nanoseconds begin = 0;
     for (int round = 0; round <= kRounds; ++round) {
         if (round == 1) begin = rank.processor.now();
-        Status first = co_await step(rank, buffers, setup, rank.number == 0 ? Side::sends : Side::receives);
+        Status first =
+            co_await step(rank, buffers, setup, rank.number == 0 ? Side::sends : Side::receives);
         GANTRY_CO_TRY(first);
-        Status second = co_await step(rank, buffers, setup, rank.number == 1 ? Side::sends : Side::receives);
+        Status second =
+            co_await step(rank, buffers, setup, rank.number == 1 ? Side::sends : Side::receives);
         GANTRY_CO_TRY(second);
     }
     if (rank.number == 0) setup.latency = (rank.processor.now() - begin) / (2 * kRounds);
@@ -143,7 +150,8 @@ Task<Status> ping_pong(Rank& rank, Setup& setup) {
 }
 
 Nanoseconds measure(SharedPinned shared_pinned, Setup setup, std::string* path = nullptr) {
-    // The planner is not told of the extra host copies, so it holds fewer pieces in flight than they need.
+    // The planner is not told of the extra host copies, so it holds fewer pieces in flight than
+    // they need.
     const auto tune = [shared_pinned](config::Config& config) {
         if (shared_pinned == SharedPinned::without) config.depth = kDepthWithHostCopies;
     };
@@ -166,8 +174,9 @@ Nanoseconds measure(SharedPinned shared_pinned, Setup setup, std::string* path =
 }  // namespace
 
 BlockTime PublishedTable::best_user() const {
-    return *std::min_element(user_pipeline.begin(), user_pipeline.end(),
-                             [](const BlockTime& a, const BlockTime& b) { return a.time < b.time; });
+    return *std::min_element(
+        user_pipeline.begin(), user_pipeline.end(),
+        [](const BlockTime& a, const BlockTime& b) { return a.time < b.time; });
 }
 
 double PublishedTable::gain(Nanoseconds time, Nanoseconds baseline) {
@@ -180,12 +189,14 @@ PublishedTable measure_published(SharedPinned shared_pinned) {
     // One block of everything: nothing of it overlaps.
     table.copy_and_send = measure(shared_pinned, {Method::copy_and_send, kPublishedBytes});
     for (Bytes block = 16 * kKiB; block <= kPublishedBytes; block *= 2) {
-        table.user_pipeline.push_back({block, measure(shared_pinned, {Method::user_pipeline, block})});
+        table.user_pipeline.push_back(
+            {block, measure(shared_pinned, {Method::user_pipeline, block})});
         table.slides_loop.push_back({block, measure(shared_pinned, {Method::slides_loop, block})});
     }
     table.gantry = measure(shared_pinned, {Method::gantry}, &table.gantry_path);
     const model::Machine machine = model::load("c2050-qdr").value();
-    table.ideal = std::max(machine.network.rate.time(kPublishedBytes), machine.gpu.d2h.rate.time(kPublishedBytes));
+    table.ideal = std::max(machine.network.rate.time(kPublishedBytes),
+                           machine.gpu.d2h.rate.time(kPublishedBytes));
     return table;
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The published latency table of the original system, measured again in the world: 4 MiB from device to device between two nodes at
-// C2050/QDR rates. Half of a ping-pong on the virtual clock, so every figure is exact and repeats.
+// The published latency table of the original system, measured again in the world: 4 MiB from
+// device to device between two nodes at C2050/QDR rates. Half of a ping-pong on the virtual clock,
+// so every figure is exact and repeats.
 //
-//   copy and send     cudaMemcpy to the host, MPI_Send, MPI_Recv, cudaMemcpy to the device: each for the whole message
-//   user pipeline     cudaMemcpyAsync and MPI_Isend per block, all receives posted ahead; the best of all block sizes
-//   slide's loop      the loop of the original slides: one blocking send per block of a fixed size, so each block pays its own handshake
-//   Gantry            MPI_Send and MPI_Recv on device memory
-//   ideal             the bytes at the rate of the slowest stage, nothing else
+//   copy and send     cudaMemcpy to the host, MPI_Send, MPI_Recv, cudaMemcpy to the device: each
+//   for the whole message user pipeline     cudaMemcpyAsync and MPI_Isend per block, all receives
+//   posted ahead; the best of all block sizes slide's loop      the loop of the original slides:
+//   one blocking send per block of a fixed size, so each block pays its own handshake Gantry
+//   MPI_Send and MPI_Recv on device memory ideal             the bytes at the rate of the slowest
+//   stage, nothing else
 #pragma once
 
 #include "base/units.hpp"
@@ -19,8 +21,8 @@ namespace gantry::world {
 
 inline constexpr Bytes kPublishedBytes = 4 * kMiB;
 
-// GPUDirect of 2011: driver and adapter share one pinned buffer. Without it, every byte is copied once more by the host on each side,
-// in pieces, beside the wire.
+// GPUDirect of 2011: driver and adapter share one pinned buffer. Without it, every byte is copied
+// once more by the host on each side, in pieces, beside the wire.
 enum class SharedPinned : std::uint8_t { with, without };
 // GANTRY_DEPTH of the worlds without it.
 inline constexpr int kDepthWithHostCopies = 8;
@@ -37,7 +39,7 @@ struct PublishedTable {
     std::vector<BlockTime> slides_loop;
     Nanoseconds gantry = 0;
     Nanoseconds ideal = 0;
-    std::string gantry_path;               // what the planner chose
+    std::string gantry_path;  // what the planner chose
 
     BlockTime best_user() const;
     // How much lower `time` is than `baseline`, of 1.

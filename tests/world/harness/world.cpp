@@ -22,7 +22,8 @@ constexpr Nanoseconds kQuietForEver = 60 * kSecond;
 constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
 
 bool is_envelope(transport::MessageKind kind) {
-    return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous || kind == p2p::wire::kRequestToSend;
+    return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous ||
+           kind == p2p::wire::kRequestToSend;
 }
 
 model::Machine machine_of(const Options& options) {
@@ -34,7 +35,8 @@ model::Machine machine_of(const Options& options) {
 
 std::vector<int> nodes_of(const Options& options) {
     std::vector<int> nodes;
-    for (int rank = 0; rank < options.ranks; ++rank) nodes.push_back(rank / options.ranks_per_node);
+    for (int rank = 0; rank < options.ranks; ++rank)
+        nodes.push_back(rank / options.ranks_per_node);
     return nodes;
 }
 
@@ -69,10 +71,12 @@ struct World::State {
         if (medium == Medium::network) {
             fabric.order = options.network_order;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
-            if (options.copies_through_host) fabric.bounce = model::Rate(machine.host.memcpy.peak());
+            if (options.copies_through_host)
+                fabric.bounce = model::Rate(machine.host.memcpy.peak());
         }
         fabric.behind = [this](int rank, const void* address, Bytes bytes) -> std::byte* {
-            std::byte* stored = ranks[static_cast<std::size_t>(rank)]->device.behind(address, bytes);
+            std::byte* stored =
+                ranks[static_cast<std::size_t>(rank)]->device.behind(address, bytes);
             return stored == address ? nullptr : stored;
         };
         return fabric;
@@ -88,17 +92,20 @@ struct World::State {
     bool has_unfinished_frames = false;
 };
 
-// --- Rank --------------------------------------------------------------------------------------------------------------------------
+// --- Rank
+// --------------------------------------------------------------------------------------------------------------------------
 
 Rank::Rank(World& its_world, int its_number)
     : world(its_world),
       number(its_number),
       processor(its_world.timeline()),
       executor(processor),
-      device(processor, its_world.state_->gpus, number, its_world.state_->nodes[static_cast<std::size_t>(number)]),
+      device(processor, its_world.state_->gpus, number,
+             its_world.state_->nodes[static_cast<std::size_t>(number)]),
       job(its_world.state_->board, number),
       explain(true),
-      messenger(executor, device, {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
+      messenger(executor, device,
+                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
                 its_world.ranks(), its_world.state_->config, explain) {
     all.context = 1;
     all.rank = number;
@@ -117,7 +124,8 @@ Task<Status> Rank::sleep(Executor& its_executor, Nanoseconds time) {
     co_return status;
 }
 
-Task<Status> Rank::driver_copy(Executor& its_executor, void* destination, const void* source, Bytes bytes) {
+Task<Status> Rank::driver_copy(Executor& its_executor, void* destination, const void* source,
+                               Bytes bytes) {
     Completion done(its_executor);
     device.copy({destination, source, bytes, 0, device::Engine::automatic}, done);
     Status status = co_await done;
@@ -129,23 +137,28 @@ int Rank::progress() {
     return messenger.progress();
 }
 
-// --- Ending ------------------------------------------------------------------------------------------------------------------------
+// --- Ending
+// ------------------------------------------------------------------------------------------------------------------------
 
 bool Ending::good() const {
-    return !stuck && std::all_of(results.begin(), results.end(), [](const Status& status) { return status.ok(); });
+    return !stuck && std::all_of(results.begin(), results.end(),
+                                 [](const Status& status) { return status.ok(); });
 }
 
 std::ostream& operator<<(std::ostream& out, const Ending& ending) {
     out << "seed " << ending.seed << ", " << ending.time << " ns";
     for (std::size_t rank = 0; rank < ending.results.size(); ++rank)
-        if (!ending.results[rank].ok()) out << "\n  rank " << rank << ": " << ending.results[rank].text();
+        if (!ending.results[rank].ok())
+            out << "\n  rank " << rank << ": " << ending.results[rank].text();
     if (ending.stuck) out << "\n  nothing can move any more:\n" << ending.story;
     return out;
 }
 
-// --- World -------------------------------------------------------------------------------------------------------------------------
+// --- World
+// -------------------------------------------------------------------------------------------------------------------------
 
-World::World(Options options) : options_(std::move(options)), state_(std::make_unique<State>(options_)) {
+World::World(Options options)
+    : options_(std::move(options)), state_(std::make_unique<State>(options_)) {
     for (int number = 0; number < options_.ranks; ++number)
         state_->ranks.push_back(std::make_unique<Rank>(*this, number));
 }
@@ -158,11 +171,21 @@ World::~World() {
     if (state_->has_unfinished_frames) graveyard().emplace_back(state_.release());
 }
 
-Rank& World::rank(int number) { return *state_->ranks[static_cast<std::size_t>(number)]; }
-const model::Machine& World::machine() const { return state_->machine; }
-model::Timeline& World::timeline() { return state_->timeline; }
-Fabric& World::network() { return state_->network; }
-Fabric& World::shared_memory() { return state_->shared_memory; }
+Rank& World::rank(int number) {
+    return *state_->ranks[static_cast<std::size_t>(number)];
+}
+const model::Machine& World::machine() const {
+    return state_->machine;
+}
+model::Timeline& World::timeline() {
+    return state_->timeline;
+}
+Fabric& World::network() {
+    return state_->network;
+}
+Fabric& World::shared_memory() {
+    return state_->shared_memory;
+}
 
 void World::kill(int number) {
     rank(number).dead_ = true;
@@ -176,12 +199,14 @@ void World::kill_at(Nanoseconds time, int number) {
     timeline().at(time, [this, number] { kill(number); });
 }
 
-// Gives every rank its turn until none has anything left to do at this moment. Who comes first is a matter of the seed.
+// Gives every rank its turn until none has anything left to do at this moment. Who comes first is a
+// matter of the seed.
 int World::move_everything() {
     int all_events = 0;
     for (const auto& rank : state_->ranks) {
         if (rank->dead_ || rank->processor.busy()) continue;
-        for (Resumable* waiting : std::exchange(rank->turns_, {})) rank->executor.make_ready(*waiting);
+        for (Resumable* waiting : std::exchange(rank->turns_, {}))
+            rank->executor.make_ready(*waiting);
     }
     for (int events = 1; events > 0; all_events += events) {
         events = 0;
@@ -192,20 +217,24 @@ int World::move_everything() {
     return all_events;
 }
 
-// To the next event, or a little further for those who wait by the clock. False when it has been quiet for too long.
+// To the next event, or a little further for those who wait by the clock. False when it has been
+// quiet for too long.
 bool World::pass_time(Nanoseconds& quiet_since) {
     model::Timeline& timeline = state_->timeline;
     Nanoseconds next = timeline.now() + kLook;
     // Nothing is planned: time-outs are all that is left, so look less and less often.
-    if (timeline.empty()) next = timeline.now() + std::max(kLook, (timeline.now() - quiet_since) / 8);
+    if (timeline.empty())
+        next = timeline.now() + std::max(kLook, (timeline.now() - quiet_since) / 8);
     for (const auto& rank : state_->ranks)
-        if (!rank->dead_ && rank->processor.busy()) next = std::min(next, rank->processor.busy_until());
+        if (!rank->dead_ && rank->processor.busy())
+            next = std::min(next, rank->processor.busy_until());
     if (timeline.empty() || timeline.next_time() > next) {
         timeline.advance_to(next);
         return timeline.now() - quiet_since < kQuietForEver;
     }
     const Nanoseconds now = timeline.next_time();
-    while (!timeline.empty() && timeline.next_time() == now) timeline.run_next();
+    while (!timeline.empty() && timeline.next_time() == now)
+        timeline.run_next();
     quiet_since = now;
     return true;
 }
@@ -243,8 +272,9 @@ bool World::settle() {
     Nanoseconds quiet_since = timeline().now();
     for (;;) {
         const int events = move_everything();
-        const bool waiting = std::any_of(state_->ranks.begin(), state_->ranks.end(),
-                                         [](const auto& rank) { return !rank->dead_ && rank->processor.busy(); });
+        const bool waiting =
+            std::any_of(state_->ranks.begin(), state_->ranks.end(),
+                        [](const auto& rank) { return !rank->dead_ && rank->processor.busy(); });
         if (events == 0 && timeline().empty() && !waiting) break;
         if (!pass_time(quiet_since)) break;
     }
@@ -256,17 +286,19 @@ std::string World::who_waits() const {
     std::string story;
     for (const auto& rank : state_->ranks) {
         story += fmt::format("    rank {}: {}", rank->number,
-                             rank->dead_                             ? "dead"
+                             rank->dead_                                 ? "dead"
                              : !rank->program_ || rank->program_->done() ? "program ended"
-                                                                     : "program waits");
-        story += fmt::format(", {} copies in flight, {} tasks alive\n", rank->device.in_flight(), rank->executor.live_frames());
-        // Slots of the slab are reused last, so a short world has its requests in the first few hundred.
+                                                                         : "program waits");
+        story += fmt::format(", {} copies in flight, {} tasks alive\n", rank->device.in_flight(),
+                             rank->executor.live_frames());
+        // Slots of the slab are reused last, so a short world has its requests in the first few
+        // hundred.
         for (std::uint32_t index = 0; index < 1024; ++index) {
             const p2p::Request* request = rank->messenger.at(index);
             if (request == nullptr || request->done) continue;
             story += request->kind == p2p::RequestKind::receive
-                         ? fmt::format("      receive of up to {} bytes from {} with tag {}\n", request->buffer.bytes(),
-                                       request->source, request->tag)
+                         ? fmt::format("      receive of up to {} bytes from {} with tag {}\n",
+                                       request->buffer.bytes(), request->source, request->tag)
                          : std::string("      a send\n");
         }
     }

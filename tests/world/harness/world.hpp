@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// World: N whole engines in one thread on a described machine - real messengers and protocols over fake devices, transports and job, on a
-// virtual clock. A program is a coroutine that every rank runs:
+// World: N whole engines in one thread on a described machine - real messengers and protocols over
+// fake devices, transports and job, on a virtual clock. A program is a coroutine that every rank
+// runs:
 //
-//     Task<Status> program(Rank& rank);            // a free function: no capturing lambda (base/task.hpp)
-//     World world({.machine = "c2050-qdr", .ranks = 2, .seed = 7});
-//     const Ending ending = world.run(program);    // ends when every program has ended, or when nothing can move any more
-//     EXPECT_TRUE(ending.good()) << ending;        // says the seed and, when stuck, who waits for what
+//     Task<Status> program(Rank& rank);            // a free function: no capturing lambda
+//     (base/task.hpp) World world({.machine = "c2050-qdr", .ranks = 2, .seed = 7}); const Ending
+//     ending = world.run(program);    // ends when every program has ended, or when nothing can
+//     move any more EXPECT_TRUE(ending.good()) << ending;        // says the seed and, when stuck,
+//     who waits for what
 //
-// The same options and seed give the same run: `trace_hash()` is equal. Jitter, reordering and duplicates come from the seed.
+// The same options and seed give the same run: `trace_hash()` is equal. Jitter, reordering and
+// duplicates come from the seed.
 #pragma once
 
 #include "device/fake/device.hpp"
@@ -32,11 +35,12 @@ struct Options {
     int ranks = 2;
     int ranks_per_node = 1;
     std::uint64_t seed = 1;
-    Nanoseconds jitter = 0;                // of copies and links
+    Nanoseconds jitter = 0;  // of copies and links
     transport::fake::Order network_order = transport::fake::Order::kept;
-    bool duplicate_envelopes = false;      // of the network
+    bool duplicate_envelopes = false;  // of the network
     bool refuse_pools = false;
-    bool copies_through_host = false;      // "without GPUDirect v1": one host copy more on each side of the network
+    bool copies_through_host =
+        false;  // "without GPUDirect v1": one host copy more on each side of the network
     std::function<void(model::Machine&)> change_machine = {};
     std::function<void(config::Config&)> change_config = {};
 };
@@ -55,13 +59,16 @@ class Rank {
     job::fake::FakeJob job;
     plan::Explain explain;
     p2p::Messenger messenger;
-    p2p::Group all;                        // every rank, as MPI_COMM_WORLD
+    p2p::Group all;  // every rank, as MPI_COMM_WORLD
 
-    operator Executor&() { return executor; }   // a rank may be a task's first parameter
+    operator Executor&() { return executor; }  // a rank may be a task's first parameter
 
-    // --- for programs ------------------------------------------------------------------------------------------------------------
+    // --- for programs
+    // ------------------------------------------------------------------------------------------------------------
     // Device memory on one of the node's GPUs that lives as long as the world.
-    std::byte* device_memory(Bytes bytes, int gpu = 0) { return static_cast<std::byte*>(device.allocate(gpu, bytes)); }
+    std::byte* device_memory(Bytes bytes, int gpu = 0) {
+        return static_cast<std::byte*>(device.allocate(gpu, bytes));
+    }
     // Goes on after the rank's next turn: what a polling loop awaits.
     struct Turn {
         Rank& rank;
@@ -79,7 +86,8 @@ class Rank {
     // The processor works: nothing of this rank moves meanwhile.
     void work(Nanoseconds time) { processor.spend(time); }
     // A copy as a program makes it with the driver (cudaMemcpy), outside of Gantry.
-    Task<Status> driver_copy(Executor& executor, void* destination, const void* source, Bytes bytes);
+    Task<Status> driver_copy(Executor& executor, void* destination, const void* source,
+                             Bytes bytes);
 
   private:
     friend class World;
@@ -92,9 +100,9 @@ class Rank {
 struct Ending {
     std::uint64_t seed = 0;
     bool stuck = false;
-    Nanoseconds time = 0;                  // virtual time that the run took
-    std::vector<Status> results;           // of each rank; a killed one counts as success
-    std::string story;                     // who waits for what, when stuck
+    Nanoseconds time = 0;         // virtual time that the run took
+    std::vector<Status> results;  // of each rank; a killed one counts as success
+    std::string story;            // who waits for what, when stuck
     bool good() const;
     const Status& of(int rank) const { return results[static_cast<std::size_t>(rank)]; }
 };
@@ -110,7 +118,8 @@ class World {
     World& operator=(const World&) = delete;
 
     Ending run(const Program& program);
-    // Lets everything under way arrive; false when some engine then still holds something (a leaked message or slot).
+    // Lets everything under way arrive; false when some engine then still holds something (a leaked
+    // message or slot).
     bool settle();
 
     Rank& rank(int number);

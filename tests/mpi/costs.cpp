@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a message costs in calls of the driver, copies and staged bytes: exact numbers, counted by the simulated driver on both sides after
+// a few messages have set everything up. A real GPU counts nothing, so there these cases do not run.
+//
+//   protocol     sender                 receiver              both
+//   eager        1 copy (D2H)           1 copy (H2D)          no set-up, nobody synchronises, one query per device buffer
+//   pipeline     n copies, n = chunks   n copies
+//   ipc          one copy in all, by whichever side executes
+#include "gpu.hpp"
+#include "test.hpp"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+constexpr unsigned kWarmUp = 4, kMessages = 16;
+
+// Counts of kMessages messages, on this rank and on both.
+struct Cost {
+    Calls calls;
+    Operations done;
+    std::uint64_t copies_of_both = 0, bytes_of_both = 0;
+};
+
+void only_on_the_simulator() {
+    if (!gpu().simulated) skip("a real GPU does not count calls");
+}
+
+std::uint64_t sum_of_both(std::uint64_t mine) {
+    std::uint64_t all = 0;
+    OK(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
+    return all;
+}
+
+// Messages from rank 0 to rank 1, each received in time: the receive is posted before the send begins.
+template <class Bytes>
+void exchange(std::byte* buffer, Bytes bytes, unsigned messages) {
+    for (unsigned i = 0; i < messages; ++i) {
+        if (rank() == 0) {
+            OK(MPI_Recv(nullptr, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Send(buffer, static_cast<int>(bytes), MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+        } else {
+            MPI_Request request;
+            OK(MPI_Irecv(buffer, static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request));
+            OK(MPI_Send(nullptr, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+    }
+}
+
+Cost cost_of(std::byte* buffer, std::size_t bytes) {
+    exchange(buffer, bytes, kWarmUp);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    reset_calls();
+    clear_operations();
+    exchange(buffer, bytes, kMessages);
+    Cost cost;
+    cost.calls = calls();
+    cost.done = operations();
+    cost.copies_of_both = sum_of_both(cost.done.copies);
+    cost.bytes_of_both = sum_of_both(cost.done.bytes);
+    return cost;
+}
+
+void check_steady_state(const Cost& cost) {
+    CHECK_EQ(cost.calls.attributes, 0);
+    CHECK(cost.calls.attribute <= kMessages);
+    CHECK_EQ(cost.calls.synchronise, 0);
+    CHECK_EQ(cost.calls.set_up, 0);
+    CHECK_EQ(cost.done.others, 0);
+}
+
+void device_messages(std::size_t bytes, std::uint64_t copies_per_side) {
+    about(std::to_string(bytes) + " bytes");
+    Memory memory(Kind::device, bytes);
+    const Cost cost = cost_of(memory.data(), bytes);
+    check_steady_state(cost);
+    CHECK_EQ(cost.calls.attribute, kMessages);
+    CHECK_EQ(cost.calls.copies, copies_per_side * kMessages);
+    CHECK_EQ(cost.done.copies, copies_per_side * kMessages);
+    CHECK_EQ(cost.done.bytes, bytes * kMessages);
+    about("");
+}
+
+bool library_is_loaded(const char* name) {
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    while (std::getline(maps, line))
+        if (line.find(name) != std::string::npos) return true;
+    return false;
+}
+
+std::byte static_data[100000];
+
+}  // namespace
+
+MPI_CASE(a_small_device_message_costs_one_copy_and_one_query_per_side, 2) {
+    only_on_the_simulator();
+    for (std::size_t bytes : {std::size_t{1}, std::size_t{8}, std::size_t{1024}, std::size_t{4096}}) device_messages(bytes, 1);
+}
+
+MPI_CASE_OWN_INIT(a_staged_message_costs_one_copy_per_chunk_and_side, 2) {
+    setenv("GANTRY_IPC", "off", 1);
+    setenv("GANTRY_CHUNK", "256K", 1);
+    start_mpi();
+    only_on_the_simulator();
+    device_messages(std::size_t{256} << 10, 1);
+    device_messages(std::size_t{1} << 20, 4);
+    device_messages(std::size_t{4} << 20, 16);
+    device_messages((std::size_t{1} << 20) + 1, 5);
+    MPI_Finalize();
+}
+
+MPI_CASE(a_large_message_on_one_gpu_costs_one_copy_in_all, 2) {
+    only_on_the_simulator();
+    for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{16} << 20}) {
+        about(std::to_string(bytes) + " bytes");
+        Memory memory(Kind::device, bytes);
+        const Cost cost = cost_of(memory.data(), bytes);
+        CHECK_EQ(cost.copies_of_both, kMessages);
+        CHECK_EQ(cost.bytes_of_both, bytes * kMessages);  // not one byte was staged
+        CHECK_EQ(cost.calls.attributes, 0);
+        CHECK_EQ(cost.calls.synchronise, 0);
+        CHECK_EQ(cost.calls.set_up, 0);
+    }
+}
+
+MPI_CASE(a_message_between_device_and_page_locked_memory_costs_one_copy_in_all, 2) {
+    only_on_the_simulator();
+    for (int device_side : {0, 1})
+        for (std::size_t bytes : {std::size_t{8}, std::size_t{2} << 20}) {
+            about(std::to_string(bytes) + " bytes, device memory on rank " + std::to_string(device_side));
+            Memory memory(rank() == device_side ? Kind::device : Kind::pinned, bytes);
+            const Cost cost = cost_of(memory.data(), bytes);
+            check_steady_state(cost);
+            CHECK_EQ(cost.bytes_of_both, bytes * kMessages);
+            CHECK_EQ(cost.copies_of_both, kMessages);
+        }
+}
+
+MPI_CASE_OWN_INIT(a_message_between_device_and_host_is_staged_by_the_device_side_alone, 2) {
+    setenv("GANTRY_IPC", "off", 1);
+    setenv("GANTRY_CHUNK", "512K", 1);
+    start_mpi();
+    only_on_the_simulator();
+    constexpr std::size_t kBytes = std::size_t{2} << 20;
+    std::vector<std::byte> host(kBytes);
+    for (int device_side : {0, 1}) {
+        about("device memory on rank " + std::to_string(device_side));
+        Memory memory(Kind::device, kBytes);
+        const Cost cost = cost_of(rank() == device_side ? memory.data() : host.data(), kBytes);
+        CHECK_EQ(cost.bytes_of_both, kBytes * kMessages);
+        // From a device: chunks of the wanted size. To a device: while the sender does not know where the message goes, it fills
+        // 8 host cells of 64 KiB ahead; the verdict comes with the larger chunk for the rest.
+        const std::uint64_t pieces = device_side == 0 ? 4 : 8 + 3;
+        CHECK_EQ(cost.done.copies, rank() == device_side ? pieces * kMessages : 0);
+        CHECK_EQ(cost.calls.synchronise, 0);
+        CHECK_EQ(cost.calls.set_up, 0);
+    }
+    MPI_Finalize();
+}
+
+MPI_CASE(host_memory_that_stays_host_memory_is_never_asked_about, 2) {
+    only_on_the_simulator();
+    use_device(0);
+    std::byte on_the_stack[60000];
+    // The C library serves small blocks from the brk heap.
+    std::byte* on_the_heap = static_cast<std::byte*>(std::malloc(60000));
+    for (std::byte* buffer : {static_data, on_the_stack, on_the_heap})
+        for (std::size_t bytes : {std::size_t{1}, std::size_t{60000}}) {
+            about(std::string(buffer == static_data ? "static data" : buffer == on_the_stack ? "stack" : "heap") + ", " +
+                  std::to_string(bytes) + " bytes");
+            CHECK_EQ(cost_of(buffer, bytes).calls.all, 0);
+        }
+    std::free(on_the_heap);
+}
+
+MPI_CASE(mapped_host_memory_costs_one_query_at_most, 2) {
+    only_on_the_simulator();
+    use_device(0);
+    constexpr std::size_t kBytes = std::size_t{1} << 20;
+    void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (std::size_t bytes : {std::size_t{1}, std::size_t{60000}, kBytes}) {
+        about(std::to_string(bytes) + " bytes");
+        const Cost cost = cost_of(static_cast<std::byte*>(mapped), bytes);
+        CHECK(cost.calls.attribute + cost.calls.attributes <= kMessages);
+        CHECK_EQ(cost.calls.all, cost.calls.attribute + cost.calls.attributes);  // and nothing else
+    }
+    munmap(mapped, kBytes);
+}
+
+MPI_CASE(page_locked_host_memory_is_copied_by_nobody, 2) {
+    only_on_the_simulator();
+    for (Kind kind : {Kind::pinned, Kind::registered}) {
+        about(name(kind));
+        Memory memory(kind, std::size_t{1} << 20);
+        const Cost cost = cost_of(memory.data(), memory.bytes());
+        CHECK_EQ(cost.calls.copies, 0);
+        check_steady_state(cost);
+    }
+}
+
+MPI_CASE_OWN_INIT(a_program_without_a_gpu_never_loads_the_driver, 2) {
+    start_mpi();
+    std::vector<std::byte> large(std::size_t{3} << 20);
+    std::byte small[8] = {};
+    exchange(large.data(), large.size(), kMessages);
+    exchange(small, sizeof small, kMessages);
+    double mine = rank(), sum = 0;
+    OK(MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    MPI_Comm copy;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
+    OK(MPI_Comm_free(&copy));
+    CHECK(!library_is_loaded("libcuda"));
+    MPI_Finalize();
+    CHECK(!library_is_loaded("libcuda"));
+}
+
+MPI_CASE(a_loaded_driver_that_nobody_initialised_is_left_alone, 2) {
+    // Many programs link the CUDA runtime and never use it.
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == nullptr) skip("there is no CUDA driver (libcuda.so.1)");
+    auto* count = reinterpret_cast<CUresult (*)(int*)>(dlsym(library, "cuDeviceGetCount"));
+    std::vector<std::byte> large(std::size_t{3} << 20);
+    exchange(large.data(), large.size(), kMessages);
+    int devices = 0;
+    CHECK_EQ(count(&devices), CUDA_ERROR_NOT_INITIALIZED);
+}
+
+// Host memory at an address that the driver handed out before and got back; null when that cannot be had.
+std::byte* host_memory_at(void* place, std::size_t bytes) {
+    constexpr int kProtection = PROT_READ | PROT_WRITE, kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+    void* mapped = mmap(place, bytes, kProtection, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
+    // The simulator keeps its address space reserved; what it does not use may be borrowed.
+    if (mapped == MAP_FAILED && gpu().simulated) mapped = mmap(place, bytes, kProtection, kFlags | MAP_FIXED, -1, 0);
+    if (mapped == place) return static_cast<std::byte*>(mapped);
+    if (mapped != MAP_FAILED) munmap(mapped, bytes);
+    return nullptr;
+}
+
+void free_host_memory(void* place, std::size_t bytes) {
+    munmap(place, bytes);
+    if (gpu().simulated)
+        mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+MPI_CASE(device_memory_at_the_address_of_freed_host_memory_is_recognised, 2) {
+    constexpr std::size_t kBytes = std::size_t{4} << 20;  // two granules of virtual memory management
+    void* place = nullptr;
+    {
+        Memory before(Kind::vmm, kBytes);
+        place = before.data();
+    }
+    for (unsigned round = 0; round < 3; ++round) {
+        std::byte* host = host_memory_at(place, kBytes);
+        int here = host != nullptr ? 1 : 0, everywhere = 0;
+        OK(MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+        if (!everywhere) skip("the driver keeps the addresses of what was freed");
+        std::memset(host, rank() == 0 ? 7 : 0, kBytes);
+        exchange(host, kBytes, 2);
+        CHECK(host[0] == std::byte{7} && host[kBytes - 1] == std::byte{7});
+        free_host_memory(host, kBytes);
+
+        Memory memory(Kind::vmm, kBytes, 0, place);
+        here = memory.data() == place ? 1 : 0;
+        OK(MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+        if (!everywhere) skip("the driver does not give the address that was asked for");
+        memory.fill(rank() == 0 ? 21 + round : 99);
+        exchange(memory.data(), kBytes, 2);
+        CHECK_EQ(memory.differs(21 + round, kBytes), -1);
+    }
+}

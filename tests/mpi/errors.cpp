@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Mistakes of a program under MPI_ERRORS_RETURN and its own handlers: the right class, a sentence that names the argument, and nothing lost:
+// the next correct call works. (tests/abi tries every argument of every function; here are the ones that need a peer or a live message.)
+#include "test.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+void return_errors(MPI_Comm comm) { OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)); }
+
+std::string text_of(int code) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    OK(MPI_Error_string(code, text, &length));
+    CHECK_EQ(std::strlen(text), length);
+    return text;
+}
+
+// The call failed with this class, and its sentence holds these words.
+void expect(int code, int wanted, std::initializer_list<const char*> words, const char* what) {
+    about(what);
+    CHECK_EQ(error_class(code), wanted);
+    const std::string text = text_of(code);
+    for (const char* word : words)
+        if (text.find(word) == std::string::npos) fail(__FILE__, __LINE__, "\"" + text + "\" does not say \"" + word + "\"");
+    about("");
+}
+
+// The communicator still carries messages both ways.
+void expect_alive(MPI_Comm comm) {
+    int mine = 10 + rank(), other = -1;
+    const int peer = 1 - rank();
+    OK(MPI_Sendrecv(&mine, 1, MPI_INT, peer, 900, &other, 1, MPI_INT, peer, 900, comm, MPI_STATUS_IGNORE));
+    CHECK_EQ(other, 10 + peer);
+}
+
+struct Heard {
+    int times = 0;
+    MPI_Comm comm = MPI_COMM_NULL;
+    int error_class = -1;
+} heard;
+
+void listen(MPI_Comm* comm, int* code, ...) {
+    ++heard.times;
+    heard.comm = *comm;
+    heard.error_class = error_class(*code);
+}
+
+}  // namespace
+
+MPI_CASE(bad_arguments_of_a_send_are_named, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int value = 0;
+    expect(MPI_Send(&value, 1, MPI_INT, 2, 0, MPI_COMM_WORLD), MPI_ERR_RANK, {"MPI_Send", "dest", "2", "between 0 and 1"}, "rank 2 of 2");
+    expect(MPI_Send(&value, 1, MPI_INT, -7, 0, MPI_COMM_WORLD), MPI_ERR_RANK, {"dest", "-7", "MPI_PROC_NULL"}, "rank -7");
+    expect(MPI_Send(&value, 1, MPI_INT, 1, -5, MPI_COMM_WORLD), MPI_ERR_TAG, {"tag", "-5", "MPI_TAG_UB"}, "tag -5");
+    expect(MPI_Send(&value, 1, MPI_INT, 1, MPI_ANY_TAG, MPI_COMM_WORLD), MPI_ERR_TAG, {"tag"}, "any tag");
+    expect(MPI_Send(&value, -1, MPI_INT, 1, 0, MPI_COMM_WORLD), MPI_ERR_COUNT, {"count", "-1", "negative"}, "count -1");
+    expect(MPI_Send(nullptr, 1, MPI_INT, 1, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER, {"buf", "null"}, "null buffer");
+    expect(MPI_Send(MPI_IN_PLACE, 1, MPI_INT, 1, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER, {"buf", "MPI_IN_PLACE"}, "in place");
+    expect(MPI_Send(&value, 1, MPI_DATATYPE_NULL, 1, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, {"datatype", "MPI_DATATYPE_NULL"}, "null type");
+    expect(MPI_Send(&value, 1, MPI_INT, 1, 0, MPI_COMM_NULL), MPI_ERR_COMM, {"comm", "MPI_COMM_NULL"}, "null communicator");
+    MPI_Datatype pair;
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    expect(MPI_Send(&value, 1, pair, 1, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, {"datatype", "MPI_Type_commit"}, "type not committed");
+    OK(MPI_Type_free(&pair));
+    // A null buffer is fine when there is nothing in it.
+    OK(MPI_Sendrecv(nullptr, 0, MPI_INT, 1 - rank(), 3, nullptr, 0, MPI_INT, 1 - rank(), 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(bad_arguments_of_a_receive_are_named, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int value = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    expect(MPI_Recv(&value, 1, MPI_INT, 5, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_RANK, {"source", "5"}, "rank 5");
+    expect(MPI_Irecv(&value, -3, MPI_INT, 0, 0, MPI_COMM_WORLD, &request), MPI_ERR_COUNT, {"count", "-3"}, "count -3");
+    expect(MPI_Irecv(nullptr, 3, MPI_INT, 0, 0, MPI_COMM_WORLD, &request), MPI_ERR_BUFFER, {"buf"}, "null buffer");
+    expect(MPI_Irecv(&value, 1, MPI_INT, 0, -9, MPI_COMM_WORLD, &request), MPI_ERR_TAG, {"tag", "-9", "MPI_ANY_TAG"}, "tag -9");
+    expect(MPI_Irecv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, nullptr), MPI_ERR_ARG, {"request"}, "no place for the request");
+    CHECK(request == MPI_REQUEST_NULL);
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(freed_and_garbage_handles_are_errors_not_crashes, 2) {
+    return_errors(MPI_COMM_WORLD);
+    return_errors(MPI_COMM_SELF);
+    int value = 0, size = 0;
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI_Comm stale = comm;
+    OK(MPI_Comm_free(&comm));
+    CHECK(comm == MPI_COMM_NULL);
+    expect(MPI_Send(&value, 1, MPI_INT, 0, 0, stale), MPI_ERR_COMM, {"comm", "freed"}, "freed communicator");
+    expect(MPI_Comm_free(&stale), MPI_ERR_COMM, {"comm"}, "freed twice");
+    MPI_Datatype type;
+    OK(MPI_Type_contiguous(3, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    MPI_Datatype stale_type = type;
+    OK(MPI_Type_free(&type));
+    expect(MPI_Type_size(stale_type, &size), MPI_ERR_TYPE, {"datatype", "freed"}, "freed type");
+    int on_the_stack = 0;
+    for (std::uintptr_t garbage : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0xfff}, std::uintptr_t{0x1000},
+                                   reinterpret_cast<std::uintptr_t>(&on_the_stack), ~std::uintptr_t{0}}) {
+        expect(MPI_Comm_size(reinterpret_cast<MPI_Comm>(garbage), &size), MPI_ERR_COMM, {"comm"}, "garbage communicator");
+        expect(MPI_Type_size(reinterpret_cast<MPI_Datatype>(garbage), &size), MPI_ERR_TYPE, {"datatype"}, "garbage type");
+        expect(MPI_Group_size(reinterpret_cast<MPI_Group>(garbage), &size), MPI_ERR_GROUP, {"group"}, "garbage group");
+        MPI_Request request = reinterpret_cast<MPI_Request>(garbage);
+        expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, {"request"}, "garbage request");
+    }
+    // A request that is done is gone; a copy of its handle is stale.
+    MPI_Request request;
+    OK(MPI_Isend(&value, 1, MPI_INT, 1 - rank(), 1, MPI_COMM_WORLD, &request));
+    MPI_Request copy = request;
+    OK(MPI_Recv(&value, 1, MPI_INT, 1 - rank(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    expect(MPI_Wait(&copy, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, {"request"}, "stale request");
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(a_freed_communicator_still_delivers_what_was_under_way, 2) {
+    constexpr int kCount = 300000;
+    std::vector<int> out(kCount, rank() + 1), in(kCount, 0);
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI_Request requests[2];
+    OK(MPI_Irecv(in.data(), kCount, MPI_INT, 1 - rank(), 0, comm, &requests[0]));
+    OK(MPI_Isend(out.data(), kCount, MPI_INT, 1 - rank(), 0, comm, &requests[1]));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    CHECK(in == std::vector<int>(kCount, 2 - rank()));
+}
+
+MPI_CASE(truncation_says_both_lengths, 2) {
+    return_errors(MPI_COMM_WORLD);
+    for (int count : {10, 50000}) {  // eager and rendezvous
+        std::vector<int> data(static_cast<std::size_t>(count), 1);
+        if (rank() == 0) {
+            OK(MPI_Send(data.data(), count, MPI_INT, 1, 0, MPI_COMM_WORLD));
+        } else {
+            MPI_Status status;
+            expect(MPI_Recv(data.data(), count / 2, MPI_INT, 0, 0, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE,
+                   {std::to_string(count * 4).c_str(), std::to_string(count / 2 * 4).c_str()}, "truncated");
+            CHECK_EQ(status.MPI_SOURCE, 0);
+        }
+    }
+    // In an array of requests the status says which one.
+    int small = 0, big[2] = {1, 2};
+    if (rank() == 0) {
+        OK(MPI_Send(big, 2, MPI_INT, 1, 1, MPI_COMM_WORLD));
+        OK(MPI_Send(big, 1, MPI_INT, 1, 2, MPI_COMM_WORLD));
+    } else {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        OK(MPI_Irecv(&small, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[0]));
+        OK(MPI_Irecv(&big[1], 1, MPI_INT, 0, 2, MPI_COMM_WORLD, &requests[1]));
+        CHECK_EQ(error_class(MPI_Waitall(2, requests, statuses)), MPI_ERR_IN_STATUS);
+        CHECK_EQ(error_class(statuses[0].MPI_ERROR), MPI_ERR_TRUNCATE);
+        if (requests[1] == MPI_REQUEST_NULL) {
+            CHECK_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
+            CHECK_EQ(big[1], 1);
+        } else {
+            CHECK_EQ(statuses[1].MPI_ERROR, MPI_ERR_PENDING);
+            OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+        }
+    }
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(a_programs_own_handler_hears_of_it_and_the_code_comes_back, 2) {
+    MPI_Errhandler listener;
+    OK(MPI_Comm_create_errhandler(listen, &listener));
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, listener));
+    OK(MPI_Errhandler_free(&listener));  // the communicator keeps it
+    int data[4] = {};
+    // The argument of a call, a failure that Wait finds, and one in a large-count form.
+    CHECK_EQ(error_class(MPI_Send(data, 1, MPI_INT, 77, 0, comm)), MPI_ERR_RANK);
+    CHECK_EQ(heard.times, 1);
+    CHECK(heard.comm == comm);
+    CHECK_EQ(heard.error_class, MPI_ERR_RANK);
+    MPI_Request requests[2];
+    OK(MPI_Irecv(data, 1, MPI_INT, 1 - rank(), 0, comm, &requests[0]));
+    OK(MPI_Isend(data, 4, MPI_INT, 1 - rank(), 0, comm, &requests[1]));
+    CHECK_EQ(error_class(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)), MPI_ERR_TRUNCATE);
+    CHECK_EQ(heard.times, 2);
+    CHECK(heard.comm == comm);
+    CHECK_EQ(heard.error_class, MPI_ERR_TRUNCATE);
+    OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    CHECK_EQ(error_class(MPI_Recv_c(data, -1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE)), MPI_ERR_COUNT);
+    CHECK_EQ(heard.times, 3);
+    // A duplicate inherits it.
+    MPI_Comm copy;
+    OK(MPI_Comm_dup(comm, &copy));
+    CHECK_EQ(error_class(MPI_Send(data, 1, MPI_INT, 77, 0, copy)), MPI_ERR_RANK);
+    CHECK_EQ(heard.times, 4);
+    CHECK(heard.comm == copy);
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_free(&comm));
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(wrong_collective_arguments_fail_before_anything_is_sent, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int in = 1, out = 0;
+    expect(MPI_Bcast(&in, 1, MPI_INT, 2, MPI_COMM_WORLD), MPI_ERR_ROOT, {"root", "2"}, "root 2 of 2");
+    expect(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP, {"op"}, "null operation");
+    expect(MPI_Allreduce(&in, &in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "aliased buffers");
+    expect(MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP, {"MPI_BAND"}, "bits of a float");
+    OK(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK_EQ(out, 2);
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE_OWN_INIT(errors_before_and_after_are_heard_by_the_first_handler, 1) {
+    // What is legal before MPI_Init is; the rest would be fatal (tests/cli sees that it ends the job).
+    int flag = -1, version = 0, subversion = 0;
+    OK(MPI_Initialized(&flag));
+    CHECK_EQ(flag, 0);
+    OK(MPI_Get_version(&version, &subversion));
+    CHECK_EQ(version, 5);
+    MPI_Errhandler mine;
+    OK(MPI_Comm_create_errhandler(listen, &mine));
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "key", "value"));
+    int number = -1;
+    OK(MPI_Add_error_class(&number));
+    OK(MPI_Add_error_string(number, "the reactor is open"));
+    start_mpi();
+    CHECK(text_of(number) == "the reactor is open");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    CHECK_EQ(error_class(MPI_Comm_call_errhandler(MPI_COMM_WORLD, number)), MPI_SUCCESS);
+    CHECK_EQ(heard.times, 1);
+    OK(MPI_Info_free(&info));
+    OK(MPI_Errhandler_free(&mine));
+    MPI_Finalize();
+    OK(MPI_Finalized(&flag));
+    CHECK_EQ(flag, 1);
+}
+
+// --- what tests/mpi/endings.py lets fail: these do not end well -------------------------------------------------------------------------
+
+MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
+    int value = 0;
+    if (rank() == 1) MPI_Send(&value, 1, MPI_INT, 33, 0, MPI_COMM_WORLD);
+    MPI_Recv(&value, 1, MPI_INT, 1 - rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_errors_abort, 2) {
+    int value = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
+    if (rank() == 0) MPI_Send(&value, -2, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    MPI_Recv(&value, 1, MPI_INT, 1 - rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_abort, 3) {
+    if (rank() == 2) MPI_Abort(MPI_COMM_WORLD, 42);
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_a_killed_rank, 3) {
+    // The others wait inside a large message from it.
+    std::vector<char> large(std::size_t{64} << 20);
+    if (rank() == 0) {
+        MPI_Request request;
+        MPI_Isend(large.data(), static_cast<int>(large.size()), MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
+        kill(getpid(), SIGKILL);
+    }
+    MPI_Recv(large.data(), static_cast<int>(large.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_a_segmentation_fault, 2) {
+    if (rank() == 1) {
+        volatile int* nowhere = nullptr;
+        *nowhere = 1;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_by_leaving_without_finalize, 2) {
+    if (rank() == 1) std::_Exit(0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Derived datatypes: bounds, blocks, contents.
+#include "running.hpp"
+
+#include <array>
+
+namespace gantry::mpi {
+namespace {
+
+using layout::Block;
+
+class Derived : public ::testing::Test {
+  protected:
+    Datatype& vector(MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype of = MPI_INT) {
+        MPI_Datatype handle;
+        expect_ok(type_vector(count, length, stride, *find(of), &handle));
+        return *find(handle);
+    }
+};
+
+TEST_F(Derived, VectorHasABlockPerStride) {
+    const Datatype& datatype = vector(3, 2, 4);
+    EXPECT_EQ(datatype.size(), 24u);
+    EXPECT_EQ(datatype.extent(), 40);
+    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{0, 8}, {16, 8}, {32, 8}}));
+}
+
+TEST_F(Derived, VectorWithoutGapsIsOneBlock) {
+    EXPECT_TRUE(vector(3, 2, 2).layout.contiguous());
+}
+
+TEST_F(Derived, NegativeStrideMovesTheLowerBound) {
+    const Datatype& datatype = vector(3, 1, -2);
+    EXPECT_EQ(datatype.lower_bound, -16);
+    EXPECT_EQ(datatype.extent(), 20);
+    EXPECT_EQ(datatype.true_lower_bound, -16);
+    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{0, 4}, {-8, 4}, {-16, 4}}));
+}
+
+TEST_F(Derived, StructEndsAtItsAlignment) {
+    const std::array<MPI_Count, 2> lengths{1, 1}, displacements{0, 8};
+    const std::array<MPI_Datatype, 2> types{MPI_DOUBLE, MPI_CHAR};
+    MPI_Datatype handle;
+    expect_ok(type_create_struct(2, lengths.data(), displacements.data(), types.data(), &handle));
+    EXPECT_EQ(find(handle)->extent(), 16);
+    EXPECT_EQ(find(handle)->true_extent, 9);
+}
+
+TEST_F(Derived, ResizedTypeKeepsItsDataAndChangesItsBounds) {
+    MPI_Datatype handle;
+    expect_ok(type_create_resized(vector(2, 1, 2), -4, 100, &handle));
+    const Datatype& datatype = *find(handle);
+    EXPECT_EQ(datatype.lower_bound, -4);
+    EXPECT_EQ(datatype.extent(), 100);
+    EXPECT_EQ(datatype.true_lower_bound, 0);
+    EXPECT_EQ(datatype.true_extent, 12);
+}
+
+TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
+    const std::array<MPI_Count, 2> sizes{4, 6}, parts{2, 3}, starts{1, 2};
+    MPI_Datatype handle;
+    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_C, *find(MPI_INT), &handle));
+    const Datatype& datatype = *find(handle);
+    EXPECT_EQ(datatype.extent(), 96);
+    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{4 * 8, 12}, {4 * 14, 12}}));
+}
+
+TEST_F(Derived, SubarrayInFortranOrderTakesColumnsOfTheFirst) {
+    const std::array<MPI_Count, 2> sizes{4, 6}, parts{2, 3}, starts{1, 2};
+    MPI_Datatype handle;
+    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_FORTRAN, *find(MPI_INT), &handle));
+    EXPECT_EQ(find(handle)->layout.blocks, (std::vector<Block>{{4 * 9, 8}, {4 * 13, 8}, {4 * 17, 8}}));
+}
+
+TEST_F(Derived, DistributedArrayPartsCoverTheArrayOnce) {
+    const std::array<MPI_Count, 2> sizes{5, 7};
+    const std::array<int, 2> distributions{MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arguments{MPI_DISTRIBUTE_DFLT_DARG, 2}, grid{2, 2};
+    std::array<int, 35> owners{};
+    for (int rank = 0; rank < 4; ++rank) {
+        MPI_Datatype handle;
+        expect_ok(type_create_darray(4, rank, 2, sizes.data(), distributions.data(), arguments.data(), grid.data(), MPI_ORDER_C,
+                                     *find(MPI_INT), &handle));
+        EXPECT_EQ(find(handle)->extent(), 35 * 4);
+        for (const Block& block : find(handle)->layout.blocks)
+            for (Bytes byte = 0; byte < block.bytes; byte += 4) ++owners[(static_cast<Bytes>(block.offset) + byte) / 4];
+    }
+    for (int times : owners) EXPECT_EQ(times, 1);
+}
+
+TEST_F(Derived, ContentsAreWhatTheConstructorWasGiven) {
+    MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+    int combiner = 0;
+    Datatype& datatype = vector(3, 2, 4);
+    expect_ok(type_get_envelope(datatype, &integers, &addresses, &large, &types, &combiner));
+    EXPECT_EQ(std::tuple(integers, addresses, large, types, combiner), std::tuple(3, 0, 0, 1, MPI_COMBINER_VECTOR));
+    std::array<int, 3> values{};
+    MPI_Datatype inner = MPI_DATATYPE_NULL;
+    expect_ok(type_get_contents(datatype, 3, 0, 0, 1, values.data(), nullptr, nullptr, &inner));
+    EXPECT_EQ(values, (std::array<int, 3>{3, 2, 4}));
+    EXPECT_EQ(inner, MPI_INT);
+    expect_class(type_get_contents(datatype, 2, 0, 0, 1, values.data(), nullptr, nullptr, &inner), MPI_ERR_ARG);
+    expect_class(type_get_contents(*find(MPI_INT), 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr), MPI_ERR_TYPE);
+}
+
+TEST_F(Derived, InnerTypeOutlivesItsHandle) {
+    MPI_Datatype inner = vector(2, 1, 2).handle;
+    MPI_Datatype outer;
+    expect_ok(type_contiguous(2, *find(inner), &outer));
+    const MPI_Datatype stale = inner;
+    expect_ok(type_free(&inner));
+    EXPECT_EQ(inner, MPI_DATATYPE_NULL);
+    EXPECT_EQ(find(stale), nullptr);
+    EXPECT_EQ(find(outer)->pieces[0].type->size(), 8u);
+    MPI_Datatype again = MPI_DATATYPE_NULL;
+    int count = 0;
+    expect_ok(type_get_contents(*find(outer), 1, 0, 0, 1, &count, nullptr, nullptr, &again));
+    EXPECT_EQ(again, stale) << "contents give a new handle to the same type";
+    EXPECT_NE(find(stale), nullptr);
+    expect_ok(type_free(&again));
+    EXPECT_EQ(find(stale), nullptr);
+}
+
+TEST_F(Derived, ElementsCountTheItemsOfAPartlyFilledType) {
+    const std::array<MPI_Count, 2> lengths{2, 1}, displacements{0, 8};
+    const std::array<MPI_Datatype, 2> types{MPI_INT, MPI_DOUBLE};
+    MPI_Datatype handle;
+    expect_ok(type_create_struct(2, lengths.data(), displacements.data(), types.data(), &handle));
+    Datatype& datatype = *find(handle);
+    MPI_Status status{};
+    MPI_Count count = 0;
+    for (MPI_Count items = 0; items < 9; ++items) {
+        expect_ok(status_set_elements(&status, datatype, items));
+        expect_ok(get_elements(&status, datatype, &count));
+        EXPECT_EQ(count, items);
+        expect_ok(get_count(&status, datatype, &count));
+        EXPECT_EQ(count, items % 3 == 0 ? items / 3 : MPI_UNDEFINED);
+    }
+}
+
+TEST_F(Derived, PredefinedTypesCannotBeFreed) {
+    MPI_Datatype handle = MPI_INT;
+    expect_class(type_free(&handle), MPI_ERR_TYPE);
+    EXPECT_EQ(handle, MPI_INT);
+}
+
+}  // namespace
+}  // namespace gantry::mpi
