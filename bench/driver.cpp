@@ -30,7 +30,7 @@ bool Driver::load(std::string* why_not) {
         *why_not = fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol); \
         return false;                                                                         \
     }
-    GANTRY_BENCH_CALLS(GANTRY_BENCH_CALL)
+#include "bench/driver_calls.def"
 #undef GANTRY_BENCH_CALL
     if (CUresult result = cuInit(0); result != CUDA_SUCCESS) {
         const char* error = nullptr;

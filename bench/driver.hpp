@@ -10,17 +10,6 @@
 #include <cstddef>
 #include <string>
 
-// Rows: X(exact symbol).
-#define GANTRY_BENCH_CALLS(X)                                                            \
-    X(cuInit)                                                                            \
-    X(cuGetErrorName) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)              \
-        X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2) X(cuCtxSetCurrent)   \
-            X(cuCtxSynchronize) X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemAllocManaged)    \
-                X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) \
-                    X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuStreamCreate)    \
-                        X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuEventCreate)    \
-                            X(cuEventDestroy_v2) X(cuEventRecord) X(cuEventSynchronize)
-
 namespace gantry::bench {
 
 class Driver {
@@ -37,7 +26,7 @@ class Driver {
     void check(CUresult result, const char* call, std::size_t bytes = 0) const;
 
 #define GANTRY_BENCH_CALL(symbol) PFN_##symbol symbol = nullptr;
-    GANTRY_BENCH_CALLS(GANTRY_BENCH_CALL)
+#include "bench/driver_calls.def"
 #undef GANTRY_BENCH_CALL
 
   private:

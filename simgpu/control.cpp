@@ -58,9 +58,25 @@ void write_trace(const Driver& d) {
     fclose(out);
 }
 
-void report_leaks(const Driver& d) {
+simgpu_census take_census(const Driver& d) {
     simgpu_census census{};
-    simgpu_take_census(&census);
+    for (const auto& [base, range] : d.memory.all()) {
+        if (range.kind == MemoryKind::imported) {
+            ++census.imported_ranges;
+        } else if (range.on_device()) {
+            ++census.device_ranges;
+            census.device_bytes += range.bytes;
+        } else {
+            ++census.host_ranges;
+        }
+    }
+    census.streams = d.live_streams.size();
+    census.events = d.live_events.size();
+    return census;
+}
+
+void report_leaks(const Driver& d) {
+    const simgpu_census census = take_census(d);
     if (d.settings.report_leaks &&
         (census.device_ranges + census.host_ranges + census.imported_ranges) != 0) {
         fprintf(stderr,
@@ -76,13 +92,16 @@ __attribute__((destructor)) void end_of_service() {
     if (d == nullptr || phase() != Phase::ready) {
         return;  // never started, or a forked child
     }
+    set_phase(Phase::torn_down);
+    d->page.leave();
+    if (!d->mutex.try_lock()) {
+        return;  // a thread is inside: perhaps this one, exiting from a signal handler
+    }
     report_leaks(*d);
     write_counts(*d);
     write_trace(*d);
-    set_phase(Phase::torn_down);
-    d->page.leave();
-    Guard guard(d->mutex);
     d->scheduler.stop();
+    d->mutex.unlock();
 }
 
 }  // namespace
@@ -170,18 +189,7 @@ SIMGPU_EXPORT void simgpu_take_census(simgpu_census* out) {
         return;
     }
     Guard guard(d->mutex);
-    for (const auto& [base, range] : d->memory.all()) {
-        if (range.kind == simgpu::MemoryKind::imported) {
-            ++out->imported_ranges;
-        } else if (range.on_device()) {
-            ++out->device_ranges;
-            out->device_bytes += range.bytes;
-        } else {
-            ++out->host_ranges;
-        }
-    }
-    out->streams = d->live_streams.size();
-    out->events = d->live_events.size();
+    *out = simgpu::take_census(*d);
 }
 
 SIMGPU_EXPORT void* simgpu_peek(uint64_t device_address) {

@@ -23,6 +23,7 @@ inline Nanoseconds clock_now() {
 class Mutex {
   public:
     void lock() { pthread_mutex_lock(&mutex_); }
+    bool try_lock() { return pthread_mutex_trylock(&mutex_) == 0; }
     void unlock() { pthread_mutex_unlock(&mutex_); }
     pthread_mutex_t* native() { return &mutex_; }
 

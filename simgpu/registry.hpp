@@ -49,6 +49,7 @@ class Registry {
     // memory.
     bool covers(Address address, std::size_t bytes);
     std::map<Address, Range>& all() { return ranges_; }
+    const std::map<Address, Range>& all() const { return ranges_; }
 
   private:
     std::map<Address, Range> ranges_;

@@ -296,16 +296,36 @@ void Scheduler::wait_for_stream(Stream& stream) {
     }
 }
 
+namespace {
+
+// Behind an event that was made never to complete; freeing memory must not hang on it.
+bool stuck(const Stream& stream) {
+    return !stream.queue.empty() && stream.queue.front()->never_completes;
+}
+
+}  // namespace
+
 void Scheduler::wait_for_context(Context& context) {
     // By index: waiting releases the lock, and other threads may add streams.
     for (std::size_t index = 0; index < context.streams.size(); ++index) {
-        wait_for_stream(*context.streams[index]);
+        wait_unless_stuck(*context.streams[index]);
     }
 }
 
 void Scheduler::wait_for_all() {
-    while (!active_.empty()) {
-        wait_for_stream(*active_.front());
+    // What is active now: streams that get work meanwhile do not matter to the caller.
+    const std::vector<Stream*> streams = active_;
+    for (Stream* stream : streams) {
+        if (std::find(active_.begin(), active_.end(), stream) != active_.end()) {
+            wait_unless_stuck(*stream);
+        }
+    }
+}
+
+void Scheduler::wait_unless_stuck(Stream& stream) {
+    const OpRef tail = stream.tail;
+    while (tail != nullptr && tail->state != OpState::done && !stuck(stream)) {
+        wait(stream.queue.front());
     }
 }
 

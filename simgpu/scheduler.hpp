@@ -73,6 +73,7 @@ class Scheduler {
     Step step();
     void run(Op& op);
     void finish(const OpRef& op);
+    void wait_unless_stuck(Stream& stream);
     bool can_plan(Op& op, Nanoseconds* ready);
     void start_thread();
     void loop();

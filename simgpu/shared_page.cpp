@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shared_page.hpp"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,32 +20,69 @@ bool has_died(pid_t process) {
     return kill(process, 0) != 0 && errno == ESRCH;
 }
 
+std::string prefix() {
+    return "/simgpu-" + std::to_string(getuid()) + "-";
+}
+
+// The file, with the lock that keeps others from removing it.
+int open_locked(const std::string& name) {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        struct stat about {};
+        if (fd < 0 || flock(fd, LOCK_SH) != 0 || fstat(fd, &about) != 0) {
+            return -1;
+        }
+        if (about.st_nlink > 0) {
+            return fd;
+        }
+        close(fd);  // removed between opening and locking: make a new one
+    }
+    return -1;
+}
+
+void remove_abandoned() {
+    DIR* directory = opendir("/dev/shm");
+    if (directory == nullptr) {
+        return;
+    }
+    while (const dirent* item = readdir(directory)) {
+        const std::string name = std::string("/") + item->d_name;
+        if (name.rfind(prefix(), 0) != 0) {
+            continue;
+        }
+        const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            shm_unlink(name.c_str());
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    closedir(directory);
+}
+
 }  // namespace
 
 void SharedPage::open(const std::string& run) {
     run_ = run;
+    remove_abandoned();
     // Without a name, the processes of one login session or CI step belong together.
-    file_ = "/simgpu-" + std::to_string(getuid()) + "-" +
-            (run.empty() ? "session" + std::to_string(getsid(0)) : run);
-    const int fd = shm_open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    file_ = prefix() + (run.empty() ? "session" + std::to_string(getsid(0)) : run);
+    fd_ = open_locked(file_);
     void* place = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, sizeof(Page)) == 0) {
-        place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd_ >= 0 && ftruncate(fd_, sizeof(Page)) == 0) {
+        place = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
     }
     if (place == MAP_FAILED) {
         place =
             mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
     page_ = static_cast<Page*>(place);
-    page_->processes.fetch_add(1, std::memory_order_relaxed);
 }
 
 void SharedPage::leave() {
-    if (page_ != nullptr && page_->processes.fetch_sub(1, std::memory_order_relaxed) == 1) {
-        shm_unlink(file_.c_str());
+    if (fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) == 0) {
+        shm_unlink(file_.c_str());  // nobody else has it
     }
 }
 

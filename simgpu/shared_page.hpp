@@ -46,7 +46,6 @@ class SharedPage {
     std::uint32_t index_of(const EventSlot* slot) const;
     const std::string& run_name() const { return run_; }
 
-    // The last process of a run removes the file.
     void leave();
 
   private:
@@ -57,7 +56,6 @@ class SharedPage {
         Nanoseconds free_at[kEngines];
     };
     struct Page {
-        std::atomic<int> processes;
         DeviceTimes devices[kMaxDevices];
         EventSlot events[kEventSlots];
     };
@@ -66,6 +64,7 @@ class SharedPage {
     Page* page_ = nullptr;
     std::string run_;
     std::string file_;
+    int fd_ = -1;
 };
 
 }  // namespace simgpu

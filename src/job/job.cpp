@@ -11,7 +11,8 @@ int Job::local_rank() const {
     const std::vector<int>& node = nodes();
     const auto self = static_cast<std::size_t>(rank());
     int before = 0;
-    for (std::size_t other = 0; other < self; ++other) before += node[other] == node[self];
+    for (std::size_t other = 0; other < self; ++other)
+        before += node[other] == node[self];
     return before;
 }
 
@@ -19,7 +20,8 @@ int Job::local_size() const {
     const std::vector<int>& node = nodes();
     const auto self = static_cast<std::size_t>(rank());
     int together = 0;
-    for (int other : node) together += other == node[self];
+    for (int other : node)
+        together += other == node[self];
     return together;
 }
 

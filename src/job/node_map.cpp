@@ -29,7 +29,8 @@ std::vector<int> dense(const std::vector<int>& raw) {
     std::vector<int> nodes;
     nodes.reserve(raw.size());
     for (int node : raw)
-        nodes.push_back(number_of.try_emplace(node, static_cast<int>(number_of.size())).first->second);
+        nodes.push_back(
+            number_of.try_emplace(node, static_cast<int>(number_of.size())).first->second);
     return nodes;
 }
 
@@ -46,7 +47,8 @@ std::optional<std::vector<int>> parse_process_mapping(std::string_view text, int
         if (!take_number(text, ',', block.first_node) || !take_number(text, ',', block.nodes) ||
             !take_number(text, ')', block.ranks_per_node))
             return std::nullopt;
-        if (block.first_node < 0 || block.nodes < 1 || block.ranks_per_node < 1) return std::nullopt;
+        if (block.first_node < 0 || block.nodes < 1 || block.ranks_per_node < 1)
+            return std::nullopt;
         blocks.push_back(block);
         if (text.starts_with(',')) text.remove_prefix(1);
     }
@@ -57,7 +59,8 @@ std::optional<std::vector<int>> parse_process_mapping(std::string_view text, int
     while (raw.size() < wanted)
         for (const Block& block : blocks)
             for (int node = block.first_node; node < block.first_node + block.nodes; ++node)
-                for (int i = 0; i < block.ranks_per_node && raw.size() < wanted; ++i) raw.push_back(node);
+                for (int i = 0; i < block.ranks_per_node && raw.size() < wanted; ++i)
+                    raw.push_back(node);
     return dense(raw);
 }
 
@@ -66,7 +69,8 @@ std::vector<int> number_nodes(const std::vector<std::string>& host_of_rank) {
     std::vector<int> nodes;
     nodes.reserve(host_of_rank.size());
     for (const std::string& host : host_of_rank)
-        nodes.push_back(number_of.try_emplace(host, static_cast<int>(number_of.size())).first->second);
+        nodes.push_back(
+            number_of.try_emplace(host, static_cast<int>(number_of.size())).first->second);
     return nodes;
 }
 

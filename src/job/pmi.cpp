@@ -19,11 +19,13 @@ constexpr Nanoseconds kTimeToBeKilled = 2 * kSecond;
 
 Result<int> number_variable(const char* name) {
     const std::optional<std::string> text = config::environment(name);
-    if (!text) return failure(MPI_ERR_OTHER, "the launcher set PMI_FD or PMI_PORT but not {}", name);
+    if (!text)
+        return failure(MPI_ERR_OTHER, "the launcher set PMI_FD or PMI_PORT but not {}", name);
     int value = -1;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
     if (error != std::errc{} || end != text->data() + text->size() || value < 0)
-        return failure(MPI_ERR_OTHER, "{} is '{}', but a launcher sets it to a number", name, *text);
+        return failure(MPI_ERR_OTHER, "{} is '{}', but a launcher sets it to a number", name,
+                       *text);
     return value;
 }
 
@@ -38,7 +40,8 @@ Result<std::unique_ptr<Job>> start_over_port(const std::string& port) {
     GANTRY_TRY(id.status());
     Result<PmiWire> wire = PmiWire::connect(port);
     GANTRY_TRY(wire.status());
-    Result<PmiAnswer> welcome = wire->ask(fmt::format("cmd=initack pmiid={}\n", id.value()), "initack");
+    Result<PmiAnswer> welcome =
+        wire->ask(fmt::format("cmd=initack pmiid={}\n", id.value()), "initack");
     GANTRY_TRY(welcome.status());
     int rank = id.value();
     int size = -1;
@@ -55,14 +58,17 @@ Result<std::unique_ptr<Job>> start_over_port(const std::string& port) {
 }  // namespace
 
 Result<std::unique_ptr<Job>> discover_pmi() {
-    if (const std::optional<std::string> port = config::environment("PMI_PORT"); port && !port->empty())
+    if (const std::optional<std::string> port = config::environment("PMI_PORT");
+        port && !port->empty())
         return start_over_port(*port);
     if (!config::environment("PMI_FD")) return std::unique_ptr<Job>();
     const Result<int> socket = number_variable("PMI_FD");
     GANTRY_TRY(socket.status());
     if (!is_socket(socket.value())) {
-        // A program started by a rank inherits the variables but not the descriptor: it is a job of its own.
-        log::info("job: PMI_FD {} is no open socket here, so this process runs alone", socket.value());
+        // A program started by a rank inherits the variables but not the descriptor: it is a job of
+        // its own.
+        log::info("job: PMI_FD {} is no open socket here, so this process runs alone",
+                  socket.value());
         return std::unique_ptr<Job>();
     }
     const Result<int> rank = number_variable("PMI_RANK");
@@ -90,8 +96,10 @@ Status PmiJob::open() {
     GANTRY_TRY(opened.status());
     const auto longest = wire_.ask("cmd=get_maxes\n", "maxes");
     GANTRY_TRY(longest.status());
-    longest_key_ = static_cast<std::size_t>(std::max(32, longest.value().number("keylen_max").value_or(64)));
-    longest_value_ = static_cast<std::size_t>(std::max(64, longest.value().number("vallen_max").value_or(1024)));
+    longest_key_ =
+        static_cast<std::size_t>(std::max(32, longest.value().number("keylen_max").value_or(64)));
+    longest_value_ =
+        static_cast<std::size_t>(std::max(64, longest.value().number("vallen_max").value_or(1024)));
     const auto number = wire_.ask("cmd=get_appnum\n", "appnum");
     GANTRY_TRY(number.status());
     app_number_ = number.value().number("appnum").value_or(-1);
@@ -108,7 +116,8 @@ Status PmiJob::read_nodes() {
     GANTRY_TRY(wire_.send(fmt::format("cmd=get kvsname={} key=PMI_process_mapping\n", kvs_)));
     const Result<PmiAnswer> answer = wire_.wait_for_answer("cmd=get key=PMI_process_mapping");
     GANTRY_TRY(answer.status());
-    if (std::optional<std::vector<int>> nodes = parse_process_mapping(answer.value().text("value"), size_)) {
+    if (std::optional<std::vector<int>> nodes =
+            parse_process_mapping(answer.value().text("value"), size_)) {
         nodes_ = std::move(*nodes);
         return success();
     }
@@ -118,15 +127,17 @@ Status PmiJob::read_nodes() {
 // The launcher does not say who is where: every rank tells its host, once, while it starts.
 Status PmiJob::exchange_hosts() {
     const std::string ours = base64(host_mark());
-    const auto stored = wire_.ask(
-        fmt::format("cmd=put kvsname={} key={} value={}\n", kvs_, piece_name(rank_, "host", 0), ours), "put_result");
+    const auto stored = wire_.ask(fmt::format("cmd=put kvsname={} key={} value={}\n", kvs_,
+                                              piece_name(rank_, "host", 0), ours),
+                                  "put_result");
     GANTRY_TRY(stored.status());
     const auto together = wire_.ask("cmd=barrier_in\n", "barrier_out");
     GANTRY_TRY(together.status());
     std::vector<std::string> hosts;
     for (int rank = 0; rank < size_; ++rank) {
         const auto told =
-            wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, piece_name(rank, "host", 0)), "get_result");
+            wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, piece_name(rank, "host", 0)),
+                      "get_result");
         GANTRY_TRY(told.status());
         hosts.emplace_back(told.value().text("value"));
     }
@@ -143,7 +154,8 @@ Status PmiJob::put(std::string_view key, std::string_view value) {
     std::vector<std::string> pieces = split_value(value, longest_value_ - 1);
     const std::string longest_name = piece_name(rank_, key, pieces.size() - 1);
     if (longest_name.size() >= longest_key_)
-        return failure(MPI_ERR_INTERN, "job store: key '{}' is longer than the {} characters of this launcher",
+        return failure(MPI_ERR_INTERN,
+                       "job store: key '{}' is longer than the {} characters of this launcher",
                        longest_name, longest_key_ - 1);
     for (std::size_t i = 0; i < pieces.size(); ++i)
         pending_.emplace_back(piece_name(rank_, key, i), std::move(pieces[i]));
@@ -188,30 +200,38 @@ Task<Status> PmiJob::fence(Executor& executor) {
 
 Result<std::string> PmiJob::get(int rank, std::string_view key) {
     GANTRY_ASSERT(answered_ == nullptr);  // one question at a time: no get during a fence
-    if (const auto found = cache_.find(piece_name(rank, key, 0)); found != cache_.end()) return found->second;
+    if (const auto found = cache_.find(piece_name(rank, key, 0)); found != cache_.end())
+        return found->second;
     std::string text;
     std::size_t pieces = 1;
     for (std::size_t i = 0; i < pieces; ++i) {
         const std::string name = piece_name(rank, key, i);
-        const auto answer = wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, name), "get_result");
-        if (!answer.ok()) return answer.status().with(fmt::format("job store: '{}' of rank {}", key, rank));
+        const auto answer =
+            wire_.ask(fmt::format("cmd=get kvsname={} key={}\n", kvs_, name), "get_result");
+        if (!answer.ok())
+            return answer.status().with(fmt::format("job store: '{}' of rank {}", key, rank));
         std::string_view piece = answer.value().text("value");
         if (i == 0) {
             const std::optional<std::size_t> count = take_piece_count(piece);
-            if (!count) return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is '{}'", key, rank, piece);
+            if (!count)
+                return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is '{}'", key, rank,
+                               piece);
             pieces = *count;
         }
         text.append(piece);
     }
     std::optional<std::string> value = from_base64(text);
-    if (!value) return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is damaged: {}", key, rank, text);
+    if (!value)
+        return failure(MPI_ERR_INTERN, "job store: '{}' of rank {} is damaged: {}", key, rank,
+                       text);
     cache_.emplace(piece_name(rank, key, 0), *value);
     return std::move(*value);
 }
 
 void PmiJob::abort(int exit_code, std::string_view) {
     if (getpid() != owner_process_ || finalized_) return;
-    if (wire_.send(fmt::format("cmd=abort exitcode={}\n", exit_code)).ok()) wire_.wait_for_end(kTimeToBeKilled);
+    if (wire_.send(fmt::format("cmd=abort exitcode={}\n", exit_code)).ok())
+        wire_.wait_for_end(kTimeToBeKilled);
 }
 
 Status PmiJob::finalize() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The job of a PMI-1 launcher: Hydra, gforker, Intel MPI, Slurm's pmi2 plug-in (which also speaks PMI-1) and our own mpiexec.
-// Values of any size are split into pieces below the launcher's longest value (store_text.hpp). Puts stay here until the
-// fence, which sends them one by one and then waits in the launcher's barrier without blocking: progress() reads the answers.
+// The job of a PMI-1 launcher: Hydra, gforker, Intel MPI, Slurm's pmi2 plug-in (which also speaks
+// PMI-1) and our own mpiexec. Values of any size are split into pieces below the launcher's longest
+// value (store_text.hpp). Puts stay here until the fence, which sends them one by one and then
+// waits in the launcher's barrier without blocking: progress() reads the answers.
 #pragma once
 
 #include "job/job.hpp"

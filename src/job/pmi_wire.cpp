@@ -18,19 +18,22 @@ namespace {
 constexpr int kPatienceMilliseconds = 60000;
 
 std::string_view without_newline(std::string_view line) {
-    while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
+    while (!line.empty() && (line.back() == '\n' || line.back() == ' '))
+        line.remove_suffix(1);
     return line;
 }
 
 Status connection_lost(std::string_view what, int error) {
-    return failure(MPI_ERR_OTHER,
-                   "the launcher's PMI socket, {}: {}. The launcher may have ended; start the program again",
-                   without_newline(what), error == 0 ? "closed by the launcher" : std::strerror(error));
+    return failure(
+        MPI_ERR_OTHER,
+        "the launcher's PMI socket, {}: {}. The launcher may have ended; start the program again",
+        without_newline(what), error == 0 ? "closed by the launcher" : std::strerror(error));
 }
 
 }  // namespace
 
-// Fields are separated by blanks, keys end at the first '='. A word without '=' belongs to the value before it ("msg=not found").
+// Fields are separated by blanks, keys end at the first '='. A word without '=' belongs to the
+// value before it ("msg=not found").
 PmiAnswer::PmiAnswer(std::string_view line) {
     std::string* latest = nullptr;
     while (!line.empty()) {
@@ -39,7 +42,8 @@ PmiAnswer::PmiAnswer(std::string_view line) {
         line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
         const std::size_t equals = word.find('=');
         if (equals != std::string_view::npos)
-            latest = &(fields_[std::string(word.substr(0, equals))] = std::string(word.substr(equals + 1)));
+            latest = &(fields_[std::string(word.substr(0, equals))] =
+                           std::string(word.substr(equals + 1)));
         else if (latest != nullptr && !word.empty())
             latest->append(" ").append(word);
     }
@@ -63,7 +67,8 @@ PmiWire::PmiWire(int socket) : socket_(socket), owner_process_(getpid()) {
 }
 
 PmiWire::PmiWire(PmiWire&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), owner_process_(other.owner_process_),
+    : socket_(std::exchange(other.socket_, -1)),
+      owner_process_(other.owner_process_),
       received_(std::move(other.received_)) {}
 
 PmiWire::~PmiWire() {
@@ -78,11 +83,13 @@ Result<PmiWire> PmiWire::connect(std::string_view host_and_port) {
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* addresses = nullptr;
     if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0)
-        return failure(MPI_ERR_OTHER, "PMI_PORT is '{}': {}. It must be host:port, as the launcher sets it",
+        return failure(MPI_ERR_OTHER,
+                       "PMI_PORT is '{}': {}. It must be host:port, as the launcher sets it",
                        host_and_port, gai_strerror(error));
     int error = ENOENT;
     int connected = -1;
-    for (addrinfo* address = addresses; address != nullptr && connected < 0; address = address->ai_next) {
+    for (addrinfo* address = addresses; address != nullptr && connected < 0;
+         address = address->ai_next) {
         const int candidate =
             socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol);
         if (candidate >= 0 && ::connect(candidate, address->ai_addr, address->ai_addrlen) == 0) {
@@ -94,8 +101,8 @@ Result<PmiWire> PmiWire::connect(std::string_view host_and_port) {
     }
     freeaddrinfo(addresses);
     if (connected < 0)
-        return failure(MPI_ERR_OTHER, "connecting to the launcher at PMI_PORT {}: {}", host_and_port,
-                       std::strerror(error));
+        return failure(MPI_ERR_OTHER, "connecting to the launcher at PMI_PORT {}: {}",
+                       host_and_port, std::strerror(error));
     return PmiWire(connected);
 }
 
@@ -127,7 +134,8 @@ Result<std::optional<PmiAnswer>> PmiWire::poll() {
             continue;
         }
         if (length < 0 && errno == EINTR) continue;
-        if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<PmiAnswer>();
+        if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return std::optional<PmiAnswer>();
         return connection_lost("reading an answer", length == 0 ? 0 : errno);
     }
 }
@@ -151,8 +159,9 @@ Result<PmiAnswer> PmiWire::ask(std::string_view line, std::string_view expected)
     Result<PmiAnswer> answer = wait_for_answer(line);
     GANTRY_TRY(answer.status());
     if (answer->command() != expected || !answer->accepted())
-        return failure(MPI_ERR_OTHER, "the launcher answered '{}' with cmd={} rc={} {}", without_newline(line),
-                       answer->command(), answer->text("rc"), answer->text("msg"));
+        return failure(MPI_ERR_OTHER, "the launcher answered '{}' with cmd={} rc={} {}",
+                       without_newline(line), answer->command(), answer->text("rc"),
+                       answer->text("msg"));
     return answer;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMI-1 line protocol over one socket: "cmd=put kvsname=k key=a value=b\n" answered by "cmd=put_result rc=0 msg=success\n".
-// Launchers differ in the order of fields and add their own, so answers are read by key. One question is outstanding at a time.
-// `ask` waits (start-up, get, finalize); `send` and `poll` never do and serve the fence. An unknown command kills the job with
+// The PMI-1 line protocol over one socket: "cmd=put kvsname=k key=a value=b\n" answered by
+// "cmd=put_result rc=0 msg=success\n". Launchers differ in the order of fields and add their own,
+// so answers are read by key. One question is outstanding at a time. `ask` waits (start-up, get,
+// finalize); `send` and `poll` never do and serve the fence. An unknown command kills the job with
 // some launchers: never probe.
 #pragma once
 
@@ -32,7 +33,8 @@ class PmiAnswer {
 
 class PmiWire {
   public:
-    // Takes the socket over: it is closed at the end, and no longer inherited by programs that this process starts.
+    // Takes the socket over: it is closed at the end, and no longer inherited by programs that this
+    // process starts.
     explicit PmiWire(int socket);
     PmiWire(PmiWire&& other) noexcept;
     PmiWire& operator=(PmiWire&&) = delete;

@@ -13,7 +13,8 @@ Status Singleton::put(std::string_view key, std::string_view value) {
 }
 
 Task<Status> Singleton::fence(Executor&) {
-    for (auto& [key, value] : pending_) store_.insert_or_assign(key, std::move(value));
+    for (auto& [key, value] : pending_)
+        store_.insert_or_assign(key, std::move(value));
     pending_.clear();
     co_return success();
 }
@@ -21,7 +22,8 @@ Task<Status> Singleton::fence(Executor&) {
 Result<std::string> Singleton::get(int rank, std::string_view key) {
     const auto found = store_.find(key);
     if (rank != 0 || found == store_.end())
-        return failure(MPI_ERR_INTERN, "job store: rank {} has put no '{}' before the last fence", rank, key);
+        return failure(MPI_ERR_INTERN, "job store: rank {} has put no '{}' before the last fence",
+                       rank, key);
     return found->second;
 }
 

@@ -8,7 +8,8 @@ namespace gantry::job {
 namespace {
 
 // The URL-safe alphabet without padding: '=' and '/' mean something in PMI lines.
-constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 }  // namespace
 

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a started collective becomes a blocking or a nonblocking call.
+// One description of a collective operation serves its blocking, its nonblocking and its persistent call: a Plan makes the task for a given team
+// (with the tag of that operation) as often as it is asked.
 #pragma once
 
 #include "base/task.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/pending.hpp"
 
+#include <functional>
+#include <vector>
+
 namespace gantry::mpi {
 
-Pending blocking(Comm& comm, Result<Task<Status>> task);
-Status nonblocking(Comm& comm, Result<Task<Status>> task, MPI_Request* request, Datatype* first = nullptr,
-                   Datatype* second = nullptr);
+using Plan = std::function<Task<Status>(coll::Team)>;
+using Types = std::vector<Datatype*>;  // those that must live as long as the request; null ones do not count
+
+Pending blocking(Comm& comm, const Result<Plan>& plan);
+Status nonblocking(Comm& comm, const Result<Plan>& plan, const Types& types, MPI_Request* request);
+// Its tag is fixed now: persistent collectives may be started in another order on each rank.
+Status persistent(Comm& comm, const Result<Plan>& plan, const Types& types, MPI_Request* request);
 
 }  // namespace gantry::mpi

@@ -9,6 +9,7 @@
 #include "mpi/errhandler.hpp"
 #include "mpi/info.hpp"
 #include "mpi/object.hpp"
+#include "mpi/send_buffer.hpp"
 #include "p2p/group.hpp"
 
 #include <string>
@@ -26,6 +27,7 @@ struct Comm : Object<MPI_Comm> {
     Attributes attributes;
     InfoPairs hints;
     std::string name;
+    SendBuffer send_buffer;  // for buffered sends on this communicator
 
     int rank() const { return group.rank; }
     int size() const { return group.size(); }

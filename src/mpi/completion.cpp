@@ -21,32 +21,31 @@ Request* active_at(const MPI_Request& handle) {
 
 MPI_Status* at(MPI_Status* statuses, int index) { return statuses != MPI_STATUSES_IGNORE ? statuses + index : nullptr; }
 
+// Tells and gives back, or only tells.
+Status told(Engine& engine, MPI_Request& handle, Request& request, MPI_Status* status) {
+    return engine.requests().retire(handle, request, status);
+}
+Status told(Engine& engine, const MPI_Request&, Request& request, MPI_Status* status) {
+    return engine.requests().peek(request, status);
+}
+
 Status in_status(int failures, int of, const Status& first) {
     return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures, of, first.text());
 }
 
-}  // namespace
-
-bool all_over(const MPI_Request* handles, int count, int& first_open) {
-    for (; first_open < count; ++first_open) {
-        const Request* request = active_at(handles[first_open]);
-        if (request != nullptr && !Requests::over(*request)) return false;
-    }
-    return true;
-}
-
-Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses) {
+template <class Handle>
+Status tell_all(Engine& engine, Handle* handles, int count, MPI_Status* statuses) {
     int failures = 0;
     Status first;
     std::vector<int> codes;
     for (int i = 0; i < count; ++i) {
-        MPI_Status* told = at(statuses, i);
+        MPI_Status* status = at(statuses, i);
         Request* request = active_at(handles[i]);
         Status ended;
         if (request != nullptr)
-            ended = engine.requests().retire(handles[i], *request, told);
+            ended = told(engine, handles[i], *request, status);
         else
-            write_empty(told);
+            write_empty(status);
         if (!ended.ok()) {
             if (failures++ == 0) {
                 first = ended;
@@ -61,7 +60,8 @@ Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* s
     return in_status(failures, count, first);
 }
 
-Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+template <class Handle>
+Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status* status, Status& ended) {
     bool any_active = false;
     for (int i = 0; i < count; ++i) {
         Request* request = active_at(handles[i]);
@@ -69,7 +69,7 @@ Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_
         any_active = true;
         if (!Requests::over(*request)) continue;
         *index = i;
-        ended = engine.requests().retire(handles[i], *request, status);
+        ended = told(engine, handles[i], *request, status);
         return Any::completed;
     }
     *index = MPI_UNDEFINED;
@@ -78,7 +78,8 @@ Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_
     return Any::no_active;
 }
 
-Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
+template <class Handle>
+Any tell_some(Engine& engine, Handle* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
                 Status& ended) {
     bool any_active = false;
     int done = 0, failures = 0;
@@ -89,7 +90,7 @@ Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, 
         if (request == nullptr) continue;
         any_active = true;
         if (!Requests::over(*request)) continue;
-        Status one = engine.requests().retire(handles[i], *request, at(statuses, done));
+        Status one = told(engine, handles[i], *request, at(statuses, done));
         indices[done++] = i;
         if (!one.ok()) {
             if (failures++ == 0) first = one;
@@ -106,6 +107,38 @@ Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, 
     }
     if (!any_active) return Any::no_active;
     return done > 0 ? Any::completed : Any::none_yet;
+}
+
+}  // namespace
+
+bool all_over(const MPI_Request* handles, int count, int& first_open) {
+    for (; first_open < count; ++first_open) {
+        const Request* request = active_at(handles[first_open]);
+        if (request != nullptr && !Requests::over(*request)) return false;
+    }
+    return true;
+}
+
+Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses) {
+    return tell_all(engine, handles, count, statuses);
+}
+Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+    return tell_any(engine, handles, count, index, status, ended);
+}
+Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
+                Status& ended) {
+    return tell_some(engine, handles, count, outcount, indices, statuses, ended);
+}
+
+Status peek_all(Engine& engine, const MPI_Request* handles, int count, MPI_Status* statuses) {
+    return tell_all(engine, handles, count, statuses);
+}
+Any peek_any(Engine& engine, const MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+    return tell_any(engine, handles, count, index, status, ended);
+}
+Any peek_some(Engine& engine, const MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
+              Status& ended) {
+    return tell_some(engine, handles, count, outcount, indices, statuses, ended);
 }
 
 }  // namespace gantry::mpi

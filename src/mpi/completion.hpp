@@ -20,4 +20,10 @@ Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_
 Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
                 Status& ended);
 
+// The same without giving requests back.
+Status peek_all(Engine& engine, const MPI_Request* handles, int count, MPI_Status* statuses);
+Any peek_any(Engine& engine, const MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended);
+Any peek_some(Engine& engine, const MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
+              Status& ended);
+
 }  // namespace gantry::mpi

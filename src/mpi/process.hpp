@@ -55,6 +55,7 @@ struct Process {
     Slab<Win> wins;
     Slab<File> files;
     Keyvals keyvals;
+    SendBuffer send_buffer;            // of MPI_Buffer_attach
     UserErrors user_errors;
 
     Datatype* predefined_datatypes[256] = {};

@@ -101,8 +101,12 @@ Result<p2p::Request*> Requests::spawn(Task<Status> task) {
     return request;
 }
 
-Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p::Request*>()> start,
-                                           std::function<void()> at_end) {
+void Requests::background(Task<Status> task) {
+    task.start();
+    if (!task.done()) spawned_.push_back(std::move(task));
+}
+
+Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p::Request*>()> starter) {
     Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
     if (!request.ok()) return request;
     auto* operation = new (std::nothrow) Operation;
@@ -112,8 +116,7 @@ Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p:
         return no_memory();
     }
     operation->comm = retain(&comm);
-    operation->start = std::move(start);
-    operation->at_end = std::move(at_end);
+    operation->start = std::move(starter);
     (*request)->owner = tag(operation);
     // The outer request itself never runs; its state is that of `in_flight`.
     (*request)->complete(success());
@@ -181,7 +184,6 @@ void Requests::end(p2p::Request& request) {
     if (Operation* operation = operation_of(request)) {
         for (Datatype* datatype : operation->datatypes) mpi::release(datatype);
         if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
-        if (operation->at_end) operation->at_end();
         if (operation->comm != nullptr) mpi::release(operation->comm);
         delete operation;
     } else if (request.owner != nullptr) {

@@ -23,7 +23,6 @@ struct Operation {
     // Persistent: `start` makes the operation in flight; between two starts there is none.
     std::function<Result<p2p::Request*>()> start;
     p2p::Request* in_flight = nullptr;
-    std::function<void()> at_end;                  // gives back what the persistent operation holds
     // Generalized (MPI 5.0 section 13.2).
     MPI_Grequest_query_function* query = nullptr;
     MPI_Grequest_free_function* free = nullptr;
@@ -54,8 +53,9 @@ class Requests {
     // The same in two steps, for a task that needs its request.
     Result<p2p::Request*> create(p2p::RequestKind kind);
     void run(p2p::Request* request, Task<Status> task);
-    Result<p2p::Request*> persistent(Comm& comm, std::function<Result<p2p::Request*>()> start,
-                                     std::function<void()> at_end);
+    // Runs a task that belongs to no request of the program.
+    void background(Task<Status> task);
+    Result<p2p::Request*> persistent(Comm& comm, std::function<Result<p2p::Request*>()> starter);
     Result<p2p::Request*> generalized(MPI_Grequest_query_function* query_function,
                                       MPI_Grequest_free_function* free_function,
                                       MPI_Grequest_cancel_function* cancel_function, void* extra_state);

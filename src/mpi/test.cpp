@@ -78,6 +78,38 @@ Status request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     return *flag != 0 ? engine().requests().peek(*object, status) : success();
 }
 
+Status request_get_status_all(int count, const MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
+    int first_open = 0;
+    *flag = all_over(array_of_requests, count, first_open);
+    if (*flag == 0) {
+        progress_once();
+        *flag = all_over(array_of_requests, count, first_open);
+    }
+    return *flag != 0 ? peek_all(engine(), array_of_requests, count, array_of_statuses) : success();
+}
+
+Status request_get_status_any(int count, const MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
+    Status ended;
+    Any found = peek_any(engine(), array_of_requests, count, index, status, ended);
+    if (found == Any::none_yet) {
+        progress_once();
+        found = peek_any(engine(), array_of_requests, count, index, status, ended);
+    }
+    *flag = found != Any::none_yet;
+    return ended;
+}
+
+Status request_get_status_some(int incount, const MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
+                               MPI_Status* array_of_statuses) {
+    Status ended;
+    const Any found = peek_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+    if (found == Any::none_yet) {
+        progress_once();
+        peek_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+    }
+    return ended;
+}
+
 Status request_free(MPI_Request* request) { return engine().requests().free(*request, *find(*request)); }
 
 Status cancel(MPI_Request* request) {

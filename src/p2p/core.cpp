@@ -130,7 +130,11 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
     device::GpuFacts& my_gpu = i_am_source ? facts.source_gpu : facts.sink_gpu;
     device::GpuFacts& its_gpu = i_am_source ? facts.sink_gpu : facts.source_gpu;
     if (device.gpu_count() > 0) my_gpu = its_gpu = device.gpu_facts(std::max(mine.gpu, 0));
-    if (other_gpu == nullptr) return facts;
+    if (other_gpu == nullptr) {
+        // The other end is not known yet: expect what this machine can do, so that nothing is copied ahead in vain.
+        facts.peer_access = my_gpu.peer_bytes_per_second > 0;
+        return facts;
+    }
     const int other = device.gpu_of(*other_gpu);
     if (other >= 0) {
         its_gpu = device.gpu_facts(other);

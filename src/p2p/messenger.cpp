@@ -116,6 +116,8 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     message.question.budget = in_budget;
     message.facts = core.facts_for(to, *location, true, nullptr);
     message.facts.ipc_open = peer.direct_buffers.contains(location->buffer_id);
+    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it knows.
+    message.facts.peer_access = message.facts.ipc_open;
     message.choice = plan::choose(message.question, message.facts, core.tuning);
     core.explain.record(message.question, message.facts, message.choice, to, false);
 

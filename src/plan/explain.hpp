@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The path ledger behind `gantry explain` (facts/peers.md D4): for each class of messages (memory kinds, size class, peer) the path, the
-// chunk, staged bytes, why, and what it beat. Recording is off unless GANTRY_EXPLAIN=1 and costs one branch then.
+// The path ledger behind `gantry explain` (facts/peers.md D4): for each class of messages (memory
+// kinds, size class, peer) the path, the chunk, staged bytes, why, and what it beat. Recording is
+// off unless GANTRY_EXPLAIN=1 and costs one branch then.
 #pragma once
 
 #include "base/status.hpp"
@@ -20,13 +21,15 @@ class Explain {
     bool on() const { return on_; }
 
     // One message that this rank sent (or received: `received`), as it finally went.
-    void record(const Question& question, const Facts& facts, const Choice& choice, int peer, bool received);
+    void record(const Question& question, const Facts& facts, const Choice& choice, int peer,
+                bool received);
 
     // A table for people, and the same as JSON (docs/user/explain.md).
     std::string text(int rank) const;
     std::string json(int rank) const;
-    // At the end of the job: to GANTRY_EXPLAIN_FILE (%r is the rank, %p the process id; a name ending in .json gets JSON), or to standard error when
-    // that is empty. Writes nothing when nothing was recorded.
+    // At the end of the job: to GANTRY_EXPLAIN_FILE (%r is the rank, %p the process id; a name
+    // ending in .json gets JSON), or to standard error when that is empty. Writes nothing when
+    // nothing was recorded.
     Status write(int rank, std::string file) const;
 
   private:

@@ -91,24 +91,30 @@ std::string size_text(const Path& path) {
     return bytes_text(path.smallest) + " - " + bytes_text(path.largest);
 }
 
-std::string beaten_text(const Path& path) {
-    std::string beaten, not_possible;
+// The losers in three lines: slower ones, cheaper ones that a settled answer did not ask (a limit
+// of the user's, pieces already in slots), and what was not possible at all.
+std::string losers_text(const Path& path) {
+    std::string beaten, passed_over, not_possible;
+    auto join = [](std::string& list, const std::string& entry) {
+        list += (list.empty() ? "" : "; ") + entry;
+    };
     for (const Path::Loser& loser : path.losers) {
         if (loser.protocol == "self") continue;  // never a surprise between two ranks
-        if (loser.expected == 0) {
-            not_possible += fmt::format("{}{}: {}", not_possible.empty() ? "" : "; ",
-                                        loser.protocol, loser.why);
-            continue;
-        }
-        beaten += fmt::format("{}{} {}", beaten.empty() ? "" : "; ", loser.protocol,
-                              time_text(loser.expected));
-        if (path.expected > 0)
-            beaten += fmt::format(" ({:.2g}x)", static_cast<double>(loser.expected) /
-                                                    static_cast<double>(path.expected));
-        if (loser.why != "slower") beaten += ", " + loser.why;
+        const std::string because = loser.why == "slower" ? "" : ", " + loser.why;
+        if (loser.expected == 0)
+            join(not_possible, fmt::format("{}: {}", loser.protocol, loser.why));
+        else if (loser.expected < path.expected)
+            join(passed_over, fmt::format("{} {}", loser.protocol, time_text(loser.expected)));
+        else
+            join(beaten,
+                 fmt::format("{} {} ({:.2g}x){}", loser.protocol, time_text(loser.expected),
+                             static_cast<double>(loser.expected) /
+                                 static_cast<double>(std::max<Nanoseconds>(path.expected, 1)),
+                             because));
     }
     std::string text;
     if (!beaten.empty()) text += "      beat          " + beaten + "\n";
+    if (!passed_over.empty()) text += "      passed over   " + passed_over + "\n";
     if (!not_possible.empty()) text += "      not possible  " + not_possible + "\n";
     return text;
 }
@@ -156,7 +162,7 @@ std::string path_table(std::vector<Path> paths, Show show) {
         text += fmt::format("      how           {}; {} expected for {}\n", story.path.how,
                             time_text(story.path.expected), bytes_text(story.path.largest));
         text += fmt::format("      why           {}\n", story.path.why);
-        text += beaten_text(story.path);
+        text += losers_text(story.path);
     }
     return text;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner answers, and the planner itself: `choose` is a pure function and nothing else decides (DESIGN 2.6). The sender
-// asks with the sink unknown and sends the answer as its offer in the RTS; the receiver, who sees both ends, asks again and returns
-// the verdict in the CTS.
+// What the planner answers, and the planner itself: `choose` is a pure function and nothing else
+// decides (DESIGN 2.6). The sender asks with the sink unknown and sends the answer as its offer in
+// the RTS; the receiver, who sees both ends, asks again and returns the verdict in the CTS.
 #pragma once
 
 #include "base/config.hpp"
@@ -23,10 +23,16 @@ enum class Protocol : std::uint8_t {
     pipeline = 4,  // chunks: source stage, wire, sink stage
 };
 
-enum class Executor : std::uint8_t { sender = 0, receiver = 1 };   // who issues the copy of an ipc plan
+enum class Executor : std::uint8_t {
+    sender = 0,
+    receiver = 1
+};  // who issues the copy of an ipc plan
 enum class CopyEngine : std::uint8_t { cpu = 0, copy_engine = 1, copy_engine_2d = 2, kernel = 3 };
-enum class Completion : std::uint8_t { event = 0, flag = 1 };      // how the end of a copy is seen
-enum class Stage : std::uint8_t { direct = 0, slot = 1 };          // straight from/to the user's buffer, or through a staging slot
+enum class Completion : std::uint8_t { event = 0, flag = 1 };  // how the end of a copy is seen
+enum class Stage : std::uint8_t {
+    direct = 0,
+    slot = 1
+};  // straight from/to the user's buffer, or through a staging slot
 
 struct Plan {
     Protocol protocol = Protocol::eager;
@@ -36,19 +42,19 @@ struct Plan {
     Stage source_stage = Stage::direct;
     Stage sink_stage = Stage::direct;
     Completion completion = Completion::event;
-    Bytes chunk = 0;               // bytes of one piece (pipeline)
-    int depth = 1;                 // pieces in flight at most
-    int ahead = 0;                 // pieces copied to slots before the verdict is known
+    Bytes chunk = 0;  // bytes of one piece (pipeline)
+    int depth = 1;    // pieces in flight at most
+    int ahead = 0;    // pieces copied to slots before the verdict is known
     int rails = 1;
-    Nanoseconds expected = 0;      // the model's time for the whole message
-    const char* why = "";          // one clause: why this one
+    Nanoseconds expected = 0;  // the model's time for the whole message
+    const char* why = "";      // one clause: why this one
     bool operator==(const Plan&) const = default;
 };
 
 // A candidate that lost, and why: what `gantry explain` prints.
 struct Rejected {
     Protocol protocol;
-    Nanoseconds expected;          // 0: not possible at all
+    Nanoseconds expected;  // 0: not possible at all
     const char* why;
 };
 struct Choice {
@@ -60,10 +66,10 @@ struct Choice {
 // What the user or `gantry tune` fixed; the rest is chosen from Facts.
 struct Tuning {
     Bytes eager_limit = 32 * kKiB;
-    Bytes chunk = 0;               // 0: from rates and per-chunk cost
-    int depth = 0;                 // 0: likewise
+    Bytes chunk = 0;  // 0: from rates and per-chunk cost
+    int depth = 0;    // 0: likewise
     bool ipc = true;
-    Bytes ipc_threshold = 0;       // 0: where the model says it wins
+    Bytes ipc_threshold = 0;  // 0: where the model says it wins
     bool kernels = true;
     Bytes host_cell = 64 * kKiB;
     Bytes host_pool = 4 * kMiB;
@@ -73,13 +79,15 @@ Tuning tuning_from(const config::Config& config);
 
 Choice choose(const Question& question, const Facts& facts, const Tuning& tuning);
 
-// The largest contiguous host message that `choose` sends eagerly to that peer: lets the small-message path skip the question.
+// The largest contiguous host message that `choose` sends eagerly to that peer: lets the
+// small-message path skip the question.
 inline Bytes host_eager_limit(const transport::PeerFacts& peer, const Tuning& tuning) {
     return tuning.eager_limit < peer.eager_max ? tuning.eager_limit : peer.eager_max;
 }
 
 std::string_view name(Protocol protocol);
-// One line: "pipeline, 16 chunks of 256 KiB, depth 4, copy engine -> slot -> copy engine, 1 rail (the link is slower than the copies)".
+// One line: "pipeline, 16 chunks of 256 KiB, depth 4, copy engine -> slot -> copy engine, 1 rail
+// (the link is slower than the copies)".
 std::string describe(const Plan& plan, Bytes bytes);
 
 }  // namespace gantry::plan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner is asked: one message, as far as it is known, with the facts about both ends and the way between them.
+// What the planner is asked: one message, as far as it is known, with the facts about both ends and
+// the way between them.
 #pragma once
 
 #include "base/units.hpp"
@@ -12,7 +13,7 @@ namespace gantry::plan {
 // One end of a message: where its buffer is.
 struct End {
     device::MemoryKind kind = device::MemoryKind::host;
-    device::IpcKind ipc = device::IpcKind::none;    // how the other process could map it
+    device::IpcKind ipc = device::IpcKind::none;  // how the other process could map it
     bool contiguous = true;
     bool on_device() const { return kind == device::MemoryKind::device; }
     bool operator==(const End&) const = default;
@@ -25,8 +26,10 @@ struct Question {
     bool sink_known = false;   // false: the sender's offer; true: the receiver's verdict
     bool synchronous = false;  // MPI_Ssend: completes only when matched
     bool budget = true;        // the peer still has room for eager bytes
-    bool already_staged = false;  // the sender has put all of it into slots: only taking it out is left
-    Bytes started_chunk = 0;   // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
+    bool already_staged =
+        false;  // the sender has put all of it into slots: only taking it out is left
+    Bytes started_chunk =
+        0;  // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
 };
 
 // Which end's process used a shared GPU last: its operations need no turn of the compute queue.
@@ -34,16 +37,18 @@ enum class GpuUser : std::uint8_t { unknown, sender, receiver };
 
 struct Facts {
     transport::PeerFacts peer;
-    device::GpuFacts source_gpu;   // meaningful when the source is on a device
+    device::GpuFacts source_gpu;  // meaningful when the source is on a device
     device::GpuFacts sink_gpu;
-    bool same_gpu = false;         // both ends on one GPU (two processes share it)
-    bool peer_access = false;      // the GPUs reach each other directly
-    bool ipc_open = false;         // the mapping that an ipc plan needs is open already
-    int uses = 0;                  // messages of this allocation that were staged so far: what opening would have saved
-    bool sender_opens = true;      // the sender's process uses a driver and sees the sink's GPU
-    bool receiver_opens = true;    // likewise the receiver's process and the source's GPU
+    bool same_gpu = false;     // both ends on one GPU (two processes share it)
+    bool peer_access = false;  // the GPUs reach each other directly
+    bool ipc_open = false;     // the mapping that an ipc plan needs is open already
+    int uses =
+        0;  // messages of this allocation that were staged so far: what opening would have saved
+    bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
+    bool receiver_opens = true;  // likewise the receiver's process and the source's GPU
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
-    Nanoseconds gpu_wait = 0;      // how long a turn of its compute queue waits behind kernels in flight
+    Nanoseconds gpu_wait =
+        0;  // how long a turn of its compute queue waits behind kernels in flight
 };
 
 }  // namespace gantry::plan

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A rank that knows the job layer and nothing of MPI, for the tests of launchers: it joins the job and then does what its
-// arguments say.
-//   exchange BYTES     each rank puts that many bytes, reads everybody's, finalizes; prints "rank R of N on node M"
-//   abort RANK CODE    that rank aborts, the others wait for ever
-//   leave RANK CODE    that rank exits without finalize, the others wait for ever
-//   signal RANK NUMBER that rank kills itself, the others wait for ever
-//   wait               every rank waits for ever
-//   after CODE         finalizes, then exits with that code
+// A rank that knows the job layer and nothing of MPI, for the tests of launchers: it joins the job
+// and then does what its arguments say.
+//   exchange BYTES     each rank puts that many bytes, reads everybody's, finalizes; prints "rank R
+//   of N on node M" abort RANK CODE    that rank aborts, the others wait for ever leave RANK CODE
+//   that rank exits without finalize, the others wait for ever signal RANK NUMBER that rank kills
+//   itself, the others wait for ever avenge CODE        rank 1 kills itself; rank 0 sees that and
+//   aborts, as the library does wait               every rank waits for ever after CODE finalizes,
+//   then exits with that code
 #include "base/clock.hpp"
 #include "job/job.hpp"
 
@@ -41,7 +41,8 @@ void fence(job::Job& job, Executor& executor) {
 
 std::string value_of(int rank, std::size_t bytes) {
     std::string value(bytes, '\0');
-    for (std::size_t i = 0; i < bytes; ++i) value[i] = static_cast<char>(static_cast<std::size_t>(rank) * 31 + i);
+    for (std::size_t i = 0; i < bytes; ++i)
+        value[i] = static_cast<char>(static_cast<std::size_t>(rank) * 31 + i);
     return value;
 }
 
@@ -51,12 +52,20 @@ void exchange(job::Job& job, Executor& executor, std::size_t bytes) {
     for (int rank = 0; rank < job.size(); ++rank) {
         const Result<std::string> value = job.get(rank, "value");
         if (!value.ok()) fail(value.status());
-        if (value.value() != value_of(rank, bytes)) fail(failure(1, "rank {} has put something else", rank));
+        if (value.value() != value_of(rank, bytes))
+            fail(failure(1, "rank {} has put something else", rank));
     }
     if (Status failed = job.finalize()) fail(failed);
-    std::printf("rank %d of %d on node %d, local %d of %d, app %d, launcher %s\n", job.rank(), job.size(),
-                job.nodes()[static_cast<std::size_t>(job.rank())], job.local_rank(), job.local_size(), job.app_number(),
-                job.launcher());
+    std::printf("rank %d of %d on node %d, local %d of %d, app %d, launcher %s\n", job.rank(),
+                job.size(), job.nodes()[static_cast<std::size_t>(job.rank())], job.local_rank(),
+                job.local_size(), job.app_number(), job.launcher());
+}
+
+// A process gives up its program early in its end, before anybody can wait for it.
+void wait_until_dying(const std::string& process) {
+    char target[8];
+    while (readlink(("/proc/" + process + "/exe").c_str(), target, sizeof target) >= 0)
+        usleep(100);
 }
 
 }  // namespace
@@ -74,7 +83,15 @@ int main(int argc, char** argv) {
         exchange(job, executor, static_cast<std::size_t>(first));
         return 0;
     }
+    if (Status failed = job.put("process", std::to_string(getpid()))) fail(failed);
     fence(job, executor);
+    if (what == "avenge") {
+        const std::string victim = job.get(1, "process").value();
+        if (job.rank() == 1) raise(SIGKILL);
+        wait_until_dying(victim);
+        job.abort(first, "rank 1 died");
+        _exit(first);
+    }
     if (what == "after") {
         if (Status failed = job.finalize()) fail(failed);
         return first;
@@ -87,5 +104,6 @@ int main(int argc, char** argv) {
     if (job.rank() == first && what == "signal") raise(second);
     std::puts("waiting");
     std::fflush(stdout);
-    while (true) pause();
+    while (true)
+        pause();
 }

@@ -145,6 +145,12 @@ class Mpiexec(unittest.TestCase):
             self.assertEqual(done.returncode, 128 + number)
             self.assertRegex(done.stderr, rf"mpiexec: rank 2 of 3 \(.*\) was killed by signal {number} \({name}, ")
 
+    def test_a_death_is_the_reason_even_if_another_rank_aborts_because_of_it(self):
+        for _ in range(5):
+            done = run("-n", 2, PROBE, "avenge", 58)
+            self.assertEqual(done.returncode, 128 + 9, done.stderr)
+            self.assertIn("mpiexec: rank 1 of 2", done.stderr)
+
     def test_a_rank_that_exits_without_finalize_ends_the_job(self):
         for code, returned in ((0, 1), (4, 4)):
             done = run("-n", 3, PROBE, "leave", 1, code)

@@ -25,13 +25,16 @@ using namespace mpi_tests;
 
 namespace {
 
-constexpr unsigned kWarmUp = 4, kMessages = 16;
+// Opening the peer's memory is put off until the messages have paid for it: so many are enough for that.
+constexpr unsigned kWarmUp = 64, kMessages = 16;
 
 // Counts of kMessages messages, on this rank and on both.
 struct Cost {
     Calls calls;
     Operations done;
     std::uint64_t copies_of_both = 0, bytes_of_both = 0;
+    // Memory that a peer has mapped is looked at every 10 ms, apart from messages (DESIGN section 5).
+    std::uint64_t looks_at_mapped = 0;
 };
 
 void only_on_the_simulator() {
@@ -65,8 +68,10 @@ Cost cost_of(std::byte* buffer, std::size_t bytes) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
     reset_calls();
     clear_operations();
+    const double begin = MPI_Wtime();
     exchange(buffer, bytes, kMessages);
     Cost cost;
+    cost.looks_at_mapped = 2 * (1 + static_cast<std::uint64_t>((MPI_Wtime() - begin) / 0.010));
     cost.calls = calls();
     cost.done = operations();
     cost.copies_of_both = sum_of_both(cost.done.copies);
@@ -76,7 +81,7 @@ Cost cost_of(std::byte* buffer, std::size_t bytes) {
 
 void check_steady_state(const Cost& cost) {
     CHECK_EQ(cost.calls.attributes, 0);
-    CHECK(cost.calls.attribute <= kMessages);
+    CHECK(cost.calls.attribute <= kMessages + cost.looks_at_mapped);
     CHECK_EQ(cost.calls.synchronise, 0);
     CHECK_EQ(cost.calls.set_up, 0);
     CHECK_EQ(cost.done.others, 0);
@@ -87,7 +92,7 @@ void device_messages(std::size_t bytes, std::uint64_t copies_per_side) {
     Memory memory(Kind::device, bytes);
     const Cost cost = cost_of(memory.data(), bytes);
     check_steady_state(cost);
-    CHECK_EQ(cost.calls.attribute, kMessages);
+    CHECK(cost.calls.attribute >= kMessages);
     CHECK_EQ(cost.calls.copies, copies_per_side * kMessages);
     CHECK_EQ(cost.done.copies, copies_per_side * kMessages);
     CHECK_EQ(cost.done.bytes, bytes * kMessages);
@@ -106,9 +111,12 @@ std::byte static_data[100000];
 
 }  // namespace
 
-MPI_CASE(a_small_device_message_costs_one_copy_and_one_query_per_side, 2) {
+MPI_CASE_OWN_INIT(a_small_device_message_costs_one_copy_and_one_query_per_side, 2) {
+    setenv("GANTRY_IPC", "off", 1);
+    start_mpi();
     only_on_the_simulator();
     for (std::size_t bytes : {std::size_t{1}, std::size_t{8}, std::size_t{1024}, std::size_t{4096}}) device_messages(bytes, 1);
+    MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_staged_message_costs_one_copy_per_chunk_and_side, 2) {
@@ -123,17 +131,16 @@ MPI_CASE_OWN_INIT(a_staged_message_costs_one_copy_per_chunk_and_side, 2) {
     MPI_Finalize();
 }
 
-MPI_CASE(a_large_message_on_one_gpu_costs_one_copy_in_all, 2) {
+MPI_CASE(a_message_on_one_gpu_costs_one_copy_in_all, 2) {
     only_on_the_simulator();
-    for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{16} << 20}) {
+    for (std::size_t bytes : {std::size_t{8}, std::size_t{4096}, std::size_t{200000}, std::size_t{1} << 20, std::size_t{16} << 20}) {
         about(std::to_string(bytes) + " bytes");
         Memory memory(Kind::device, bytes);
         const Cost cost = cost_of(memory.data(), bytes);
         CHECK_EQ(cost.copies_of_both, kMessages);
         CHECK_EQ(cost.bytes_of_both, bytes * kMessages);  // not one byte was staged
-        CHECK_EQ(cost.calls.attributes, 0);
-        CHECK_EQ(cost.calls.synchronise, 0);
-        CHECK_EQ(cost.calls.set_up, 0);
+        check_steady_state(cost);
+        about("");
     }
 }
 

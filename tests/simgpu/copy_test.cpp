@@ -23,36 +23,42 @@ TEST(Copies, AnyPointerFindsItsWay) {
 }
 
 TEST(Copies, AStagedPageableSourceMayBeReusedAtOnce) {
-    simulated("machine=h200,scale=1000", [] {
+    simulated("", [] {
         std::vector<char> host = pattern(3000, 2);
         const std::vector<char> data = host;
         const CUdeviceptr device = device_memory(host.size());
         const CUstream stream = new_stream();
+        gate().close(stream);
         OK(cuda().cuMemcpyHtoDAsync_v2(device, host.data(), host.size(), stream));
         memset(host.data(), 0, host.size());
+        gate().open();
         OK(cuda().cuStreamSynchronize(stream));
         EXPECT_EQ(read_back(device, data.size()), data);
     });
 }
 
 TEST(Copies, APinnedSourceOverwrittenTooEarlySpoilsTheCopy) {
-    simulated("machine=h200,scale=1000", [] {
+    simulated("", [] {
         char* host = pinned_memory(64);
         memset(host, 1, 64);
         const CUdeviceptr device = device_memory(64);
         const CUstream stream = new_stream();
+        gate().close(stream);
         OK(cuda().cuMemcpyHtoDAsync_v2(device, host, 64, stream));
         memset(host, 2, 64);
+        gate().open();
         OK(cuda().cuStreamSynchronize(stream));
         EXPECT_EQ(read_back(device, 1)[0], 2);
     });
 }
 
 TEST(Copies, DeviceToDeviceReturnsEarlyUnlessSyncMemopsIsSet) {
-    simulated("machine=h200,scale=2000", [] {
+    simulated("", [] {
         const CUdeviceptr source = device_memory(4096), target = device_memory(4096);
+        gate().close(CU_STREAM_LEGACY);
         OK(cuda().cuMemcpyDtoD_v2(target, source, 4096));
         EXPECT_EQ(cuda().cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+        gate().open();
         const unsigned on = 1;
         OK(cuda().cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, target));
         OK(cuda().cuMemcpyDtoD_v2(target, source, 4096));

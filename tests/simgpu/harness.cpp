@@ -225,3 +225,8 @@ std::vector<char> read_back(CUdeviceptr address, std::size_t bytes) {
     EXPECT_EQ(cuda().cuMemcpyDtoH_v2(data.data(), address, bytes), CUDA_SUCCESS);
     return data;
 }
+
+Gate& gate() {
+    static Gate one;
+    return one;
+}

@@ -84,3 +84,16 @@ CUevent new_event(unsigned flags = CU_EVENT_DEFAULT);
 // Bytes that differ everywhere, from a seed.
 std::vector<char> pattern(std::size_t bytes, unsigned seed);
 std::vector<char> read_back(CUdeviceptr address, std::size_t bytes);
+
+// Work enqueued behind a closed gate starts together, however long the calls take.
+struct Gate {
+    unsigned* word = reinterpret_cast<unsigned*>(pinned_memory(sizeof(unsigned)));
+    unsigned opened = 0;
+
+    void close(CUstream stream) const {
+        OK(cuda().cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word), opened + 1,
+                                         CU_STREAM_WAIT_VALUE_GEQ));
+    }
+    void open() { __atomic_store_n(word, ++opened, __ATOMIC_RELEASE); }
+};
+Gate& gate();  // one for the child

@@ -39,22 +39,6 @@ Span span_of(const std::vector<simgpu_operation>& operations) {
     return span;
 }
 
-// Work is enqueued behind a closed gate, so that it starts together however long the calls take.
-struct Gate {
-    unsigned* word = reinterpret_cast<unsigned*>(pinned_memory(sizeof(unsigned)));
-    unsigned opened = 0;
-
-    void close(CUstream stream) const {
-        OK(cuda().cuStreamWaitValue32_v2(stream, reinterpret_cast<CUdeviceptr>(word), opened + 1,
-                                         CU_STREAM_WAIT_VALUE_GEQ));
-    }
-    void open() { __atomic_store_n(word, ++opened, __ATOMIC_RELEASE); }
-};
-Gate& gate() {
-    static Gate one;
-    return one;
-}
-
 struct Buffers {
     CUdeviceptr device = device_memory(kBytes);
     char* host = pinned_memory(kBytes);

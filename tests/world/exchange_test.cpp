@@ -40,7 +40,7 @@ Task<Status> source_side(Rank& rank, const Case& test) {
             Bytebuffer out(rank, test.source, bytes);
             out.fill(bytes + round);
             if (round == 0) {  // expected: the receive is posted first
-                Received token = co_await receive(rank, {}, 1, kToken);
+                Received token = co_await receive(rank, kNothing, 1, kToken);
                 GANTRY_CO_TRY(token.status);
             }
             Status sent = co_await send(rank, out.whole(), 1, kData);
@@ -60,7 +60,7 @@ Task<Status> sink_side(Rank& rank, const Case& test) {
             if (round == 0) {
                 Result<p2p::Request*> posted =
                     rank.messenger.ireceive(rank.all, in.whole(), 0, kData);
-                Status token = co_await send(rank, {}, 0, kToken);
+                Status token = co_await send(rank, kNothing, 0, kToken);
                 GANTRY_CO_TRY(token);
                 received = co_await finish(rank.executor, rank, std::move(posted));
             } else {

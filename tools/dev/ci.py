@@ -20,6 +20,7 @@ DEV = str(ROOT / "dev")
 STEPS = [
     ("tests", [DEV, "test"], 2400),
     ("demo", [DEV, "demo"], 300),
+    ("programs from outside", [sys.executable, str(ROOT / "tests" / "outside" / "run")], 1500),
     # What cli and abi test is how things are built and linked, which a sanitizer does not change.
     ("address and undefined-behaviour sanitizers", [DEV, "test", "--preset", "asan", "--exclude", "^(cli|abi)"], 2400),
     # The simulated driver is where the threads are.
@@ -30,7 +31,7 @@ STEPS = [
 
 def run(name, command, limit):
     """(passed, failed, skipped) of one step, from its closing line."""
-    print(f"\n==== {name}: {' '.join(Path(word).name if word == DEV else word for word in command)} ====", flush=True)
+    print(f"\n==== {name}: {' '.join(word.removeprefix(f'{ROOT}/') for word in command)} ====", flush=True)
     start = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)

@@ -27,6 +27,9 @@ def prepend(env, name, *folders):
 def for_tools():
     """For cmake, ninja, the compiler and what they build."""
     env = dict(os.environ)
+    # Clones in different folders share what ccache knows.
+    env.setdefault("CCACHE_BASEDIR", str(ROOT))
+    env.setdefault("CCACHE_NOHASHDIR", "1")
     usr = DEPS / "usr"
     if usr.is_dir():
         prepend(env, "PATH", usr / "bin")

@@ -16,14 +16,16 @@ constexpr pid_t kLeave = 0;
 [[noreturn]] void stand_guard(int pipe) {
     setsid();  // Ctrl-C is for mpiexec
     // Nobody may wait for the end of a stream because the guard has it open.
-    for (int descriptor = 0; descriptor < 3; ++descriptor) close(descriptor);
+    for (int descriptor = 0; descriptor < 3; ++descriptor)
+        close(descriptor);
     std::vector<pid_t> groups;
     pid_t group = kLeave;
     while (read(pipe, &group, sizeof group) == sizeof group) {
         if (group == kLeave) _exit(0);
         groups.push_back(group);
     }
-    for (pid_t left : groups) kill(-left, SIGKILL);
+    for (pid_t left : groups)
+        kill(-left, SIGKILL);
     _exit(1);
 }
 
@@ -31,7 +33,8 @@ constexpr pid_t kLeave = 0;
 
 Guard::Guard() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;  // without a guard only grandchildren can be left behind
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;  // without a guard only grandchildren can be left behind
     process_ = fork();
     if (process_ == 0) {
         close(ends[1]);

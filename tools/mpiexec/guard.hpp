@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small child process that outlives mpiexec by a moment. When mpiexec dies without having ended its job (kill -9), the kernel
-// ends the ranks (PR_SET_PDEATHSIG) but not what they started; the guard sees its pipe close and kills their process groups.
+// A small child process that outlives mpiexec by a moment. When mpiexec dies without having ended
+// its job (kill -9), the kernel ends the ranks (PR_SET_PDEATHSIG) but not what they started; the
+// guard sees its pipe close and kills their process groups.
 #pragma once
 
 #include <sys/types.h>

@@ -19,10 +19,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kGrace = 2s;              // between asking a rank to end and killing it
-constexpr auto kDying = 1s;              // how long a process may take to end after it began to
-constexpr auto kLastOutput = 1s;         // for output that is still under way when all ranks have ended
-constexpr int kPromptMilliseconds = 100;  // an unfinished line of rank 0 that stays so long is a prompt
+constexpr auto kGrace = 2s;       // between asking a rank to end and killing it
+constexpr auto kDying = 1s;       // how long a process may take to end after it began to
+constexpr auto kLastOutput = 1s;  // for output that is still under way when all ranks have ended
+constexpr int kPromptMilliseconds =
+    100;  // an unfinished line of rank 0 that stays so long is a prompt
 constexpr int kTimeoutCode = 124;
 
 constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -35,20 +36,25 @@ bool contains(const std::array<int, N>& numbers, int number) {
 
 std::string signal_name(int number) {
     const char* short_name = sigabbrev_np(number);
-    return fmt::format("signal {} (SIG{}, {})", number, short_name != nullptr ? short_name : "?", strsignal(number));
+    return fmt::format("signal {} (SIG{}, {})", number, short_name != nullptr ? short_name : "?",
+                       strsignal(number));
 }
 
-// Whether the process has begun to end but cannot be waited for yet: PF_EXITING among the flags in /proc/<pid>/stat.
+// Whether the process has begun to end but cannot be waited for yet: PF_EXITING among the flags in
+// /proc/<pid>/stat.
 bool is_dying(pid_t pid) {
     std::FILE* file = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re");
     if (file == nullptr) return false;
     char text[1024];
     text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
     std::fclose(file);
-    // "pid (name) state parent group session terminal foreground flags ..."; the name may hold anything.
+    // "pid (name) state parent group session terminal foreground flags ..."; the name may hold
+    // anything.
     const char* behind_name = std::strrchr(text, ')');
     unsigned flags = 0;
-    if (behind_name == nullptr || std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return false;
+    if (behind_name == nullptr ||
+        std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+        return false;
     constexpr unsigned kExiting = 4;
     return (flags & kExiting) != 0;
 }
@@ -57,22 +63,25 @@ bool is_dying(pid_t pid) {
 std::string advice(int number) {
     switch (number) {
         case SIGKILL:
-            return " If nobody killed it, the system may have run out of memory: see `dmesg`, or run fewer ranks.";
+            return " If nobody killed it, the system may have run out of memory: see `dmesg`, or "
+                   "run fewer ranks.";
         case SIGSEGV:
         case SIGBUS:
         case SIGILL:
         case SIGFPE:
         case SIGABRT:
-            return " To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args PROGRAM.";
-        default:
-            return "";
+            return " To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args "
+                   "PROGRAM.";
+        default: return "";
     }
 }
 
 }  // namespace
 
 Launcher::Launcher(Options options)
-    : options_(std::move(options)), size_(options_.total_ranks()), standard_output_(STDOUT_FILENO),
+    : options_(std::move(options)),
+      size_(options_.total_ranks()),
+      standard_output_(STDOUT_FILENO),
       standard_error_(STDERR_FILENO),
       pmi_(size_, fmt::format("mpiexec-{}-{}", getpid(), Clock::now().time_since_epoch().count())) {
     getrlimit(RLIMIT_NOFILE, &descriptors_);
@@ -92,21 +101,26 @@ int Launcher::run() {
     open_signals();
     if (!start_ranks()) {
         signal_ranks(SIGKILL);
-        for (const Rank& rank : ranks_) waitpid(rank.process.pid, nullptr, 0);
+        for (const Rank& rank : ranks_)
+            waitpid(rank.process.pid, nullptr, 0);
         standard_error_.flush();
         return *exit_code_;
     }
-    while (still_running() > 0) turn();
+    while (still_running() > 0)
+        turn();
     finish_output();
-    for (const Rank& rank : ranks_) waitpid(rank.process.pid, nullptr, 0);
+    for (const Rank& rank : ranks_)
+        waitpid(rank.process.pid, nullptr, 0);
     return exit_code_.value_or(0);
 }
 
 void Launcher::open_signals() {
     sigset_t handled;
     sigemptyset(&handled);
-    for (int number : kEndingSignals) sigaddset(&handled, number);
-    for (int number : kPassedOnSignals) sigaddset(&handled, number);
+    for (int number : kEndingSignals)
+        sigaddset(&handled, number);
+    for (int number : kPassedOnSignals)
+        sigaddset(&handled, number);
     sigaddset(&handled, SIGCHLD);
     sigaddset(&handled, SIGTSTP);
     sigprocmask(SIG_BLOCK, &handled, nullptr);
@@ -115,7 +129,8 @@ void Launcher::open_signals() {
 }
 
 bool Launcher::start_ranks() {
-    // A rank is no member of the terminal's foreground group and may not read it: mpiexec does, and passes on what was typed.
+    // A rank is no member of the terminal's foreground group and may not read it: mpiexec does, and
+    // passes on what was typed.
     forward_terminal_ = isatty(STDIN_FILENO) == 1;
     for (std::size_t number = 0; number < options_.apps.size(); ++number) {
         const App& app = options_.apps[number];
@@ -140,7 +155,8 @@ bool Launcher::start_ranks() {
     return true;
 }
 
-// --- the loop -----------------------------------------------------------------------------------------------------------------
+// --- the loop
+// -----------------------------------------------------------------------------------------------------------------
 
 void Launcher::turn() {
     watch_everything();
@@ -169,7 +185,8 @@ void Launcher::watch_everything() {
         watch(STDIN_FILENO, POLLIN, Source::input, 0);
     if (!typed_.empty()) watch(ranks_[0].process.input, POLLOUT, Source::input, 1);
     for (std::size_t i = 0; i < ranks_.size(); ++i)
-        if (const int socket = pmi_.socket(static_cast<int>(i)); socket >= 0) watch(socket, POLLIN, Source::pmi, i);
+        if (const int socket = pmi_.socket(static_cast<int>(i)); socket >= 0)
+            watch(socket, POLLIN, Source::pmi, i);
     for (std::size_t i = 0; i < forwarders_.size(); ++i)
         if (forwarders_[i].is_open() && !forwarders_[i].sink().is_full())
             watch(forwarders_[i].source(), POLLIN, Source::forwarder, i);
@@ -202,12 +219,17 @@ void Launcher::handle(const Watched& watched) {
         case Source::pmi: look_at_pmi(static_cast<int>(watched.index)); break;
         case Source::forwarder: {
             Forwarder& forwarder = forwarders_[watched.index];
-            // When nobody reads our output the ranks shall notice as if they wrote there themselves (SIGPIPE).
-            if (forwarder.sink().is_broken()) forwarder.close_source();
-            else forwarder.read_some();
+            // When nobody reads our output the ranks shall notice as if they wrote there themselves
+            // (SIGPIPE).
+            if (forwarder.sink().is_broken())
+                forwarder.close_source();
+            else
+                forwarder.read_some();
             break;
         }
-        case Source::sink: (watched.index == 0 ? standard_output_ : standard_error_).write_some(); break;
+        case Source::sink:
+            (watched.index == 0 ? standard_output_ : standard_error_).write_some();
+            break;
     }
 }
 
@@ -217,8 +239,10 @@ void Launcher::pump_input() {
         char buffer[4096];
         const ssize_t length = read(STDIN_FILENO, buffer, sizeof buffer);
         if (length < 0 && (errno == EINTR || errno == EAGAIN)) return;
-        if (length > 0) typed_.assign(buffer, static_cast<std::size_t>(length));
-        else close(std::exchange(rank_input, -1));
+        if (length > 0)
+            typed_.assign(buffer, static_cast<std::size_t>(length));
+        else
+            close(std::exchange(rank_input, -1));
         return;
     }
     const ssize_t length = write(rank_input, typed_.data(), typed_.size());
@@ -230,11 +254,13 @@ void Launcher::pump_input() {
     }
 }
 
-// --- signals ------------------------------------------------------------------------------------------------------------------
+// --- signals
+// ------------------------------------------------------------------------------------------------------------------
 
 void Launcher::read_signals() {
     signalfd_siginfo arrived;
-    while (read(signals_, &arrived, sizeof arrived) == sizeof arrived) handle_signal(static_cast<int>(arrived.ssi_signo));
+    while (read(signals_, &arrived, sizeof arrived) == sizeof arrived)
+        handle_signal(static_cast<int>(arrived.ssi_signo));
 }
 
 void Launcher::handle_signal(int number) {
@@ -266,19 +292,23 @@ void Launcher::signal_ranks(int number) {
     }
 }
 
-// --- the life of the ranks ----------------------------------------------------------------------------------------------------
+// --- the life of the ranks
+// ----------------------------------------------------------------------------------------------------
 
 void Launcher::collect_ended() {
     std::vector<std::pair<int, siginfo_t>> ended;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
         if (ranks_[i].ended) continue;
         siginfo_t how{};
-        const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how, WEXITED | WNOHANG | WNOWAIT);
+        const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how,
+                                 WEXITED | WNOHANG | WNOWAIT);
         if (error == 0 && how.si_pid != 0) ended.emplace_back(static_cast<int>(i), how);
     }
     // Of several at once, one that was killed is the likelier reason for the others' end.
-    std::stable_partition(ended.begin(), ended.end(), [](const auto& one) { return one.second.si_code != CLD_EXITED; });
-    for (const auto& [rank, how] : ended) rank_ended(rank, how);
+    std::stable_partition(ended.begin(), ended.end(),
+                          [](const auto& one) { return one.second.si_code != CLD_EXITED; });
+    for (const auto& [rank, how] : ended)
+        rank_ended(rank, how);
     consider_abort();
 }
 
@@ -290,8 +320,9 @@ void Launcher::rank_ended(int rank, const siginfo_t& how) {
     const bool finalized = pmi_.membership(rank) == Membership::finalized;
     if (how.si_code != CLD_EXITED) {
         const int code = 128 + how.si_status;
-        const std::string why = fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
-                                            finalized ? "" : "; the job is ended", advice(how.si_status));
+        const std::string why =
+            fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
+                        finalized ? "" : "; the job is ended", advice(how.si_status));
         if (!finalized) return end_job(code, why);
         say(why);
         if (!exit_code_) exit_code_ = code;
@@ -302,7 +333,8 @@ void Launcher::rank_ended(int rank, const siginfo_t& how) {
     check_membership();
 }
 
-// A rank that has left without MPI_Finalize never comes to the others' next fence or message: they would wait for ever.
+// A rank that has left without MPI_Finalize never comes to the others' next fence or message: they
+// would wait for ever.
 void Launcher::check_membership() {
     if (phase_ != Phase::running) return;
     std::optional<int> left;
@@ -316,9 +348,11 @@ void Launcher::check_membership() {
     if (!left || !others_inside) return;
     const bool was_inside = pmi_.membership(*left) == Membership::inside;
     const int code = exit_code_.value_or(1);
-    end_job(code, fmt::format("{} exited with code {} {}; the job is ended. Every rank must call {} before it exits; --label shows what it printed "
+    end_job(code, fmt::format("{} exited with code {} {}; the job is ended. Every rank must call "
+                              "{} before it exits; --label shows what it printed "
                               "last.",
-                              name(*left), exit_code_.value_or(0), was_inside ? "without MPI_Finalize" : "without MPI_Init",
+                              name(*left), exit_code_.value_or(0),
+                              was_inside ? "without MPI_Finalize" : "without MPI_Init",
                               was_inside ? "MPI_Finalize" : "MPI_Init and MPI_Finalize"));
 }
 
@@ -329,25 +363,29 @@ void Launcher::look_at_pmi(int rank) {
     check_membership();
 }
 
-// Often a rank aborts because another one died: then that death, which the system may not have reported yet, is the reason.
+// Often a rank aborts because another one died: then that death, which the system may not have
+// reported yet, is the reason.
 void Launcher::consider_abort() {
     if (phase_ != Phase::running || !pmi_.abort_call()) return;
     const auto now = Clock::now();
     if (!abort_deadline_) abort_deadline_ = now + kDying;
-    const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(),
-                                           [](const Rank& rank) { return !rank.ended && is_dying(rank.process.pid); });
+    const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+        return !rank.ended && is_dying(rank.process.pid);
+    });
     if (somebody_dies && now < *abort_deadline_) return;
     const auto [who, code] = *pmi_.abort_call();
     // A code that the shell would show as success is none.
     exit_code_ = (code & 255) != 0 ? code & 255 : 1;
-    end_job(*exit_code_, fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
+    end_job(*exit_code_,
+            fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
 }
 
 void Launcher::check_deadlines() {
     const auto now = Clock::now();
     consider_abort();
     if (phase_ == Phase::running && deadline_ && now >= *deadline_)
-        end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s and is ended.", options_.timeout_seconds));
+        end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s and is ended.",
+                                          options_.timeout_seconds));
     if (phase_ == Phase::ending && now >= *kill_deadline_) {
         phase_ = Phase::killing;
         kill_deadline_.reset();
@@ -367,22 +405,27 @@ void Launcher::end_job(int exit_code, const std::string& why, int signal_number)
 }
 
 int Launcher::still_running() const {
-    return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
+    return static_cast<int>(
+        std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
 }
 
 std::string Launcher::name(int rank) const {
     const Rank& named = ranks_[static_cast<std::size_t>(rank)];
-    return fmt::format("rank {} of {} ({}, process {})", rank, size_, named.app->command[0], named.process.pid);
+    return fmt::format("rank {} of {} ({}, process {})", rank, size_, named.app->command[0],
+                       named.process.pid);
 }
 
-void Launcher::say(const std::string& sentence) { standard_error_.add(fmt::format("mpiexec: {}\n", sentence)); }
+void Launcher::say(const std::string& sentence) {
+    standard_error_.add(fmt::format("mpiexec: {}\n", sentence));
+}
 
 // All ranks have ended: what they started ends with them, then what they wrote comes out.
 void Launcher::finish_output() {
     signal_ranks(SIGKILL);
     const auto last_moment = Clock::now() + kLastOutput;
-    while (Clock::now() < last_moment && std::any_of(forwarders_.begin(), forwarders_.end(),
-                                                     [](const Forwarder& f) { return f.is_open(); })) {
+    while (Clock::now() < last_moment &&
+           std::any_of(forwarders_.begin(), forwarders_.end(),
+                       [](const Forwarder& f) { return f.is_open(); })) {
         polled_.clear();
         watched_.clear();
         for (std::size_t i = 0; i < forwarders_.size(); ++i)
@@ -390,7 +433,8 @@ void Launcher::finish_output() {
                 watch(forwarders_[i].source(), POLLIN, Source::forwarder, i);
         if (standard_output_.wants_to_write()) watch(STDOUT_FILENO, POLLOUT, Source::sink, 0);
         if (standard_error_.wants_to_write()) watch(STDERR_FILENO, POLLOUT, Source::sink, 1);
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(last_moment - Clock::now()).count();
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(last_moment - Clock::now()).count();
         poll(polled_.data(), polled_.size(), static_cast<int>(std::max<long>(left, 0)));
         for (std::size_t i = 0; i < watched_.size(); ++i)
             if (polled_[i].revents != 0) handle(watched_[i]);

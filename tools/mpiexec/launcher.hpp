@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One job: starts its ranks, then runs one loop over their output, their PMI sockets, signals and time until all have ended.
+// One job: starts its ranks, then runs one loop over their output, their PMI sockets, signals and
+// time until all have ended.
 //
 //   running --(a rank dies, MPI_Abort, Ctrl-C, timeout)--> ending (asked to end) --(2 s)--> killing
 //
-// A rank that has ended stays a zombie until the job is over, so that its process id, which names its group, is not reused.
+// A rank that has ended stays a zombie until the job is over, so that its process id, which names
+// its group, is not reused.
 #pragma once
 
 #include "guard.hpp"
@@ -91,9 +93,10 @@ class Launcher {
     std::vector<pollfd> polled_;
     std::vector<Watched> watched_;
     Phase phase_ = Phase::running;
-    std::optional<int> exit_code_;  // the first that is not 0
-    std::optional<Clock::time_point> deadline_;       // of --timeout
-    std::optional<Clock::time_point> abort_deadline_; // until when an abort waits for news of a death
+    std::optional<int> exit_code_;               // the first that is not 0
+    std::optional<Clock::time_point> deadline_;  // of --timeout
+    std::optional<Clock::time_point>
+        abort_deadline_;  // until when an abort waits for news of a death
     std::optional<Clock::time_point> kill_deadline_;  // after the job was asked to end
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// mpiexec starts the ranks of a job on this machine and serves PMI-1 to them. On clusters the launcher of the cluster (srun,
-// Hydra, prterun) does this; a Gantry program runs under each of them, and any PMI-1 program runs under this one.
+// mpiexec starts the ranks of a job on this machine and serves PMI-1 to them. On clusters the
+// launcher of the cluster (srun, Hydra, prterun) does this; a Gantry program runs under each of
+// them, and any PMI-1 program runs under this one.
 #include "launcher.hpp"
 #include "options.hpp"
 
@@ -25,12 +26,8 @@ int main(int argument_count, char** argument_values) {
     const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
     CommandLine line = parse(arguments);
     switch (line.wish) {
-        case Wish::show_help:
-            std::fputs(help_text(), stdout);
-            return 0;
-        case Wish::show_version:
-            std::puts("mpiexec (Gantry) " GANTRY_VERSION);
-            return 0;
+        case Wish::show_help: std::fputs(help_text(), stdout); return 0;
+        case Wish::show_version: std::puts("mpiexec (Gantry) " GANTRY_VERSION); return 0;
         case Wish::explain_mistake:
             std::fprintf(stderr, "mpiexec: %s. See mpiexec --help\n", line.mistake.c_str());
             return 2;

@@ -33,22 +33,26 @@ class Parser {
     explicit Parser(const std::vector<std::string>& arguments) : arguments_(arguments) {}
 
     CommandLine parse() {
-        while (line_.wish == Wish::run && at_ < arguments_.size()) parse_app();
-        if (line_.wish == Wish::run && line_.options.apps.empty()) mistake("there is no program to run");
+        while (line_.wish == Wish::run && at_ < arguments_.size())
+            parse_app();
+        if (line_.wish == Wish::run && line_.options.apps.empty())
+            mistake("there is no program to run");
         return std::move(line_);
     }
 
   private:
     void parse_app() {
         App app;
-        while (line_.wish == Wish::run && at_ < arguments_.size() && arguments_[at_].starts_with('-')) {
+        while (line_.wish == Wish::run && at_ < arguments_.size() &&
+               arguments_[at_].starts_with('-')) {
             if (arguments_[at_] == "--") {
                 ++at_;
                 break;
             }
             parse_option(app);
         }
-        while (at_ < arguments_.size() && arguments_[at_] != ":") app.command.push_back(arguments_[at_++]);
+        while (at_ < arguments_.size() && arguments_[at_] != ":")
+            app.command.push_back(arguments_[at_++]);
         if (line_.wish != Wish::run) return;
         if (app.command.empty()) return mistake("there is no program to run");
         line_.options.apps.push_back(std::move(app));
@@ -66,14 +70,18 @@ class Parser {
             line_.wish = Wish::show_version;
         } else if (option == "-n" || option == "-np" || option == "--np" || option == "-c") {
             const std::optional<int> count = rank_count(value(option));
-            if (count) app.ranks = *count;
-            else mistake(fmt::format("{} takes a number of ranks from 1 to {}", option, kMostRanks));
+            if (count)
+                app.ranks = *count;
+            else
+                mistake(fmt::format("{} takes a number of ranks from 1 to {}", option, kMostRanks));
         } else if (option == "--label" || option == "-label" || option == "-l") {
             line_.options.label = true;
         } else if (option == "--timeout" || option == "-timeout") {
             const std::optional<double> limit = seconds(value(option));
-            if (limit) line_.options.timeout_seconds = *limit;
-            else mistake("--timeout takes a number of seconds");
+            if (limit)
+                line_.options.timeout_seconds = *limit;
+            else
+                mistake("--timeout takes a number of seconds");
         } else if (option == "-wdir" || option == "--wdir" || option == "-wd") {
             app.folder = value(option);
         } else if (option == "-env" || option == "--env") {
@@ -123,11 +131,14 @@ class Parser {
 
 int Options::total_ranks() const {
     int total = 0;
-    for (const App& app : apps) total += app.ranks;
+    for (const App& app : apps)
+        total += app.ranks;
     return total;
 }
 
-CommandLine parse(const std::vector<std::string>& arguments) { return Parser(arguments).parse(); }
+CommandLine parse(const std::vector<std::string>& arguments) {
+    return Parser(arguments).parse();
+}
 
 const char* help_text() {
     return R"(Starts the ranks of an MPI program on this machine.

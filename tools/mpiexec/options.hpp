@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The command line of mpiexec: options, a program with its arguments, and more such groups behind ':'.
+// The command line of mpiexec: options, a program with its arguments, and more such groups behind
+// ':'.
 #pragma once
 
 #include <string>

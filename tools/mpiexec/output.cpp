@@ -42,10 +42,14 @@ Forwarder::Forwarder(int source, Sink& sink, std::string prefix)
     : source_(source), sink_(&sink), prefix_(std::move(prefix)) {}
 
 Forwarder::Forwarder(Forwarder&& other) noexcept
-    : source_(std::exchange(other.source_, -1)), sink_(other.sink_), prefix_(std::move(other.prefix_)),
+    : source_(std::exchange(other.source_, -1)),
+      sink_(other.sink_),
+      prefix_(std::move(other.prefix_)),
       line_(std::move(other.line_)) {}
 
-Forwarder::~Forwarder() { close_source(); }
+Forwarder::~Forwarder() {
+    close_source();
+}
 
 void Forwarder::close_source() {
     if (source_ >= 0) close(std::exchange(source_, -1));

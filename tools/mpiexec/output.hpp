@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Output of many ranks into one stream, by whole lines. A Sink is where mpiexec itself writes (its standard output or error);
-// it never blocks the loop: what the terminal or pipe does not take stays queued, and while much is queued no rank is read.
-// A Forwarder turns what one rank writes into lines of a Sink.
+// Output of many ranks into one stream, by whole lines. A Sink is where mpiexec itself writes (its
+// standard output or error); it never blocks the loop: what the terminal or pipe does not take
+// stays queued, and while much is queued no rank is read. A Forwarder turns what one rank writes
+// into lines of a Sink.
 #pragma once
 
 #include <string>

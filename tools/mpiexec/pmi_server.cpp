@@ -25,12 +25,14 @@ std::map<std::string, std::string, std::less<>> fields_of(std::string_view line)
         const std::string_view word = line.substr(0, blank);
         line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
         const std::size_t equals = word.find('=');
-        if (equals != std::string_view::npos) fields.emplace(word.substr(0, equals), word.substr(equals + 1));
+        if (equals != std::string_view::npos)
+            fields.emplace(word.substr(0, equals), word.substr(equals + 1));
     }
     return fields;
 }
 
-std::string_view field(const std::map<std::string, std::string, std::less<>>& fields, std::string_view key) {
+std::string_view field(const std::map<std::string, std::string, std::less<>>& fields,
+                       std::string_view key) {
     const auto found = fields.find(key);
     return found != fields.end() ? std::string_view(found->second) : std::string_view{};
 }
@@ -78,8 +80,9 @@ bool PmiServer::serve(int rank) {
         }
         client.received.erase(0, taken);
         if (client.received.size() > kLongestLine)
-            offence_ = fmt::format("rank {} sent more than {} bytes without an end of line on its PMI socket",
-                                   rank, kLongestLine);
+            offence_ = fmt::format(
+                "rank {} sent more than {} bytes without an end of line on its PMI socket", rank,
+                kLongestLine);
         if (!offence_.empty()) close_socket(rank);
     }
     return false;
@@ -93,8 +96,8 @@ void PmiServer::handle(int rank, std::string_view line) {
         client.membership = Membership::inside;
         answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n");
     } else if (command == "get_maxes") {
-        answer(rank, fmt::format("cmd=maxes rc=0 kvsname_max={} keylen_max={} vallen_max={}\n", kLongestName,
-                                 kLongestKey, kLongestValue));
+        answer(rank, fmt::format("cmd=maxes rc=0 kvsname_max={} keylen_max={} vallen_max={}\n",
+                                 kLongestName, kLongestKey, kLongestValue));
     } else if (command == "get_appnum") {
         answer(rank, fmt::format("cmd=appnum rc=0 appnum={}\n", client.app));
     } else if (command == "get_universe_size") {
@@ -112,7 +115,8 @@ void PmiServer::handle(int rank, std::string_view line) {
         answer(rank, "cmd=finalize_ack rc=0\n");
     } else if (command == "abort") {
         if (!abort_call_) abort_call_ = AbortCall{rank, number(field(fields, "exitcode"), 1)};
-    } else if (command == "publish_name" || command == "unpublish_name" || command == "lookup_name") {
+    } else if (command == "publish_name" || command == "unpublish_name" ||
+               command == "lookup_name") {
         const std::string_view verb = command.substr(0, command.find('_'));
         answer(rank, fmt::format("cmd={}_result rc=1 msg=no_name_server\n", verb));
     } else if (field(fields, "mcmd") == "spawn") {
@@ -120,8 +124,8 @@ void PmiServer::handle(int rank, std::string_view line) {
     } else if (command == "" && client.membership == Membership::inside) {
         // The lines of a spawn request behind its first; the answer was given there.
     } else {
-        offence_ = fmt::format("rank {} sent '{}' on its PMI socket, which PMI-1 does not know", rank,
-                               line.substr(0, 80));
+        offence_ = fmt::format("rank {} sent '{}' on its PMI socket, which PMI-1 does not know",
+                               rank, line.substr(0, 80));
     }
 }
 
@@ -158,8 +162,10 @@ void PmiServer::enter_barrier(int rank) {
 }
 
 void PmiServer::answer(int rank, std::string_view line) {
-    // Answers are short and a rank asks one question at a time: its socket has room, or it does not play by the rules.
-    const ssize_t sent = send(clients_[index(rank)].socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    // Answers are short and a rank asks one question at a time: its socket has room, or it does not
+    // play by the rules.
+    const ssize_t sent =
+        send(clients_[index(rank)].socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EAGAIN)
         offence_ = fmt::format("rank {} does not read the answers on its PMI socket", rank);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMI-1 side of mpiexec: a store, a barrier, and who has come and gone. It reads lines such as "cmd=get kvsname=k key=a"
-// and writes the answers to the rank's socket. It decides nothing about the job: the launcher looks at what it noted.
+// The PMI-1 side of mpiexec: a store, a barrier, and who has come and gone. It reads lines such as
+// "cmd=get kvsname=k key=a" and writes the answers to the rank's socket. It decides nothing about
+// the job: the launcher looks at what it noted.
 #pragma once
 
 #include <map>

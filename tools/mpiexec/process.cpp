@@ -66,12 +66,16 @@ void forget_outer_launcher() {
     std::vector<std::string> names;
     for (char** variable = environ; *variable != nullptr; ++variable) {
         const std::string_view text(*variable);
-        if (text.starts_with("PMI_") || text.starts_with("PMIX_")) names.emplace_back(text.substr(0, text.find('=')));
+        if (text.starts_with("PMI_") || text.starts_with("PMIX_"))
+            names.emplace_back(text.substr(0, text.find('=')));
     }
-    for (const std::string& name : names) unsetenv(name.c_str());
+    for (const std::string& name : names)
+        unsetenv(name.c_str());
 }
 
-void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+void set(const char* name, const std::string& value) {
+    setenv(name, value.c_str(), 1);
+}
 
 void set_variables(const Start& what, int pmi) {
     forget_outer_launcher();
@@ -83,15 +87,18 @@ void set_variables(const Start& what, int pmi) {
     set("MPI_LOCALRANKID", rank);
     set("MPI_LOCALNRANKS", size);
     set("LOCAL_RANK", rank);
-    for (const auto& [name, value] : *what.variables_for_all) set(name.c_str(), value);
-    for (const auto& [name, value] : what.app->variables) set(name.c_str(), value);
+    for (const auto& [name, value] : *what.variables_for_all)
+        set(name.c_str(), value);
+    for (const auto& [name, value] : what.app->variables)
+        set(name.c_str(), value);
 }
 
 void reset_signals() {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    for (int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGTTIN, SIGTTOU}) signal(number, SIG_DFL);
+    for (int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGTTIN, SIGTTOU})
+        signal(number, SIG_DFL);
 }
 
 enum class Step : int { folder, program };
@@ -102,8 +109,8 @@ struct Trouble {
 };
 
 // The child, from fork to exec. `report` tells the parent what failed; exec closes it.
-[[noreturn]] void become(const Start& what, const Channel& pmi, const Channel& input, const Channel& output,
-                         const Channel& errors, pid_t launcher, int report) {
+[[noreturn]] void become(const Start& what, const Channel& pmi, const Channel& input,
+                         const Channel& output, const Channel& errors, pid_t launcher, int report) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(1);  // it died before the line above
@@ -119,7 +126,8 @@ struct Trouble {
     Trouble trouble{Step::folder, 0};
     if (what.app->folder.empty() || chdir(what.app->folder.c_str()) == 0) {
         std::vector<char*> arguments;
-        for (const std::string& argument : what.app->command) arguments.push_back(const_cast<char*>(argument.c_str()));
+        for (const std::string& argument : what.app->command)
+            arguments.push_back(const_cast<char*>(argument.c_str()));
         arguments.push_back(nullptr);
         execvp(arguments[0], arguments.data());
         trouble.step = Step::program;
@@ -132,31 +140,40 @@ struct Trouble {
 std::string sentence(const Start& what, const Trouble& trouble) {
     const std::string& program = what.app->command[0];
     if (trouble.step == Step::folder)
-        return fmt::format("cannot start rank {} in folder {}: {}", what.rank, what.app->folder, strerror(trouble.error));
-    std::string text = fmt::format("cannot start {} as rank {}: {}", program, what.rank, strerror(trouble.error));
+        return fmt::format("cannot start rank {} in folder {}: {}", what.rank, what.app->folder,
+                           strerror(trouble.error));
+    std::string text =
+        fmt::format("cannot start {} as rank {}: {}", program, what.rank, strerror(trouble.error));
     if (trouble.error == ENOENT && program.find('/') == std::string::npos)
-        text += fmt::format(". It is in no folder of PATH; a program in the current folder is ./{}", program);
-    if (trouble.error == EACCES) text += ". Is it a program, with the permission to be executed (chmod +x)?";
+        text += fmt::format(". It is in no folder of PATH; a program in the current folder is ./{}",
+                            program);
+    if (trouble.error == EACCES)
+        text += ". Is it a program, with the permission to be executed (chmod +x)?";
     return text;
 }
 
-Started failed(std::string why) { return {Process{}, std::move(why)}; }
+Started failed(std::string why) {
+    return {Process{}, std::move(why)};
+}
 
 }  // namespace
 
 Started start(const Start& what) {
     Channel pmi, input, output, errors, report;
     const bool opened = open_channel(pmi, Flow::both) && open_channel(output, Flow::from_rank) &&
-                        open_channel(errors, Flow::from_rank) && open_channel(report, Flow::from_rank) &&
+                        open_channel(errors, Flow::from_rank) &&
+                        open_channel(report, Flow::from_rank) &&
                         (what.input != Input::pipe || open_channel(input, Flow::to_rank));
     if (!opened)
-        return failed(fmt::format("cannot open the streams of rank {}: {}. `ulimit -n` limits how many are open", what.rank,
-                                  strerror(errno)));
+        return failed(fmt::format(
+            "cannot open the streams of rank {}: {}. `ulimit -n` limits how many are open",
+            what.rank, strerror(errno)));
     const pid_t launcher = getpid();
     const pid_t pid = fork();
     if (pid < 0)
-        return failed(fmt::format("cannot start rank {}: fork: {}. `ulimit -u` limits how many processes run", what.rank,
-                                  strerror(errno)));
+        return failed(
+            fmt::format("cannot start rank {}: fork: {}. `ulimit -u` limits how many processes run",
+                        what.rank, strerror(errno)));
     if (pid == 0) become(what, pmi, input, output, errors, launcher, report.theirs.get());
 
     setpgid(pid, pid);  // also here: the group must exist before anybody signals it
@@ -164,14 +181,16 @@ Started start(const Start& what) {
     fcntl(report.ours.get(), F_SETFL, 0);
     Trouble trouble{};
     ssize_t length = 0;
-    do length = read(report.ours.get(), &trouble, sizeof trouble);
+    do
+        length = read(report.ours.get(), &trouble, sizeof trouble);
     while (length < 0 && errno == EINTR);
     if (length == sizeof trouble) {
         waitpid(pid, nullptr, 0);
         return failed(sentence(what, trouble));
     }
     Started started;
-    started.process = {pid, pmi.ours.release(), input.ours.release(), output.ours.release(), errors.ours.release()};
+    started.process = {pid, pmi.ours.release(), input.ours.release(), output.ours.release(),
+                       errors.ours.release()};
     return started;
 }
 

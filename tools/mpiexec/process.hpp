@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Starting one rank. Each rank leads its own process group, so that what it starts can be ended with it, and the kernel ends it
-// when mpiexec dies. It inherits one descriptor beyond its standard streams: its end of the PMI socket.
+// Starting one rank. Each rank leads its own process group, so that what it starts can be ended
+// with it, and the kernel ends it when mpiexec dies. It inherits one descriptor beyond its standard
+// streams: its end of the PMI socket.
 #pragma once
 
 #include "options.hpp"

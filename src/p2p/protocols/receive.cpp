@@ -40,15 +40,16 @@ bool all_ahead(const Receiving& receiving) {
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+    // The sender need not copy anything ahead of the verdict from this allocation: it is better copied directly.
+    const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc && plan_of(receiving).executor == plan::Executor::receiver;
+    receiving.direct_next = direct ? rts.handle.buffer_id : 0;
     if (!all_ahead(receiving)) return;
-    // It lies in slots. Had it been better to copy it directly, the sender hears so for the next message of this allocation.
+    // This time it lies in slots.
     if (rts.handle.kind != 0 && !receiving.facts.ipc_open) {
         auto& uses = receiving.core.peer(receiving.message.peer).staged_uses;
         if (uses.size() >= kRememberedAllocations) uses.clear();  // forgetting only delays an opening
         ++uses[rts.handle.buffer_id];
     }
-    if (receiving.choice.plan.protocol == plan::Protocol::ipc && receiving.choice.plan.executor == plan::Executor::receiver)
-        receiving.direct_next = rts.handle.buffer_id;
     receiving.question.already_staged = true;
     receiving.question.started_chunk = rts.offer.chunk;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);

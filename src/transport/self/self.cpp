@@ -18,7 +18,9 @@ constexpr Bytes kEagerMax = 64 * kKiB;
 constexpr double kCopyBytesPerSecond = 10e9;
 constexpr Nanoseconds kLatency = 50;
 
-Bytes payload_offset(Bytes header_bytes) { return round_up(sizeof(RecordHead) + header_bytes, kAlignment); }
+Bytes payload_offset(Bytes header_bytes) {
+    return round_up(sizeof(RecordHead) + header_bytes, kAlignment);
+}
 Bytes record_bytes(Bytes header_bytes, Bytes payload_bytes) {
     return round_up(payload_offset(header_bytes) + payload_bytes, kAlignment);
 }
@@ -29,7 +31,8 @@ void copy(std::byte* to, ConstSpan from) {
 }
 
 Status no_remote_memory() {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "transport self has no remote memory and no shared slots");
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "transport self has no remote memory and no shared slots");
 }
 
 }  // namespace
@@ -48,7 +51,8 @@ bool MessageQueue::reserve(Bytes bytes) {
 Status MessageQueue::append(MessageKind kind, ConstSpan header, ConstSpan payload) {
     const Bytes bytes = record_bytes(header.size(), payload.size());
     if (!reserve(used_ + bytes))
-        return failure(MPI_ERR_NO_MEM, "out of memory for a message of {} bytes to the own rank", payload.size());
+        return failure(MPI_ERR_NO_MEM, "out of memory for a message of {} bytes to the own rank",
+                       payload.size());
     std::byte* record = memory_.get() + used_;
     const RecordHead head{payload.size(), static_cast<std::uint32_t>(header.size()), kind};
     std::memcpy(record, &head, sizeof head);
@@ -103,9 +107,15 @@ int SelfTransport::progress() {
     return delivering_.deliver_all(rank_, *receiver_);
 }
 
-Result<Region> SelfTransport::register_memory(void*, Bytes) { return no_remote_memory(); }
-Result<std::span<std::byte>> SelfTransport::own_pool(Pool) { return no_remote_memory(); }
-Result<std::span<std::byte>> SelfTransport::peer_pool(int, Pool) { return no_remote_memory(); }
+Result<Region> SelfTransport::register_memory(void*, Bytes) {
+    return no_remote_memory();
+}
+Result<std::span<std::byte>> SelfTransport::own_pool(Pool) {
+    return no_remote_memory();
+}
+Result<std::span<std::byte>> SelfTransport::peer_pool(int, Pool) {
+    return no_remote_memory();
+}
 void SelfTransport::put(int, int, const void*, Bytes, const RemoteKey&, Bytes, Completion& done) {
     done.complete(no_remote_memory());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages of a rank to itself. They wait in one byte queue until progress(), as messages of other ranks do, so a handler never
-// runs inside the call that sent. The queue keeps its memory: no allocation per message.
+// Messages of a rank to itself. They wait in one byte queue until progress(), as messages of other
+// ranks do, so a handler never runs inside the call that sent. The queue keeps its memory: no
+// allocation per message.
 #pragma once
 
 #include "transport/transport.hpp"
@@ -41,8 +42,8 @@ class SelfTransport final : public Transport {
     Result<Region> register_memory(void* address, Bytes bytes) override;
     void release_memory(const Region&) override {}
     RemoteKey key(const Region&) const override { return {}; }
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key, Bytes offset,
-             Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int) override { return nullptr; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages that found no room in a peer's ring, in order. Large ones live in blocks that are kept for the next burst: memory that
-// goes back to the system costs a page fault per 4 KiB when it returns, more than the copy itself.
+// Messages that found no room in a peer's ring, in order. Large ones live in blocks that are kept
+// for the next burst: memory that goes back to the system costs a page fault per 4 KiB when it
+// returns, more than the copy itself.
 #pragma once
 
 #include "transport/transport.hpp"
@@ -20,7 +21,8 @@ class BacklogMemory {
     BacklogMemory(const BacklogMemory&) = delete;
     BacklogMemory& operator=(const BacklogMemory&) = delete;
     ~BacklogMemory() {
-        while (free_ != nullptr) ::operator delete(std::exchange(free_, free_->next));
+        while (free_ != nullptr)
+            ::operator delete(std::exchange(free_, free_->next));
     }
     void set_largest(Bytes largest) { block_bytes_ = largest; }
 
@@ -31,7 +33,8 @@ class BacklogMemory {
         return std::exchange(free_, free_->next);
     }
     void release(void* memory, Bytes bytes) {
-        if (bytes < kSmallBytes || free_blocks_ * block_bytes_ > kKeptBytes) return ::operator delete(memory);
+        if (bytes < kSmallBytes || free_blocks_ * block_bytes_ > kKeptBytes)
+            return ::operator delete(memory);
         free_ = new (memory) FreeBlock{free_};
         ++free_blocks_;
     }
@@ -59,22 +62,28 @@ class Backlog {
     Status append(MessageKind kind, ConstSpan header, ConstSpan payload) {
         void* memory = memory_.allocate(bytes_for(header.size(), payload.size()));
         if (memory == nullptr)
-            return failure(MPI_ERR_NO_MEM, "out of memory for a message of {} bytes that waits for its peer", payload.size());
+            return failure(MPI_ERR_NO_MEM,
+                           "out of memory for a message of {} bytes that waits for its peer",
+                           payload.size());
         auto* message = new (memory) Message{nullptr, kind, header.size(), payload.size()};
         if (!header.empty()) std::memcpy(message->bytes(), header.data(), header.size());
-        if (!payload.empty()) std::memcpy(message->bytes() + header.size(), payload.data(), payload.size());
+        if (!payload.empty())
+            std::memcpy(message->bytes() + header.size(), payload.data(), payload.size());
         (last_ != nullptr ? last_->next : first_) = message;
         last_ = message;
         return success();
     }
 
-    // Offers the messages to write(kind, header, payload), oldest first, until it returns false; returns how many it took.
+    // Offers the messages to write(kind, header, payload), oldest first, until it returns false;
+    // returns how many it took.
     template <class Write>
     int drain(Write&& write) {
         int taken = 0;
         while (first_ != nullptr) {
             const ConstSpan all(first_->bytes(), first_->header_bytes + first_->payload_bytes);
-            if (!write(first_->kind, all.first(first_->header_bytes), all.subspan(first_->header_bytes))) break;
+            if (!write(first_->kind, all.first(first_->header_bytes),
+                       all.subspan(first_->header_bytes)))
+                break;
             drop_first();
             ++taken;
         }
@@ -82,7 +91,8 @@ class Backlog {
     }
 
     void clear() {
-        while (first_ != nullptr) drop_first();
+        while (first_ != nullptr)
+            drop_first();
     }
 
     static Bytes bytes_for(Bytes header_bytes, Bytes payload_bytes) {

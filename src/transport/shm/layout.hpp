@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What lies in the shared segments. All ranks of a job use the same build of the library; kLayoutVersion guards against others.
+// What lies in the shared segments. All ranks of a job use the same build of the library;
+// kLayoutVersion guards against others.
 //
 //   node segment (one per node, made by its lowest rank):
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
 //   rank segment (one per rank):
-//     [RankHead][1024 claim words][ConsumedWord per local rank][host cells][device slots][rings: one per local rank]
+//     [RankHead][1024 claim words][ConsumedWord per local rank][host cells][device slots][rings:
+//     one per local rank]
 //
-// Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has its place but no pages until its
-// first message, when the writer reserves it and rings the reader's doorbell once; from then on the reader polls it. Likewise pools
-// have no pages until their owner's first own_pool().
+// Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
+// its place but no pages until its first message, when the writer reserves it and rings the
+// reader's doorbell once; from then on the reader polls it. Likewise pools have no pages until
+// their owner's first own_pool().
 #pragma once
 
 #include "transport/shm/ring.hpp"
@@ -40,7 +43,9 @@ class NodeLayout {
   public:
     explicit NodeLayout(int members) : members_(static_cast<std::size_t>(members)) {}
     Bytes bytes() const { return doorbell_offset(members_); }
-    Bytes member_offset(std::size_t member) const { return sizeof(NodeHead) + member * sizeof(Member); }
+    Bytes member_offset(std::size_t member) const {
+        return sizeof(NodeHead) + member * sizeof(Member);
+    }
     std::size_t words_per_row() const { return round_up(divide_up(members_, 64), kLine / 8); }
     Bytes doorbell_offset(std::size_t member) const {
         return member_offset(members_) + member * words_per_row() * sizeof(std::uint64_t);
@@ -63,13 +68,17 @@ struct alignas(kLine) RankHead {
 class RankLayout {
   public:
     RankLayout(int members, Bytes ring, Bytes host_pool, Bytes device_pool)
-        : members_(static_cast<std::size_t>(members)), ring_bytes_(std::bit_ceil(std::max(ring, page_bytes()))),
+        : members_(static_cast<std::size_t>(members)),
+          ring_bytes_(std::bit_ceil(std::max(ring, page_bytes()))),
           pool_bytes_{round_up(host_pool, page_bytes()), round_up(device_pool, page_bytes())} {}
 
     static constexpr Bytes kClaimOffset = round_up(sizeof(RankHead), kLine);
-    static constexpr Bytes kConsumedOffset = kClaimOffset + round_up(kClaimWords * sizeof(std::uint32_t), kLine);
+    static constexpr Bytes kConsumedOffset =
+        kClaimOffset + round_up(kClaimWords * sizeof(std::uint32_t), kLine);
     // Everything before the pools, reserved at once.
-    Bytes control_bytes() const { return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes()); }
+    Bytes control_bytes() const {
+        return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes());
+    }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {
         const Bytes host = round_up(control_bytes(), kPoolAlignment);

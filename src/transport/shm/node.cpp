@@ -40,17 +40,23 @@ Status Node::attach(job::Job& job, int creator_rank, int members) {
     GANTRY_TRY(text.status());
     SegmentName name;
     if (text.value().size() != sizeof name)
-        return failure(MPI_ERR_OTHER, "shm: rank {} runs another version of Gantry; all ranks must load the same library",
-                       creator_rank);
+        return failure(
+            MPI_ERR_OTHER,
+            "shm: rank {} runs another version of Gantry; all ranks must load the same library",
+            creator_rank);
     std::memcpy(&name, text.value().data(), sizeof name);
     Result<Segment> segment = Segment::open(kWhat, name);
-    if (!segment.ok()) return segment.status().with(fmt::format("attaching to the node of rank {}", creator_rank));
+    if (!segment.ok())
+        return segment.status().with(fmt::format("attaching to the node of rank {}", creator_rank));
     segment_ = std::move(segment.value());
     if (segment_.bytes() == NodeLayout(members).bytes()) GANTRY_TRY(map(members));
     const auto* head = reinterpret_cast<const NodeHead*>(mapping_.address());
-    if (head == nullptr || head->version != kLayoutVersion || head->members != static_cast<std::uint32_t>(members))
-        return failure(MPI_ERR_OTHER, "shm: rank {} runs another version of Gantry; all ranks must load the same library",
-                       creator_rank);
+    if (head == nullptr || head->version != kLayoutVersion ||
+        head->members != static_cast<std::uint32_t>(members))
+        return failure(
+            MPI_ERR_OTHER,
+            "shm: rank {} runs another version of Gantry; all ranks must load the same library",
+            creator_rank);
     return success();
 }
 
@@ -64,11 +70,13 @@ Status Node::map(int members) {
 }
 
 Member& Node::entry(int member) const {
-    return *reinterpret_cast<Member*>(mapping_.address() + layout_.member_offset(static_cast<std::size_t>(member)));
+    return *reinterpret_cast<Member*>(mapping_.address() +
+                                      layout_.member_offset(static_cast<std::size_t>(member)));
 }
 
 std::uint64_t* Node::row(int member) const {
-    return reinterpret_cast<std::uint64_t*>(mapping_.address() + layout_.doorbell_offset(static_cast<std::size_t>(member)));
+    return reinterpret_cast<std::uint64_t*>(
+        mapping_.address() + layout_.doorbell_offset(static_cast<std::size_t>(member)));
 }
 
 void Node::enter(int self, const SegmentName& segment) {
@@ -92,7 +100,9 @@ MemberState Node::state(int member) const {
         std::atomic_ref<std::uint32_t>(entry(member).state).load(std::memory_order_acquire));
 }
 
-const Member& Node::member(int member) const { return entry(member); }
+const Member& Node::member(int member) const {
+    return entry(member);
+}
 
 void Node::ring_doorbell(int of_member, int self) {
     const auto bit = static_cast<unsigned>(self);

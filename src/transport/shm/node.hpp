@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The node segment, seen by one local rank: who is here, where their segments are, and the doorbells. Local ranks are numbered
-// in order of their ranks in the job; number 0 makes the segment before the fence and the others map it after.
+// The node segment, seen by one local rank: who is here, where their segments are, and the
+// doorbells. Local ranks are numbered in order of their ranks in the job; number 0 makes the
+// segment before the fence and the others map it after.
 #pragma once
 
 #include "job/job.hpp"
@@ -37,9 +38,11 @@ class Node {
             std::atomic_ref<std::uint64_t> word(row(self)[i]);
             if (word.load(std::memory_order_relaxed) == 0) [[likely]]
                 continue;
-            // Pairs with the release in ring_doorbell: the ringer's segment and its entry here are complete.
+            // Pairs with the release in ring_doorbell: the ringer's segment and its entry here are
+            // complete.
             std::uint64_t bits = word.exchange(0, std::memory_order_acquire);
-            for (; bits != 0; bits &= bits - 1, ++rung) visit(static_cast<int>(i) * 64 + std::countr_zero(bits));
+            for (; bits != 0; bits &= bits - 1, ++rung)
+                visit(static_cast<int>(i) * 64 + std::countr_zero(bits));
         }
         return rung;
     }

@@ -50,15 +50,18 @@ std::uint32_t* RankSegment::claim_words() const {
 }
 
 ConsumedWord& RankSegment::consumed(int reader) const {
-    return reinterpret_cast<ConsumedWord*>(mapping_.address() + RankLayout::kConsumedOffset)[reader];
+    return reinterpret_cast<ConsumedWord*>(mapping_.address() +
+                                           RankLayout::kConsumedOffset)[reader];
 }
 
 Status RankSegment::reserve_ring(int reader) const {
-    return segment_.reserve(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes, head().ring_bytes);
+    return segment_.reserve(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes,
+                            head().ring_bytes);
 }
 
 Result<Mapping> RankSegment::map_ring(int reader) const {
-    return segment_.map_twice(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes, head().ring_bytes);
+    return segment_.map_twice(head().ring_offset + static_cast<Bytes>(reader) * head().ring_bytes,
+                              head().ring_bytes);
 }
 
 Result<std::span<std::byte>> RankSegment::reserve_pool(Pool which, Bytes bytes) {
@@ -76,7 +79,8 @@ Result<std::span<std::byte>> RankSegment::pool(Pool which) {
     Mapping& mapping = pool_mapping_[index];
     if (!mapping) {
         // Pairs with the release in reserve_pool.
-        const Bytes bytes = std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
+        const Bytes bytes =
+            std::atomic_ref<Bytes>(head().pool_bytes[index]).load(std::memory_order_acquire);
         if (bytes == 0) return std::span<std::byte>();
         Result<Mapping> mapped = segment_.map(head().pool_offset[index], bytes);
         GANTRY_TRY(mapped.status());

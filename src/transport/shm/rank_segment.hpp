@@ -23,9 +23,10 @@ class RankSegment {
     Status reserve_ring(int reader) const;
     Result<Mapping> map_ring(int reader) const;
 
-    // Pools are mapped at their first use: an address space limit that has no room for them hurts only who needs them.
+    // Pools are mapped at their first use: an address space limit that has no room for them hurts
+    // only who needs them.
     Result<std::span<std::byte>> reserve_pool(Pool pool, Bytes bytes);  // the owner
-    Result<std::span<std::byte>> pool(Pool pool);                       // empty until the owner has reserved it
+    Result<std::span<std::byte>> pool(Pool pool);  // empty until the owner has reserved it
 
   private:
     RankHead& head() const { return *reinterpret_cast<RankHead*>(mapping_.address()); }

@@ -22,8 +22,9 @@ std::string path_of(const SegmentName& name) {
     return fmt::format("/proc/{}/fd/{}", name.process, name.descriptor);
 }
 
-// Bytes the system can still give, or the largest number when it does not say. A memfd has no size limit of its own: without
-// this check a reservation that does not fit would wake the out-of-memory killer instead of failing.
+// Bytes the system can still give, or the largest number when it does not say. A memfd has no size
+// limit of its own: without this check a reservation that does not fit would wake the out-of-memory
+// killer instead of failing.
 Bytes available_memory() {
     std::FILE* file = std::fopen("/proc/meminfo", "re");
     if (file == nullptr) return UINT64_MAX;
@@ -31,7 +32,8 @@ Bytes available_memory() {
     char line[128];
     while (std::fgets(line, sizeof line, file) != nullptr) {
         unsigned long long kibibytes = 0;
-        if (std::sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1) available = kibibytes * kKiB;
+        if (std::sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
+            available = kibibytes * kKiB;
     }
     std::fclose(file);
     return available;
@@ -45,11 +47,14 @@ int open_backing(const char* what, Backing backing) {
     return ::open(kSharedFolder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-Status system_failure(int error_class, const char* attempt, const char* what, Bytes bytes, const char* advice) {
-    return failure(error_class, "{} {} of {} bytes: {}. {}", attempt, what, bytes, std::strerror(errno), advice);
+Status system_failure(int error_class, const char* attempt, const char* what, Bytes bytes,
+                      const char* advice) {
+    return failure(error_class, "{} {} of {} bytes: {}. {}", attempt, what, bytes,
+                   std::strerror(errno), advice);
 }
 
-// The state letter and start time in /proc/<pid>/stat; the program name before them may hold anything, so read from its end.
+// The state letter and start time in /proc/<pid>/stat; the program name before them may hold
+// anything, so read from its end.
 struct ProcessState {
     char letter = 'X';
     std::uint64_t start_time = 0;
@@ -75,28 +80,36 @@ ProcessState process_state(int process) {
     return state;
 }
 
-// A program may end its main thread and go on in others: the process then looks dead except for its threads.
+// A program may end its main thread and go on in others: the process then looks dead except for its
+// threads.
 bool has_other_threads(int process) {
     DIR* threads = opendir(fmt::format("/proc/{}/task", process).c_str());
     if (threads == nullptr) return false;
     int entries = 0;
-    while (readdir(threads) != nullptr) ++entries;
+    while (readdir(threads) != nullptr)
+        ++entries;
     closedir(threads);
     constexpr int kDotAndDotDot = 2;
     return entries > kDotAndDotDot + 1;
 }
 
-// A process that is ending gives up its memory, and with it its program, before its descriptors; it is a zombie only later.
+// A process that is ending gives up its memory, and with it its program, before its descriptors; it
+// is a zombie only later.
 bool has_no_program(int process) {
     char target[8];
-    return readlink(fmt::format("/proc/{}/exe", process).c_str(), target, sizeof target) < 0 && errno == ENOENT;
+    return readlink(fmt::format("/proc/{}/exe", process).c_str(), target, sizeof target) < 0 &&
+           errno == ENOENT;
 }
 
 }  // namespace
 
-Bytes page_bytes() { return static_cast<Bytes>(sysconf(_SC_PAGESIZE)); }
+Bytes page_bytes() {
+    return static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+}
 
-std::uint64_t own_start_time() { return process_state(getpid()).start_time; }
+std::uint64_t own_start_time() {
+    return process_state(getpid()).start_time;
+}
 
 bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     struct stat about {};
@@ -108,12 +121,16 @@ bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     return state.letter != 'Z' && state.letter != 'X' && !has_no_program(name.process);
 }
 
-// --- Mapping ------------------------------------------------------------------------------------------------------------------
+// --- Mapping
+// ------------------------------------------------------------------------------------------------------------------
 
-Mapping::Mapping(void* address, Bytes bytes) : address_(address), bytes_(bytes), owner_process_(getpid()) {}
+Mapping::Mapping(void* address, Bytes bytes)
+    : address_(address), bytes_(bytes), owner_process_(getpid()) {}
 
 Mapping::Mapping(Mapping&& other) noexcept
-    : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_), owner_process_(other.owner_process_) {}
+    : address_(std::exchange(other.address_, nullptr)),
+      bytes_(other.bytes_),
+      owner_process_(other.owner_process_) {}
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
     std::swap(address_, other.address_);
@@ -126,14 +143,22 @@ Mapping::~Mapping() {
     if (address_ != nullptr && getpid() == owner_process_) munmap(address_, bytes_);
 }
 
-// --- Segment ------------------------------------------------------------------------------------------------------------------
+// --- Segment
+// ------------------------------------------------------------------------------------------------------------------
 
 Segment::Segment(const char* what, int descriptor, Bytes bytes, std::uint64_t inode)
-    : what_(what), descriptor_(descriptor), owner_process_(getpid()), bytes_(bytes), inode_(inode) {}
+    : what_(what),
+      descriptor_(descriptor),
+      owner_process_(getpid()),
+      bytes_(bytes),
+      inode_(inode) {}
 
 Segment::Segment(Segment&& other) noexcept
-    : what_(other.what_), descriptor_(std::exchange(other.descriptor_, -1)), owner_process_(other.owner_process_),
-      bytes_(other.bytes_), inode_(other.inode_) {}
+    : what_(other.what_),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      owner_process_(other.owner_process_),
+      bytes_(other.bytes_),
+      inode_(other.inode_) {}
 
 Segment& Segment::operator=(Segment&& other) noexcept {
     std::swap(what_, other.what_);
@@ -152,13 +177,15 @@ Result<Segment> Segment::create(const char* what, Bytes bytes, Backing backing) 
     const int descriptor = open_backing(what, backing);
     if (descriptor < 0)
         return system_failure(MPI_ERR_NO_MEM, "shm: making", what, bytes,
-                              "Neither a memfd nor a file in /dev/shm can be made; see `ulimit -n` and the mount of /dev/shm");
+                              "Neither a memfd nor a file in /dev/shm can be made; see `ulimit -n` "
+                              "and the mount of /dev/shm");
     struct stat about {};
     fstat(descriptor, &about);
     Segment segment(what, descriptor, bytes, about.st_ino);
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0)
-        return system_failure(MPI_ERR_NO_MEM, "shm: sizing", what, bytes,
-                              "Smaller GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or GANTRY_RING need less");
+        return system_failure(
+            MPI_ERR_NO_MEM, "shm: sizing", what, bytes,
+            "Smaller GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or GANTRY_RING need less");
     return segment;
 }
 
@@ -167,7 +194,8 @@ Result<Segment> Segment::open(const char* what, const SegmentName& name) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor < 0)
         return failure(MPI_ERR_OTHER,
-                       "shm: opening {} at {}: {}. All ranks of a node must run as one user, in one process namespace "
+                       "shm: opening {} at {}: {}. All ranks of a node must run as one user, in "
+                       "one process namespace "
                        "(container), and must still be running",
                        what, path, std::strerror(errno));
     struct stat about {};
@@ -175,47 +203,58 @@ Result<Segment> Segment::open(const char* what, const SegmentName& name) {
     Segment segment(what, descriptor, static_cast<Bytes>(about.st_size), about.st_ino);
     if (about.st_ino != name.inode)
         return failure(MPI_ERR_OTHER,
-                       "shm: {} is not {} of process {}: that process has ended, or it is in another process namespace "
+                       "shm: {} is not {} of process {}: that process has ended, or it is in "
+                       "another process namespace "
                        "(container)",
                        path, what, name.process);
     return segment;
 }
 
-SegmentName Segment::name() const { return {getpid(), descriptor_, inode_}; }
+SegmentName Segment::name() const {
+    return {getpid(), descriptor_, inode_};
+}
 
 Status Segment::reserve(Bytes offset, Bytes bytes) const {
     if (bytes > available_memory()) {
         errno = ENOMEM;
         return system_failure(MPI_ERR_NO_MEM, "shm: reserving a part", what_, bytes,
-                              "The node's memory is full: run fewer ranks, or lower GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or "
+                              "The node's memory is full: run fewer ranks, or lower "
+                              "GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or "
                               "GANTRY_RING");
     }
     int error = 0;
-    do error = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    do
+        error = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
     while (error == EINTR);
     if (error == 0) return success();
     errno = error;
     return system_failure(MPI_ERR_NO_MEM, "shm: reserving a part", what_, bytes,
-                          "The node's shared memory is full: run fewer ranks, enlarge /dev/shm or the container's memory, or "
+                          "The node's shared memory is full: run fewer ranks, enlarge /dev/shm or "
+                          "the container's memory, or "
                           "lower GANTRY_HOST_POOL, GANTRY_DEVICE_POOL or GANTRY_RING");
 }
 
 Result<Mapping> Segment::map(Bytes offset, Bytes bytes) const {
-    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(offset));
+    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_,
+                         static_cast<off_t>(offset));
     if (address == MAP_FAILED)
-        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes, "See `ulimit -v` and vm.max_map_count");
+        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes,
+                              "See `ulimit -v` and vm.max_map_count");
     return Mapping(address, bytes);
 }
 
 Result<Mapping> Segment::map_twice(Bytes offset, Bytes bytes) const {
-    void* address = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* address =
+        mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
-        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, 2 * bytes, "See `ulimit -v` and vm.max_map_count");
+        return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, 2 * bytes,
+                              "See `ulimit -v` and vm.max_map_count");
     Mapping both(address, 2 * bytes);
     for (Bytes half : {Bytes{0}, bytes})
-        if (mmap(both.address() + half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor_,
-                 static_cast<off_t>(offset)) == MAP_FAILED)
-            return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes, "See `ulimit -v` and vm.max_map_count");
+        if (mmap(both.address() + half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                 descriptor_, static_cast<off_t>(offset)) == MAP_FAILED)
+            return system_failure(MPI_ERR_NO_MEM, "shm: mapping", what_, bytes,
+                                  "See `ulimit -v` and vm.max_map_count");
     return both;
 }
 

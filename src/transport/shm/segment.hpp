@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that processes of one node share. A segment is a memfd, or an unlinked file in /dev/shm where memfds are not allowed:
-// nothing is ever left behind, however a process dies. Others reach it through /proc/<process>/fd, as long as its maker lives;
-// who has mapped it keeps it. It is sparse: pages must be reserved before they are touched, so that a full node is an error and
-// not SIGBUS.
+// Memory that processes of one node share. A segment is a memfd, or an unlinked file in /dev/shm
+// where memfds are not allowed: nothing is ever left behind, however a process dies. Others reach
+// it through /proc/<process>/fd, as long as its maker lives; who has mapped it keeps it. It is
+// sparse: pages must be reserved before they are touched, so that a full node is an error and not
+// SIGBUS.
 #pragma once
 
 #include "base/status.hpp"
@@ -52,7 +53,8 @@ class Segment {
     ~Segment();
 
     // `what` names it in errors. With `memory_file` the shared folder is the fallback.
-    static Result<Segment> create(const char* what, Bytes bytes, Backing backing = Backing::memory_file);
+    static Result<Segment> create(const char* what, Bytes bytes,
+                                  Backing backing = Backing::memory_file);
     // Opens what another process (or this one) has made; `bytes` is its size.
     static Result<Segment> open(const char* what, const SegmentName& name);
 

@@ -8,23 +8,25 @@
 namespace gantry::transport::shm {
 namespace {
 
-constexpr std::size_t kAlwaysPolled = 8;    // rings looked at in every call of progress()
-constexpr std::size_t kQuietPerCall = 4;    // of the others, in turn
-constexpr int kRecordsPerVisit = 32;        // of one ring, before the next has its turn
-constexpr int kIdleCallsPerClock = 1024;    // reading the clock costs as much as a poll
+constexpr std::size_t kAlwaysPolled = 8;  // rings looked at in every call of progress()
+constexpr std::size_t kQuietPerCall = 4;  // of the others, in turn
+constexpr int kRecordsPerVisit = 32;      // of one ring, before the next has its turn
+constexpr int kIdleCallsPerClock = 1024;  // reading the clock costs as much as a poll
 constexpr Nanoseconds kBetweenLooks = 100 * kMillisecond;
 constexpr double kCopyBytesPerSecond = 30e9;
 constexpr Nanoseconds kMessageLatency = 250;
 
 }  // namespace
 
-ShmTransport::ShmTransport(const Clock& clock, const config::Config& config) : clock_(clock), config_(config) {}
+ShmTransport::ShmTransport(const Clock& clock, const config::Config& config)
+    : clock_(clock), config_(config) {}
 ShmTransport::~ShmTransport() = default;
 
 PeerFacts ShmTransport::facts(int) const {
     PeerFacts facts;
     facts.shared_memory = true;
-    facts.eager_max = largest_payload(own_ ? own_.ring_bytes() : RankLayout(1, config_.ring, 0, 0).ring_bytes());
+    facts.eager_max =
+        largest_payload(own_ ? own_.ring_bytes() : RankLayout(1, config_.ring, 0, 0).ring_bytes());
     facts.bytes_per_second = kCopyBytesPerSecond;
     facts.message_latency = kMessageLatency;
     return facts;
@@ -35,9 +37,12 @@ ShmTransport::Peer* ShmTransport::peer_of(int rank) const {
     return index < peer_of_rank_.size() ? peer_of_rank_[index] : nullptr;
 }
 
-bool ShmTransport::reaches(int peer) const { return peer_of(peer) != nullptr; }
+bool ShmTransport::reaches(int peer) const {
+    return peer_of(peer) != nullptr;
+}
 
-// --- start and end ------------------------------------------------------------------------------------------------------------
+// --- start and end
+// ------------------------------------------------------------------------------------------------------------
 
 Status ShmTransport::publish(job::Job& job) {
     const std::vector<int> local = Node::local_ranks(job);
@@ -51,7 +56,8 @@ Status ShmTransport::open(job::Job& job, Receiver& receiver) {
     const std::vector<int> local = Node::local_ranks(job);
     peer_of_rank_.resize(static_cast<std::size_t>(job.size()));
     for (std::size_t number = 0; number < local.size(); ++number) {
-        peers_.push_back(std::make_unique<Peer>(local[number], static_cast<int>(number), backlog_memory_));
+        peers_.push_back(
+            std::make_unique<Peer>(local[number], static_cast<int>(number), backlog_memory_));
         if (local[number] == rank_)
             self_ = static_cast<int>(number);
         else
@@ -66,7 +72,8 @@ Status ShmTransport::open(job::Job& job, Receiver& receiver) {
 }
 
 Status ShmTransport::make_own_segment() {
-    const RankLayout layout(static_cast<int>(peers_.size()), config_.ring, config_.host_pool, config_.device_pool);
+    const RankLayout layout(static_cast<int>(peers_.size()), config_.ring, config_.host_pool,
+                            config_.device_pool);
     Result<RankSegment> made = RankSegment::create(layout);
     GANTRY_TRY(made.status());
     own_ = std::move(made.value());
@@ -96,14 +103,17 @@ bool ShmTransport::may_leave() const {
         const MemberState state = node_.state(peer->number);
         if (state == MemberState::left) continue;
         // Who does not come within the limit died before it could tell its process id.
-        if (state == MemberState::absent && self_ == 0 && clock_.now() - leaving_since_ < config_.peer_timeout) return false;
+        if (state == MemberState::absent && self_ == 0 &&
+            clock_.now() - leaving_since_ < config_.peer_timeout)
+            return false;
         if (!peer->backlog.empty()) return false;
         if (peer->outgoing_memory && !peer->outgoing.is_drained()) return false;
     }
     return true;
 }
 
-// --- sending ------------------------------------------------------------------------------------------------------------------
+// --- sending
+// ------------------------------------------------------------------------------------------------------------------
 
 Status ShmTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer* peer = peer_of(rank);
@@ -113,10 +123,12 @@ Status ShmTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpa
     return send_slowly(*peer, kind, header, payload);
 }
 
-Status ShmTransport::send_slowly(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
+Status ShmTransport::send_slowly(Peer& peer, MessageKind kind, ConstSpan header,
+                                 ConstSpan payload) {
     GANTRY_ASSERT(payload.size() <= largest_payload(own_.ring_bytes()));
     if (peer.lost)
-        return failure(MPI_ERR_PROC_ABORTED, "sending to rank {}: its process has ended", peer.rank);
+        return failure(MPI_ERR_PROC_ABORTED, "sending to rank {}: its process has ended",
+                       peer.rank);
     if (!peer.outgoing_memory) {
         GANTRY_TRY(open_outgoing(peer));
         if (peer.outgoing.write(kind, header, payload)) return success();
@@ -132,7 +144,8 @@ Status ShmTransport::open_outgoing(Peer& peer) {
     Result<Mapping> memory = own_.map_ring(peer.number);
     GANTRY_TRY(memory.status());
     peer.outgoing_memory = std::move(memory.value());
-    peer.outgoing = RingWriter(peer.outgoing_memory.address(), own_.ring_bytes(), own_.consumed(peer.number));
+    peer.outgoing =
+        RingWriter(peer.outgoing_memory.address(), own_.ring_bytes(), own_.consumed(peer.number));
     node_.ring_doorbell(peer.number, self_);
     return success();
 }
@@ -140,14 +153,16 @@ Status ShmTransport::open_outgoing(Peer& peer) {
 int ShmTransport::push_backlogs() {
     int pushed = 0;
     for (Peer* peer : backlogged_)
-        pushed += peer->backlog.drain([peer](MessageKind kind, ConstSpan header, ConstSpan payload) {
-            return peer->outgoing.write(kind, header, payload);
-        });
+        pushed +=
+            peer->backlog.drain([peer](MessageKind kind, ConstSpan header, ConstSpan payload) {
+                return peer->outgoing.write(kind, header, payload);
+            });
     std::erase_if(backlogged_, [](const Peer* peer) { return peer->backlog.empty(); });
     return pushed;
 }
 
-// --- receiving ----------------------------------------------------------------------------------------------------------------
+// --- receiving
+// ----------------------------------------------------------------------------------------------------------------
 
 Status ShmTransport::map_peer(Peer& peer) {
     if (peer.segment) return success();
@@ -171,8 +186,8 @@ void ShmTransport::open_incoming(int number) {
     Result<Mapping> memory = peer.segment.map_ring(self_);
     if (!memory.ok()) return lose(peer, memory.status());
     peer.incoming_memory = std::move(memory.value());
-    peer.incoming =
-        RingReader(peer.incoming_memory.address(), peer.segment.ring_bytes(), peer.segment.consumed(self_));
+    peer.incoming = RingReader(peer.incoming_memory.address(), peer.segment.ring_bytes(),
+                               peer.segment.consumed(self_));
     polled_.insert(polled_.begin(), &peer);
 }
 
@@ -187,7 +202,8 @@ int ShmTransport::read(Peer& peer, int most) {
 int ShmTransport::poll_incoming() {
     int events = 0;
     const std::size_t always = std::min(polled_.size(), kAlwaysPolled);
-    for (std::size_t i = 0; i < always; ++i) events += read(*polled_[i], kRecordsPerVisit);
+    for (std::size_t i = 0; i < always; ++i)
+        events += read(*polled_[i], kRecordsPerVisit);
     const std::size_t quiet = polled_.size() - always;
     for (std::size_t i = 0; i < std::min(quiet, kQuietPerCall); ++i) {
         next_quiet_ = (next_quiet_ + 1) % quiet;
@@ -212,7 +228,8 @@ int ShmTransport::progress() {
     return events;
 }
 
-// --- the dead -----------------------------------------------------------------------------------------------------------------
+// --- the dead
+// -----------------------------------------------------------------------------------------------------------------
 
 void ShmTransport::idle() {
     if (++idle_calls_ < kIdleCallsPerClock) [[likely]]
@@ -226,7 +243,8 @@ void ShmTransport::idle() {
 
 void ShmTransport::look_for_the_dead() {
     for (const auto& peer : peers_) {
-        if (peer->number == self_ || peer->lost || node_.state(peer->number) != MemberState::here) continue;
+        if (peer->number == self_ || peer->lost || node_.state(peer->number) != MemberState::here)
+            continue;
         const Member& member = node_.member(peer->number);
         if (maker_is_alive(member.segment, member.start_time)) continue;
         // It may have left in order between the two looks.
@@ -237,8 +255,9 @@ void ShmTransport::look_for_the_dead() {
 
 Status ShmTransport::died(const Peer& peer) const {
     return failure(MPI_ERR_PROC_ABORTED,
-                   "rank {} (process {}) has ended without MPI_Finalize; its own output or the launcher says why", peer.rank,
-                   node_.member(peer.number).segment.process);
+                   "rank {} (process {}) has ended without MPI_Finalize; its own output or the "
+                   "launcher says why",
+                   peer.rank, node_.member(peer.number).segment.process);
 }
 
 void ShmTransport::lose(Peer& peer, const Status& why) {
@@ -254,18 +273,21 @@ void ShmTransport::lose(Peer& peer, const Status& why) {
     receiver_->on_peer_lost(peer.rank, why);
 }
 
-// --- shared slots -------------------------------------------------------------------------------------------------------------
+// --- shared slots
+// -------------------------------------------------------------------------------------------------------------
 
 Result<std::span<std::byte>> ShmTransport::own_pool(Pool pool) {
     if (!own_) GANTRY_TRY(make_own_segment());
     const Bytes bytes = pool == Pool::host_cells ? config_.host_pool : config_.device_pool;
-    if (bytes == 0) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the pool is switched off (its size is 0)");
+    if (bytes == 0)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the pool is switched off (its size is 0)");
     return own_.reserve_pool(pool, round_up(bytes, page_bytes()));
 }
 
 Result<std::span<std::byte>> ShmTransport::peer_pool(int rank, Pool pool) {
     Peer* peer = peer_of(rank);
-    if (peer == nullptr) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "shm: rank {} is not on this node", rank);
+    if (peer == nullptr)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "shm: rank {} is not on this node", rank);
     GANTRY_TRY(map_peer(*peer));
     const Result<std::span<std::byte>> slots = peer->segment.pool(pool);
     if (slots.ok() && slots.value().empty())
@@ -284,13 +306,16 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
     return peer->segment.claim_words();
 }
 
-// --- remote memory: none; peers read our pools in place -------------------------------------------------------------------------
+// --- remote memory: none; peers read our pools in place
+// -------------------------------------------------------------------------
 
 Result<Region> ShmTransport::register_memory(void*, Bytes) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "transport shm has no remote memory; it shares slots");
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                   "transport shm has no remote memory; it shares slots");
 }
 void ShmTransport::put(int, int, const void*, Bytes, const RemoteKey&, Bytes, Completion& done) {
-    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "transport shm has no remote memory; it shares slots"));
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                          "transport shm has no remote memory; it shares slots"));
 }
 
 }  // namespace gantry::transport::shm

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages between the ranks of a node through shared memory, and the pools and claim words they share (DESIGN section 5).
+// Messages between the ranks of a node through shared memory, and the pools and claim words they
+// share (DESIGN section 5).
 //
-// Each pair has a ring per direction, made at its first message, in the sender's segment. progress() polls the rings that were
-// active last, a few of the others in turn, and the doorbells of new ones; then it pushes what found no room. A ring is written in
-// order, and a message waits behind earlier ones for the same peer, so messages to one peer arrive in the order of `send`.
+// Each pair has a ring per direction, made at its first message, in the sender's segment.
+// progress() polls the rings that were active last, a few of the others in turn, and the doorbells
+// of new ones; then it pushes what found no room. A ring is written in order, and a message waits
+// behind earlier ones for the same peer, so messages to one peer arrive in the order of `send`.
 //
-// A peer's death is noticed by looking whether it still is there, ten times a second while nothing arrives. What it had sent is
-// delivered first, then Receiver::on_peer_lost is called once. close() waits until the peers have taken what was sent to them,
-// because the rings vanish for who has not mapped them when this process ends.
+// A peer's death is noticed by looking whether it still is there, ten times a second while nothing
+// arrives. What it had sent is delivered first, then Receiver::on_peer_lost is called once. close()
+// waits until the peers have taken what was sent to them, because the rings vanish for who has not
+// mapped them when this process ends.
 #pragma once
 
 #include "base/clock.hpp"
@@ -39,8 +42,8 @@ class ShmTransport final : public Transport {
     Result<Region> register_memory(void* address, Bytes bytes) override;
     void release_memory(const Region&) override {}
     RemoteKey key(const Region&) const override { return {}; }
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key, Bytes offset,
-             Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
@@ -89,7 +92,7 @@ class ShmTransport final : public Transport {
     BacklogMemory backlog_memory_;
     std::vector<std::unique_ptr<Peer>> peers_;  // by number
     std::vector<Peer*> peer_of_rank_;           // null: not on this node
-    std::vector<Peer*> polled_;                 // with an incoming ring; the most recently active come first
+    std::vector<Peer*> polled_;  // with an incoming ring; the most recently active come first
     std::size_t next_quiet_ = 0;
     std::vector<Peer*> backlogged_;
     int idle_calls_ = 0;

@@ -248,6 +248,16 @@ TEST_F(PointerCacheTest, MemoryOfADestroyedContextIsForgotten) {
     EXPECT_EQ(cache.known(at(kBase + 8)), nullptr);
 }
 
+TEST_F(PointerCacheTest, ARangeThatIsOursNowIsForgotten) {
+    driver.allocate(kBase, 4096);
+    driver.allocate(kBase + 8192, 4096);
+    location(kBase, 8);
+    location(kBase + 8192, 8);
+    cache.forget_range(at(kBase + 4000), 4096);
+    EXPECT_EQ(cache.known(at(kBase)), nullptr);
+    EXPECT_NE(cache.known(at(kBase + 8192)), nullptr);
+}
+
 TEST_F(PointerCacheTest, RandomFreesAndReusesNeverGiveAStaleAnswer) {
     const unsigned seed = 20260;
     SCOPED_TRACE(testing::Message() << "seed " << seed);

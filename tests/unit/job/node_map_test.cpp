@@ -10,7 +10,8 @@ using Nodes = std::vector<int>;
 
 TEST(NodeMap, ReadsTheMappingsThatLaunchersWrite) {
     EXPECT_EQ(parse_process_mapping("(vector,(0,1,2))", 2), (Nodes{0, 0}));
-    EXPECT_EQ(parse_process_mapping("(vector,(0,1,1))", 2), (Nodes{0, 0})) << "blocks repeat cyclically";
+    EXPECT_EQ(parse_process_mapping("(vector,(0,1,1))", 2), (Nodes{0, 0}))
+        << "blocks repeat cyclically";
     EXPECT_EQ(parse_process_mapping("(vector,(0,2,1))", 2), (Nodes{0, 1}));
     EXPECT_EQ(parse_process_mapping("(vector,(0,2,2))", 6), (Nodes{0, 0, 1, 1, 0, 0}));
     EXPECT_EQ(parse_process_mapping("(vector,(0,1,3),(1,2,1))", 5), (Nodes{0, 0, 0, 1, 2}));
@@ -22,8 +23,9 @@ TEST(NodeMap, NumbersNodesByFirstAppearance) {
 }
 
 TEST(NodeMap, RejectsWhatDoesNotParse) {
-    for (const char* text : {"", "unknown", "(vector)", "(vector,)", "(vector,(0,1))", "(vector,(0,1,2)", "(vector,(0,0,1))",
-                             "(vector,(0,1,-1))", "(vector,(0,1,2))x"})
+    for (const char* text :
+         {"", "unknown", "(vector)", "(vector,)", "(vector,(0,1))", "(vector,(0,1,2)",
+          "(vector,(0,0,1))", "(vector,(0,1,-1))", "(vector,(0,1,2))x"})
         EXPECT_FALSE(parse_process_mapping(text, 2)) << text;
 }
 

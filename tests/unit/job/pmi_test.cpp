@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMI-1 client against a launcher of the test's own, whose answers are ordered and decorated as real ones do.
+// The PMI-1 client against a launcher of the test's own, whose answers are ordered and decorated as
+// real ones do.
 #include "job/pmi.hpp"
 
 #include "base/clock.hpp"
@@ -34,7 +35,8 @@ class FakeLauncher {
     void hang_up() { shutdown(ends_[0], SHUT_RDWR); }
     void let_the_other_rank_arrive() { say("cmd=barrier_out rc=0\n"); }
     void wait_until_asked(std::string_view what) {
-        while (!was_asked(what)) std::this_thread::yield();
+        while (!was_asked(what))
+            std::this_thread::yield();
     }
     bool was_asked(std::string_view what) {
         const std::lock_guard guard(mutex_);
@@ -53,13 +55,16 @@ class FakeLauncher {
     }
 
   private:
-    void say(std::string_view text) { EXPECT_EQ(write(ends_[0], text.data(), text.size()), static_cast<ssize_t>(text.size())); }
+    void say(std::string_view text) {
+        EXPECT_EQ(write(ends_[0], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
     void serve() {
         std::string received;
         char buffer[4096];
         for (ssize_t length = 0; (length = read(ends_[0], buffer, sizeof buffer)) > 0;) {
             received.append(buffer, static_cast<std::size_t>(length));
-            for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos; received.erase(0, end + 1)) {
+            for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos;
+                 received.erase(0, end + 1)) {
                 const std::string line = received.substr(0, end);
                 answer(line, PmiAnswer(line));
                 const std::lock_guard guard(mutex_);
@@ -69,10 +74,13 @@ class FakeLauncher {
     }
     void answer(const std::string&, const PmiAnswer& question) {
         const std::string command(question.command());
-        if (command == "init") return say("cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
-        if (command == "get_maxes") return say("cmd=maxes vallen_max=128 kvsname_max=256 keylen_max=64 rc=0\n");
+        if (command == "init")
+            return say("cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
+        if (command == "get_maxes")
+            return say("cmd=maxes vallen_max=128 kvsname_max=256 keylen_max=64 rc=0\n");
         if (command == "get_appnum") return say("rc=0 cmd=appnum appnum=3\n");
-        if (command == "get_universe_size") return say("cmd=universe_size size=-1 msg=not set here\n");
+        if (command == "get_universe_size")
+            return say("cmd=universe_size size=-1 msg=not set here\n");
         if (command == "get_my_kvsname") return say("cmd=my_kvsname kvsname=kvs_1_2 tag=0\n");
         if (command == "finalize") return say("cmd=finalize_ack\n");
         if (command == "put") {
@@ -82,7 +90,8 @@ class FakeLauncher {
         }
         if (command == "get") {
             const std::string key(question.text("key"));
-            if (key == "PMI_process_mapping" && !mapping_.empty()) return say("cmd=get_result rc=0 value=" + mapping_ + "\n");
+            if (key == "PMI_process_mapping" && !mapping_.empty())
+                return say("cmd=get_result rc=0 value=" + mapping_ + "\n");
             const auto known = stored();
             const auto found = known.find(key);
             if (found == known.end()) return say("cmd=get_result rc=-1 msg=key_not_found\n");
@@ -154,7 +163,8 @@ TEST_F(Pmi, AValueThatNobodyPutIsAnErrorThatNamesIt) {
     start();
     const auto missing = job->get(0, "absent");
     ASSERT_FALSE(missing.ok());
-    EXPECT_NE(std::string(missing.status().text()).find("'absent' of rank 0"), std::string::npos) << missing.status().text();
+    EXPECT_NE(std::string(missing.status().text()).find("'absent' of rank 0"), std::string::npos)
+        << missing.status().text();
 }
 
 TEST_F(Pmi, WithoutAMappingTheRanksTellEachOtherTheirHosts) {

@@ -12,7 +12,8 @@ std::string join(const std::vector<std::string>& pieces) {
     std::string_view first = pieces.front();
     EXPECT_EQ(take_piece_count(first), pieces.size());
     std::string text(first);
-    for (std::size_t i = 1; i < pieces.size(); ++i) text += pieces[i];
+    for (std::size_t i = 1; i < pieces.size(); ++i)
+        text += pieces[i];
     return from_base64(text).value_or("damaged");
 }
 
@@ -22,7 +23,8 @@ TEST(StoreText, AnyBytesComeBackFromPiecesThatAreShortWords) {
     std::mt19937 random(seed);
     for (std::size_t bytes : {0u, 1u, 2u, 3u, 700u, 760u, 1023u, 1024u, 5000u}) {
         std::string value(bytes, '\0');
-        for (char& c : value) c = static_cast<char>(random());
+        for (char& c : value)
+            c = static_cast<char>(random());
         const std::vector<std::string> pieces = split_value(value, 1023);
         for (const std::string& piece : pieces) {
             EXPECT_LE(piece.size(), 1023u);
@@ -33,7 +35,8 @@ TEST(StoreText, AnyBytesComeBackFromPiecesThatAreShortWords) {
 }
 
 TEST(StoreText, ForeignTextIsNoPiece) {
-    for (std::string_view text : {"", "unknown", "3", "x.abc", "0.abc"}) EXPECT_FALSE(take_piece_count(text)) << text;
+    for (std::string_view text : {"", "unknown", "3", "x.abc", "0.abc"})
+        EXPECT_FALSE(take_piece_count(text)) << text;
     EXPECT_FALSE(from_base64("a b"));
 }
 

@@ -13,7 +13,8 @@ class SelfTransportTest : public testing::Test {
   protected:
     void SetUp() override { ASSERT_TRUE(transport.open(job, notebook).ok()); }
     Status send(MessageKind kind, std::string_view header, std::string_view payload) {
-        return transport.send(2, kind, std::as_bytes(std::span(header)), std::as_bytes(std::span(payload)));
+        return transport.send(2, kind, std::as_bytes(std::span(header)),
+                              std::as_bytes(std::span(payload)));
     }
     shm::LocalJob job{2, 3, std::make_shared<shm::Store>()};
     shm::Notebook notebook;
@@ -57,7 +58,8 @@ TEST_F(SelfTransportTest, AMessageSentByAHandlerComesInTheNextCall) {
 }
 
 TEST_F(SelfTransportTest, HasNoPoolsAndSaysSo) {
-    EXPECT_EQ(transport.own_pool(Pool::host_cells).status().error_class(), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_EQ(transport.own_pool(Pool::host_cells).status().error_class(),
+              MPI_ERR_UNSUPPORTED_OPERATION);
     EXPECT_EQ(transport.claim_words(2), nullptr);
 }
 

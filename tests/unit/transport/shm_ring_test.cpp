@@ -26,7 +26,8 @@ class Ring : public testing::Test {
         reader = RingReader(memory.address(), kRing, consumed);
     }
     bool write(MessageKind kind, std::string_view header, std::string_view payload) {
-        return writer.write(kind, std::as_bytes(std::span(header)), std::as_bytes(std::span(payload)));
+        return writer.write(kind, std::as_bytes(std::span(header)),
+                            std::as_bytes(std::span(payload)));
     }
     std::vector<Arrived> read(int most = 1000) {
         std::vector<Arrived> got;
@@ -63,8 +64,10 @@ TEST_F(Ring, KeepsOrderKindHeaderAndPayload) {
 
 TEST_F(Ring, RefusesWhatDoesNotFitAndTakesItOnceTheReaderHasMadeRoom) {
     int accepted = 0;
-    while (write(7, "", std::to_string(accepted))) ++accepted;
-    EXPECT_EQ(accepted, static_cast<int>(kRing / kLine) - 1);  // one line is the one that the reader polls
+    while (write(7, "", std::to_string(accepted)))
+        ++accepted;
+    EXPECT_EQ(accepted,
+              static_cast<int>(kRing / kLine) - 1);  // one line is the one that the reader polls
     EXPECT_EQ(read(1).at(0).payload, "0");
     EXPECT_TRUE(write(7, "", "late"));
     EXPECT_FALSE(write(7, "", "too late"));
@@ -107,14 +110,17 @@ TEST_F(Ring, CarriesRandomSizesBetweenTwoThreads) {
     };
     std::thread sending([&] {
         for (int i = 0; i < kMessages;)
-            if (write(static_cast<MessageKind>(i), "", message(i))) ++i;
-            else std::this_thread::yield();
+            if (write(static_cast<MessageKind>(i), "", message(i)))
+                ++i;
+            else
+                std::this_thread::yield();
     });
     int next = 0;
     int wrong = 0;
     while (next < kMessages) {
         const int taken = reader.read(8, [&](MessageKind kind, ConstSpan, ConstSpan payload) {
-            wrong += kind != static_cast<MessageKind>(next) || Notebook::text(payload) != message(next);
+            wrong +=
+                kind != static_cast<MessageKind>(next) || Notebook::text(payload) != message(next);
             ++next;
         });
         if (taken == 0) std::this_thread::yield();

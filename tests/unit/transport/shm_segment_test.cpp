@@ -14,12 +14,14 @@ namespace {
 
 std::size_t entries_of_shared_folder() {
     std::size_t entries = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/dev/shm")) ++entries;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+        ++entries;
     return entries;
 }
 
 class SegmentOn : public testing::TestWithParam<Backing> {};
-INSTANTIATE_TEST_SUITE_P(Backings, SegmentOn, testing::Values(Backing::memory_file, Backing::shared_folder));
+INSTANTIATE_TEST_SUITE_P(Backings, SegmentOn,
+                         testing::Values(Backing::memory_file, Backing::shared_folder));
 
 TEST_P(SegmentOn, IsSharedByWhoOpensItAndLeavesNothingBehind) {
     const std::size_t before = entries_of_shared_folder();
@@ -74,7 +76,8 @@ TEST(Segment, ItsMakerIsAliveUntilItEnds) {
         const Segment segment = std::move(Segment::create("test", 4096).value());
         const SegmentName name = segment.name();
         const std::uint64_t start = own_start_time();
-        if (write(ends[1], &name, sizeof name) < 0 || write(ends[1], &start, sizeof start) < 0) _exit(1);
+        if (write(ends[1], &name, sizeof name) < 0 || write(ends[1], &start, sizeof start) < 0)
+            _exit(1);
         pause();
         _exit(0);
     }

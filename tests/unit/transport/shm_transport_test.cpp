@@ -17,14 +17,18 @@ namespace {
 struct World {
     explicit World(int size, config::Config config = {}) {
         const auto store = std::make_shared<Store>();
-        for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(rank, size, store, config));
-        for (const auto& rank : ranks) EXPECT_TRUE(rank->publish().ok());
-        for (const auto& rank : ranks) EXPECT_TRUE(rank->open().ok());
+        for (int rank = 0; rank < size; ++rank)
+            ranks.push_back(std::make_unique<Rank>(rank, size, store, config));
+        for (const auto& rank : ranks)
+            EXPECT_TRUE(rank->publish().ok());
+        for (const auto& rank : ranks)
+            EXPECT_TRUE(rank->open().ok());
     }
     Rank& operator[](int rank) { return *ranks[static_cast<std::size_t>(rank)]; }
     bool progress_until(const std::function<bool()>& condition) {
         return ranks[0]->progress_until([&] {
-            for (const auto& rank : ranks) rank->transport.progress();
+            for (const auto& rank : ranks)
+                rank->transport.progress();
             return condition();
         });
     }
@@ -34,7 +38,8 @@ struct World {
 TEST(ShmTransport, ReachesTheRanksOfTheSameNode) {
     const auto store = std::make_shared<Store>();
     Rank first(0, 4, store), third(2, 4, store);
-    for (Rank* rank : {&first, &third}) rank->job.set_nodes({0, 1, 0, 1});
+    for (Rank* rank : {&first, &third})
+        rank->job.set_nodes({0, 1, 0, 1});
     ASSERT_TRUE(first.publish().ok() && third.publish().ok());
     ASSERT_TRUE(first.open().ok() && third.open().ok());
     EXPECT_FALSE(first.transport.reaches(0));
@@ -52,11 +57,13 @@ TEST(ShmTransport, DeliversMessagesOfAllSizesInOrder) {
     const Bytes largest = world[0].transport.facts(1).eager_max;
     EXPECT_GE(largest, 32 * kKiB) << "the default eager limit must fit into the default ring";
     std::vector<std::string> sent;
-    for (Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{8}, Bytes{40}, Bytes{56}, Bytes{57}, Bytes{4096}, largest}) {
+    for (Bytes bytes :
+         {Bytes{0}, Bytes{1}, Bytes{8}, Bytes{40}, Bytes{56}, Bytes{57}, Bytes{4096}, largest}) {
         sent.push_back(pattern(bytes, bytes));
         ASSERT_TRUE(world[0].send(1, 5, "header", sent.back()).ok());
     }
-    ASSERT_TRUE(world.progress_until([&] { return world[1].notebook.messages.size() == sent.size(); }));
+    ASSERT_TRUE(
+        world.progress_until([&] { return world[1].notebook.messages.size() == sent.size(); }));
     for (std::size_t i = 0; i < sent.size(); ++i) {
         EXPECT_EQ(world[1].notebook.messages[i].payload, sent[i]) << i;
         EXPECT_EQ(world[1].notebook.messages[i].header, "header");
@@ -66,10 +73,12 @@ TEST(ShmTransport, DeliversMessagesOfAllSizesInOrder) {
 TEST(ShmTransport, WhatFindsNoRoomWaitsAndKeepsItsPlace) {
     World world(2);
     const std::string payload(8000, 'x');
-    for (int i = 0; i < 500; ++i) ASSERT_TRUE(world[0].send(1, 1, std::to_string(i), payload).ok());
+    for (int i = 0; i < 500; ++i)
+        ASSERT_TRUE(world[0].send(1, 1, std::to_string(i), payload).ok());
     ASSERT_TRUE(world.progress_until([&] { return world[1].notebook.messages.size() == 500; }));
     for (int i = 0; i < 500; ++i)
-        ASSERT_EQ(world[1].notebook.messages[static_cast<std::size_t>(i)].header, std::to_string(i));
+        ASSERT_EQ(world[1].notebook.messages[static_cast<std::size_t>(i)].header,
+                  std::to_string(i));
 }
 
 TEST(ShmTransport, AHandlerMaySend) {
@@ -77,24 +86,29 @@ TEST(ShmTransport, AHandlerMaySend) {
     world[1].notebook.on_arrival = [&](int peer, MessageKind, ConstSpan header, ConstSpan) {
         ASSERT_TRUE(world[1].send(peer, 2, Notebook::text(header), "answer").ok());
     };
-    for (int i = 0; i < 5000; ++i) ASSERT_TRUE(world[0].send(1, 1, std::to_string(i), "").ok());
+    for (int i = 0; i < 5000; ++i)
+        ASSERT_TRUE(world[0].send(1, 1, std::to_string(i), "").ok());
     ASSERT_TRUE(world.progress_until([&] { return world[0].notebook.messages.size() == 5000; }));
     EXPECT_EQ(world[0].notebook.messages.back().header, "4999");
 }
 
 TEST(ShmTransport, AQuietPairIsHeardAmongManyBusyOnes) {
     World world(24);
-    for (int from = 1; from < 24; ++from) ASSERT_TRUE(world[from].send(0, 1, std::to_string(from), "").ok());
+    for (int from = 1; from < 24; ++from)
+        ASSERT_TRUE(world[from].send(0, 1, std::to_string(from), "").ok());
     ASSERT_TRUE(world.progress_until([&] { return world[0].notebook.messages.size() == 23; }));
     for (int round = 0; round < 100; ++round)
-        for (int from = 1; from < 12; ++from) ASSERT_TRUE(world[from].send(0, 1, "busy", "").ok());
+        for (int from = 1; from < 12; ++from)
+            ASSERT_TRUE(world[from].send(0, 1, "busy", "").ok());
     ASSERT_TRUE(world[23].send(0, 9, "quiet", "").ok());
-    ASSERT_TRUE(world.progress_until([&] { return world[0].notebook.messages.size() == 23 + 1100 + 1; }));
+    ASSERT_TRUE(
+        world.progress_until([&] { return world[0].notebook.messages.size() == 23 + 1100 + 1; }));
 }
 
 TEST(ShmTransport, PoolsAreReservedByTheirOwnerAndSeenByThePeer) {
     World world(2);
-    EXPECT_FALSE(world[1].transport.peer_pool(0, Pool::host_cells).ok()) << "nothing is reserved yet";
+    EXPECT_FALSE(world[1].transport.peer_pool(0, Pool::host_cells).ok())
+        << "nothing is reserved yet";
     const std::span<std::byte> own = world[0].transport.own_pool(Pool::host_cells).value();
     EXPECT_EQ(own.size(), world[0].config.host_pool);
     const std::span<std::byte> seen = world[1].transport.peer_pool(0, Pool::host_cells).value();
@@ -103,7 +117,8 @@ TEST(ShmTransport, PoolsAreReservedByTheirOwnerAndSeenByThePeer) {
     EXPECT_EQ(seen[12345], std::byte{77});
     const std::span<std::byte> device = world[0].transport.own_pool(Pool::device_slots).value();
     EXPECT_EQ(device.size(), world[0].config.device_pool);
-    EXPECT_EQ(world[0].transport.own_pool(Pool::device_slots).value().data(), device.data()) << "reserved once";
+    EXPECT_EQ(world[0].transport.own_pool(Pool::device_slots).value().data(), device.data())
+        << "reserved once";
     device.back() = std::byte{5};
     EXPECT_EQ(world[1].transport.peer_pool(0, Pool::device_slots).value().back(), std::byte{5});
 }
@@ -115,7 +130,8 @@ TEST(ShmTransport, APoolThatTheNodeCannotHoldIsAnErrorAndTheRestGoesOn) {
     const auto pool = world[0].transport.own_pool(Pool::device_slots);
     ASSERT_FALSE(pool.ok());
     EXPECT_EQ(pool.status().error_class(), MPI_ERR_NO_MEM);
-    EXPECT_NE(std::string(pool.status().text()).find("GANTRY_DEVICE_POOL"), std::string::npos) << pool.status().text();
+    EXPECT_NE(std::string(pool.status().text()).find("GANTRY_DEVICE_POOL"), std::string::npos)
+        << pool.status().text();
     ASSERT_TRUE(world[0].send(1, 1, "still", "works").ok());
     EXPECT_TRUE(world.progress_until([&] { return world[1].notebook.messages.size() == 1; }));
 }
@@ -156,7 +172,8 @@ TEST(ShmTransport, CarriesRandomTrafficBetweenThreads) {
             std::mt19937_64 random(seed + static_cast<std::uint64_t>(self));
             std::uint32_t expected[kRanks] = {};
             std::uint32_t received = 0;
-            rank.notebook.on_arrival = [&](int peer, MessageKind, ConstSpan header, ConstSpan payload) {
+            rank.notebook.on_arrival = [&](int peer, MessageKind, ConstSpan header,
+                                           ConstSpan payload) {
                 std::uint32_t number = 0;
                 std::memcpy(&number, header.data(), sizeof number);
                 wrong += number != expected[peer]++;
@@ -170,18 +187,21 @@ TEST(ShmTransport, CarriesRandomTrafficBetweenThreads) {
                 if (sent[peer] == kMessages) peer = 3 - self - peer;
                 const std::uint32_t number = sent[peer]++;
                 const Bytes bytes = random() % 10 == 0 ? random() % largest : random() % 100;
-                const std::string_view header(reinterpret_cast<const char*>(&number), sizeof number);
+                const std::string_view header(reinterpret_cast<const char*>(&number),
+                                              sizeof number);
                 wrong += !rank.send(peer, 1, header, pattern(bytes, number)).ok();
                 if (random() % 4 == 0) rank.transport.progress();
             }
             wrong += !rank.progress_until([&] { return received == kMessages * (kRanks - 1); });
             wrong += !rank.close();
         });
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+        thread.join();
     EXPECT_EQ(wrong, 0);
 }
 
-// --- processes ----------------------------------------------------------------------------------------------------------------
+// --- processes
+// ----------------------------------------------------------------------------------------------------------------
 
 // Runs `body` as rank 1 of two in a process of its own, while the test is rank 0.
 class ShmProcesses : public testing::Test {
@@ -211,19 +231,25 @@ class ShmProcesses : public testing::Test {
 
 TEST_F(ShmProcesses, ExchangeMessagesAndLeaveInOrder) {
     start([](Rank& rank) {
-        rank.notebook.on_arrival = [&](int peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
-            if (kind == 9) rank.notebook.messages.push_back({});
-            else if (!rank.transport.send(peer, kind, header, payload).ok()) _exit(11);
+        rank.notebook.on_arrival = [&](int peer, MessageKind kind, ConstSpan header,
+                                       ConstSpan payload) {
+            if (kind == 9)
+                rank.notebook.messages.push_back({});
+            else if (!rank.transport.send(peer, kind, header, payload).ok())
+                _exit(11);
         };
         if (!rank.progress_until([&] { return !rank.notebook.messages.empty(); })) _exit(12);
         if (!rank.close()) _exit(13);
     });
-    for (int i = 0; i < 800; ++i) ASSERT_TRUE(ours->send(1, 1, std::to_string(i), pattern(static_cast<Bytes>(i) * 7, 3)).ok());
+    for (int i = 0; i < 800; ++i)
+        ASSERT_TRUE(
+            ours->send(1, 1, std::to_string(i), pattern(static_cast<Bytes>(i) * 7, 3)).ok());
     ASSERT_TRUE(ours->send(1, 9, "", "").ok());
     ASSERT_TRUE(ours->progress_until([&] { return ours->notebook.messages.size() == 800; }));
     for (int i = 0; i < 800; ++i) {
         ASSERT_EQ(ours->notebook.messages[static_cast<std::size_t>(i)].header, std::to_string(i));
-        ASSERT_EQ(ours->notebook.messages[static_cast<std::size_t>(i)].payload, pattern(static_cast<Bytes>(i) * 7, 3));
+        ASSERT_EQ(ours->notebook.messages[static_cast<std::size_t>(i)].payload,
+                  pattern(static_cast<Bytes>(i) * 7, 3));
     }
     EXPECT_TRUE(ours->close());
     EXPECT_EQ(end_of_child(), 0);
@@ -264,7 +290,8 @@ TEST_F(ShmProcesses, TheLastWordsOfAKilledPeerArriveBeforeTheNewsOfItsDeath) {
     EXPECT_EQ(ours->notebook.lost[0].first, 1);
     EXPECT_EQ(ours->notebook.lost[0].second.error_class(), MPI_ERR_PROC_ABORTED);
     EXPECT_EQ(ours->send(1, 1, "any", "body").error_class(), MPI_ERR_PROC_ABORTED);
-    for (int i = 0; i < 100000; ++i) ours->transport.progress();
+    for (int i = 0; i < 100000; ++i)
+        ours->transport.progress();
     EXPECT_EQ(ours->notebook.lost.size(), 1u) << "told once";
     EXPECT_TRUE(ours->close());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the shared-memory tests share: a job without a launcher, and one rank's transport with a receiver that notes what came.
-// The store is plain memory: threads share it, and a forked child has a copy of what was put before the fork.
+// What the shared-memory tests share: a job without a launcher, and one rank's transport with a
+// receiver that notes what came. The store is plain memory: threads share it, and a forked child
+// has a copy of what was put before the fork.
 #pragma once
 
 #include "base/clock.hpp"
@@ -24,7 +25,10 @@ using Store = std::map<std::pair<int, std::string>, std::string>;
 class LocalJob final : public job::Job {
   public:
     LocalJob(int rank, int size, std::shared_ptr<Store> store)
-        : rank_(rank), size_(size), nodes_(static_cast<std::size_t>(size), 0), store_(std::move(store)) {}
+        : rank_(rank),
+          size_(size),
+          nodes_(static_cast<std::size_t>(size), 0),
+          store_(std::move(store)) {}
     const char* launcher() const override { return "test"; }
     int rank() const override { return rank_; }
     int size() const override { return size_; }
@@ -66,7 +70,9 @@ class Notebook final : public Receiver {
     }
     void on_peer_lost(int peer, const Status& why) override { lost.emplace_back(peer, why); }
     static std::string text(ConstSpan bytes) {
-        return bytes.empty() ? std::string() : std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        return bytes.empty()
+                   ? std::string()
+                   : std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
 
     std::function<void(int, MessageKind, ConstSpan, ConstSpan)> on_arrival;
@@ -77,11 +83,15 @@ class Notebook final : public Receiver {
 // One rank: clock, configuration, job, transport.
 struct Rank {
     Rank(int rank, int size, std::shared_ptr<Store> store, config::Config settings = {})
-        : config(std::move(settings)), job(rank, size, std::move(store)), executor(clock), transport(clock, config) {}
+        : config(std::move(settings)),
+          job(rank, size, std::move(store)),
+          executor(clock),
+          transport(clock, config) {}
     Status publish() { return transport.publish(job); }
     Status open() { return transport.open(job, notebook); }
     Status send(int peer, MessageKind kind, std::string_view header, std::string_view payload) {
-        return transport.send(peer, kind, std::as_bytes(std::span(header)), std::as_bytes(std::span(payload)));
+        return transport.send(peer, kind, std::as_bytes(std::span(header)),
+                              std::as_bytes(std::span(payload)));
     }
     // Progress until it holds; false after a minute.
     template <class Condition>

@@ -100,7 +100,7 @@ Task<Status> meet(Rank& rank, int tag) {
         const int from = (rank.number + ranks - distance) % ranks;
         Result<p2p::Request*> sending =
             rank.messenger.isend(rank.all, {}, to, tag, p2p::SendMode::standard);
-        Received received = co_await receive(rank, {}, from, tag);
+        Received received = co_await receive(rank, kNothing, from, tag);
         Received sent = co_await finish(rank.executor, rank, std::move(sending));
         GANTRY_CO_TRY(received.status);
         GANTRY_CO_TRY(sent.status);

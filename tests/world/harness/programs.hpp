@@ -52,6 +52,9 @@ struct Received {
 
 // One operation to its end. `request` may be the failure to start it.
 Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> request);
+// An empty message. A name, because a braced temporary in an awaiting expression is miscompiled.
+inline constexpr p2p::Buffer kNothing{};
+
 Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag,
                   p2p::SendMode mode = p2p::SendMode::standard);
 Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag);

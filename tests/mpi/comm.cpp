@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Communicators and groups on 1 to 8 ranks: how they are made, that messages of one never reach another, what attributes do on a
+// duplicate, and that contexts come back when they are freed.
+#include "test.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+int rank_in(MPI_Comm comm) {
+    int found = -1;
+    OK(MPI_Comm_rank(comm, &found));
+    return found;
+}
+int size_of(MPI_Comm comm) {
+    int found = -1;
+    OK(MPI_Comm_size(comm, &found));
+    return found;
+}
+int compare(MPI_Comm a, MPI_Comm b) {
+    int found = -1;
+    OK(MPI_Comm_compare(a, b, &found));
+    return found;
+}
+int compare(MPI_Group a, MPI_Group b) {
+    int found = -1;
+    OK(MPI_Group_compare(a, b, &found));
+    return found;
+}
+std::vector<int> world_ranks(MPI_Group group) {
+    int count = -1;
+    OK(MPI_Group_size(group, &count));
+    std::vector<int> own(static_cast<std::size_t>(count)), in_world(own.size());
+    std::iota(own.begin(), own.end(), 0);
+    MPI_Group world;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_translate_ranks(group, count, own.data(), world, in_world.data()));
+    OK(MPI_Group_free(&world));
+    return in_world;
+}
+std::vector<int> members(MPI_Comm comm) {
+    MPI_Group group;
+    OK(MPI_Comm_group(comm, &group));
+    std::vector<int> found = world_ranks(group);
+    OK(MPI_Group_free(&group));
+    return found;
+}
+// Everybody's world rank, around the communicator and summed up.
+void expect_it_carries(MPI_Comm comm) {
+    const std::vector<int> who = members(comm);
+    const int mine = rank_in(comm), count = size_of(comm), expected = std::accumulate(who.begin(), who.end(), 0);
+    int sum = -1, world = rank(), left = -1;
+    OK(MPI_Allreduce(&world, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK_EQ(sum, expected);
+    OK(MPI_Sendrecv(&world, 1, MPI_INT, (mine + 1) % count, 0, &left, 1, MPI_INT, (mine + count - 1) % count, 0, comm, MPI_STATUS_IGNORE));
+    CHECK_EQ(left, who[static_cast<std::size_t>((mine + count - 1) % count)]);
+    OK(MPI_Barrier(comm));
+}
+
+void made_in_every_way() {
+    MPI_Comm dup, halves, reversed, none, typed, created, grouped;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
+    CHECK_EQ(compare(dup, MPI_COMM_WORLD), MPI_CONGRUENT);
+    CHECK_EQ(compare(dup, dup), MPI_IDENT);
+    expect_it_carries(dup);
+
+    OK(MPI_Comm_split(dup, rank() % 2, 0, &halves));
+    CHECK_EQ(size_of(halves), (size() + 1 - rank() % 2) / 2);
+    CHECK_EQ(rank_in(halves), rank() / 2);
+    expect_it_carries(halves);
+    OK(MPI_Comm_split(dup, 5, -rank(), &reversed));
+    CHECK_EQ(rank_in(reversed), size() - 1 - rank());
+    CHECK_EQ(compare(reversed, dup), size() == 1 ? MPI_CONGRUENT : MPI_SIMILAR);
+    expect_it_carries(reversed);
+    OK(MPI_Comm_split(dup, rank() == 0 ? 1 : MPI_UNDEFINED, 0, &none));
+    CHECK((none == MPI_COMM_NULL) == (rank() != 0));
+    if (none != MPI_COMM_NULL) expect_it_carries(none);
+    if (none != MPI_COMM_NULL) OK(MPI_Comm_free(&none));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &typed));
+    CHECK_EQ(size_of(typed), size());  // one machine
+    expect_it_carries(typed);
+
+    // All but the last, twice: by everybody, and by the members alone.
+    MPI_Group world, most;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    const int last = size() - 1;
+    OK(MPI_Group_excl(world, size() > 1 ? 1 : 0, &last, &most));
+    OK(MPI_Comm_create(MPI_COMM_WORLD, most, &created));
+    const bool member = size() == 1 || rank() != last;
+    CHECK((created != MPI_COMM_NULL) == member);
+    if (member) {
+        expect_it_carries(created);
+        OK(MPI_Comm_create_group(MPI_COMM_WORLD, most, 17, &grouped));
+        CHECK_EQ(compare(created, grouped), MPI_CONGRUENT);
+        expect_it_carries(grouped);
+        OK(MPI_Comm_free(&grouped));
+        OK(MPI_Comm_free(&created));
+    }
+    OK(MPI_Group_free(&world));
+    OK(MPI_Group_free(&most));
+    // Freed in an order that differs between ranks: freeing is not ordered among communicators.
+    MPI_Comm all[] = {dup, halves, reversed, typed};
+    if (rank() % 2) std::reverse(std::begin(all), std::end(all));
+    for (MPI_Comm& each : all) OK(MPI_Comm_free(&each));
+    expect_it_carries(MPI_COMM_WORLD);
+    expect_it_carries(MPI_COMM_SELF);
+}
+
+}  // namespace
+
+MPI_CASE(communicators_of_1, 1) { made_in_every_way(); }
+MPI_CASE(communicators_of_2, 2) { made_in_every_way(); }
+MPI_CASE(communicators_of_3, 3) { made_in_every_way(); }
+MPI_CASE(communicators_of_4, 4) { made_in_every_way(); }
+MPI_CASE(communicators_of_5, 5) { made_in_every_way(); }
+MPI_CASE(communicators_of_7, 7) { made_in_every_way(); }
+MPI_CASE(communicators_of_8, 8) { made_in_every_way(); }
+
+MPI_CASE(groups_are_sets_with_an_order, 5) {
+    MPI_Group world, odd, low, joined, both, rest, again, ranges;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    const int some[] = {3, 1};
+    OK(MPI_Group_incl(world, 2, some, &odd));
+    CHECK(world_ranks(odd) == std::vector<int>({3, 1}));
+    int mine = -1;
+    OK(MPI_Group_rank(odd, &mine));
+    CHECK_EQ(mine, rank() == 3 ? 0 : rank() == 1 ? 1 : MPI_UNDEFINED);
+    int range[][3] = {{0, 2, 1}};
+    OK(MPI_Group_range_incl(world, 1, range, &low));
+    OK(MPI_Group_union(odd, low, &joined));
+    CHECK(world_ranks(joined) == std::vector<int>({3, 1, 0, 2}));
+    OK(MPI_Group_intersection(odd, low, &both));
+    CHECK(world_ranks(both) == std::vector<int>({1}));
+    OK(MPI_Group_difference(world, odd, &rest));
+    CHECK(world_ranks(rest) == std::vector<int>({0, 2, 4}));
+    int backwards[][3] = {{4, 0, -2}};
+    OK(MPI_Group_range_incl(world, 1, backwards, &ranges));
+    CHECK(world_ranks(ranges) == std::vector<int>({4, 2, 0}));
+    CHECK_EQ(compare(ranges, rest), MPI_SIMILAR);
+    CHECK_EQ(compare(odd, rest), MPI_UNEQUAL);
+    OK(MPI_Group_incl(world, 2, some, &again));
+    CHECK_EQ(compare(odd, again), MPI_IDENT);
+    MPI_Group empty;
+    OK(MPI_Group_difference(odd, odd, &empty));
+    CHECK_EQ(compare(empty, MPI_GROUP_EMPTY), MPI_IDENT);
+    const int asked[] = {0, MPI_PROC_NULL, 1};
+    int answers[3];
+    OK(MPI_Group_translate_ranks(odd, 3, asked, low, answers));
+    CHECK_EQ(answers[0], MPI_UNDEFINED);
+    CHECK_EQ(answers[1], MPI_PROC_NULL);
+    CHECK_EQ(answers[2], 1);
+    for (MPI_Group* each : {&world, &odd, &low, &joined, &both, &rest, &again, &ranges, &empty}) OK(MPI_Group_free(each));
+}
+
+MPI_CASE(messages_of_one_communicator_never_reach_another, 3) {
+    constexpr int kComms = 6;
+    MPI_Comm comms[kComms];
+    for (MPI_Comm& each : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
+    const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
+    for (int count : {1, 50000}) {
+        std::vector<std::vector<int>> out, in;
+        std::vector<MPI_Request> requests;
+        for (int i = 0; i < kComms; ++i) {
+            out.emplace_back(static_cast<std::size_t>(count), 10 * rank() + i);
+            in.emplace_back(static_cast<std::size_t>(count), -1);
+        }
+        // Sent in one order, received in the other, with wildcards everywhere: only the communicator tells them apart.
+        for (int i = 0; i < kComms; ++i) {
+            requests.emplace_back();
+            OK(MPI_Isend(out[static_cast<std::size_t>(i)].data(), count, MPI_INT, right, 4, comms[i], &requests.back()));
+        }
+        for (int i = kComms - 1; i >= 0; --i) {
+            requests.emplace_back();
+            OK(MPI_Irecv(in[static_cast<std::size_t>(i)].data(), count, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[i], &requests.back()));
+            OK(MPI_Barrier(comms[i]));  // a collective on it disturbs nothing
+        }
+        OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+        for (int i = 0; i < kComms; ++i) CHECK(in[static_cast<std::size_t>(i)] == std::vector<int>(static_cast<std::size_t>(count), 10 * left + i));
+    }
+    for (MPI_Comm& each : comms) OK(MPI_Comm_free(&each));
+}
+
+MPI_CASE(duplicating_in_the_background, 4) {
+    constexpr int kComms = 5;
+    MPI_Comm made[kComms];
+    MPI_Request requests[kComms];
+    for (int i = 0; i < kComms; ++i) OK(MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &requests[i]));
+    // Meanwhile other collectives and messages go over the same communicator.
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK_EQ(sum, size());
+    MPI_Comm blocking;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &blocking));
+    OK(MPI_Waitall(kComms, requests, MPI_STATUSES_IGNORE));
+    for (MPI_Comm& each : made) {
+        CHECK_EQ(compare(each, blocking), MPI_CONGRUENT);
+        expect_it_carries(each);
+        OK(MPI_Comm_free(&each));
+    }
+    OK(MPI_Comm_free(&blocking));
+}
+
+MPI_CASE(contexts_come_back_when_communicators_are_freed, 3) {
+    for (int i = 0; i < 10000; ++i) {
+        MPI_Comm comm;
+        const int code = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (code != MPI_SUCCESS) {
+            CHECK_EQ(i, 10000);  // says how far it got
+            break;
+        }
+        OK(MPI_Comm_free(&comm));
+    }
+    expect_it_carries(MPI_COMM_WORLD);
+}
+
+MPI_CASE(many_communicators_live_at_once, 2) {
+    std::vector<MPI_Comm> comms(500);
+    for (MPI_Comm& each : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
+    expect_it_carries(comms.front());
+    expect_it_carries(comms.back());
+    for (MPI_Comm& each : comms) OK(MPI_Comm_free(&each));
+}
+
+// --- attributes ----------------------------------------------------------------------------------------------------------------------------
+
+static int copies = 0, deletions = 0;
+
+static int copy_and_count(MPI_Comm, int, void* extra, void* value, void* copied, int* flag) {
+    ++copies;
+    *static_cast<void**>(copied) = static_cast<char*>(value) + *static_cast<int*>(extra);
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+static int delete_and_count(MPI_Comm, int, void*, void*) {
+    ++deletions;
+    return MPI_SUCCESS;
+}
+static int refuse(MPI_Comm, int, void*, void*, void*, int*) { return MPI_ERR_OTHER; }
+
+MPI_CASE(attributes_follow_duplicates_by_their_callbacks, 2) {
+    int step = 3, counted = 0, dropped = 0, plain = 0, flag = 0;
+    OK(MPI_Comm_create_keyval(copy_and_count, delete_and_count, &counted, &step));
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &dropped, nullptr));
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &plain, nullptr));
+    MPI_Comm comm, copy;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    char text[] = "attribute";
+    OK(MPI_Comm_set_attr(comm, counted, text));
+    OK(MPI_Comm_set_attr(comm, dropped, text));
+    OK(MPI_Comm_set_attr(comm, plain, text));
+    OK(MPI_Comm_dup(comm, &copy));
+    void* value = nullptr;
+    OK(MPI_Comm_get_attr(copy, counted, &value, &flag));
+    CHECK(flag == 1 && value == text + 3);
+    OK(MPI_Comm_get_attr(copy, dropped, &value, &flag));
+    CHECK_EQ(flag, 0);
+    OK(MPI_Comm_get_attr(copy, plain, &value, &flag));
+    CHECK(flag == 1 && value == text);
+    CHECK_EQ(copies, 1);
+    OK(MPI_Comm_delete_attr(comm, counted));
+    CHECK_EQ(deletions, 1);
+    OK(MPI_Comm_free(&copy));
+    CHECK_EQ(deletions, 2);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free_keyval(&counted));
+    OK(MPI_Comm_free_keyval(&dropped));
+    OK(MPI_Comm_free_keyval(&plain));
+    CHECK_EQ(plain, MPI_KEYVAL_INVALID);
+}
+
+MPI_CASE(a_copy_callback_that_fails_fails_the_duplicate, 2) {
+    int key = 0;
+    MPI_Comm comm, copy = MPI_COMM_NULL;
+    OK(MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, nullptr));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_attr(comm, key, nullptr));
+    CHECK_EQ(error_class(MPI_Comm_dup(comm, &copy)), MPI_ERR_OTHER);
+    OK(MPI_Comm_delete_attr(comm, key));
+    OK(MPI_Comm_dup(comm, &copy));
+    expect_it_carries(copy);
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free_keyval(&key));
+}
+
+MPI_CASE(predefined_attributes_and_names, 2) {
+    void* value = nullptr;
+    int flag = 0, length = 0;
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &flag));
+    CHECK(flag == 1 && *static_cast<int*>(value) >= 32767);
+    // The largest tag works.
+    const int largest = *static_cast<int*>(value);
+    int out = rank(), in = -1;
+    OK(MPI_Sendrecv(&out, 1, MPI_INT, 1 - rank(), largest, &in, 1, MPI_INT, 1 - rank(), largest, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK_EQ(in, 1 - rank());
+    for (int key : {MPI_WTIME_IS_GLOBAL, MPI_HOST, MPI_IO, MPI_LASTUSEDCODE}) {
+        about("key " + std::to_string(key));
+        OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag));
+        CHECK(flag == 1 && value != nullptr);
+    }
+    about("");
+    char name[MPI_MAX_OBJECT_NAME];
+    OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
+    CHECK(std::string(name) == "MPI_COMM_WORLD");
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK_EQ(length, 0);
+    OK(MPI_Comm_set_name(comm, "halo"));
+    OK(MPI_Comm_get_name(comm, name, &length));
+    CHECK(std::string(name) == "halo" && length == 4);
+    OK(MPI_Comm_free(&comm));
+}

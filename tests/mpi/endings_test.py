@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs that end badly, or must end quietly: the exit code, what is said, and that nothing outlives the job or hangs.
+
+The cases are in errors.cpp (MPI_CASE_ENDING) and faults.cpp; a rank that comes back from its last call prints "came back".
+"""
+import os
+import re
+import subprocess
+import unittest
+
+MPIEXEC = os.environ.get("GANTRY_MPIEXEC", "mpiexec")
+PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
+PATIENCE = 60
+
+
+def run(case, ranks, **env):
+    """(exit status, everything that was printed)."""
+    env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run={case}", **env)
+    done = subprocess.run([MPIEXEC, "-n", str(ranks), PROGRAM, case], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+    return done.returncode, done.stdout
+
+
+class Endings(unittest.TestCase):
+    def ends(self, case, ranks, status, *sentences):
+        code, said = run(case, ranks)
+        self.assertEqual(code, status, said)
+        self.assertNotIn("came back", said)
+        for sentence in sentences:
+            self.assertRegex(said, sentence)
+
+    def test_errors_are_fatal_by_default_and_say_what_was_wrong(self):
+        self.ends("ending_by_a_bad_rank", 2, 6,  # MPI_ERR_RANK
+                  r"rank 1: MPI_Send failed: MPI_ERR_RANK: .*dest is 33.*between 0 and 1.*MPI_COMM_WORLD, rank 1 of 2",
+                  r"the error handler is MPI_ERRORS_ARE_FATAL")
+
+    def test_errors_abort_ends_the_job(self):
+        self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")
+
+    def test_abort_ends_the_job_with_its_code(self):
+        self.ends("ending_by_abort", 3, 42, r"rank 2 of 3 .* called MPI_Abort with code 42")
+
+    def test_a_rank_killed_inside_a_message_ends_the_job(self):
+        self.ends("ending_by_a_killed_rank", 3, 137, r"rank 0 of 3 .* was killed by signal 9 \(SIGKILL")
+
+    def test_a_segmentation_fault_ends_the_job(self):
+        self.ends("ending_by_a_segmentation_fault", 2, 139, r"rank 1 of 2 .* was killed by signal 11 \(SIGSEGV")
+
+    def test_a_rank_that_just_leaves_ends_the_job(self):
+        self.ends("ending_by_leaving_without_finalize", 2, 1, r"rank 1 of 2 .* without MPI_Finalize")
+
+    def test_a_context_destroyed_before_finalize_is_no_news(self):
+        code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2)
+        if code == 77:
+            self.skipTest(said)
+        self.assertEqual((code, said), (0, ""))
+
+    def test_a_killed_job_leaves_nothing_in_shared_memory(self):
+        def mine():
+            return {name for name in os.listdir("/dev/shm") if re.search("gantry", name)}
+        before = mine()
+        run("ending_by_a_killed_rank", 3)
+        self.assertEqual(mine() - before, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
