@@ -305,15 +305,17 @@ bool stuck(const Stream& stream) {
 
 }  // namespace
 
+// Waiting releases the lock: streams may come and go meanwhile, so both walk over a copy.
 void Scheduler::wait_for_context(Context& context) {
-    // By index: waiting releases the lock, and other threads may add streams.
-    for (std::size_t index = 0; index < context.streams.size(); ++index) {
-        wait_unless_stuck(*context.streams[index]);
+    const std::vector<Stream*> streams = context.streams;
+    for (Stream* stream : streams) {
+        if (std::find(active_.begin(), active_.end(), stream) != active_.end()) {
+            wait_unless_stuck(*stream);
+        }
     }
 }
 
 void Scheduler::wait_for_all() {
-    // What is active now: streams that get work meanwhile do not matter to the caller.
     const std::vector<Stream*> streams = active_;
     for (Stream* stream : streams) {
         if (std::find(active_.begin(), active_.end(), stream) != active_.end()) {
@@ -323,9 +325,12 @@ void Scheduler::wait_for_all() {
 }
 
 void Scheduler::wait_unless_stuck(Stream& stream) {
+    // A destroyed stream is deleted after its tail is done, so it is there as long as this looks at
+    // it.
     const OpRef tail = stream.tail;
-    while (tail != nullptr && tail->state != OpState::done && !stuck(stream)) {
-        wait(stream.queue.front());
+    while (tail->state != OpState::done && !stuck(stream)) {
+        const OpRef head = stream.queue.front();
+        wait(head);
     }
 }
 

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 namespace gantry::mpi {
 namespace {
@@ -106,22 +104,8 @@ void Engine::rest_unless(bool something_happened) {
 
 void Engine::write_explanation() const {
     if (!explain_.on()) return;
-    const std::string text = explain_.text(rank());
-    std::string file = parts_.config->explain_file;
-    if (file.empty()) {
-        std::fwrite(text.data(), 1, text.size(), stderr);
-        return;
-    }
-    if (const std::size_t mark = file.find("%r"); mark != std::string::npos)
-        file.replace(mark, 2, std::to_string(rank()));
-    std::FILE* out = std::fopen(file.c_str(), "w");
-    if (out == nullptr) {
-        log::warn("mpi: cannot write GANTRY_EXPLAIN_FILE {}: {}; the record of paths is lost", file, strerror(errno));
-        return;
-    }
-    const std::string content = file.ends_with(".json") ? explain_.json(rank()) : text;
-    std::fwrite(content.data(), 1, content.size(), out);
-    std::fclose(out);
+    const Status written = explain_.write(rank(), parts_.config->explain_file);
+    if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
 }
 
 }  // namespace gantry::mpi

@@ -64,8 +64,7 @@ class Faults : public testing::TestWithParam<std::tuple<Pair, Way>> {
     }
 };
 
-// --- a peer dies
-// -------------------------------------------------------------------------------------------------------------------
+// --- a peer dies --------------------------------------------------------------------------------
 
 Task<Status> one_message_and_then_another(Rank& rank, OneMessage& message) {
     Status first = co_await one_message(rank, message);
@@ -100,8 +99,7 @@ TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     }
 }
 
-// --- copies fail
-// -------------------------------------------------------------------------------------------------------------------
+// --- copies fail --------------------------------------------------------------------------------
 
 // Messages before and after show that the pair still works.
 Task<Status> between_two_good_ones(Rank& rank, OneMessage* messages) {
@@ -160,8 +158,7 @@ TEST_P(Faults, FailedCopyIsAnErrorAndThePairGoesOn) {
     }
 }
 
-// --- refusals
-// ----------------------------------------------------------------------------------------------------------------------
+// --- refusals -----------------------------------------------------------------------------------
 
 void expect_right(Options options, Pair pair, const std::function<void(Rank&)>& break_something) {
     World world(std::move(options));
@@ -220,8 +217,7 @@ INSTANTIATE_TEST_SUITE_P(AllPairs, Faults,
                                                 std::get<1>(each.param).name);
                          });
 
-// --- small pools
-// -------------------------------------------------------------------------------------------------------------------
+// --- small pools --------------------------------------------------------------------------------
 
 // Everybody sends to everybody, both ways at once, several messages each.
 Task<Status> everybody_to_everybody(Rank& rank, Place place, Bytes bytes) {
@@ -324,8 +320,7 @@ TEST(EagerBudget, BoundsWhatAPeerHoldsUnreceived) {
     EXPECT_GT(before, 32 * kKiB);
 }
 
-// --- freed and reused memory
-// -------------------------------------------------------------------------------------------------------
+// --- freed and reused memory --------------------------------------------------------------------
 
 Task<Status> fresh_allocation_each_time(Rank& rank) {
     for (std::uint64_t round = 0; round < 6; ++round) {

@@ -31,8 +31,7 @@ void expect_good(const Program& program, int ranks, int ranks_per_node = 1,
     }
 }
 
-// --- order
-// -------------------------------------------------------------------------------------------------------------------------
+// --- order --------------------------------------------------------------------------------------
 
 // Sizes that take different protocols, so that a later message could easily overtake an earlier
 // one.
@@ -93,8 +92,7 @@ TEST(Order, TagsSelectMessagesInAnyOrder) {
     expect_good(tags_backwards, 2);
 }
 
-// --- wildcards
-// ---------------------------------------------------------------------------------------------------------------------
+// --- wildcards ----------------------------------------------------------------------------------
 
 Task<Status> collect_from_all(Rank& rank) {
     constexpr int kEach = 5;
@@ -124,8 +122,7 @@ TEST(Wildcards, EverySenderIsServedInItsOrder) {
     expect_good(collect_from_all, 6, 2);
 }
 
-// --- synchronous sends
-// -------------------------------------------------------------------------------------------------------------
+// --- synchronous sends --------------------------------------------------------------------------
 
 Task<Status> synchronous(Rank& rank) {
     for (const Bytes bytes : {Bytes{0}, Bytes{10}, Bytes{200000}}) {
@@ -155,8 +152,7 @@ TEST(SynchronousSend, EndsOnlyWhenItsMessageIsMatchedOnOneNode) {
     expect_good(synchronous, 2, 2);
 }
 
-// --- probes
-// ------------------------------------------------------------------------------------------------------------------------
+// --- probes -------------------------------------------------------------------------------------
 
 Task<Status> probed(Rank& rank) {
     constexpr Bytes kSizes[] = {0, 24, 250000};
@@ -200,8 +196,7 @@ TEST(Probe, TellsTheOldestMessageAndLeavesOrTakesItOnOneNode) {
     expect_good(probed, 2, 2);
 }
 
-// --- truncation
-// --------------------------------------------------------------------------------------------------------------------
+// --- truncation ---------------------------------------------------------------------------------
 
 Task<Status> truncated(Rank& rank) {
     for (const Place place : {Place::host, Place::device}) {
@@ -232,8 +227,7 @@ TEST(Truncation, IsAnErrorOfTheReceiveAloneAndFillsWhatFitsOnOneNode) {
     expect_good(truncated, 2, 2);
 }
 
-// --- cancelling
-// --------------------------------------------------------------------------------------------------------------------
+// --- cancelling ---------------------------------------------------------------------------------
 
 Task<Status> cancelled(Rank& rank) {
     if (rank.number == 1) {
@@ -261,8 +255,7 @@ TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) {
     expect_good(cancelled, 2);
 }
 
-// --- oneself
-// -----------------------------------------------------------------------------------------------------------------------
+// --- oneself ------------------------------------------------------------------------------------
 
 Task<Status> to_myself(Rank& rank) {
     for (const Bytes bytes : {Bytes{0}, Bytes{5}, Bytes{100000}, 3 * kMiB}) {

@@ -93,6 +93,34 @@ TEST(World, FenceOpensWhenTheLastRankComes) {
     EXPECT_TRUE(ending.good()) << ending;
 }
 
+Task<Status> ring(Rank& rank) {
+    const int ranks = rank.all.size();
+    const int next = (rank.number + 1) % ranks, previous = (rank.number + ranks - 1) % ranks;
+    Bytebuffer out(rank, Place::device, 100000, rank.number % 8);
+    Bytebuffer in(rank, Place::device, 100000, rank.number % 8);
+    out.fill(static_cast<std::uint64_t>(rank.number));
+    Result<p2p::Request*> receiving = rank.messenger.ireceive(rank.all, in.whole(), previous, 1);
+    Status sent = co_await send(rank, out.whole(), next, 1);
+    GANTRY_CO_TRY(sent);
+    Received received = co_await finish(rank.executor, rank, std::move(receiving));
+    GANTRY_CO_TRY(received.status);
+    WORLD_CHECK(in.holds(static_cast<std::uint64_t>(previous), 100000));
+    Status met = co_await meet(rank, 2);
+    co_return met;
+}
+
+TEST(World, HoldsSixtyFourRanksOnEightNodesOfEightGpus) {
+    World world({.machine = "h200",
+                 .ranks = 64,
+                 .ranks_per_node = 8,
+                 .seed = 11,
+                 .jitter = 3 * kMicrosecond,
+                 .change_config = [](config::Config& config) { config.device_pool = kMiB; }});
+    const Ending ending = world.run(ring);
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle());
+}
+
 TEST(FakeDevice, HostTouchOfDeviceMemoryFaultsAtOnce) {
     World world({.ranks = 1, .ranks_per_node = 1, .seed = 1});
     std::byte* memory = world.rank(0).device_memory(4096);

@@ -7,7 +7,7 @@ from demo import choose_gpu
 
 
 def bench(preset, wish, machine, ranks, arguments):
-    build.build(preset)
+    build.build(preset, build.DEMONSTRATION)
     folder = build_folder(preset)
     program = folder / "bin" / "gantry-bench"
     if not program.exists():

@@ -7,6 +7,11 @@ from console import ROOT, cores, run, run_quiet, step
 from environment import build_folder, find_tool, for_tools
 
 
+# What a user of the library needs, and what shows it: not the tests.
+PRODUCT = ("mpi_abi", "mpiexec", "gantry", "gantry-bench")
+DEMONSTRATION = PRODUCT + ("cuda_sim",)
+
+
 def presets():
     data = json.loads((ROOT / "CMakePresets.json").read_text())
     return [preset["name"] for preset in data["configurePresets"] if not preset.get("hidden")]

@@ -21,7 +21,7 @@ def choose_gpu(preset, wish):
 
 
 def demo(preset, wish, machine):
-    build.build(preset)
+    build.build(preset, build.DEMONSTRATION)
     real, found = choose_gpu(preset, wish)
     folder = build_folder(preset)
     env = for_programs(preset, real)

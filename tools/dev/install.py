@@ -34,7 +34,7 @@ def foreign_libraries(prefix):
 
 def install(preset, prefix, with_tests):
     prefix = Path(prefix).resolve()
-    build.build(preset)
+    build.build(preset, () if with_tests else build.PRODUCT)
     folder = build_folder(preset)
     step(f"installing into {prefix}")
     command = [find_tool("cmake"), "--install", folder, "--prefix", prefix, "--strip"]

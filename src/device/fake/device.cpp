@@ -32,8 +32,7 @@ FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int no
     }
 }
 
-// --- what a program does with the driver
-// -----------------------------------------------------------------------------------------
+// --- what a program does with the driver --------------------------------------------------------
 
 void* FakeDevice::allocate(int gpu, Bytes bytes, MemoryKind kind, IpcKind ipc) {
     active_ = true;
@@ -59,8 +58,7 @@ std::byte* FakeDevice::behind(const void* address, Bytes bytes) {
     return where.value().bytes;
 }
 
-// --- pointers
-// --------------------------------------------------------------------------------------------------------------------
+// --- pointers -----------------------------------------------------------------------------------
 
 FakeDevice::Mapping* FakeDevice::mapping_of(const void* address, std::uintptr_t* base) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
@@ -123,8 +121,7 @@ int FakeDevice::gpu_of(const Uuid& uuid) {
     return -1;
 }
 
-// --- copies
-// ----------------------------------------------------------------------------------------------------------------------
+// --- copies -------------------------------------------------------------------------------------
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
@@ -189,8 +186,7 @@ int FakeDevice::progress() {
     return completed;
 }
 
-// --- host memory and other processes
-// ---------------------------------------------------------------------------------------------
+// --- host memory and other processes ------------------------------------------------------------
 
 Status FakeDevice::pin(void* address, Bytes bytes) {
     if (faults.refuse_pin)

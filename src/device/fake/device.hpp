@@ -35,8 +35,7 @@ class FakeDevice final : public Device {
   public:
     FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node);
 
-    // --- what a program does with the driver
-    // -------------------------------------------------------------------------------------
+    // --- what a program does with the driver ----------------------------------------------------
     void* allocate(int gpu, Bytes bytes, MemoryKind kind = MemoryKind::device,
                    IpcKind ipc = IpcKind::legacy);
     void free(void* address);
@@ -54,8 +53,7 @@ class FakeDevice final : public Device {
     void kill() { dead_ = true; }
     int in_flight() const { return in_flight_; }
 
-    // --- Device
-    // ------------------------------------------------------------------------------------------------------------------
+    // --- Device ---------------------------------------------------------------------------------
     const char* name() const override { return "fake"; }
     bool active() override { return active_; }
     int gpu_count() override { return gpus_.per_node(); }

@@ -60,8 +60,11 @@ class CudaTest : public testing::Test {
         EXPECT_EQ(gpu.cuMemcpyDtoH_v2(data.data(), memory, bytes), CUDA_SUCCESS);
         return data;
     }
+    // Synchronised by the program, as it must be before Gantry has seen the memory: a copy from
+    // pageable memory may return before the bytes are there.
     void write(CUdeviceptr memory, const std::vector<std::uint8_t>& data) {
         EXPECT_EQ(gpu.cuMemcpyHtoD_v2(memory, data.data(), data.size()), CUDA_SUCCESS);
+        EXPECT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
     }
 
     Location classify(const void* pointer, Bytes bytes) {

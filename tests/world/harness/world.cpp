@@ -92,8 +92,7 @@ struct World::State {
     bool has_unfinished_frames = false;
 };
 
-// --- Rank
-// --------------------------------------------------------------------------------------------------------------------------
+// --- Rank ---------------------------------------------------------------------------------------
 
 Rank::Rank(World& its_world, int its_number)
     : world(its_world),
@@ -137,8 +136,7 @@ int Rank::progress() {
     return messenger.progress();
 }
 
-// --- Ending
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Ending -------------------------------------------------------------------------------------
 
 bool Ending::good() const {
     return !stuck && std::all_of(results.begin(), results.end(),
@@ -154,8 +152,7 @@ std::ostream& operator<<(std::ostream& out, const Ending& ending) {
     return out;
 }
 
-// --- World
-// -------------------------------------------------------------------------------------------------------------------------
+// --- World --------------------------------------------------------------------------------------
 
 World::World(Options options)
     : options_(std::move(options)), state_(std::make_unique<State>(options_)) {

@@ -63,8 +63,7 @@ class Rank {
 
     operator Executor&() { return executor; }  // a rank may be a task's first parameter
 
-    // --- for programs
-    // ------------------------------------------------------------------------------------------------------------
+    // --- for programs ---------------------------------------------------------------------------
     // Device memory on one of the node's GPUs that lives as long as the world.
     std::byte* device_memory(Bytes bytes, int gpu = 0) {
         return static_cast<std::byte*>(device.allocate(gpu, bytes));
