@@ -182,6 +182,7 @@ CUresult cuMemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties)
     pool->device = device;
     pool->handle_types = static_cast<unsigned>(properties->handleTypes);
     pool->id = ++d.last_id;
+    d.pools.push_back(pool);
     *handle = handle_of(pool);
     return CUDA_SUCCESS;
 }
@@ -278,6 +279,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* handle, void* shareabl
     pool->device = on;
     pool->imported = true;
     pool->id = record.id;
+    d.pools.push_back(pool);
     *handle = handle_of(pool);
     return CUDA_SUCCESS;
 }

@@ -168,8 +168,10 @@ void Scheduler::run(Op& op) {
             sched_yield();
         }
     }
-    sanitizer::release(op.stream);
-    sanitizer::release(&op);
+    for (void* waited_on : {static_cast<void*>(&op), static_cast<void*>(op.stream),
+                            static_cast<void*>(&context), static_cast<void*>(&driver_)}) {
+        sanitizer::release(waited_on);
+    }
     if (result != CUDA_SUCCESS) {
         context.sticky = result;
     }
@@ -313,6 +315,7 @@ void Scheduler::wait_for_context(Context& context) {
             wait_unless_stuck(*stream);
         }
     }
+    sanitizer::acquire(&context);
 }
 
 void Scheduler::wait_for_all() {
@@ -322,6 +325,7 @@ void Scheduler::wait_for_all() {
             wait_unless_stuck(*stream);
         }
     }
+    sanitizer::acquire(&driver_);
 }
 
 void Scheduler::wait_unless_stuck(Stream& stream) {

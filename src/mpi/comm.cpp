@@ -12,6 +12,12 @@
 
 namespace gantry::mpi {
 
+namespace {
+
+Status not_inter() { return failure(MPI_ERR_COMM, "the communicator has one group; remote groups belong to inter-communicators"); }
+
+}  // namespace
+
 Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank, Errhandler* errhandler) {
     Comm* comm = create(process().comms);
     if (comm == nullptr) return nullptr;
@@ -53,6 +59,9 @@ Status comm_test_inter(Comm&, int* flag) {
     return success();
 }
 
+Status comm_remote_size(Comm&, int*) { return not_inter(); }
+Status comm_remote_group(Comm&, MPI_Group*) { return not_inter(); }
+
 Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
     const std::vector<int>&a = comm1.group.peers, &b = comm2.group.peers;
     if (&comm1 == &comm2) {
@@ -76,8 +85,9 @@ Status comm_set_name(Comm& comm, const char* comm_name) {
     return success();
 }
 
-Status comm_get_name(Comm& comm, char* comm_name, int* resultlen) {
-    copy_text(comm.name, comm_name, MPI_MAX_OBJECT_NAME, resultlen);
+Status comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
+    const Comm* object = find(comm);
+    copy_text(object != nullptr ? object->name : "MPI_COMM_NULL", comm_name, MPI_MAX_OBJECT_NAME, resultlen);
     return success();
 }
 

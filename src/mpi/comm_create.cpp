@@ -173,14 +173,14 @@ Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Com
         case MPI_COMM_TYPE_SHARED:
             color = node;
             break;
-        case MPI_COMM_TYPE_HW_GUIDED: {
+        case MPI_COMM_TYPE_HW_GUIDED:
+        case MPI_COMM_TYPE_RESOURCE_GUIDED: {
             const std::string* wanted = info != nullptr ? value_of(info->pairs, "mpi_hw_resource_type") : nullptr;
             // Everybody on a node shares its memory; other resources are not distinguished, so they give no communicator.
             if (wanted != nullptr && *wanted == "mpi_shared_memory") color = node;
             break;
         }
         case MPI_COMM_TYPE_HW_UNGUIDED:
-        case MPI_COMM_TYPE_RESOURCE_GUIDED:
             break;
         default:
             return failure(MPI_ERR_ARG, "split type {} is none of MPI_COMM_TYPE_*", split_type);
@@ -203,6 +203,7 @@ Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) 
     // Apart from the communicator's own collectives, whose tags are below.
     constexpr int kAgreementTags = 0x4000'0000;
     among->context = comm.collective.context;
+    among->shared_context = true;
     among->rank = group.rank;
     among->peers = group.peers;
     return Pending(*comm.engine, create_among(comm.engine->executor(), comm.engine, std::move(among), kAgreementTags | tag,

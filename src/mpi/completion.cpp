@@ -7,6 +7,7 @@
 #include "mpi/process.hpp"
 #include "mpi/status.hpp"
 
+#include <type_traits>
 #include <vector>
 
 namespace gantry::mpi {
@@ -29,6 +30,13 @@ Status told(Engine& engine, const MPI_Request&, Request& request, MPI_Status* st
     return engine.requests().peek(request, status);
 }
 
+// Completing calls leave MPI_ERROR of a single status alone; those that only look give the whole empty status.
+void tell_empty(MPI_Request&, MPI_Status* status) { write_empty(status); }
+void tell_empty(const MPI_Request&, MPI_Status* status) {
+    write_empty(status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
+}
+
 Status in_status(int failures, int of, const Status& first) {
     return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures, of, first.text());
 }
@@ -45,7 +53,7 @@ Status tell_all(Engine& engine, Handle* handles, int count, MPI_Status* statuses
         if (request != nullptr)
             ended = told(engine, handles[i], *request, status);
         else
-            write_empty(status);
+            tell_empty(handles[i], status);
         if (!ended.ok()) {
             if (failures++ == 0) {
                 first = ended;
@@ -75,6 +83,7 @@ Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status*
     *index = MPI_UNDEFINED;
     if (any_active) return Any::none_yet;
     write_empty(status);
+    if (std::is_const_v<Handle> && status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
     return Any::no_active;
 }
 

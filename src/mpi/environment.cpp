@@ -31,6 +31,12 @@ Status get_processor_name(char* name, int* resultlen) {
     return success();
 }
 
+Status get_hw_resource_info(MPI_Info* hw_info) {
+    *hw_info = make_info({});  // no resource types beyond those of MPI_Comm_split_type
+    if (*hw_info == MPI_INFO_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    return success();
+}
+
 // Before MPI_Init there is no engine and so no injected clock; all engines of the product use this one.
 double wtime() {
     timespec now{};

@@ -213,6 +213,8 @@ Status remove_error_class(int errorclass) {
     for (const auto& [code, other] : user_errors().codes)
         if (code != errorclass && other.error_class == errorclass)
             return failure(MPI_ERR_ARG, "error class {} still has code {}; remove that first", errorclass, code);
+    if (!error->text.empty())
+        return failure(MPI_ERR_ARG, "error class {} still has a text; remove that first with MPI_Remove_error_string", errorclass);
     return remove(errorclass);
 }
 
@@ -220,6 +222,8 @@ Status remove_error_code(int errorcode) {
     const UserError* error = user_error(errorcode);
     if (error == nullptr) return user_only(errorcode);
     if (error->error_class == errorcode) return failure(MPI_ERR_ARG, "{} is an error class, not a code", errorcode);
+    if (!error->text.empty())
+        return failure(MPI_ERR_ARG, "error code {} still has a text; remove that first with MPI_Remove_error_string", errorcode);
     return remove(errorcode);
 }
 

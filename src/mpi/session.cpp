@@ -4,6 +4,7 @@
 // a session has used it, stays until MPI_Finalize or the end of the process.
 #include "mpi/session.hpp"
 
+#include "base/log.hpp"
 #include "coll/barrier.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/context.hpp"
@@ -12,6 +13,7 @@
 #include "mpi/text.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -52,6 +54,14 @@ Task<Status> close_session(Executor& executor, Engine* engine, MPI_Session* hand
     co_return success();
 }
 
+// The program may open another session until it ends, so only its end says that this process leaves the job.
+void leave_at_exit() {
+    Process& p = process();
+    if (p.forked || p.engine == nullptr || !p.engine->started() || p.running()) return;
+    const Status left = p.engine->job().finalize();
+    if (!left.ok()) log::info("mpi: leaving the job: {}", left.text());
+}
+
 bool same_set(std::string_view given, std::string_view known) {
     // Names of sets are compared without regard to case (they are URIs).
     return std::equal(given.begin(), given.end(), known.begin(), known.end(),
@@ -84,6 +94,7 @@ Pending session_init(Info* info, Errhandler& errhandler, MPI_Session* session) {
         Result<std::unique_ptr<Engine>> engine = discover_engine();
         if (!engine.ok()) return std::move(engine).status();
         p.engine = std::move(*engine);
+        std::atexit(leave_at_exit);
     }
     if (p.engine->stopped())
         return failure(MPI_ERR_OTHER, "MPI was finalised and has left the job; open the session before MPI_Finalize");
@@ -151,6 +162,7 @@ Pending comm_create_from_group(Group& group, const char* stringtag, Info* info, 
     Engine& engine = *process().engine;
     auto members = std::make_shared<p2p::Group>();
     members->context = kEngineContext | p2p::kCollectiveContext;
+    members->shared_context = true;
     members->rank = group.rank;
     members->peers = group.peers;
     // The string keeps concurrent calls apart; 0 is the engine's own.

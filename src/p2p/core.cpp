@@ -175,7 +175,7 @@ Incoming* Core::incoming(int from, std::uint64_t id) {
 }
 
 wire::Envelope Core::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
-    return wire::Envelope{group.context, group.rank, tag, peer(to).next_sent++, bytes};
+    return wire::Envelope{group.context, group.source_number(group.rank), tag, peer(to).next_sent++, bytes};
 }
 
 void Core::record_eager(int to, const device::Location& location, const Buffer& buffer) {

@@ -16,8 +16,13 @@ struct Group {
     std::uint32_t context = 0;
     int rank = 0;                    // mine in this communicator
     std::vector<int> peers;          // communicator rank -> peer (world rank)
+    // Other groups with other members use this context at the same time (agreements among a few ranks): a rank's number in one says nothing
+    // in another, so messages go by world rank.
+    bool shared_context = false;
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }
+    // What the envelope of a message from this rank says.
+    int source_number(int of_rank) const { return shared_context ? peer(of_rank) : of_rank; }
 };
 
 }  // namespace gantry::p2p

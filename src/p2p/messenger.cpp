@@ -163,10 +163,10 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
     if (!created.ok()) return created;
     Request* request = *created;
     request->context = group.context;
-    request->source = source;
+    request->source = source == MPI_ANY_SOURCE ? source : group.source_number(source);
     request->tag = tag;
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
-    if (auto message = core.matcher.take(group.context, source, tag)) {
+    if (auto message = core.matcher.take(group.context, request->source, tag)) {
         core.deliver(std::move(message), *request);
         return request;
     }

@@ -27,6 +27,7 @@ CudaDevice::CudaDevice(const config::Config& config)
       gpus_(driver_, config.machine),
       query_(driver_),
       pointers_(query_),
+      watch_(driver_),
       pins_(driver_),
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes) {}
 
@@ -67,9 +68,13 @@ Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
     Result<Location> location = pointers_.classify(address, bytes);
     if (!location.ok() || !location->on_device()) return location;
     gpus_.fill();
+    drop_dead_contexts();
     const Allocation* allocation = pointers_.known(address);
-    if (allocation != nullptr && allocation->context != 0)
-        gpus_.prefer_context(location->gpu, reinterpret_cast<CUcontext>(allocation->context));
+    if (allocation != nullptr && allocation->context != 0) {
+        const auto context = reinterpret_cast<CUcontext>(allocation->context);
+        watch_.saw(context, location->gpu);
+        gpus_.prefer_context(location->gpu, context);
+    }
     return location;
 }
 
@@ -154,6 +159,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         return;
     }
     gpus_.fill();
+    drop_dead_contexts();
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams.
     for (int round = 0; round < 2; ++round) {
@@ -182,6 +188,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
 Result<Context> CudaDevice::working_context(int gpu) {
     Result<CUcontext> handle = gpus_.context(gpu);
     if (!handle.ok()) return std::move(handle).status();
+    watch_.saw(*handle, gpu);
     return Context{*handle, context_id(driver_, *handle), gpu};
 }
 
@@ -191,6 +198,7 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
         if (!usual.ok()) return std::move(usual).status();
         context = *usual;
     }
+    watch_.saw(context, gpu);
     for (const auto& streams : streams_)
         if (streams->context().handle == context) return streams.get();
     const Context fresh{context, context_id(driver_, context), gpu};
@@ -205,6 +213,14 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
 
 // Everything that lived in a context that is gone. Its copies in flight have been completed with an
 // error already.
+void CudaDevice::drop_dead_contexts() {
+    while (const CUcontext dead = watch_.take_dead()) {
+        for (const auto& streams : streams_)
+            if (streams->context().handle == dead) streams->abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        drop_context(dead);
+    }
+}
+
 void CudaDevice::drop_context(CUcontext context) {
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);
@@ -216,6 +232,7 @@ void CudaDevice::drop_context(CUcontext context) {
 
 int CudaDevice::progress() {
     int finished = 0;
+    drop_dead_contexts();
     CUcontext dead = nullptr;
     for (const auto& streams : streams_) {
         if (!streams->pending()) continue;
@@ -237,12 +254,14 @@ bool CudaDevice::pending() const {
 Status CudaDevice::pin(void* address, Bytes bytes) {
     pointers_.forget_range(address, bytes);  // Ours and host memory, whatever was there before.
     pins_.add(address, bytes);
+    drop_dead_contexts();
     if (!driver_.ready() || streams_.empty())
         return success();  // Registered together with the first streams.
     return pins_.apply(streams_.front()->context());
 }
 
 void CudaDevice::unpin(void* address) {
+    drop_dead_contexts();
     pins_.remove(address);
 }
 
@@ -260,6 +279,7 @@ Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
                            location.base);
         return known->second;
     }
+    drop_dead_contexts();
     Result<Context> context = working_context(location.gpu);
     if (!context.ok()) return std::move(context).status();
     CUipcMemHandle name{};
@@ -308,6 +328,7 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
         return failure(MPI_ERR_OTHER,
                        "opening a peer's device memory: the CUDA driver is not initialised here");
     gpus_.fill();
+    drop_dead_contexts();
     // The second round is for a context that is found destroyed.
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
@@ -319,7 +340,9 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
 }
 
 void CudaDevice::close_memory(const IpcHandle& handle, int gpu) {
-    if (own_export(handle) == nullptr) mappings_.close(handle, gpu);
+    if (own_export(handle) != nullptr) return;
+    drop_dead_contexts();
+    mappings_.close(handle, gpu);
 }
 
 bool CudaDevice::is_open(const IpcHandle& handle, int gpu) {
@@ -327,7 +350,9 @@ bool CudaDevice::is_open(const IpcHandle& handle, int gpu) {
 }
 
 void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
-    if (driver_.ready()) mappings_.forget(buffer_id, gpu);
+    if (!driver_.ready()) return;
+    drop_dead_contexts();
+    mappings_.forget(buffer_id, gpu);
 }
 
 bool CudaDevice::still_valid(const IpcHandle& handle) {
@@ -348,6 +373,7 @@ void CudaDevice::shut_down() {
         streams_.clear();
         return;
     }
+    drop_dead_contexts();
     for (const auto& streams : streams_)
         streams->close();
     mappings_.clear();

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/config.hpp"
+#include "device/cuda/context_watch.hpp"
 #include "device/cuda/gpu.hpp"
 #include "device/cuda/ipc_cache.hpp"
 #include "device/cuda/pins.hpp"
@@ -87,6 +88,8 @@ class CudaDevice final : public Device {
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
     void drop_context(CUcontext context);
+    // Lets go of everything in contexts that the program has destroyed, before their handles are used again.
+    void drop_dead_contexts();
     const IpcHandle* own_export(const IpcHandle& handle) const;
 
     pid_t owner_;  // a forked child owns nothing of this
@@ -94,6 +97,7 @@ class CudaDevice final : public Device {
     GpuTable gpus_;
     DriverQuery query_;
     PointerCache pointers_;
+    ContextWatch watch_;
     Pins pins_;
     IpcCache mappings_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few

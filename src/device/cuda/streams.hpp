@@ -54,6 +54,8 @@ class Streams {
     // Waits for the copies in flight, then gives streams and events back. Quiet when the context is
     // dead.
     void close();
+    // The context is gone: forgets its handles and fails what was in flight. No driver call.
+    void abandon(CUresult why);
 
   private:
     struct Pending {
@@ -77,7 +79,6 @@ class Streams {
     CUevent record(CUstream stream);
     bool finish_head(LaneState& lane);
     void complete_head(LaneState& lane, Status status);
-    void abandon(CUresult why);
 
     Driver& driver_;
     Context context_;

@@ -13,7 +13,7 @@ using Number = std::int64_t;
 
 // What rank `rank` has at `index` for rank `other`.
 Number value(int rank, int other, std::size_t index) {
-    return rank * 1'000'000'000 + other * 1'000'000 + static_cast<Number>(index);
+    return Number{rank} * 1'000'000'000 + Number{other} * 1'000'000 + static_cast<Number>(index);
 }
 
 struct Case {
