@@ -16,7 +16,7 @@ Pending blocking(Comm& comm, const Result<Plan>& plan) {
 Status nonblocking(Comm& comm, const Result<Plan>& plan, const Types& types, MPI_Request* request) {
     if (!plan.ok()) return plan.status();
     Requests& requests = comm.engine->requests();
-    Result<p2p::Request*> started = requests.spawn(plan.value()(comm.team()));
+    Result<p2p::Request*> started = requests.spawn(plan.value()(comm.background_team()));
     if (!started.ok()) return std::move(started).status();
     *request = requests.hand_out(*started, comm);
     for (Datatype* type : types)
@@ -27,7 +27,7 @@ Status nonblocking(Comm& comm, const Result<Plan>& plan, const Types& types, MPI
 Status persistent(Comm& comm, const Result<Plan>& plan, const Types& types, MPI_Request* request) {
     if (!plan.ok()) return plan.status();
     Requests& requests = comm.engine->requests();
-    const coll::Team team = comm.team();
+    const coll::Team team = comm.background_team();
     Result<p2p::Request*> made =
         requests.persistent(comm, [&requests, team, make = plan.value()] { return requests.spawn(make(team)); });
     if (!made.ok()) return std::move(made).status();

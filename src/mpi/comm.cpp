@@ -38,9 +38,14 @@ void release(Comm* comm) {
     process().comms.destroy(comm);
 }
 
+// Tags wrap long before they could meet themselves. 0x4000'0000 and up belong to agreements among some ranks (comm_create.cpp).
 coll::Team Comm::team() {
-    // Tags wrap long before they could meet themselves: collectives of one communicator end in order on some rank.
-    const int tag = static_cast<int>(sequence++ & 0x3fff'ffff);
+    const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
+    return {&engine->messenger(), &collective, tag};
+}
+
+coll::Team Comm::background_team() {
+    const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
     return {&engine->messenger(), &collective, tag};
 }
 

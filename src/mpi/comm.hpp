@@ -22,7 +22,7 @@ struct Comm : Object<MPI_Comm> {
     Engine* engine = nullptr;
     p2p::Group group;        // the program's messages
     p2p::Group collective;   // the same ranks with kCollectiveContext
-    std::uint32_t sequence = 0;
+    std::uint32_t blocking_sequence = 0, background_sequence = 0;
     Errhandler* errhandler = nullptr;
     Attributes attributes;
     InfoPairs hints;
@@ -31,8 +31,10 @@ struct Comm : Object<MPI_Comm> {
 
     int rank() const { return group.rank; }
     int size() const { return group.size(); }
-    // The next collective operation on this communicator: every rank calls them in the same order, so tags agree.
+    // The next collective operation on this communicator: every rank calls them in the same order, so tags agree. Blocking and nonblocking
+    // ones are counted apart, so a program that mixes up only the order between the two still works, as it does elsewhere.
     coll::Team team();
+    coll::Team background_team();
 };
 
 // A communicator over these world ranks; null when memory is exhausted. `rank` is mine.

@@ -49,10 +49,10 @@ Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, Comm* mad
     co_return success();
 }
 
-Result<Task<Status>> start_duplicate(Comm& comm, bool copy_hints, const Info* hints, MPI_Comm* newcomm) {
+Result<Task<Status>> start_duplicate(Comm& comm, coll::Team team, bool copy_hints, const Info* hints, MPI_Comm* newcomm) {
     Result<Comm*> made = prepare_duplicate(comm, copy_hints, hints);
     if (!made.ok()) return std::move(made).status();
-    return duplicate(comm.engine->executor(), &comm, comm.team(), *made, newcomm);
+    return duplicate(comm.engine->executor(), &comm, team, *made, newcomm);
 }
 
 // A new communicator over these ranks of the old one, in this order; none for who is not among them.
@@ -135,13 +135,13 @@ Result<std::vector<int>> ranks_in(const Comm& comm, const Group& group) {
 }  // namespace
 
 Pending comm_dup(Comm& comm, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, true, nullptr, newcomm);
+    Result<Task<Status>> task = start_duplicate(comm, comm.team(), true, nullptr, newcomm);
     if (!task.ok()) return std::move(task).status();
     return Pending(*comm.engine, std::move(*task));
 }
 
 Pending comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, false, info, newcomm);
+    Result<Task<Status>> task = start_duplicate(comm, comm.team(), false, info, newcomm);
     if (!task.ok()) return std::move(task).status();
     return Pending(*comm.engine, std::move(*task));
 }
@@ -149,7 +149,7 @@ Pending comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
 Status comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) { return comm_idup_with_info(comm, nullptr, newcomm, request); }
 
 Status comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
-    Result<Task<Status>> task = start_duplicate(comm, info == nullptr, info, newcomm);
+    Result<Task<Status>> task = start_duplicate(comm, comm.background_team(), info == nullptr, info, newcomm);
     if (!task.ok()) return std::move(task).status();
     Result<p2p::Request*> started = comm.engine->requests().spawn(std::move(*task));
     if (!started.ok()) return std::move(started).status();

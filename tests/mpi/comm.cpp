@@ -5,6 +5,7 @@
 #include "test.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -224,6 +225,50 @@ MPI_CASE(many_communicators_live_at_once, 2) {
     expect_it_carries(comms.front());
     expect_it_carries(comms.back());
     for (MPI_Comm& each : comms) OK(MPI_Comm_free(&each));
+}
+
+MPI_CASE(groups_of_few_are_made_into_communicators_one_after_the_other, 4) {
+    // Members alone take part, under one tag, in groups that overlap: an agreement must not hear of the next one, where ranks are others.
+    MPI_Group world;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    std::uint32_t dice = 20261120;  // the same on every rank
+    for (int round = 0; round < 300; ++round) {
+        std::vector<int> chosen;
+        for (int i = 0; i < size(); ++i) {
+            dice = dice * 1664525u + 1013904223u;
+            if (dice >> 31) chosen.push_back(i);
+        }
+        if (std::find(chosen.begin(), chosen.end(), rank()) == chosen.end()) continue;
+        MPI_Group group;
+        MPI_Comm comm;
+        OK(MPI_Group_incl(world, static_cast<int>(chosen.size()), chosen.data(), &group));
+        OK(MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &comm));
+        CHECK(members(comm) == chosen);
+        OK(MPI_Barrier(comm));
+        OK(MPI_Comm_free(&comm));
+        OK(MPI_Group_free(&group));
+    }
+    OK(MPI_Group_free(&world));
+}
+
+MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
+    for (int round = 0; round < 3; ++round) {
+        MPI_Session session;
+        MPI_Group group;
+        MPI_Comm comm;
+        OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+        OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+        OK(MPI_Comm_create_from_group(group, "gantry.test", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+        OK(MPI_Group_free(&group));
+        int one = 1, sum = 0;
+        OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+        CHECK_EQ(sum, 3);
+        OK(MPI_Comm_free(&comm));
+        OK(MPI_Session_finalize(&session));
+    }
+    int flag = -1;
+    OK(MPI_Initialized(&flag));
+    CHECK_EQ(flag, 0);
 }
 
 // --- attributes ----------------------------------------------------------------------------------------------------------------------------
