@@ -40,7 +40,7 @@ struct Driver {
     std::unordered_set<const void*> tombstones;  // streams and events of destroyed contexts
     std::vector<std::unique_ptr<ThreadState>> threads;
     std::vector<Pool*> pools;  // created and imported ones; never deleted, memory refers to them
-    int captures = 0;  // streams being captured
+    int captures = 0;          // streams being captured
     std::uint64_t last_id = 0;
 
     // Pages kept as poison for importers; the oldest go when there are too many.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Time is injected: protocol code asks its engine's Clock, never the system. The product uses SteadyClock; the simulated world
-// uses a virtual clock that jumps from event to event.
+// Time is injected: protocol code asks its engine's Clock, never the system. The product uses
+// SteadyClock; the simulated world uses a virtual clock that jumps from event to event.
 #pragma once
 
 #include "base/units.hpp"

@@ -17,8 +17,10 @@ struct Variable {
     std::array<char, kLongestName> text{};
     std::size_t length = 0;
     constexpr explicit Variable(std::string_view name) {
-        for (char c : std::string_view("GANTRY_")) text[length++] = c;
-        for (char c : name) text[length++] = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        for (char c : std::string_view("GANTRY_"))
+            text[length++] = c;
+        for (char c : name)
+            text[length++] = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     }
     constexpr std::string_view view() const { return {text.data(), length}; }
 };
@@ -28,7 +30,8 @@ struct Variable {
 #undef GANTRY_PARAM
 
 constexpr Parameter kParameters[] = {
-#define GANTRY_PARAM(type, name, preset, sentence) {#name, kVariable_##name.view(), #type, #preset, sentence},
+#define GANTRY_PARAM(type, name, preset, sentence) \
+    {#name, kVariable_##name.view(), #type, #preset, sentence},
 #include "base/params.def"
 #undef GANTRY_PARAM
 };
@@ -84,7 +87,9 @@ bool parse(std::string_view text, Integer& out, std::string_view kind) {
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc{} && end == text.data() + text.size();
 }
-bool parse(std::string_view text, Bytes& out, std::string_view) { return parse_bytes(text, out); }
+bool parse(std::string_view text, Bytes& out, std::string_view) {
+    return parse_bytes(text, out);
+}
 bool parse(std::string_view text, Switch& out, std::string_view) {
     for (std::string_view yes : {"on", "1", "yes", "true"})
         if (text == yes) return out = true;
@@ -105,21 +110,31 @@ std::string_view accepted(std::string_view type) {
     return "text";
 }
 
-std::string text_of(const Text& value) { return value; }
-std::string text_of(Switch value) { return value ? "on" : "off"; }
-std::string text_of(Bytes value) { return fmt::format("{}", value); }
-std::string text_of(Integer value) { return fmt::format("{}", value); }
+std::string text_of(const Text& value) {
+    return value;
+}
+std::string text_of(Switch value) {
+    return value ? "on" : "off";
+}
+std::string text_of(Bytes value) {
+    return fmt::format("{}", value);
+}
+std::string text_of(Integer value) {
+    return fmt::format("{}", value);
+}
 
 }  // namespace
 
-std::span<const Parameter> parameters() { return kParameters; }
+std::span<const Parameter> parameters() {
+    return kParameters;
+}
 
 Status set(Config& config, std::string_view name, std::string_view value) {
-#define GANTRY_PARAM(type, field, preset, sentence)                                              \
-    if (name == #field) {                                                                        \
-        if (parse(value, config.field, #type)) return success();                                 \
-        return failure(MPI_ERR_ARG, "{} is '{}', but it takes {}", kVariable_##field.view(), value, \
-                       accepted(#type));                                                         \
+#define GANTRY_PARAM(type, field, preset, sentence)                                          \
+    if (name == #field) {                                                                    \
+        if (parse(value, config.field, #type)) return success();                             \
+        return failure(MPI_ERR_ARG, "{} is '{}', but it takes {}", kVariable_##field.view(), \
+                       value, accepted(#type));                                              \
     }
 #include "base/params.def"
 #undef GANTRY_PARAM

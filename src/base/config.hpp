@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one place that reads environment variables. `Config` has a field for each row of params.def; `environment()` serves what
-// launchers set (PMI_FD and the like), which is not ours to document.
+// The one place that reads environment variables. `Config` has a field for each row of params.def;
+// `environment()` serves what launchers set (PMI_FD and the like), which is not ours to document.
 #pragma once
 
 #include "base/status.hpp"
@@ -25,7 +25,8 @@ struct Config {
 #undef GANTRY_PARAM
 };
 
-// Defaults overridden by GANTRY_* variables; a value that does not parse is an error that names the variable and what it accepts.
+// Defaults overridden by GANTRY_* variables; a value that does not parse is an error that names the
+// variable and what it accepts.
 Result<Config> from_environment();
 
 // One row of params.def, for `gantry info`, MPI_T and the generated docs/tuning.md.

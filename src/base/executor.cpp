@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Frame layout: [header: owner, size class][coroutine frame]. Frames up to 4 KiB are kept for reuse, larger ones go back at once.
+// Frame layout: [header: owner, size class][coroutine frame]. Frames up to 4 KiB are kept for
+// reuse, larger ones go back at once.
 #include "base/executor.hpp"
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What runs an engine's coroutines: a queue of coroutines that may go on, and a pool of frames. Only `run_ready()`, called from
-// `progress()`, resumes a coroutine that has waited; nothing resumes one from inside another's completion, so the stack stays flat
-// in every build (DESIGN 2.7: no symmetric transfer). One thread at a time uses an Executor.
+// What runs an engine's coroutines: a queue of coroutines that may go on, and a pool of frames.
+// Only `run_ready()`, called from `progress()`, resumes a coroutine that has waited; nothing
+// resumes one from inside another's completion, so the stack stays flat in every build (DESIGN 2.7:
+// no symmetric transfer). One thread at a time uses an Executor.
 #pragma once
 
 #include "base/clock.hpp"
@@ -36,8 +37,8 @@ class Executor {
         last_ready_ = &coroutine;
     }
     bool has_ready() const { return first_ready_ != nullptr; }
-    // Resumes what was ready at the call; what becomes ready meanwhile waits for the next one, so that a coroutine that
-    // yields lets progress() poll in between. Returns how many were resumed.
+    // Resumes what was ready at the call; what becomes ready meanwhile waits for the next one, so
+    // that a coroutine that yields lets progress() poll in between. Returns how many were resumed.
     int run_ready() {
         Resumable* coroutine = first_ready_;
         first_ready_ = last_ready_ = nullptr;
@@ -51,7 +52,8 @@ class Executor {
         return resumed;
     }
 
-    // Frames by size class; null when memory is exhausted (the coroutine then returns MPI_ERR_NO_MEM).
+    // Frames by size class; null when memory is exhausted (the coroutine then returns
+    // MPI_ERR_NO_MEM).
     void* allocate_frame(std::size_t bytes) noexcept;
     void free_frame(void* frame) noexcept;
     std::size_t live_frames() const { return live_frames_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The compiled half of {fmt}, made here from its own header instead of linking libfmt: the installed library then needs no shared libfmt,
-// and the other translation units do not instantiate all of {fmt} again (each compiles in a fraction of the time).
+// The compiled half of {fmt}, made here from its own header instead of linking libfmt: the
+// installed library then needs no shared libfmt, and the other translation units do not instantiate
+// all of {fmt} again (each compiles in a fraction of the time).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
@@ -14,7 +15,8 @@ template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API void buffer<char>::append(const char*, const char*);
-template FMT_API void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+template FMT_API void vformat_to(buffer<char>&, string_view,
+                                 basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
 
 }  // namespace detail
 FMT_END_NAMESPACE

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A doubly linked list whose links live in the elements, so that queues of requests and waiting tasks never allocate. An
-// element is in at most one list per Link base, and leaves it when it dies.
+// A doubly linked list whose links live in the elements, so that queues of requests and waiting
+// tasks never allocate. An element is in at most one list per Link base, and leaves it when it
+// dies.
 #pragma once
 
 #include "base/status.hpp"
@@ -45,11 +46,13 @@ class IntrusiveList {
     }
     // The element after this one, or null; pass null for the first.
     T* next(const T* element) {
-        Link<Tag>* link = element != nullptr ? static_cast<const Link<Tag>*>(element)->next : head_.next;
+        Link<Tag>* link =
+            element != nullptr ? static_cast<const Link<Tag>*>(element)->next : head_.next;
         return link == &head_ ? nullptr : static_cast<T*>(link);
     }
     void clear() {
-        while (!empty()) head_.next->unlink();
+        while (!empty())
+            head_.next->unlink();
     }
 
   private:

@@ -21,15 +21,22 @@ Sink& sink() {
 
 }  // namespace
 
-Level level() { return sink().level.load(std::memory_order_relaxed); }
-void set_level(Level level) { sink().level.store(level, std::memory_order_relaxed); }
-void set_identity(std::string_view identity) { sink().identity = identity; }
+Level level() {
+    return sink().level.load(std::memory_order_relaxed);
+}
+void set_level(Level level) {
+    sink().level.store(level, std::memory_order_relaxed);
+}
+void set_identity(std::string_view identity) {
+    sink().identity = identity;
+}
 
 void write(Level level, std::string_view line) {
     constexpr std::string_view kNames[] = {"", "error: ", "warning: ", "", ""};
     std::string text = fmt::format("gantry{}{}: {}{}\n", sink().identity.empty() ? "" : " ",
                                    sink().identity, kNames[static_cast<int>(level)], line);
-    // One write per line, so that lines of several ranks do not mix. A log that cannot be written is dropped.
+    // One write per line, so that lines of several ranks do not mix. A log that cannot be written
+    // is dropped.
     [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 

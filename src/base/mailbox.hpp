@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Mailbox: things that arrive one by one and that one task takes in order. Closing it with a failure ends the taker's wait:
+// Mailbox: things that arrive one by one and that one task takes in order. Closing it with a
+// failure ends the taker's wait:
 //
 //   Result<Chunk> chunk = co_await mailbox.next();
 #pragma once

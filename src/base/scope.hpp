@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scope: runs many tasks at once and always joins them (DESIGN section 5, "Failure joins"). The chunks of a message and the blocks of an
-// alltoall are children of a Scope. `join()` ends when every child has ended and gives the first failure; a failure also makes
-// `cancelled()` true, which children read before they start their next operation.
+// Scope: runs many tasks at once and always joins them (DESIGN section 5, "Failure joins"). The
+// chunks of a message and the blocks of an alltoall are children of a Scope. `join()` ends when
+// every child has ended and gives the first failure; a failure also makes `cancelled()` true, which
+// children read before they start their next operation.
 #pragma once
 
 #include "base/intrusive_list.hpp"
@@ -22,7 +23,8 @@ class Scope {
         reap();
     }
 
-    // Starts the task at once. Finished children give their memory back at the next spawn or at the join.
+    // Starts the task at once. Finished children give their memory back at the next spawn or at the
+    // join.
     void spawn(Task<Status> task) {
         reap();
         task.start();
@@ -31,7 +33,8 @@ class Scope {
             return;
         }
         auto* child = new (std::nothrow) Child;
-        GANTRY_ASSERT(child != nullptr);  // a running task that cannot be watched could never be joined
+        GANTRY_ASSERT(child !=
+                      nullptr);  // a running task that cannot be watched could never be joined
         child->task = watch(executor_, *this, *child, std::move(task));
         GANTRY_ASSERT(!child->task.done());
         ++running_;
@@ -71,7 +74,8 @@ class Scope {
         if (!status.ok() && first_failure_.ok()) first_failure_ = std::move(status);
     }
     void reap() {
-        while (Child* child = finished_children_.pop_front()) delete child;
+        while (Child* child = finished_children_.pop_front())
+            delete child;
     }
     Executor& executor_;
     IntrusiveList<Child> running_children_;

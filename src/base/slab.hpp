@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where handle objects live. Memory of a slab is never unmapped and a freed slot is reused last, so any pointer that a program
-// passes as a handle can be judged without touching foreign memory: it must lie on a slot of a known block, and the slot must be
-// live (DESIGN 2.1). One slab per kind of handle.
+// Where handle objects live. Memory of a slab is never unmapped and a freed slot is reused last, so
+// any pointer that a program passes as a handle can be judged without touching foreign memory: it
+// must lie on a slot of a known block, and the slot must be live (DESIGN 2.1). One slab per kind of
+// handle.
 //
 //   block:  [Slot 0][Slot 1]...[Slot 63]      Slot: { T object | generation, live, index }
 //
@@ -27,10 +28,12 @@ class Slab {
     Slab() = default;
     Slab(const Slab&) = delete;
     Slab& operator=(const Slab&) = delete;
-    // Slabs whose pointers a program holds live in the process object, which is never destroyed; those of an engine in a test are.
+    // Slabs whose pointers a program holds live in the process object, which is never destroyed;
+    // those of an engine in a test are.
     ~Slab() {
         for_each([](T& object) { object.~T(); });
-        for (auto& [address, block] : blocks_) delete[] block;
+        for (auto& [address, block] : blocks_)
+            delete[] block;
     }
 
     // Null when memory is exhausted.

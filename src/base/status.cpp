@@ -7,7 +7,8 @@
 
 namespace gantry {
 
-// Stands in when even the record of a failure cannot be allocated; never freed (its count never reaches zero).
+// Stands in when even the record of a failure cannot be allocated; never freed (its count never
+// reaches zero).
 Status::Record Status::out_of_memory_{1, MPI_ERR_NO_MEM, "out of memory while reporting a failure"};
 
 Status Status::make(int error_class, std::string text) {
@@ -27,7 +28,8 @@ Status Status::with(std::string_view context) const {
 }
 
 void assertion_failed(const char* expression, const char* file, int line) {
-    std::fprintf(stderr, "gantry: broken invariant `%s` at %s:%d (a bug in Gantry, please report it)\n",
+    std::fprintf(stderr,
+                 "gantry: broken invariant `%s` at %s:%d (a bug in Gantry, please report it)\n",
                  expression, file, line);
     std::abort();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How Gantry says that something failed. A Status is one pointer: null means success, else it points to a shared record
-// with an MPI error class and a sentence (what was attempted, on what, what the system said, how to mend it). It is cheap
-// to return, copy and keep in a request. There are no exceptions below the C ABI (DESIGN 2.11): a failure travels as a
-// value up to `abi/`, which gives it to the error handler.
+// How Gantry says that something failed. A Status is one pointer: null means success, else it
+// points to a shared record with an MPI error class and a sentence (what was attempted, on what,
+// what the system said, how to mend it). It is cheap to return, copy and keep in a request. There
+// are no exceptions below the C ABI (DESIGN 2.11): a failure travels as a value up to `abi/`, which
+// gives it to the error handler.
 #pragma once
 
 #include <fmt/format.h>
@@ -33,7 +34,9 @@ class [[nodiscard]] Status {
     bool ok() const { return record_ == nullptr; }
     explicit operator bool() const { return !ok(); }  // `if (failed) ...`, as GANTRY_TRY reads it
     int error_class() const { return record_ != nullptr ? record_->error_class : MPI_SUCCESS; }
-    std::string_view text() const { return record_ != nullptr ? record_->text : std::string_view{}; }
+    std::string_view text() const {
+        return record_ != nullptr ? record_->text : std::string_view{};
+    }
     // The same failure, told with what the caller was doing: "context: text".
     Status with(std::string_view context) const;
 
@@ -48,7 +51,8 @@ class [[nodiscard]] Status {
     }
     void release() {
         // Pairs with the other owners' releases: the last one must see their uses as finished.
-        if (record_ != nullptr && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+        if (record_ != nullptr &&
+            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
             record_ != &out_of_memory_)
             delete record_;
     }
@@ -56,7 +60,9 @@ class [[nodiscard]] Status {
     Record* record_ = nullptr;
 };
 
-inline Status success() { return {}; }
+inline Status success() {
+    return {};
+}
 
 template <class... Args>
 Status failure(int error_class, fmt::format_string<Args...> text, Args&&... args) {
@@ -88,18 +94,19 @@ class [[nodiscard]] Result {
 
 }  // namespace gantry
 
-// Statements, not expressions (DESIGN 2.7): return early when a Status, or a Result's Status, is a failure.
-#define GANTRY_TRY(expression)                                        \
-    do {                                                              \
+// Statements, not expressions (DESIGN 2.7): return early when a Status, or a Result's Status, is a
+// failure.
+#define GANTRY_TRY(expression)                                                   \
+    do {                                                                         \
         if (::gantry::Status status_of_try = (expression)) return status_of_try; \
     } while (false)
-#define GANTRY_CO_TRY(expression)                                     \
-    do {                                                              \
-        ::gantry::Status status_of_try = (expression);                \
-        if (!status_of_try.ok()) co_return status_of_try;             \
+#define GANTRY_CO_TRY(expression)                         \
+    do {                                                  \
+        ::gantry::Status status_of_try = (expression);    \
+        if (!status_of_try.ok()) co_return status_of_try; \
     } while (false)
-#define GANTRY_ASSERT(expression)                                     \
-    do {                                                              \
-        if (!(expression)) [[unlikely]]                               \
+#define GANTRY_ASSERT(expression)                                        \
+    do {                                                                 \
+        if (!(expression)) [[unlikely]]                                  \
             ::gantry::assertion_failed(#expression, __FILE__, __LINE__); \
     } while (false)

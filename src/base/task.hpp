@@ -11,11 +11,13 @@
 //       co_return success();
 //   }
 //
-// Rules. The Executor is the first parameter (after `this`): frames come from its pool. Arguments are taken by value, or are
-// references to things that outlive the task. `co_await task` starts the child at once and goes on at once when it is done; else the
-// parent is queued when the child ends, and `Executor::run_ready()` resumes it. Await into a named variable; no co_await inside a
-// switch or conditional expression; no capturing lambdas (each was miscompiled by GCC 12.2). A frame that cannot be allocated makes
-// a task that is done with MPI_ERR_NO_MEM (Task<Status> and Task<Result<T>> only).
+// Rules. The Executor is the first parameter (after `this`): frames come from its pool. Arguments
+// are taken by value, or are references to things that outlive the task. `co_await task` starts the
+// child at once and goes on at once when it is done; else the parent is queued when the child ends,
+// and `Executor::run_ready()` resumes it. Await into a named variable; no co_await inside a switch
+// or conditional expression; no capturing lambdas (each was miscompiled by GCC 12.2). A frame that
+// cannot be allocated makes a task that is done with MPI_ERR_NO_MEM (Task<Status> and
+// Task<Result<T>> only).
 #pragma once
 
 #include "base/executor.hpp"
@@ -31,7 +33,9 @@ class Scope;
 
 namespace task_detail {
 
-inline Executor& executor_of(Executor& executor) { return executor; }
+inline Executor& executor_of(Executor& executor) {
+    return executor;
+}
 template <class First, class... Rest>
 Executor& frame_executor(First& first, Rest&... rest) {
     if constexpr (std::is_convertible_v<First&, Executor&>)
@@ -69,7 +73,9 @@ struct PromiseBase {
         void await_resume() const noexcept {}
     };
     AtEnd final_suspend() const noexcept { return {}; }
-    void unhandled_exception() noexcept { assertion_failed("no exception leaves a task", __FILE__, __LINE__); }
+    void unhandled_exception() noexcept {
+        assertion_failed("no exception leaves a task", __FILE__, __LINE__);
+    }
 
     Executor& executor;
     Resumable* parent = nullptr;  // who waits for the end of this task
@@ -86,7 +92,8 @@ class [[nodiscard]] Task {
             return Task(std::coroutine_handle<promise_type>::from_promise(*this));
         }
         static Task get_return_object_on_allocation_failure() {
-            return Task(T(Status::make(MPI_ERR_NO_MEM, "out of memory for an operation in flight")));
+            return Task(
+                T(Status::make(MPI_ERR_NO_MEM, "out of memory for an operation in flight")));
         }
         void return_value(T result) { value.emplace(std::move(result)); }
         std::optional<T> value;
@@ -95,7 +102,9 @@ class [[nodiscard]] Task {
     Task() = default;
     explicit Task(T ready) : ready_(std::move(ready)) {}
     Task(Task&& other) noexcept
-        : handle_(std::exchange(other.handle_, {})), ready_(std::move(other.ready_)), started_(other.started_) {}
+        : handle_(std::exchange(other.handle_, {})),
+          ready_(std::move(other.ready_)),
+          started_(other.started_) {}
     Task& operator=(Task&& other) noexcept {
         if (this != &other) {
             drop();
@@ -105,7 +114,8 @@ class [[nodiscard]] Task {
         }
         return *this;
     }
-    // A task may be destroyed only before it starts or after it ends: what it issued may still use its frame.
+    // A task may be destroyed only before it starts or after it ends: what it issued may still use
+    // its frame.
     ~Task() { drop(); }
 
     // Runs until the first wait; to be called once.
@@ -150,7 +160,8 @@ class [[nodiscard]] Task {
     bool started_ = false;
 };
 
-// Something that will be completed once, by a device, a transport or a message, and that one task waits for.
+// Something that will be completed once, by a device, a transport or a message, and that one task
+// waits for.
 class Completion {
   public:
     explicit Completion(Executor& executor) : executor_(&executor) {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two units that Gantry counts in. Bytes are unsigned 64-bit, times are signed 64-bit nanoseconds of the engine's clock
-// (real or virtual). They are plain integers, so that models and wire formats stay simple; names carry the unit.
+// The two units that Gantry counts in. Bytes are unsigned 64-bit, times are signed 64-bit
+// nanoseconds of the engine's clock (real or virtual). They are plain integers, so that models and
+// wire formats stay simple; names carry the unit.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,11 @@ inline constexpr Nanoseconds kMicrosecond = 1000;
 inline constexpr Nanoseconds kMillisecond = 1000 * kMicrosecond;
 inline constexpr Nanoseconds kSecond = 1000 * kMillisecond;
 
-constexpr Bytes divide_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit; }
-constexpr Bytes round_up(Bytes bytes, Bytes unit) { return divide_up(bytes, unit) * unit; }
+constexpr Bytes divide_up(Bytes bytes, Bytes unit) {
+    return (bytes + unit - 1) / unit;
+}
+constexpr Bytes round_up(Bytes bytes, Bytes unit) {
+    return divide_up(bytes, unit) * unit;
+}
 
 }  // namespace gantry

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// `co_await Yield(executor)`: lets progress() look at devices and transports before this coroutine goes on. A loop of long copies
-// yields so that messages in the other direction keep moving.
+// `co_await Yield(executor)`: lets progress() look at devices and transports before this coroutine
+// goes on. A loop of long copies yields so that messages in the other direction keep moving.
 #pragma once
 
 #include "base/executor.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Allgather around a ring: in each step a rank passes on the block that it got in the step before. Every block crosses each link once.
+// Allgather around a ring: in each step a rank passes on the block that it got in the step before.
+// Every block crosses each link once.
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Three ways. Long vectors of an operation that commutes go around a ring twice, each rank reducing one share (bytes sent per rank: twice the
-// vector, for any number of ranks). Else, for a power of two of ranks, recursive doubling: in round k neighbours at distance 2^k exchange
-// what they have, the lower rank's part on the left. Else reduce to rank 0 and broadcast.
+// Three ways. Long vectors of an operation that commutes go around a ring twice, each rank reducing
+// one share (bytes sent per rank: twice the vector, for any number of ranks). Else, for a power of
+// two of ranks, recursive doubling: in round k neighbours at distance 2^k exchange what they have,
+// the lower rank's part on the left. Else reduce to rank 0 and broadcast.
 #include "coll/allreduce.hpp"
 
 #include "coll/bcast.hpp"
@@ -23,7 +24,8 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
     GANTRY_CO_TRY(ready);
     for (int distance = 1; distance < team.size(); distance *= 2) {
         const int partner = team.rank() ^ distance;
-        Status met = co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
+        Status met =
+            co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
         GANTRY_CO_TRY(met);
         if (partner > team.rank()) {
             reducer.apply(result->address(), arrived.address(), shape.count);
@@ -39,38 +41,46 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
 p2p::Buffer share(const p2p::Buffer& vector, int index, int size) {
     const auto ranks = static_cast<std::uint64_t>(size);
     const auto number = static_cast<std::uint64_t>((index % size + size) % size);
-    const std::uint64_t first = vector.count * number / ranks, end = vector.count * (number + 1) / ranks;
-    return {static_cast<std::byte*>(vector.address) + static_cast<std::ptrdiff_t>(first) * vector.layout->extent, end - first,
-            vector.layout};
+    const std::uint64_t first = vector.count * number / ranks,
+                        end = vector.count * (number + 1) / ranks;
+    return {static_cast<std::byte*>(vector.address) +
+                static_cast<std::ptrdiff_t>(first) * vector.layout->extent,
+            end - first, vector.layout};
 }
 
 Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer reducer) {
     const int size = team.size(), rank = team.rank();
     const int to = (rank + 1) % size, from = (rank - 1 + size) % size;
     HostImage arrived;
-    Status ready = arrived.allocate(vector.count / static_cast<std::uint64_t>(size) + 1, *vector.layout);
+    Status ready =
+        arrived.allocate(vector.count / static_cast<std::uint64_t>(size) + 1, *vector.layout);
     GANTRY_CO_TRY(ready);
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer mine = share(vector, rank - step - 1, size);
         p2p::Buffer scratch = arrived.buffer();
         scratch.count = mine.count;
-        Status met = co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
+        Status met =
+            co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
         GANTRY_CO_TRY(met);
         reducer.apply(scratch.address, mine.address, mine.count);
     }
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer finished = share(vector, rank + 1 - step, size);
-        Status met = co_await exchange(executor, team, finished, to, share(vector, rank - step, size), from);
+        Status met =
+            co_await exchange(executor, team, finished, to, share(vector, rank - step, size), from);
         GANTRY_CO_TRY(met);
     }
     co_return success();
 }
 
-bool is_power_of_two(int number) { return (number & (number - 1)) == 0; }
+bool is_power_of_two(int number) {
+    return (number & (number - 1)) == 0;
+}
 
 }  // namespace
 
-Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer) {
+Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                       Reducer reducer) {
     const int size = team.size();
     const bool long_vector = reducer.commutative && size > 2 && source.bytes() >= kRingBytes &&
                              source.count >= static_cast<std::uint64_t>(size);

@@ -7,7 +7,9 @@
 
 namespace gantry::coll {
 
-// The reduction of everybody's `source`, in rank order, into everybody's `sink`; the two may be one buffer (MPI_IN_PLACE).
-Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer);
+// The reduction of everybody's `source`, in rank order, into everybody's `sink`; the two may be one
+// buffer (MPI_IN_PLACE).
+Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                       Reducer reducer);
 
 }  // namespace gantry::coll

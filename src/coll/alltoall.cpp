@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All-to-all: every block at once, starting with different partners on each rank. In place, pairs of ranks swap their blocks one after another:
-// in step s ranks whose sum is s (modulo n) meet, so everybody agrees on the order and nobody waits in a circle.
+// All-to-all: every block at once, starting with different partners on each rank. In place, pairs
+// of ranks swap their blocks one after another: in step s ranks whose sum is s (modulo n) meet, so
+// everybody agrees on the order and nobody waits in a circle.
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
@@ -37,7 +38,9 @@ Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
         const Bytes bytes = block.bytes();
         std::unique_ptr<std::byte[]> aside(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
         if (aside == nullptr)
-            co_return failure(MPI_ERR_NO_MEM, "out of memory for a block of {} bytes of an all-to-all in place", bytes);
+            co_return failure(MPI_ERR_NO_MEM,
+                              "out of memory for a block of {} bytes of an all-to-all in place",
+                              bytes);
         const p2p::Buffer arrived = bytes_buffer(aside.get(), bytes);
         Status met = co_await exchange(executor, team, block, partner, arrived, partner);
         GANTRY_CO_TRY(met);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Dissemination barrier: in round k each rank tells the one 2^k above it and hears from the one 2^k below it; after ceil(log2 n) rounds
-// it has heard, directly or not, from everybody.
+// Dissemination barrier: in round k each rank tells the one 2^k above it and hears from the one 2^k
+// below it; after ceil(log2 n) rounds it has heard, directly or not, from everybody.
 #include "coll/barrier.hpp"
 
 #include "coll/exchange.hpp"

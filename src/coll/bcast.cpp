@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Binomial tree: ranks counted from the root, a rank hears from the one without its lowest set bit and then tells those below that bit,
-// farthest first.
+// Binomial tree: ranks counted from the root, a rank hears from the one without its lowest set bit
+// and then tells those below that bit, farthest first.
 #include "coll/bcast.hpp"
 
 #include "base/scope.hpp"
@@ -13,7 +13,8 @@ Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) 
     const int size = team.size();
     const int relative = (team.rank() - root + size) % size;
     int bit = 1;
-    while (bit < size && (relative & bit) == 0) bit *= 2;
+    while (bit < size && (relative & bit) == 0)
+        bit *= 2;
     if (relative != 0) {
         const int from = (relative - bit + root) % size;
         Status received = co_await receive(executor, team, buffer, from);
@@ -21,7 +22,8 @@ Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) 
     }
     Scope sends(executor);
     for (bit /= 2; bit > 0; bit /= 2) {
-        if (relative + bit < size) sends.spawn(send(executor, team, buffer, (relative + bit + root) % size));
+        if (relative + bit < size)
+            sends.spawn(send(executor, team, buffer, (relative + bit + root) % size));
     }
     Status sent = co_await sends.join(executor);
     co_return sent;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Exchanges wait on requests rather than on tasks: a receive is posted, a send queued, then both are awaited. A copy inside the
-// process is a message to itself: the messenger knows every layout and memory kind already.
+// Exchanges wait on requests rather than on tasks: a receive is posted, a send queued, then both
+// are awaited. A copy inside the process is a message to itself: the messenger knows every layout
+// and memory kind already.
 #include "coll/exchange.hpp"
 
 #include <cstring>
@@ -17,10 +18,13 @@ const layout::Layout& byte_layout() {
 
 }  // namespace
 
-p2p::Buffer bytes_buffer(const void* address, Bytes bytes) { return {const_cast<void*>(address), bytes, &byte_layout()}; }
+p2p::Buffer bytes_buffer(const void* address, Bytes bytes) {
+    return {const_cast<void*>(address), bytes, &byte_layout()};
+}
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to) {
-    Result<p2p::Request*> started = team.messenger->isend(*team.group, buffer, to, team.tag, p2p::SendMode::standard);
+    Result<p2p::Request*> started =
+        team.messenger->isend(*team.group, buffer, to, team.tag, p2p::SendMode::standard);
     if (!started.ok()) co_return std::move(started).status();
     p2p::Request* request = *started;
     Status sent = co_await request->finished(executor);
@@ -37,10 +41,13 @@ Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from
     co_return received;
 }
 
-Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to, p2p::Buffer incoming, int from) {
-    Result<p2p::Request*> receiving = team.messenger->ireceive(*team.group, incoming, from, team.tag);
+Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
+                      p2p::Buffer incoming, int from) {
+    Result<p2p::Request*> receiving =
+        team.messenger->ireceive(*team.group, incoming, from, team.tag);
     if (!receiving.ok()) co_return std::move(receiving).status();
-    Result<p2p::Request*> sending = team.messenger->isend(*team.group, outgoing, to, team.tag, p2p::SendMode::standard);
+    Result<p2p::Request*> sending =
+        team.messenger->isend(*team.group, outgoing, to, team.tag, p2p::SendMode::standard);
     Status sent;
     if (sending.ok()) {
         p2p::Request* request = *sending;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The step that most algorithms are made of: send to one rank and receive from another at the same time.
+// The step that most algorithms are made of: send to one rank and receive from another at the same
+// time.
 #pragma once
 
 #include "base/task.hpp"
@@ -12,8 +13,10 @@ p2p::Buffer bytes_buffer(const void* address, Bytes bytes);
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to);
 Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from);
-Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to, p2p::Buffer incoming, int from);
-// Between two buffers of this process, of any layout and memory kind, with equal data bytes (or fewer in the source).
+Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
+                      p2p::Buffer incoming, int from);
+// Between two buffers of this process, of any layout and memory kind, with equal data bytes (or
+// fewer in the source).
 Task<Status> copy_local(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink);
 
 }  // namespace gantry::coll

@@ -8,7 +8,8 @@
 
 namespace gantry::coll {
 
-Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root, bool in_place) {
+Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
+                    bool in_place) {
     if (team.rank() != root) {
         Status sent = co_await send(executor, team, mine, root);
         co_return sent;
@@ -24,7 +25,8 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
     co_return gathered;
 }
 
-Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root, bool in_place) {
+Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
+                     bool in_place) {
     if (team.rank() != root) {
         Status received = co_await receive(executor, team, mine, root);
         co_return received;

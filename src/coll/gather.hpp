@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Collectives that move blocks without looking at them. Every form (equal blocks, v, w) is the same algorithm over Blocks. `in_place`: the own
-// block is where it belongs already.
+// Collectives that move blocks without looking at them. Every form (equal blocks, v, w) is the same
+// algorithm over Blocks. `in_place`: the own block is where it belongs already.
 #pragma once
 
 #include "base/task.hpp"
@@ -11,9 +11,11 @@
 namespace gantry::coll {
 
 // Everybody's `mine` into the root's blocks (which count only there).
-Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root, bool in_place);
+Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
+                    bool in_place);
 // The root's blocks, one to everybody's `mine`.
-Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root, bool in_place);
+Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
+                     bool in_place);
 // Everybody's `mine` into everybody's blocks.
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place);
 // Block j of rank i becomes block i of rank j.

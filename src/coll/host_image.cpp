@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Images have the element distance of the original, so that predefined pairs and the program's operations see what they expect.
+// Images have the element distance of the original, so that predefined pairs and the program's
+// operations see what they expect.
 #include "coll/host_image.hpp"
 
 #include "coll/exchange.hpp"
@@ -35,7 +36,9 @@ Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
     const auto bytes = static_cast<std::size_t>(span.high - span.low);
     memory_.reset(std::malloc(std::max<std::size_t>(bytes, 1)));
     if (memory_ == nullptr)
-        return failure(MPI_ERR_NO_MEM, "out of memory for the {} bytes that a reduction of {} elements works in", bytes, count);
+        return failure(MPI_ERR_NO_MEM,
+                       "out of memory for the {} bytes that a reduction of {} elements works in",
+                       bytes, count);
     buffer_ = {static_cast<std::byte*>(memory_.get()) - span.low, count, &layout};
     return success();
 }
@@ -50,7 +53,8 @@ bool on_host(const Team& team, const p2p::Buffer& buffer) {
 Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
     if (source.bytes() == 0 || source.address == sink.address) co_return success();
     if (source.contiguous() && sink.contiguous()) {
-        Status copied = co_await team.messenger->copy(executor, sink.data(), source.data(), source.bytes());
+        Status copied =
+            co_await team.messenger->copy(executor, sink.data(), source.data(), source.bytes());
         co_return copied;
     }
     Status copied = co_await copy_local(executor, team, source, sink);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// HostImage: elements in host memory that the CPU can reduce. Either its own memory, with the layout of the program's buffer, or the program's
-// buffer itself when that is host memory.
+// HostImage: elements in host memory that the CPU can reduce. Either its own memory, with the
+// layout of the program's buffer, or the program's buffer itself when that is host memory.
 #pragma once
 
 #include "base/task.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Binomial tree. Each rank gathers the results of higher and higher ranges of ranks and puts its own on their left, so the order of ranks is
-// kept; an operation that does not commute is therefore reduced to rank 0 and sent on to the root.
+// Binomial tree. Each rank gathers the results of higher and higher ranges of ranks and puts its
+// own on their left, so the order of ranks is kept; an operation that does not commute is therefore
+// reduced to rank 0 and sent on to the root.
 #include "coll/reduce.hpp"
 
 #include "coll/exchange.hpp"
@@ -11,20 +12,24 @@ namespace gantry::coll {
 namespace {
 
 // Into `result` of the rank that is `root` (any other's holds a part at the end).
-Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reducer reducer, int root) {
+Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reducer reducer,
+                         int root) {
     const int size = team.size();
     const int relative = (team.rank() - root + size) % size;
     const p2p::Buffer shape = result->buffer();
     HostImage arrived;
     for (int bit = 1; bit < size; bit *= 2) {
         if ((relative & bit) != 0) {
-            Status sent = co_await send(executor, team, result->buffer(), (relative - bit + root) % size);
+            Status sent =
+                co_await send(executor, team, result->buffer(), (relative - bit + root) % size);
             co_return sent;
         }
         if (relative + bit >= size) continue;
-        Status ready = arrived.address() == nullptr ? arrived.allocate(shape.count, *shape.layout) : success();
+        Status ready =
+            arrived.address() == nullptr ? arrived.allocate(shape.count, *shape.layout) : success();
         GANTRY_CO_TRY(ready);
-        Status received = co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
+        Status received =
+            co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
         GANTRY_CO_TRY(received);
         reducer.apply(result->address(), arrived.address(), shape.count);
         result->swap(arrived);
@@ -34,7 +39,8 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
 
 }  // namespace
 
-Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer, int root) {
+Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                    Reducer reducer, int root) {
     HostImage result;
     Status ready = result.allocate(source.count, *source.layout);
     GANTRY_CO_TRY(ready);

@@ -7,8 +7,9 @@
 
 namespace gantry::coll {
 
-// The reduction of everybody's `source`, in rank order, into the root's `sink` (not read elsewhere). At the root, `source` and `sink` may be
-// one buffer (MPI_IN_PLACE).
-Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer, int root);
+// The reduction of everybody's `source`, in rank order, into the root's `sink` (not read
+// elsewhere). At the root, `source` and `sink` may be one buffer (MPI_IN_PLACE).
+Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                    Reducer reducer, int root);
 
 }  // namespace gantry::coll

@@ -9,7 +9,8 @@
 
 namespace gantry::coll {
 
-Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks shares, p2p::Buffer sink, Reducer reducer) {
+Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks shares,
+                            p2p::Buffer sink, Reducer reducer) {
     HostImage whole;
     p2p::Buffer reduced_into = source;  // not written except at rank 0
     if (team.rank() == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Applying a reduction. A program's function may take an int count: longer vectors are given to it in pieces.
+// Applying a reduction. A program's function may take an int count: longer vectors are given to it
+// in pieces.
 #include "coll/reducer.hpp"
 
 #include <algorithm>

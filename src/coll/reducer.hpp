@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reducer: how two host buffers of equal elements become one, by a predefined operation or by the program's function.
+// Reducer: how two host buffers of equal elements become one, by a predefined operation or by the
+// program's function.
 #pragma once
 
 #include "layout/reduce.hpp"
@@ -13,11 +14,11 @@ namespace gantry::coll {
 
 struct Reducer {
     layout::Reduction predefined = nullptr;
-    std::uint64_t items = 1;                  // basic items per element, for a predefined operation
+    std::uint64_t items = 1;  // basic items per element, for a predefined operation
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
     MPI_Datatype datatype = MPI_DATATYPE_NULL;  // what the program's function is told
-    std::ptrdiff_t extent = 0;                // of one element
+    std::ptrdiff_t extent = 0;                  // of one element
     bool commutative = true;
 
     // second[i] = first[i] op second[i]

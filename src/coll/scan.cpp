@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Doubling: after round k a rank knows the reduction of the 2^(k+1) ranks that end with itself, and passes it to the rank 2^(k+1) above. What
-// comes from below always goes on the left.
+// Doubling: after round k a rank knows the reduction of the 2^(k+1) ranks that end with itself, and
+// passes it to the rank 2^(k+1) above. What comes from below always goes on the left.
 #include "coll/scan.hpp"
 
 #include "base/scope.hpp"
@@ -11,7 +11,8 @@
 namespace gantry::coll {
 namespace {
 
-Task<Status> shift(Executor& executor, Team team, p2p::Buffer outgoing, p2p::Buffer incoming, int distance) {
+Task<Status> shift(Executor& executor, Team team, p2p::Buffer outgoing, p2p::Buffer incoming,
+                   int distance) {
     const int to = team.rank() + distance, from = team.rank() - distance;
     Scope both(executor);
     if (from >= 0) both.spawn(receive(executor, team, incoming, from));
@@ -22,7 +23,8 @@ Task<Status> shift(Executor& executor, Team team, p2p::Buffer outgoing, p2p::Buf
 
 }  // namespace
 
-Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink, Reducer reducer, bool exclusive) {
+Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                  Reducer reducer, bool exclusive) {
     HostImage with_mine, arrived, before_mine;
     for (HostImage* image : {&with_mine, &arrived, &before_mine}) {
         Status ready = image->allocate(source.count, *source.layout);

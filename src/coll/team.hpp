@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Team: what a collective algorithm runs on. The group outlives the operation (the communicator holds it); the tag is this operation's own,
-// so operations of one communicator in flight at once do not meet.
+// Team: what a collective algorithm runs on. The group outlives the operation (the communicator
+// holds it); the tag is this operation's own, so operations of one communicator in flight at once
+// do not meet.
 #pragma once
 
 #include "p2p/group.hpp"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one seam to device code (DESIGN 2.8). A Device is what one engine sees of all the GPUs of its process. Implementations: `cuda/`
-// (the driver, dlopen'ed), `fake/` (host memory on the world's clock), and `none` when there is no driver. Capabilities are facts: a
-// verb that is not there answers MPI_ERR_UNSUPPORTED_OPERATION, and the planner does not choose it.
+// The one seam to device code (DESIGN 2.8). A Device is what one engine sees of all the GPUs of its
+// process. Implementations: `cuda/` (the driver, dlopen'ed), `fake/` (host memory on the world's
+// clock), and `none` when there is no driver. Capabilities are facts: a verb that is not there
+// answers MPI_ERR_UNSUPPORTED_OPERATION, and the planner does not choose it.
 //
-// Nothing here blocks: work is started with a Completion and `progress()` completes it. No call touches a driver that the program
-// has not initialised itself.
+// Nothing here blocks: work is started with a Completion and `progress()` completes it. No call
+// touches a driver that the program has not initialised itself.
 #pragma once
 
 #include "base/status.hpp"
@@ -21,10 +22,10 @@ namespace gantry::device {
 // What classification says about a buffer.
 struct Location {
     MemoryKind kind = MemoryKind::host;
-    int gpu = -1;                    // index into gpu_facts(), for device and managed memory
-    IpcKind ipc = IpcKind::none;     // how a peer process could map it
-    std::uint64_t buffer_id = 0;     // the driver's identity of the allocation, unique for ever
-    std::uintptr_t base = 0;         // the allocation around the pointer
+    int gpu = -1;                 // index into gpu_facts(), for device and managed memory
+    IpcKind ipc = IpcKind::none;  // how a peer process could map it
+    std::uint64_t buffer_id = 0;  // the driver's identity of the allocation, unique for ever
+    std::uintptr_t base = 0;      // the allocation around the pointer
     Bytes size = 0;
     bool on_device() const { return kind == MemoryKind::device; }
 };
@@ -36,7 +37,7 @@ struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
     Bytes bytes = 0;
-    int gpu = 0;                         // whose stream and engine run it
+    int gpu = 0;  // whose stream and engine run it
     Engine engine = Engine::automatic;
 };
 
@@ -44,8 +45,8 @@ struct Copy {
 struct IpcHandle {
     IpcKind kind = IpcKind::none;
     std::array<std::uint8_t, 64> bytes{};
-    std::uint64_t buffer_id = 0;         // of the exporting process: key of the importer's cache
-    std::uintptr_t base = 0;             // the exporter's address of the first byte of the mapping
+    std::uint64_t buffer_id = 0;  // of the exporting process: key of the importer's cache
+    std::uintptr_t base = 0;      // the exporter's address of the first byte of the mapping
     Bytes size = 0;
     Uuid gpu{};
 };
@@ -53,33 +54,42 @@ struct IpcHandle {
 class Device {
   public:
     virtual ~Device() = default;
-    virtual const char* name() const = 0;              // "cuda", "fake", "none"
+    virtual const char* name() const = 0;  // "cuda", "fake", "none"
 
-    // --- facts -------------------------------------------------------------------------------------------------------------
-    // True once the program uses a driver: only then can a pointer be anything but host memory. Costs about 30 ns, no driver call.
+    // --- facts
+    // -------------------------------------------------------------------------------------------------------------
+    // True once the program uses a driver: only then can a pointer be anything but host memory.
+    // Costs about 30 ns, no driver call.
     virtual bool active() = 0;
     virtual int gpu_count() = 0;
     virtual const GpuFacts& gpu_facts(int gpu) = 0;
-    virtual int gpu_of(const Uuid& uuid) = 0;           // index of a GPU visible here, or -1
+    virtual int gpu_of(const Uuid& uuid) = 0;  // index of a GPU visible here, or -1
     virtual bool can_access_peer(int gpu, int other) = 0;
 
-    // --- pointers ----------------------------------------------------------------------------------------------------------
-    // What [address, address + bytes) is; an error when it straddles kinds of memory or leaves its allocation.
+    // --- pointers
+    // ----------------------------------------------------------------------------------------------------------
+    // What [address, address + bytes) is; an error when it straddles kinds of memory or leaves its
+    // allocation.
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
 
-    // --- copies ------------------------------------------------------------------------------------------------------------
-    // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same engine and GPU end in order.
+    // --- copies
+    // ------------------------------------------------------------------------------------------------------------
+    // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
+    // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
 
-    // --- host memory for staging -------------------------------------------------------------------------------------------
-    // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it pageable: slower, still right.
+    // --- host memory for staging
+    // -------------------------------------------------------------------------------------------
+    // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it
+    // pageable: slower, still right.
     virtual Status pin(void* address, Bytes bytes) = 0;
     virtual void unpin(void* address) = 0;
 
-    // --- other processes of the node ---------------------------------------------------------------------------------------
+    // --- other processes of the node
+    // ---------------------------------------------------------------------------------------
     virtual Result<IpcHandle> export_memory(const Location& location) = 0;
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
@@ -91,8 +101,10 @@ class Device {
     // Whether a buffer id handed out by export_memory is still the allocation at that address.
     virtual bool still_valid(const IpcHandle& handle) = 0;
 
-    // --- end ---------------------------------------------------------------------------------------------------------------
-    // Releases streams, events, mappings and pins; quiet when the program destroyed its context first.
+    // --- end
+    // ---------------------------------------------------------------------------------------------------------------
+    // Releases streams, events, mappings and pins; quiet when the program destroyed its context
+    // first.
     virtual void shut_down() = 0;
 };
 

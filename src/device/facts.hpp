@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner may know about devices: plain data, no handles. Rates and costs come from a machine description (model/) or from
-// `gantry tune`; which GPU a pointer is on comes from classification.
+// What the planner may know about devices: plain data, no handles. Rates and costs come from a
+// machine description (model/) or from `gantry tune`; which GPU a pointer is on comes from
+// classification.
 #pragma once
 
 #include "base/units.hpp"
@@ -11,7 +12,8 @@
 
 namespace gantry::device {
 
-// What a pointer points to. Each kind is explicit: pools and VMM memory are `device` with other IPC abilities, never "managed".
+// What a pointer points to. Each kind is explicit: pools and VMM memory are `device` with other IPC
+// abilities, never "managed".
 enum class MemoryKind : std::uint8_t {
     host,     // pageable host memory
     pinned,   // page-locked host memory that the driver knows (allocated or registered)
@@ -30,12 +32,13 @@ struct GpuFacts {
     double d2h_bytes_per_second = 12e9;
     double h2d_bytes_per_second = 12e9;
     double d2d_bytes_per_second = 200e9;
-    double peer_bytes_per_second = 0;      // to another GPU of the node; 0 without peer access
-    Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
-    Nanoseconds chunk_cost = 3500;         // what each further copy in a row adds (engine gap, event)
-    Nanoseconds queue_turn = 0;            // price of a turn of the compute queue when another process used the GPU last
-    Bytes h2d_without_turn = 0;            // host-to-device copies from this size up need no turn
-    Nanoseconds ipc_open = 100000;         // opening a peer's mapping
+    double peer_bytes_per_second = 0;  // to another GPU of the node; 0 without peer access
+    Nanoseconds copy_latency = 8000;   // one copy, from the call until its completion is seen
+    Nanoseconds chunk_cost = 3500;     // what each further copy in a row adds (engine gap, event)
+    Nanoseconds queue_turn =
+        0;  // price of a turn of the compute queue when another process used the GPU last
+    Bytes h2d_without_turn = 0;     // host-to-device copies from this size up need no turn
+    Nanoseconds ipc_open = 100000;  // opening a peer's mapping
     double pageable_bytes_per_second = 6e9;
 };
 

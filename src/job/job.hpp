@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Gantry needs of the launcher that started the job (DESIGN 2.10): who am I, where is everybody, and a store for wire-up data.
-// Implementations: singleton (no launcher), pmi (PMI-1), pmix, fake (the world's). `fence()` communicates, so it is a Task.
+// What Gantry needs of the launcher that started the job (DESIGN 2.10): who am I, where is
+// everybody, and a store for wire-up data. Implementations: singleton (no launcher), pmi (PMI-1),
+// pmix, fake (the world's). `fence()` communicates, so it is a Task.
 #pragma once
 
 #include "base/status.hpp"
@@ -17,28 +18,31 @@ namespace gantry::job {
 class Job {
   public:
     virtual ~Job() = default;
-    virtual const char* launcher() const = 0;           // "singleton", "pmi", "pmix", "fake"
+    virtual const char* launcher() const = 0;  // "singleton", "pmi", "pmix", "fake"
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual std::string_view id() const = 0;            // unique among the jobs of a node
+    virtual std::string_view id() const = 0;  // unique among the jobs of a node
     // Node number of each rank, 0-based and dense in order of first appearance.
     virtual const std::vector<int>& nodes() const = 0;
-    int local_rank() const;                             // among the ranks of my node
+    int local_rank() const;  // among the ranks of my node
     int local_size() const;
 
-    // The store. `put` is local until the next fence; `get` reads what that rank put before it, any number of bytes.
+    // The store. `put` is local until the next fence; `get` reads what that rank put before it, any
+    // number of bytes.
     virtual Status put(std::string_view key, std::string_view value) = 0;
     virtual Task<Status> fence(Executor& executor) = 0;
     virtual Result<std::string> get(int rank, std::string_view key) = 0;
 
-    // Moves a fence in flight along; never blocks, returns how many events it handled. The engine calls it from its own progress().
+    // Moves a fence in flight along; never blocks, returns how many events it handled. The engine
+    // calls it from its own progress().
     virtual int progress() { return 0; }
 
     // What MPI_APPNUM and MPI_UNIVERSE_SIZE report; -1 when the launcher does not say.
     virtual int app_number() const { return -1; }
     virtual int universe_size() const { return -1; }
 
-    // Ends the whole job with this exit code; returns only if the launcher cannot (the caller then exits).
+    // Ends the whole job with this exit code; returns only if the launcher cannot (the caller then
+    // exits).
     virtual void abort(int exit_code, std::string_view reason) = 0;
     virtual Status finalize() = 0;
 };

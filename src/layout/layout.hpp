@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The canonical form of an MPI datatype: which bytes of one element carry data, and how far apart elements are. Everything below the MPI
-// layer works on Layouts and never looks at how a type was built. Blocks are sorted as the type map is (the order in which bytes
-// travel), adjacent ones merged.
+// The canonical form of an MPI datatype: which bytes of one element carry data, and how far apart
+// elements are. Everything below the MPI layer works on Layouts and never looks at how a type was
+// built. Blocks are sorted as the type map is (the order in which bytes travel), adjacent ones
+// merged.
 //
 //   element 0                     element 1
 //   |<- block ->|   |<- block ->| |<- block ->| ...
@@ -23,8 +24,8 @@ struct Block {
 };
 
 struct Layout {
-    Bytes size = 0;                 // data bytes of one element
-    std::ptrdiff_t extent = 0;      // distance of elements
+    Bytes size = 0;             // data bytes of one element
+    std::ptrdiff_t extent = 0;  // distance of elements
     std::vector<Block> blocks;
     // True when any number of elements is one run of bytes that starts at the buffer's address.
     bool contiguous() const {
@@ -37,7 +38,8 @@ struct Layout {
 // A layout of `size` bytes without holes.
 Layout contiguous_layout(Bytes size);
 
-// Copies the data bytes [first, first + bytes) of `count` elements at `buffer` to or from packed memory. Host memory only.
+// Copies the data bytes [first, first + bytes) of `count` elements at `buffer` to or from packed
+// memory. Host memory only.
 void pack(const Layout& layout, const void* buffer, Bytes first, Bytes bytes, void* packed);
 void unpack(const Layout& layout, void* buffer, Bytes first, Bytes bytes, const void* packed);
 

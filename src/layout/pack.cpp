@@ -9,9 +9,11 @@
 namespace gantry::layout {
 namespace {
 
-// Calls visit(address in the buffer, offset in the packed range, bytes) for each piece of data bytes [first, first + bytes).
+// Calls visit(address in the buffer, offset in the packed range, bytes) for each piece of data
+// bytes [first, first + bytes).
 template <class Visitor>
-void for_each_piece(const Layout& layout, std::byte* buffer, Bytes first, Bytes bytes, Visitor visit) {
+void for_each_piece(const Layout& layout, std::byte* buffer, Bytes first, Bytes bytes,
+                    Visitor visit) {
     if (layout.size == 0 || bytes == 0) return;
     if (layout.contiguous()) {
         visit(buffer + first, Bytes{0}, bytes);

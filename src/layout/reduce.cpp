@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of reductions: one template per operation, one row per kind of item. Integers wrap around (they are added as unsigned).
+// The table of reductions: one template per operation, one row per kind of item. Integers wrap
+// around (they are added as unsigned).
 #include "layout/reduce.hpp"
 
 #include <cstring>
@@ -65,40 +66,57 @@ struct Product {
     }
     template <class R>
     static Complex<R> apply(Complex<R> a, Complex<R> b) {
-        return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+        return {a.real * b.real - a.imaginary * b.imaginary,
+                a.real * b.imaginary + a.imaginary * b.real};
     }
 };
 struct Minimum {
     template <class T>
-    static T apply(T a, T b) { return a < b ? a : b; }
+    static T apply(T a, T b) {
+        return a < b ? a : b;
+    }
 };
 struct Maximum {
     template <class T>
-    static T apply(T a, T b) { return b < a ? a : b; }
+    static T apply(T a, T b) {
+        return b < a ? a : b;
+    }
 };
 struct BitAnd {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>(a & b); }
+    static T apply(T a, T b) {
+        return static_cast<T>(a & b);
+    }
 };
 struct BitOr {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>(a | b); }
+    static T apply(T a, T b) {
+        return static_cast<T>(a | b);
+    }
 };
 struct BitXor {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+    static T apply(T a, T b) {
+        return static_cast<T>(a ^ b);
+    }
 };
 struct LogicalAnd {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>(a != T{} && b != T{}); }
+    static T apply(T a, T b) {
+        return static_cast<T>(a != T{} && b != T{});
+    }
 };
 struct LogicalOr {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>(a != T{} || b != T{}); }
+    static T apply(T a, T b) {
+        return static_cast<T>(a != T{} || b != T{});
+    }
 };
 struct LogicalXor {
     template <class T>
-    static T apply(T a, T b) { return static_cast<T>((a != T{}) != (b != T{})); }
+    static T apply(T a, T b) {
+        return static_cast<T>((a != T{}) != (b != T{}));
+    }
 };
 // Among equal values the lowest index wins (MPI 5.0 section 6.9.4).
 struct MinimumLocation {
@@ -122,7 +140,8 @@ template <class Function, class T>
 void each(const void* first, void* second, std::size_t count) {
     const T* a = static_cast<const T*>(first);
     T* b = static_cast<T*>(second);
-    for (std::size_t i = 0; i < count; ++i) b[i] = Function::apply(a[i], b[i]);
+    for (std::size_t i = 0; i < count; ++i)
+        b[i] = Function::apply(a[i], b[i]);
 }
 // A whole item moves; the padding of pairs need not.
 template <class T>
@@ -132,7 +151,9 @@ void replace(const void* first, void* second, std::size_t count) {
 void keep(const void*, void*, std::size_t) {}
 
 using Row = Reduction[kOperations];
-constexpr int at(Operation operation) { return static_cast<int>(operation); }
+constexpr int at(Operation operation) {
+    return static_cast<int>(operation);
+}
 
 template <class T>
 void moves(Row& row) {
@@ -238,9 +259,9 @@ Reduction reduction(Operation operation, Element element) {
 }
 
 const char* name(Operation operation) {
-    constexpr const char* names[kOperations] = {"MPI_SUM", "MPI_MIN", "MPI_MAX",  "MPI_PROD", "MPI_BAND",
-                                                "MPI_BOR", "MPI_BXOR", "MPI_LAND", "MPI_LOR",  "MPI_LXOR",
-                                                "MPI_MINLOC", "MPI_MAXLOC", "MPI_REPLACE", "MPI_NO_OP"};
+    constexpr const char* names[kOperations] = {
+        "MPI_SUM",  "MPI_MIN", "MPI_MAX",  "MPI_PROD",   "MPI_BAND",   "MPI_BOR",     "MPI_BXOR",
+        "MPI_LAND", "MPI_LOR", "MPI_LXOR", "MPI_MINLOC", "MPI_MAXLOC", "MPI_REPLACE", "MPI_NO_OP"};
     return names[at(operation)];
 }
 

@@ -24,7 +24,8 @@ Status call_delete(Handle owner, const Attribute& attribute) {
     auto* function = reinterpret_cast<DeleteFunction<Handle>*>(keyval.remove);
     const int code = function(owner, keyval.number, attribute.value, keyval.extra_state);
     if (code == MPI_SUCCESS) return success();
-    return failure(code, "the delete function of attribute key {} returned {}", keyval.number, code);
+    return failure(code, "the delete function of attribute key {} returned {}", keyval.number,
+                   code);
 }
 
 }  // namespace
@@ -49,8 +50,11 @@ Status Attributes::set(Handle owner, const std::shared_ptr<Keyval>& keyval, void
 
 template <class Handle>
 Status Attributes::remove(Handle owner, int keyval) {
-    const auto found = std::find_if(set_.begin(), set_.end(), [keyval](const Attribute& a) { return a.keyval->number == keyval; });
-    if (found == set_.end()) return failure(MPI_ERR_KEYVAL, "attribute key {} is not set on this object", keyval);
+    const auto found = std::find_if(set_.begin(), set_.end(), [keyval](const Attribute& a) {
+        return a.keyval->number == keyval;
+    });
+    if (found == set_.end())
+        return failure(MPI_ERR_KEYVAL, "attribute key {} is not set on this object", keyval);
     // By value: the callback may set or remove others.
     const Attribute attribute = *found;
     GANTRY_TRY(call_delete(owner, attribute));
@@ -80,19 +84,21 @@ Status Attributes::copy_to(Handle owner, Attributes& target) const {
         if (keyval.copy != kDuplicate) {
             flag = 0;
             auto* function = reinterpret_cast<CopyFunction<Handle>*>(keyval.copy);
-            const int code = function(owner, keyval.number, keyval.extra_state, attribute.value, &value, &flag);
+            const int code =
+                function(owner, keyval.number, keyval.extra_state, attribute.value, &value, &flag);
             if (code != MPI_SUCCESS)
-                return failure(code, "the copy function of attribute key {} returned {}", keyval.number, code);
+                return failure(code, "the copy function of attribute key {} returned {}",
+                               keyval.number, code);
         }
         if (flag != 0) target.set_.push_back({attribute.keyval, value});
     }
     return success();
 }
 
-#define GANTRY_ATTRIBUTES_OF(Handle)                                                             \
-    template Status Attributes::set(Handle, const std::shared_ptr<Keyval>&, void*);              \
-    template Status Attributes::remove(Handle, int);                                             \
-    template Status Attributes::remove_all(Handle);                                              \
+#define GANTRY_ATTRIBUTES_OF(Handle)                                                \
+    template Status Attributes::set(Handle, const std::shared_ptr<Keyval>&, void*); \
+    template Status Attributes::remove(Handle, int);                                \
+    template Status Attributes::remove_all(Handle);                                 \
     template Status Attributes::copy_to(Handle, Attributes&) const;
 GANTRY_ATTRIBUTES_OF(MPI_Comm)
 GANTRY_ATTRIBUTES_OF(MPI_Datatype)
@@ -110,6 +116,8 @@ std::shared_ptr<Keyval> Keyvals::find(KeyvalScope scope, int number) const {
     return found != keyvals_.end() && found->second->scope == scope ? found->second : nullptr;
 }
 
-void Keyvals::free(int number) { keyvals_.erase(number); }
+void Keyvals::free(int number) {
+    keyvals_.erase(number);
+}
 
 }  // namespace gantry::mpi

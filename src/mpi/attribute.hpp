@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Attribute caching (MPI 5.0 section 7.7) for communicators, datatypes and windows: one implementation, three kinds of callbacks. The
-// predefined callbacks are the values 0 and 1 and are tested for before a call.
+// Attribute caching (MPI 5.0 section 7.7) for communicators, datatypes and windows: one
+// implementation, three kinds of callbacks. The predefined callbacks are the values 0 and 1 and are
+// tested for before a call.
 #pragma once
 
 #include "base/status.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Gather, scatter, allgather and all-to-all in all their forms: arguments to coll::Blocks. A side whose datatype is null does not count on this rank.
+// Gather, scatter, allgather and all-to-all in all their forms: arguments to coll::Blocks. A side
+// whose datatype is null does not count on this rank.
 #include "coll/gather.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/buffer.hpp"
@@ -11,7 +12,9 @@
 namespace gantry::mpi {
 namespace {
 
-Executor& executor_of(const coll::Team& team) { return team.messenger->executor(); }
+Executor& executor_of(const coll::Team& team) {
+    return team.messenger->executor();
+}
 
 p2p::Buffer one(const void* address, MPI_Count count, const Datatype* datatype) {
     return datatype != nullptr ? buffer(address, count, *datatype) : p2p::Buffer{};
@@ -25,8 +28,8 @@ coll::Blocks equal(const void* address, MPI_Count count, const Datatype* datatyp
     return blocks;
 }
 
-coll::Blocks listed(const void* address, const MPI_Count* counts, const MPI_Aint* displs, const Datatype* datatype,
-                    const Comm& comm) {
+coll::Blocks listed(const void* address, const MPI_Count* counts, const MPI_Aint* displs,
+                    const Datatype* datatype, const Comm& comm) {
     coll::Blocks blocks = equal(address, 0, datatype);
     if (datatype == nullptr || address == MPI_IN_PLACE) return blocks;
     blocks.counts.assign(counts, counts + comm.size());
@@ -34,18 +37,20 @@ coll::Blocks listed(const void* address, const MPI_Count* counts, const MPI_Aint
     return blocks;
 }
 
-coll::Blocks typed(const void* address, const MPI_Count* counts, const MPI_Aint* displs, const MPI_Datatype* types,
-                   const Comm& comm) {
+coll::Blocks typed(const void* address, const MPI_Count* counts, const MPI_Aint* displs,
+                   const MPI_Datatype* types, const Comm& comm) {
     coll::Blocks blocks = equal(address, 0, nullptr);
     if (address == MPI_IN_PLACE) return blocks;
     blocks.counts.assign(counts, counts + comm.size());
     blocks.displacements.assign(displs, displs + comm.size());
-    for (int rank = 0; rank < comm.size(); ++rank) blocks.layouts.push_back(&find(types[rank])->layout);
+    for (int rank = 0; rank < comm.size(); ++rank)
+        blocks.layouts.push_back(&find(types[rank])->layout);
     return blocks;
 }
 
 // The datatypes of both sides of an MPI_Alltoallw.
-Types types_of(const void* sendbuf, const MPI_Datatype* sendtypes, const MPI_Datatype* recvtypes, const Comm& comm) {
+Types types_of(const void* sendbuf, const MPI_Datatype* sendtypes, const MPI_Datatype* recvtypes,
+               const Comm& comm) {
     Types types;
     for (int rank = 0; rank < comm.size(); ++rank) {
         if (sendbuf != MPI_IN_PLACE) types.push_back(find(sendtypes[rank]));
@@ -73,7 +78,8 @@ Result<Plan> plan_allgather(const p2p::Buffer& mine, coll::Blocks all, bool in_p
 }
 
 Result<Plan> plan_alltoall(coll::Blocks outgoing, coll::Blocks incoming, bool in_place) {
-    return Plan([outgoing = std::move(outgoing), incoming = std::move(incoming), in_place](coll::Team team) {
+    return Plan([outgoing = std::move(outgoing), incoming = std::move(incoming),
+                 in_place](coll::Team team) {
         return in_place ? coll::alltoall_in_place(executor_of(team), team, incoming)
                         : coll::alltoall(executor_of(team), team, outgoing, incoming);
     });
@@ -81,173 +87,230 @@ Result<Plan> plan_alltoall(coll::Blocks outgoing, coll::Blocks incoming, bool in
 
 }  // namespace
 
-Pending gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-               Datatype* recvtype, int root, Comm& comm) {
-    return blocking(comm,
-                    plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root));
+Pending gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+               MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
+    return blocking(
+        comm, plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                          sendbuf == MPI_IN_PLACE, root));
 }
-Status igather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-               Datatype* recvtype, int root, Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root),
-                       {sendtype, recvtype}, request);
+Status igather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+               MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm,
+               MPI_Request* request) {
+    return nonblocking(
+        comm,
+        plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                    sendbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
 }
-Status gather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                   Datatype* recvtype, int root, Comm& comm, Info*, MPI_Request* request) {
-    return persistent(comm,
-                      plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root),
-                      {sendtype, recvtype}, request);
+Status gather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                   MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm, Info*,
+                   MPI_Request* request) {
+    return persistent(
+        comm,
+        plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                    sendbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
 }
 
-Pending gatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
-                const MPI_Aint* displs, Datatype* recvtype, int root, Comm& comm) {
-    return blocking(comm,
-                    plan_gather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE, root));
+Pending gatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype, int root,
+                Comm& comm) {
+    return blocking(comm, plan_gather(one(sendbuf, sendcount, sendtype),
+                                      listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                      sendbuf == MPI_IN_PLACE, root));
 }
-Status igatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
-                const MPI_Aint* displs, Datatype* recvtype, int root, Comm& comm, MPI_Request* request) {
+Status igatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype, int root,
+                Comm& comm, MPI_Request* request) {
     return nonblocking(comm,
-                       plan_gather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE, root),
+                       plan_gather(one(sendbuf, sendcount, sendtype),
+                                   listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                   sendbuf == MPI_IN_PLACE, root),
                        {sendtype, recvtype}, request);
 }
 Status gatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
-                    const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype, int root, Comm& comm, Info*,
+                    const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                    int root, Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm,
+                      plan_gather(one(sendbuf, sendcount, sendtype),
+                                  listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                  sendbuf == MPI_IN_PLACE, root),
+                      {sendtype, recvtype}, request);
+}
+
+Pending scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
+    return blocking(
+        comm, plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
+                           recvbuf == MPI_IN_PLACE, root));
+}
+Status iscatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm,
+                MPI_Request* request) {
+    return nonblocking(
+        comm,
+        plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
+                     recvbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
+}
+Status scatter_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                    MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm, Info*,
                     MPI_Request* request) {
-    return persistent(comm,
-                      plan_gather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE, root),
-                      {sendtype, recvtype}, request);
+    return persistent(
+        comm,
+        plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
+                     recvbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
 }
 
-Pending scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                Datatype* recvtype, int root, Comm& comm) {
+Pending scatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+                 Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
+                 int root, Comm& comm) {
     return blocking(comm,
-                    plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root));
+                    plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
+                                 one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root));
 }
-Status iscatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                Datatype* recvtype, int root, Comm& comm, MPI_Request* request) {
+Status iscatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+                 Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
+                 int root, Comm& comm, MPI_Request* request) {
+    return nonblocking(
+        comm,
+        plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
+                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
+}
+Status scatterv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
+                     Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
+                     int root, Comm& comm, Info*, MPI_Request* request) {
+    return persistent(
+        comm,
+        plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
+                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+        {sendtype, recvtype}, request);
+}
+
+Pending allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                  MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
+    return blocking(
+        comm, plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                             sendbuf == MPI_IN_PLACE));
+}
+Status iallgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                  MPI_Count recvcount, Datatype* recvtype, Comm& comm, MPI_Request* request) {
     return nonblocking(comm,
-                       plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+                       plan_allgather(one(sendbuf, sendcount, sendtype),
+                                      equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
                        {sendtype, recvtype}, request);
 }
-Status scatter_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                    Datatype* recvtype, int root, Comm& comm, Info*, MPI_Request* request) {
+Status allgather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                      MPI_Count recvcount, Datatype* recvtype, Comm& comm, Info*,
+                      MPI_Request* request) {
     return persistent(comm,
-                      plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+                      plan_allgather(one(sendbuf, sendcount, sendtype),
+                                     equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
                       {sendtype, recvtype}, request);
 }
 
-Pending scatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs, Datatype* sendtype,
-                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
-    return blocking(comm,
-                    plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root));
+Pending allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                   const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                   Comm& comm) {
+    return blocking(comm, plan_allgather(one(sendbuf, sendcount, sendtype),
+                                         listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                         sendbuf == MPI_IN_PLACE));
 }
-Status iscatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs, Datatype* sendtype,
-                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm, MPI_Request* request) {
+Status iallgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                   const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                   Comm& comm, MPI_Request* request) {
     return nonblocking(comm,
-                       plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
-                       {sendtype, recvtype}, request);
-}
-Status scatterv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs, Datatype* sendtype,
-                     void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm, Info*,
-                     MPI_Request* request) {
-    return persistent(comm,
-                      plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm), one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
-                      {sendtype, recvtype}, request);
-}
-
-Pending allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                  Datatype* recvtype, Comm& comm) {
-    return blocking(comm,
-                    plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE));
-}
-Status iallgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                  Datatype* recvtype, Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                       {sendtype, recvtype}, request);
-}
-Status allgather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                      Datatype* recvtype, Comm& comm, Info*, MPI_Request* request) {
-    return persistent(comm,
-                      plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                      {sendtype, recvtype}, request);
-}
-
-Pending allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
-                   const MPI_Aint* displs, Datatype* recvtype, Comm& comm) {
-    return blocking(comm,
-                    plan_allgather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE));
-}
-Status iallgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
-                   const MPI_Aint* displs, Datatype* recvtype, Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_allgather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE),
+                       plan_allgather(one(sendbuf, sendcount, sendtype),
+                                      listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                      sendbuf == MPI_IN_PLACE),
                        {sendtype, recvtype}, request);
 }
 Status allgatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
-                       const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype, Comm& comm, Info*,
-                       MPI_Request* request) {
+                       const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                       Comm& comm, Info*, MPI_Request* request) {
     return persistent(comm,
-                      plan_allgather(one(sendbuf, sendcount, sendtype), listed(recvbuf, recvcounts, displs, recvtype, comm), sendbuf == MPI_IN_PLACE),
+                      plan_allgather(one(sendbuf, sendcount, sendtype),
+                                     listed(recvbuf, recvcounts, displs, recvtype, comm),
+                                     sendbuf == MPI_IN_PLACE),
                       {sendtype, recvtype}, request);
 }
 
-Pending alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                 Datatype* recvtype, Comm& comm) {
+Pending alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                 MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
     return blocking(comm,
-                    plan_alltoall(equal(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE));
+                    plan_alltoall(equal(sendbuf, sendcount, sendtype),
+                                  equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE));
 }
-Status ialltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                 Datatype* recvtype, Comm& comm, MPI_Request* request) {
+Status ialltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                 MPI_Count recvcount, Datatype* recvtype, Comm& comm, MPI_Request* request) {
     return nonblocking(comm,
-                       plan_alltoall(equal(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
+                       plan_alltoall(equal(sendbuf, sendcount, sendtype),
+                                     equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
                        {sendtype, recvtype}, request);
 }
-Status alltoall_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf, MPI_Count recvcount,
-                     Datatype* recvtype, Comm& comm, Info*, MPI_Request* request) {
+Status alltoall_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                     MPI_Count recvcount, Datatype* recvtype, Comm& comm, Info*,
+                     MPI_Request* request) {
     return persistent(comm,
-                      plan_alltoall(equal(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
+                      plan_alltoall(equal(sendbuf, sendcount, sendtype),
+                                    equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
                       {sendtype, recvtype}, request);
 }
 
-Pending alltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls, Datatype* sendtype,
-                  void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm) {
-    return blocking(comm,
-                    plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm), listed(recvbuf, recvcounts, rdispls, recvtype, comm), sendbuf == MPI_IN_PLACE));
+Pending alltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+                  Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
+                  const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm) {
+    return blocking(comm, plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
+                                        listed(recvbuf, recvcounts, rdispls, recvtype, comm),
+                                        sendbuf == MPI_IN_PLACE));
 }
-Status ialltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls, Datatype* sendtype,
-                  void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm,
+Status ialltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+                  Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
+                  const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm, MPI_Request* request) {
+    return nonblocking(comm,
+                       plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
+                                     listed(recvbuf, recvcounts, rdispls, recvtype, comm),
+                                     sendbuf == MPI_IN_PLACE),
+                       {sendtype, recvtype}, request);
+}
+Status alltoallv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+                      Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
+                      const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm, Info*,
+                      MPI_Request* request) {
+    return persistent(comm,
+                      plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
+                                    listed(recvbuf, recvcounts, rdispls, recvtype, comm),
+                                    sendbuf == MPI_IN_PLACE),
+                      {sendtype, recvtype}, request);
+}
+
+Pending alltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+                  const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+                  const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm) {
+    return blocking(comm, plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
+                                        typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
+                                        sendbuf == MPI_IN_PLACE));
+}
+Status ialltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
+                  const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+                  const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm,
                   MPI_Request* request) {
     return nonblocking(comm,
-                       plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm), listed(recvbuf, recvcounts, rdispls, recvtype, comm), sendbuf == MPI_IN_PLACE),
-                       {sendtype, recvtype}, request);
-}
-Status alltoallv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls, Datatype* sendtype,
-                      void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm,
-                      Info*, MPI_Request* request) {
-    return persistent(comm,
-                      plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm), listed(recvbuf, recvcounts, rdispls, recvtype, comm), sendbuf == MPI_IN_PLACE),
-                      {sendtype, recvtype}, request);
-}
-
-Pending alltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
-                  void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-                  Comm& comm) {
-    return blocking(comm,
-                    plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm), typed(recvbuf, recvcounts, rdispls, recvtypes, comm), sendbuf == MPI_IN_PLACE));
-}
-Status ialltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls, const MPI_Datatype* sendtypes,
-                  void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
-                  Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm), typed(recvbuf, recvcounts, rdispls, recvtypes, comm), sendbuf == MPI_IN_PLACE),
+                       plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
+                                     typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
+                                     sendbuf == MPI_IN_PLACE),
                        types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 Status alltoallw_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
-                      const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* rdispls,
-                      const MPI_Datatype* recvtypes, Comm& comm, Info*, MPI_Request* request) {
+                      const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
+                      const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm, Info*,
+                      MPI_Request* request) {
     return persistent(comm,
-                      plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm), typed(recvbuf, recvcounts, rdispls, recvtypes, comm), sendbuf == MPI_IN_PLACE),
+                      plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
+                                    typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
+                                    sendbuf == MPI_IN_PLACE),
                       types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buffered sends. Host data is packed on the spot; device data is copied through a message to this process itself, and then sent (the one case
-// in which the request is not complete at once).
+// Buffered sends. Host data is packed on the spot; device data is copied through a message to this
+// process itself, and then sent (the one case in which the request is not complete at once).
 #include "mpi/buffered.hpp"
 
 #include "base/yield.hpp"
@@ -22,13 +22,20 @@ namespace {
 using Memory = std::unique_ptr<std::byte[]>;
 
 // The buffer that counts: the communicator's own, else the process's.
-SendBuffer& buffer_for(Comm& comm) { return comm.send_buffer.attached ? comm.send_buffer : process().send_buffer; }
+SendBuffer& buffer_for(Comm& comm) {
+    return comm.send_buffer.attached ? comm.send_buffer : process().send_buffer;
+}
 
 Status reserve(SendBuffer& held, Bytes bytes) {
     if (!held.attached)
-        return failure(MPI_ERR_BUFFER, "a buffered send of {} bytes without an attached buffer; call MPI_Buffer_attach first", bytes);
+        return failure(
+            MPI_ERR_BUFFER,
+            "a buffered send of {} bytes without an attached buffer; call MPI_Buffer_attach first",
+            bytes);
     if (!held.automatic && held.held + bytes > held.size)
-        return failure(MPI_ERR_BUFFER, "a buffered send of {} bytes: the attached buffer of {} bytes holds {} bytes of earlier messages",
+        return failure(MPI_ERR_BUFFER,
+                       "a buffered send of {} bytes: the attached buffer of {} bytes holds {} "
+                       "bytes of earlier messages",
                        bytes, held.size, held.held);
     held.held += bytes;
     ++held.messages;
@@ -41,7 +48,8 @@ void give_back(SendBuffer& held, Bytes bytes) {
 }
 
 // Keeps the packed data until its message has left.
-Task<Status> hold(Executor& executor, Comm* comm, p2p::Request* request, Memory memory, SendBuffer* held, Bytes bytes) {
+Task<Status> hold(Executor& executor, Comm* comm, p2p::Request* request, Memory memory,
+                  SendBuffer* held, Bytes bytes) {
     Status sent = co_await request->finished(executor);
     comm->engine->messenger().release(request);
     memory.reset();
@@ -50,8 +58,10 @@ Task<Status> hold(Executor& executor, Comm* comm, p2p::Request* request, Memory 
     co_return sent;
 }
 
-Result<p2p::Request*> send_packed(Comm& comm, const std::byte* packed, Bytes bytes, int dest, int tag) {
-    return comm.engine->messenger().isend(comm.group, coll::bytes_buffer(packed, bytes), dest, tag, p2p::SendMode::standard);
+Result<p2p::Request*> send_packed(Comm& comm, const std::byte* packed, Bytes bytes, int dest,
+                                  int tag) {
+    return comm.engine->messenger().isend(comm.group, coll::bytes_buffer(packed, bytes), dest, tag,
+                                          p2p::SendMode::standard);
 }
 
 // The task that holds the data runs on its own, apart from the program's request.
@@ -61,11 +71,13 @@ Status send_and_hold(Comm& comm, Memory memory, SendBuffer& held, Bytes bytes, i
         give_back(held, bytes);
         return std::move(sending).status();
     }
-    comm.engine->requests().background(hold(comm.engine->executor(), retain(&comm), *sending, std::move(memory), &held, bytes));
+    comm.engine->requests().background(
+        hold(comm.engine->executor(), retain(&comm), *sending, std::move(memory), &held, bytes));
     return success();
 }
 
-Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Memory memory, SendBuffer* held, int dest, int tag) {
+Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Memory memory,
+                            SendBuffer* held, int dest, int tag) {
     const Bytes bytes = data.bytes();
     const p2p::Buffer packed = coll::bytes_buffer(memory.get(), bytes);
     Status copied = co_await coll::copy_local(executor, comm->engine->alone(), data, packed);
@@ -77,12 +89,15 @@ Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Me
 }
 
 Status attach(SendBuffer& held, void* address, MPI_Count size) {
-    if (held.attached) return failure(MPI_ERR_BUFFER, "a buffer is attached already; detach it first");
+    if (held.attached)
+        return failure(MPI_ERR_BUFFER, "a buffer is attached already; detach it first");
     held = {address, static_cast<Bytes>(size), true, address == MPI_BUFFER_AUTOMATIC, 0, 0};
     return success();
 }
 
-bool poll_empty(Polled& self, Status&) { return static_cast<const SendBuffer*>(self.pointers[0])->messages == 0; }
+bool poll_empty(Polled& self, Status&) {
+    return static_cast<const SendBuffer*>(self.pointers[0])->messages == 0;
+}
 
 Pending when_empty(SendBuffer& held) {
     Polled polled;
@@ -113,7 +128,8 @@ Pending detach(SendBuffer& held, void* address, MPI_Count* size) {
 }
 
 Task<Status> emptied(Executor& executor, SendBuffer* held) {
-    while (held->messages > 0) co_await Yield(executor);
+    while (held->messages > 0)
+        co_await Yield(executor);
     co_return success();
 }
 
@@ -129,7 +145,8 @@ Status iflush(SendBuffer& held, Comm& comm, MPI_Request* request) {
 
 Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int dest, int tag) {
     Engine& engine = *comm.engine;
-    if (dest == MPI_PROC_NULL) return engine.requests().completed(p2p::RequestKind::send, proc_null_outcome());
+    if (dest == MPI_PROC_NULL)
+        return engine.requests().completed(p2p::RequestKind::send, proc_null_outcome());
     SendBuffer& held = buffer_for(comm);
     const Bytes bytes = data.bytes();
     GANTRY_TRY(reserve(held, bytes));
@@ -139,7 +156,8 @@ Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int de
         return failure(MPI_ERR_NO_MEM, "out of memory for a buffered send of {} bytes", bytes);
     }
     if (engine.device().active()) {
-        Task<Status> task = pack_then_send(engine.executor(), &comm, data, std::move(memory), &held, dest, tag);
+        Task<Status> task =
+            pack_then_send(engine.executor(), &comm, data, std::move(memory), &held, dest, tag);
         return engine.requests().spawn(std::move(task));
     }
     layout::pack(*data.layout, data.address, 0, bytes, memory.get());
@@ -153,21 +171,38 @@ Pending bsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, in
     return Pending(*comm.engine, *started, MPI_STATUS_IGNORE);
 }
 
-Status ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm, MPI_Request* request) {
+Status ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm,
+              MPI_Request* request) {
     Result<p2p::Request*> started = start_buffered(comm, buffer(buf, count, datatype), dest, tag);
     if (!started.ok()) return std::move(started).status();
     *request = comm.engine->requests().hand_out(*started, comm, &datatype, nullptr, true);
     return success();
 }
 
-Status buffer_attach(void* buf, MPI_Count size) { return attach(process().send_buffer, buf, size); }
-Pending buffer_detach(void* buffer_addr, MPI_Count* size) { return detach(process().send_buffer, buffer_addr, size); }
-Pending buffer_flush() { return when_empty(process().send_buffer); }
-Status buffer_iflush(MPI_Request* request) { return iflush(process().send_buffer, *process().self, request); }
+Status buffer_attach(void* buf, MPI_Count size) {
+    return attach(process().send_buffer, buf, size);
+}
+Pending buffer_detach(void* buffer_addr, MPI_Count* size) {
+    return detach(process().send_buffer, buffer_addr, size);
+}
+Pending buffer_flush() {
+    return when_empty(process().send_buffer);
+}
+Status buffer_iflush(MPI_Request* request) {
+    return iflush(process().send_buffer, *process().self, request);
+}
 
-Status comm_attach_buffer(Comm& comm, void* buf, MPI_Count size) { return attach(comm.send_buffer, buf, size); }
-Pending comm_detach_buffer(Comm& comm, void* buffer_addr, MPI_Count* size) { return detach(comm.send_buffer, buffer_addr, size); }
-Pending comm_flush_buffer(Comm& comm) { return when_empty(comm.send_buffer); }
-Status comm_iflush_buffer(Comm& comm, MPI_Request* request) { return iflush(comm.send_buffer, comm, request); }
+Status comm_attach_buffer(Comm& comm, void* buf, MPI_Count size) {
+    return attach(comm.send_buffer, buf, size);
+}
+Pending comm_detach_buffer(Comm& comm, void* buffer_addr, MPI_Count* size) {
+    return detach(comm.send_buffer, buffer_addr, size);
+}
+Pending comm_flush_buffer(Comm& comm) {
+    return when_empty(comm.send_buffer);
+}
+Status comm_iflush_buffer(Comm& comm, MPI_Request* request) {
+    return iflush(comm.send_buffer, comm, request);
+}
 
 }  // namespace gantry::mpi

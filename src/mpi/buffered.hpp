@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buffered sends (MPI 5.0 section 3.6). The program says how many bytes may be held, by attaching a buffer to the process, a session or a
-// communicator; the data itself is copied to memory of our own, so that messages of any size may come and go in any order.
+// Buffered sends (MPI 5.0 section 3.6). The program says how many bytes may be held, by attaching a
+// buffer to the process, a session or a communicator; the data itself is copied to memory of our
+// own, so that messages of any size may come and go in any order.
 #pragma once
 
 #include "base/task.hpp"
@@ -9,7 +10,8 @@
 
 namespace gantry::mpi {
 
-// Copies the data and queues its message in this call; the request is complete when the program may use its buffer again.
+// Copies the data and queues its message in this call; the request is complete when the program may
+// use its buffer again.
 Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int dest, int tag);
 
 }  // namespace gantry::mpi

@@ -28,8 +28,8 @@ Status persistent(Comm& comm, const Result<Plan>& plan, const Types& types, MPI_
     if (!plan.ok()) return plan.status();
     Requests& requests = comm.engine->requests();
     const coll::Team team = comm.background_team();
-    Result<p2p::Request*> made =
-        requests.persistent(comm, [&requests, team, make = plan.value()] { return requests.spawn(make(team)); });
+    Result<p2p::Request*> made = requests.persistent(
+        comm, [&requests, team, make = plan.value()] { return requests.spawn(make(team)); });
     if (!made.ok()) return std::move(made).status();
     *request = reinterpret_cast<MPI_Request>(*made);
     for (Datatype* type : types)

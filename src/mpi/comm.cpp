@@ -14,11 +14,15 @@ namespace gantry::mpi {
 
 namespace {
 
-Status not_inter() { return failure(MPI_ERR_COMM, "the communicator has one group; remote groups belong to inter-communicators"); }
+Status not_inter() {
+    return failure(MPI_ERR_COMM,
+                   "the communicator has one group; remote groups belong to inter-communicators");
+}
 
 }  // namespace
 
-Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank, Errhandler* errhandler) {
+Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank,
+                Errhandler* errhandler) {
     Comm* comm = create(process().comms);
     if (comm == nullptr) return nullptr;
     comm->engine = &engine;
@@ -38,7 +42,8 @@ void release(Comm* comm) {
     process().comms.destroy(comm);
 }
 
-// Tags wrap long before they could meet themselves. 0x4000'0000 and up belong to agreements among some ranks (comm_create.cpp).
+// Tags wrap long before they could meet themselves. 0x4000'0000 and up belong to agreements among
+// some ranks (comm_create.cpp).
 coll::Team Comm::team() {
     const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
     return {&engine->messenger(), &collective, tag};
@@ -64,8 +69,12 @@ Status comm_test_inter(Comm&, int* flag) {
     return success();
 }
 
-Status comm_remote_size(Comm&, int*) { return not_inter(); }
-Status comm_remote_group(Comm&, MPI_Group*) { return not_inter(); }
+Status comm_remote_size(Comm&, int*) {
+    return not_inter();
+}
+Status comm_remote_group(Comm&, MPI_Group*) {
+    return not_inter();
+}
 
 Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
     const std::vector<int>&a = comm1.group.peers, &b = comm2.group.peers;
@@ -74,14 +83,16 @@ Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
     } else if (a == b) {
         *result = MPI_CONGRUENT;
     } else {
-        *result = std::is_permutation(a.begin(), a.end(), b.begin(), b.end()) ? MPI_SIMILAR : MPI_UNEQUAL;
+        *result =
+            std::is_permutation(a.begin(), a.end(), b.begin(), b.end()) ? MPI_SIMILAR : MPI_UNEQUAL;
     }
     return success();
 }
 
 Status comm_group(Comm& comm, MPI_Group* group) {
     *group = make_group(comm.group.peers);
-    if (*group == MPI_GROUP_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
+    if (*group == MPI_GROUP_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
     return success();
 }
 
@@ -92,7 +103,8 @@ Status comm_set_name(Comm& comm, const char* comm_name) {
 
 Status comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
     const Comm* object = find(comm);
-    copy_text(object != nullptr ? object->name : "MPI_COMM_NULL", comm_name, MPI_MAX_OBJECT_NAME, resultlen);
+    copy_text(object != nullptr ? object->name : "MPI_COMM_NULL", comm_name, MPI_MAX_OBJECT_NAME,
+              resultlen);
     return success();
 }
 
@@ -106,7 +118,8 @@ Status comm_set_info(Comm& comm, Info* info) {
 
 Status comm_get_info(Comm& comm, MPI_Info* info_used) {
     *info_used = make_info(comm.hints);
-    if (*info_used == MPI_INFO_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    if (*info_used == MPI_INFO_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
     return success();
 }
 

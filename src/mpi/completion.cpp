@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Looking at arrays of requests. Errors of several requests are MPI_ERR_IN_STATUS, and only then is MPI_ERROR of the statuses written.
+// Looking at arrays of requests. Errors of several requests are MPI_ERR_IN_STATUS, and only then is
+// MPI_ERROR of the statuses written.
 #include "mpi/completion.hpp"
 
 #include "mpi/engine.hpp"
@@ -20,7 +21,9 @@ Request* active_at(const MPI_Request& handle) {
     return request != nullptr && Requests::active(*request) ? request : nullptr;
 }
 
-MPI_Status* at(MPI_Status* statuses, int index) { return statuses != MPI_STATUSES_IGNORE ? statuses + index : nullptr; }
+MPI_Status* at(MPI_Status* statuses, int index) {
+    return statuses != MPI_STATUSES_IGNORE ? statuses + index : nullptr;
+}
 
 // Tells and gives back, or only tells.
 Status told(Engine& engine, MPI_Request& handle, Request& request, MPI_Status* status) {
@@ -30,15 +33,19 @@ Status told(Engine& engine, const MPI_Request&, Request& request, MPI_Status* st
     return engine.requests().peek(request, status);
 }
 
-// Completing calls leave MPI_ERROR of a single status alone; those that only look give the whole empty status.
-void tell_empty(MPI_Request&, MPI_Status* status) { write_empty(status); }
+// Completing calls leave MPI_ERROR of a single status alone; those that only look give the whole
+// empty status.
+void tell_empty(MPI_Request&, MPI_Status* status) {
+    write_empty(status);
+}
 void tell_empty(const MPI_Request&, MPI_Status* status) {
     write_empty(status);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
 }
 
 Status in_status(int failures, int of, const Status& first) {
-    return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures, of, first.text());
+    return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures,
+                   of, first.text());
 }
 
 template <class Handle>
@@ -69,7 +76,8 @@ Status tell_all(Engine& engine, Handle* handles, int count, MPI_Status* statuses
 }
 
 template <class Handle>
-Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status* status, Status& ended) {
+Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status* status,
+             Status& ended) {
     bool any_active = false;
     for (int i = 0; i < count; ++i) {
         Request* request = active_at(handles[i]);
@@ -88,8 +96,8 @@ Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status*
 }
 
 template <class Handle>
-Any tell_some(Engine& engine, Handle* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
-                Status& ended) {
+Any tell_some(Engine& engine, Handle* handles, int count, int* outcount, int* indices,
+              MPI_Status* statuses, Status& ended) {
     bool any_active = false;
     int done = 0, failures = 0;
     Status first;
@@ -131,22 +139,24 @@ bool all_over(const MPI_Request* handles, int count, int& first_open) {
 Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses) {
     return tell_all(engine, handles, count, statuses);
 }
-Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status,
+               Status& ended) {
     return tell_any(engine, handles, count, index, status, ended);
 }
-Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
-                Status& ended) {
+Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, int* indices,
+                MPI_Status* statuses, Status& ended) {
     return tell_some(engine, handles, count, outcount, indices, statuses, ended);
 }
 
 Status peek_all(Engine& engine, const MPI_Request* handles, int count, MPI_Status* statuses) {
     return tell_all(engine, handles, count, statuses);
 }
-Any peek_any(Engine& engine, const MPI_Request* handles, int count, int* index, MPI_Status* status, Status& ended) {
+Any peek_any(Engine& engine, const MPI_Request* handles, int count, int* index, MPI_Status* status,
+             Status& ended) {
     return tell_any(engine, handles, count, index, status, ended);
 }
-Any peek_some(Engine& engine, const MPI_Request* handles, int count, int* outcount, int* indices, MPI_Status* statuses,
-              Status& ended) {
+Any peek_some(Engine& engine, const MPI_Request* handles, int count, int* outcount, int* indices,
+              MPI_Status* statuses, Status& ended) {
     return tell_some(engine, handles, count, outcount, indices, statuses, ended);
 }
 

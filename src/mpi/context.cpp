@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// See context.hpp. 2^31 ids last for the life of a job; running out is an error, not a collision.
+// See context.hpp. 2^31 ids, divided among the ranks, last for the life of a job; running out is an
+// error, not a collision.
 #include "mpi/context.hpp"
 
-#include "coll/allreduce.hpp"
+#include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
 #include "mpi/engine.hpp"
 
-#include <algorithm>
-
 namespace gantry::mpi {
 
-Task<Status> agree_on_context(Executor& executor, Engine& engine, coll::Team team, std::uint32_t* context) {
-    static const layout::Layout uint32 = layout::contiguous_layout(sizeof(std::uint32_t));
-    std::uint32_t mine = engine.next_context;
-    std::uint32_t largest = mine;
-    coll::Reducer maximum;
-    maximum.predefined = layout::reduction(layout::Operation::max, layout::Element::uint32);
-    maximum.extent = sizeof(std::uint32_t);
-    p2p::Buffer from;
-    from.address = &mine;
-    from.count = 1;
-    from.layout = &uint32;
-    p2p::Buffer to = from;
-    to.address = &largest;
-    Status agreed = co_await coll::allreduce(executor, team, from, to, maximum);
-    GANTRY_CO_TRY(agreed);
-    if (largest >= p2p::kCollectiveContext) {
-        co_return failure(MPI_ERR_OTHER, "all 2^31 communicator contexts of this job are used; make fewer communicators");
+Result<std::uint32_t> Engine::new_context() {
+    const std::uint64_t id = kFirstContext + contexts_taken_ * static_cast<std::uint64_t>(size()) +
+                             static_cast<std::uint64_t>(rank());
+    if (id >= p2p::kCollectiveContext)
+        return failure(MPI_ERR_OTHER,
+                       "rank {} has made {} communicators and has no context ids left for more",
+                       rank(), contexts_taken_);
+    ++contexts_taken_;
+    return static_cast<std::uint32_t>(id);
+}
+
+Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
+                           std::uint32_t* context) {
+    if (team.rank() == 0) {
+        Result<std::uint32_t> taken = engine.new_context();
+        // 0 is nobody's id: the others learn that there is none.
+        *context = taken.ok() ? *taken : 0;
+        const p2p::Buffer told = coll::bytes_buffer(context, sizeof *context);
+        Status sent = co_await coll::bcast(executor, team, told, 0);
+        GANTRY_CO_TRY(taken.status());
+        co_return sent;
     }
-    engine.next_context = std::max(engine.next_context, largest + 1);
-    *context = largest;
+    const p2p::Buffer heard = coll::bytes_buffer(context, sizeof *context);
+    Status received = co_await coll::bcast(executor, team, heard, 0);
+    GANTRY_CO_TRY(received);
+    if (*context == 0)
+        co_return failure(MPI_ERR_OTHER,
+                          "the first rank of the new communicator has no context ids left");
     co_return success();
 }
 

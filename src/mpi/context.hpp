@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Agreement on the context id of a new communicator: the members take the largest of their own next ids. Ids are never used twice, so a
-// late message of a freed communicator cannot meet a new one; disjoint groups may share an id, since no rank is in two of them.
+// The context id of a new communicator: its first member takes one that no other rank of the job
+// can take (the ids of rank r are r, r + n, r + 2n, ...) and tells the others. Ids are never used
+// twice, so a late message of a freed communicator cannot meet a new one, and communicators may be
+// made concurrently, also by overlapping groups.
 #pragma once
 
 #include "base/task.hpp"
@@ -13,7 +15,8 @@ namespace gantry::mpi {
 
 class Engine;
 
-// Every member of `team` calls this in the same order; `context` is set when the task ends well.
-Task<Status> agree_on_context(Executor& executor, Engine& engine, coll::Team team, std::uint32_t* context);
+// For the ranks of `team`, who are the members; `context` is set when the task ends well.
+Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
+                           std::uint32_t* context);
 
 }  // namespace gantry::mpi

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Derived datatypes as pieces: each constructor says which runs of elements of which type lie where, and everything else - layout, bounds,
-// number of items - follows here. Owners are counted, since messages in flight and types built from it outlive the program's handle.
+// Derived datatypes as pieces: each constructor says which runs of elements of which type lie
+// where, and everything else - layout, bounds, number of items - follows here. Owners are counted,
+// since messages in flight and types built from it outlive the program's handle.
 #include "mpi/datatype.hpp"
 
 #include "mpi/bodies.hpp"
@@ -18,7 +19,8 @@ void append_blocks(std::vector<layout::Block>& blocks, const Piece& piece) {
     const layout::Layout& inner = piece.type->layout;
     const auto append = [&blocks](std::ptrdiff_t offset, Bytes bytes) {
         if (bytes == 0) return;
-        if (!blocks.empty() && blocks.back().offset + static_cast<std::ptrdiff_t>(blocks.back().bytes) == offset)
+        if (!blocks.empty() &&
+            blocks.back().offset + static_cast<std::ptrdiff_t>(blocks.back().bytes) == offset)
             blocks.back().bytes += bytes;
         else
             blocks.push_back({offset, bytes});
@@ -29,7 +31,9 @@ void append_blocks(std::vector<layout::Block>& blocks, const Piece& piece) {
     }
     for (Bytes element = 0; element < piece.count; ++element)
         for (const layout::Block& block : inner.blocks)
-            append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent + block.offset, block.bytes);
+            append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent +
+                       block.offset,
+                   block.bytes);
 }
 
 // Lowest and highest byte, as bounds and as data.
@@ -37,9 +41,12 @@ struct Reach {
     bool any = false;
     std::ptrdiff_t low = 0, high = 0;
     void add(const Piece& piece, std::ptrdiff_t low_of_one, std::ptrdiff_t high_of_one) {
-        const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(piece.count - 1) * piece.type->extent();
-        const std::ptrdiff_t first_byte = piece.displacement + low_of_one + std::min<std::ptrdiff_t>(last, 0);
-        const std::ptrdiff_t end = piece.displacement + high_of_one + std::max<std::ptrdiff_t>(last, 0);
+        const std::ptrdiff_t last =
+            static_cast<std::ptrdiff_t>(piece.count - 1) * piece.type->extent();
+        const std::ptrdiff_t first_byte =
+            piece.displacement + low_of_one + std::min<std::ptrdiff_t>(last, 0);
+        const std::ptrdiff_t end =
+            piece.displacement + high_of_one + std::max<std::ptrdiff_t>(last, 0);
         low = any ? std::min(low, first_byte) : first_byte;
         high = any ? std::max(high, end) : end;
         any = true;
@@ -60,7 +67,8 @@ Datatype* assemble(std::vector<Piece> pieces) {
         made->items += piece.count * type.items;
         made->alignment = std::max(made->alignment, type.alignment);
         bounds.add(piece, type.lower_bound, type.lower_bound + type.extent());
-        if (type.size() > 0) data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
+        if (type.size() > 0)
+            data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
         retain(piece.type);
         made->pieces.push_back(piece);
     }
@@ -77,7 +85,8 @@ void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t e
 
 Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
     if (datatype == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
-    for (Datatype* type : recipe.types) retain(type);
+    for (Datatype* type : recipe.types)
+        retain(type);
     datatype->recipe = std::move(recipe);
     *newtype = datatype->handle;
     return success();
@@ -85,8 +94,10 @@ Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
 
 void release(Datatype* datatype) {
     if (!let_go(datatype)) return;
-    for (Datatype* type : datatype->recipe.types) release(type);
-    for (const Piece& piece : datatype->pieces) release(piece.type);
+    for (Datatype* type : datatype->recipe.types)
+        release(type);
+    for (const Piece& piece : datatype->pieces)
+        release(piece.type);
     process().datatypes.destroy(datatype);
 }
 
@@ -97,7 +108,8 @@ Status type_commit(MPI_Datatype* datatype) {
 
 Status type_free(MPI_Datatype* datatype) {
     Datatype* object = find(*datatype);
-    if (object->predefined) return failure(MPI_ERR_TYPE, "{} is predefined and cannot be freed", object->name);
+    if (object->predefined)
+        return failure(MPI_ERR_TYPE, "{} is predefined and cannot be freed", object->name);
     if (object->handles == 1) GANTRY_TRY(object->attributes.remove_all(object->handle));
     release(take_handle(object));
     *datatype = MPI_DATATYPE_NULL;

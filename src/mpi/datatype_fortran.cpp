@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Types chosen by what they can hold: Fortran's kinds by precision and range, by size, and pairs by value and index (MPI 5.0 sections 5.1.15, 19.1.5).
+// Types chosen by what they can hold: Fortran's kinds by precision and range, by size, and pairs by
+// value and index (MPI 5.0 sections 5.1.15, 19.1.5).
 #include "mpi/bodies.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/process.hpp"
@@ -12,21 +13,27 @@ struct RealKind {
     int precision, range;
     MPI_Datatype real, complex;
 };
-const RealKind kReals[] = {
-    {6, 37, MPI_REAL4, MPI_COMPLEX8}, {15, 307, MPI_REAL8, MPI_COMPLEX16}, {33, 4931, MPI_REAL16, MPI_COMPLEX32}};
+const RealKind kReals[] = {{6, 37, MPI_REAL4, MPI_COMPLEX8},
+                           {15, 307, MPI_REAL8, MPI_COMPLEX16},
+                           {33, 4931, MPI_REAL16, MPI_COMPLEX32}};
 
 struct IntegerKind {
     int range;
     MPI_Datatype integer;
 };
-const IntegerKind kIntegers[] = {
-    {2, MPI_INTEGER1}, {4, MPI_INTEGER2}, {9, MPI_INTEGER4}, {18, MPI_INTEGER8}, {38, MPI_INTEGER16}};
+const IntegerKind kIntegers[] = {{2, MPI_INTEGER1},
+                                 {4, MPI_INTEGER2},
+                                 {9, MPI_INTEGER4},
+                                 {18, MPI_INTEGER8},
+                                 {38, MPI_INTEGER16}};
 
-// The same request gives the same handle, which is never freed, and is legal where its basic type is.
+// The same request gives the same handle, which is never freed, and is legal where its basic type
+// is.
 Status unnamed(const Recipe& recipe, MPI_Datatype basic, MPI_Datatype* newtype) {
     Process& p = process();
     for (Datatype* known : p.fortran_types) {
-        if (known->recipe.combiner == recipe.combiner && known->recipe.integers == recipe.integers) {
+        if (known->recipe.combiner == recipe.combiner &&
+            known->recipe.integers == recipe.integers) {
             *newtype = known->handle;
             return success();
         }
@@ -50,7 +57,8 @@ Status unnamed(const Recipe& recipe, MPI_Datatype basic, MPI_Datatype* newtype) 
 // MPI_UNDEFINED asks for nothing.
 const RealKind* real_kind(int p, int r) {
     for (const RealKind& kind : kReals)
-        if ((p == MPI_UNDEFINED || p <= kind.precision) && (r == MPI_UNDEFINED || r <= kind.range)) return &kind;
+        if ((p == MPI_UNDEFINED || p <= kind.precision) && (r == MPI_UNDEFINED || r <= kind.range))
+            return &kind;
     return nullptr;
 }
 
@@ -59,10 +67,12 @@ struct Sized {
     MPI_Datatype handle;
 };
 const Sized kSized[] = {
-    {MPI_TYPECLASS_REAL, MPI_REAL4},       {MPI_TYPECLASS_REAL, MPI_REAL8},       {MPI_TYPECLASS_REAL, MPI_REAL16},
-    {MPI_TYPECLASS_INTEGER, MPI_INTEGER1}, {MPI_TYPECLASS_INTEGER, MPI_INTEGER2}, {MPI_TYPECLASS_INTEGER, MPI_INTEGER4},
-    {MPI_TYPECLASS_INTEGER, MPI_INTEGER8}, {MPI_TYPECLASS_INTEGER, MPI_INTEGER16}, {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX8},
-    {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX16}, {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX32},
+    {MPI_TYPECLASS_REAL, MPI_REAL4},        {MPI_TYPECLASS_REAL, MPI_REAL8},
+    {MPI_TYPECLASS_REAL, MPI_REAL16},       {MPI_TYPECLASS_INTEGER, MPI_INTEGER1},
+    {MPI_TYPECLASS_INTEGER, MPI_INTEGER2},  {MPI_TYPECLASS_INTEGER, MPI_INTEGER4},
+    {MPI_TYPECLASS_INTEGER, MPI_INTEGER8},  {MPI_TYPECLASS_INTEGER, MPI_INTEGER16},
+    {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX8},  {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX16},
+    {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX32},
 };
 
 struct PairKind {
@@ -90,21 +100,25 @@ Status type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
 
 Status type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
     const RealKind* kind = real_kind(p, r);
-    if (kind == nullptr) return failure(MPI_ERR_ARG, "no COMPLEX has precision {} and range {}", p, r);
+    if (kind == nullptr)
+        return failure(MPI_ERR_ARG, "no COMPLEX has precision {} and range {}", p, r);
     return unnamed({MPI_COMBINER_F90_COMPLEX, {p, r}, {}, {}}, kind->complex, newtype);
 }
 
 Status type_create_f90_integer(int r, MPI_Datatype* newtype) {
     for (const IntegerKind& kind : kIntegers)
-        if (r <= kind.range) return unnamed({MPI_COMBINER_F90_INTEGER, {r}, {}, {}}, kind.integer, newtype);
+        if (r <= kind.range)
+            return unnamed({MPI_COMBINER_F90_INTEGER, {r}, {}, {}}, kind.integer, newtype);
     return failure(MPI_ERR_ARG, "no INTEGER has range {}", r);
 }
 
 Status type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
-    if (typeclass != MPI_TYPECLASS_REAL && typeclass != MPI_TYPECLASS_INTEGER && typeclass != MPI_TYPECLASS_COMPLEX)
+    if (typeclass != MPI_TYPECLASS_REAL && typeclass != MPI_TYPECLASS_INTEGER &&
+        typeclass != MPI_TYPECLASS_COMPLEX)
         return failure(MPI_ERR_ARG, "{} is none of MPI_TYPECLASS_*", typeclass);
     for (const Sized& sized : kSized) {
-        if (sized.typeclass != typeclass || find(sized.handle)->size() != static_cast<Bytes>(size)) continue;
+        if (sized.typeclass != typeclass || find(sized.handle)->size() != static_cast<Bytes>(size))
+            continue;
         *datatype = sized.handle;
         return success();
     }
@@ -114,7 +128,8 @@ Status type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
 Status type_get_value_index(Datatype& value_type, Datatype& index_type, MPI_Datatype* pair_type) {
     *pair_type = MPI_DATATYPE_NULL;
     for (const PairKind& kind : kPairs)
-        if (kind.value == value_type.handle && kind.index == index_type.handle) *pair_type = kind.pair;
+        if (kind.value == value_type.handle && kind.index == index_type.handle)
+            *pair_type = kind.pair;
     return success();
 }
 

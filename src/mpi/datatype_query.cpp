@@ -27,7 +27,8 @@ Status type_get_true_extent(Datatype& datatype, MPI_Count* true_lb, MPI_Count* t
 
 Status type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
     const Datatype* object = find(datatype);
-    copy_text(object != nullptr ? object->name : "MPI_DATATYPE_NULL", type_name, MPI_MAX_OBJECT_NAME, resultlen);
+    copy_text(object != nullptr ? object->name : "MPI_DATATYPE_NULL", type_name,
+              MPI_MAX_OBJECT_NAME, resultlen);
     return success();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The 71 predefined datatypes, one row each: the ABI's value, size, alignment, kind of item. Pair types have a value and an index with the padding
-// that C gives such a struct. Fortran types are those of 32-bit default INTEGER, REAL and LOGICAL (gfortran's and everybody's default).
+// The 71 predefined datatypes, one row each: the ABI's value, size, alignment, kind of item. Pair
+// types have a value and an index with the padding that C gives such a struct. Fortran types are
+// those of 32-bit default INTEGER, REAL and LOGICAL (gfortran's and everybody's default).
 #include "mpi/datatype.hpp"
 
 #include <cstdint>
@@ -39,10 +40,14 @@ constexpr Element integer() {
     }
 }
 
-#define INTEGER(handle, type) {handle, #handle, sizeof(type), alignof(type), integer<type>()}
-#define ITEM(handle, type, element) {handle, #handle, sizeof(type), alignof(type), Element::element}
-#define COMPLEX(handle, type, element) {handle, #handle, 2 * sizeof(type), alignof(type), Element::element}
-#define ABSENT(handle) {handle, #handle, 0, 1, Element::none}
+#define INTEGER(handle, type) \
+    { handle, #handle, sizeof(type), alignof(type), integer<type>() }
+#define ITEM(handle, type, element) \
+    { handle, #handle, sizeof(type), alignof(type), Element::element }
+#define COMPLEX(handle, type, element) \
+    { handle, #handle, 2 * sizeof(type), alignof(type), Element::element }
+#define ABSENT(handle) \
+    { handle, #handle, 0, 1, Element::none }
 
 __extension__ using Int128 = __int128;
 __extension__ using Float128 = __float128;
@@ -111,8 +116,11 @@ const Row kRows[] = {
     COMPLEX(MPI_COMPLEX32, Float128, complex256),
 };
 
-#define PAIR(handle, value, index, element) \
-    {handle, #handle, sizeof(value), sizeof(index), alignof(value) > alignof(index) ? alignof(value) : alignof(index), Element::element}
+#define PAIR(handle, value, index, element)                                                     \
+    {                                                                                           \
+        handle, #handle, sizeof(value), sizeof(index),                                          \
+            alignof(value) > alignof(index) ? alignof(value) : alignof(index), Element::element \
+    }
 
 const PairRow kPairs[] = {
     PAIR(MPI_FLOAT_INT, float, int, float_int),
@@ -125,7 +133,8 @@ const PairRow kPairs[] = {
     PAIR(MPI_2DOUBLE_PRECISION, double, double, double_double),
     PAIR(MPI_2INTEGER, std::int32_t, std::int32_t, integer_integer),
 };
-static_assert(std::size(kRows) + std::size(kPairs) + 1 == 71, "every datatype constant of the ABI, with MPI_DATATYPE_NULL");
+static_assert(std::size(kRows) + std::size(kPairs) + 1 == 71,
+              "every datatype constant of the ABI, with MPI_DATATYPE_NULL");
 
 #undef INTEGER
 #undef ITEM
@@ -133,7 +142,8 @@ static_assert(std::size(kRows) + std::size(kPairs) + 1 == 71, "every datatype co
 #undef ABSENT
 #undef PAIR
 
-Datatype* add(Slab<Datatype>& slab, Datatype* (&table)[256], MPI_Datatype handle, const char* name) {
+Datatype* add(Slab<Datatype>& slab, Datatype* (&table)[256], MPI_Datatype handle,
+              const char* name) {
     Datatype* datatype = slab.create();
     GANTRY_ASSERT(datatype != nullptr);
     datatype->handle = handle;
@@ -167,7 +177,8 @@ void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]) {
         if (second == row.first)
             datatype->layout.blocks = {{0, end}};
         else
-            datatype->layout.blocks = {{0, row.first}, {static_cast<std::ptrdiff_t>(second), row.second}};
+            datatype->layout.blocks = {{0, row.first},
+                                       {static_cast<std::ptrdiff_t>(second), row.second}};
         datatype->alignment = row.alignment;
         datatype->true_extent = static_cast<std::ptrdiff_t>(end);
         datatype->element = row.element;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine of a real process: configuration from the environment, the launcher's job, the CUDA device, self and shared memory.
+// The engine of a real process: configuration from the environment, the launcher's job, the CUDA
+// device, self and shared memory.
 #include "mpi/engine.hpp"
 
 #include "device/discover.hpp"
@@ -19,12 +20,14 @@ Result<std::unique_ptr<Engine>> discover_engine() {
     Result<std::unique_ptr<job::Job>> job = job::discover();
     if (!job.ok()) return std::move(job).status();
     parts.job = std::move(*job);
-    Result<std::unique_ptr<device::Device>> device = device::discover(*parts.executor, *parts.config);
+    Result<std::unique_ptr<device::Device>> device =
+        device::discover(*parts.executor, *parts.config);
     if (!device.ok()) return std::move(device).status();
     parts.device = std::move(*device);
     parts.transports.push_back(std::make_unique<transport::self::SelfTransport>(parts.job->rank()));
     if (parts.job->local_size() > 1)
-        parts.transports.push_back(std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
+        parts.transports.push_back(
+            std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
     return std::make_unique<Engine>(std::move(parts));
 }
 

@@ -21,9 +21,11 @@ int usable_processors() {
     return CPU_COUNT(&set);
 }
 
-std::vector<transport::Transport*> addresses(const std::vector<std::unique_ptr<transport::Transport>>& owned) {
+std::vector<transport::Transport*> addresses(
+    const std::vector<std::unique_ptr<transport::Transport>>& owned) {
     std::vector<transport::Transport*> list;
-    for (const auto& transport : owned) list.push_back(transport.get());
+    for (const auto& transport : owned)
+        list.push_back(transport.get());
     return list;
 }
 
@@ -37,7 +39,8 @@ Engine::Engine(Parts parts)
       spin_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();
-    for (int peer = 0; peer < size(); ++peer) everybody_.peers.push_back(peer);
+    for (int peer = 0; peer < size(); ++peer)
+        everybody_.peers.push_back(peer);
     alone_.context = kAloneContext | p2p::kCollectiveContext;
     alone_.peers = {rank()};
 }
@@ -60,8 +63,9 @@ Task<Status> Engine::start(Executor& executor) {
         Status opened = transport->open(*parts_.job, relay_);
         GANTRY_CO_TRY(opened);
     }
-    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device, addresses(parts_.transports), rank(),
-                                                  size(), *parts_.config, explain_);
+    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device,
+                                                  addresses(parts_.transports), rank(), size(),
+                                                  *parts_.config, explain_);
     relay_.to = &messenger_->receiver();
     started_ = true;
     co_return success();
@@ -74,7 +78,12 @@ Task<Status> Engine::stop(Executor& executor) {
     const coll::Team everybody{messenger_.get(), &everybody_, 0};
     Status met = co_await coll::barrier(executor, everybody);
     GANTRY_CO_TRY(met);
-    drained = co_await messenger_->drain(executor);
+    Status left = co_await leave(executor);
+    co_return left;
+}
+
+Task<Status> Engine::leave(Executor& executor) {
+    Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     write_explanation();
     for (const auto& transport : parts_.transports) {

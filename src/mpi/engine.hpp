@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the launcher's job, the CUDA device and the
-// real transports; tests make many in one process, also from fakes. Starting and stopping communicate, so they are Tasks.
+// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the
+// launcher's job, the CUDA device and the real transports; tests make many in one process, also
+// from fakes. Starting and stopping communicate, so they are Tasks.
 #pragma once
 
 #include "base/clock.hpp"
@@ -42,10 +43,12 @@ class Engine {
     Task<Status> start(Executor& executor);
     // Ends together with every rank: what was sent has left, nobody needs us any more.
     Task<Status> stop(Executor& executor);
+    // The same without waiting for others, when it is known that nobody will send to us.
+    Task<Status> leave(Executor& executor);
     // One turn of everything; returns how much happened.
     int progress();
-    // Called after each poll of somebody who waits: after many empty ones it lets other processes run, at once when ranks outnumber
-    // processors.
+    // Called after each poll of somebody who waits: after many empty ones it lets other processes
+    // run, at once when ranks outnumber processors.
     void rest_unless(bool something_happened);
     bool started() const { return started_; }
     bool stopped() const { return stopped_; }
@@ -62,14 +65,16 @@ class Engine {
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
-    // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag of its own.
+    // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag
+    // of its own.
     coll::Team alone();
 
-    // Contexts of communicators that members agreed on are below this (context.cpp).
-    std::uint32_t next_context = 5;
+    // A context id that no other rank of the job has or will have (context.cpp).
+    Result<std::uint32_t> new_context();
 
   private:
-    // What transports deliver to. They are opened before the messenger is made, since it asks them at once whom they reach.
+    // What transports deliver to. They are opened before the messenger is made, since it asks them
+    // at once whom they reach.
     struct Relay final : transport::Receiver {
         transport::Receiver* to = nullptr;
         void on_message(int peer, transport::MessageKind kind, transport::ConstSpan header,
@@ -86,9 +91,10 @@ class Engine {
     Relay relay_;
     std::unique_ptr<p2p::Messenger> messenger_;
     Requests requests_;
-    p2p::Group everybody_;       // the engine's own group of all ranks, for its end
+    p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;
     std::uint32_t copies_ = 0;
+    std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
     std::int64_t spin_;
     std::int64_t empty_polls_ = 0;
@@ -101,6 +107,7 @@ inline constexpr std::uint32_t kWorldContext = 1;
 inline constexpr std::uint32_t kSelfContext = 2;
 inline constexpr std::uint32_t kEngineContext = 3;
 inline constexpr std::uint32_t kAloneContext = 4;
+inline constexpr std::uint64_t kFirstContext = 16;
 
 // The engine of this process: its launcher, its GPUs, its ways to the other ranks.
 Result<std::unique_ptr<Engine>> discover_engine();

@@ -20,7 +20,8 @@ Status get_version(int* version, int* subversion) {
 
 Status get_library_version(char* version, int* resultlen) {
     // Programs read a vendor from how this begins, so it begins with our name.
-    copy_text("Gantry 0.1.0, an MPI 5.0 library for GPUs (standard ABI 1.0)", version, MPI_MAX_LIBRARY_VERSION_STRING, resultlen);
+    copy_text("Gantry 0.1.0, an MPI 5.0 library for GPUs (standard ABI 1.0)", version,
+              MPI_MAX_LIBRARY_VERSION_STRING, resultlen);
     return success();
 }
 
@@ -33,11 +34,13 @@ Status get_processor_name(char* name, int* resultlen) {
 
 Status get_hw_resource_info(MPI_Info* hw_info) {
     *hw_info = make_info({});  // no resource types beyond those of MPI_Comm_split_type
-    if (*hw_info == MPI_INFO_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    if (*hw_info == MPI_INFO_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
     return success();
 }
 
-// Before MPI_Init there is no engine and so no injected clock; all engines of the product use this one.
+// Before MPI_Init there is no engine and so no injected clock; all engines of the product use this
+// one.
 double wtime() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -50,7 +53,9 @@ double wtick() {
     return static_cast<double>(resolution.tv_sec) + 1e-9 * static_cast<double>(resolution.tv_nsec);
 }
 
-Status pcontrol(int) { return success(); }
+Status pcontrol(int) {
+    return success();
+}
 
 Status alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
     std::size_t alignment = 64;
@@ -62,7 +67,8 @@ Status alloc_mem(MPI_Aint size, Info* info, void* baseptr) {
     }
     void* memory = nullptr;
     if (posix_memalign(&memory, alignment, static_cast<std::size_t>(size > 0 ? size : 1)) != 0)
-        return failure(MPI_ERR_NO_MEM, "MPI_Alloc_mem of {} bytes: the system has not that much memory", size);
+        return failure(MPI_ERR_NO_MEM,
+                       "MPI_Alloc_mem of {} bytes: the system has not that much memory", size);
     std::memcpy(baseptr, &memory, sizeof memory);
     return success();
 }
@@ -79,11 +85,13 @@ Status get_address(const void* location, MPI_Aint* address) {
 
 // Addresses wrap around like unsigned numbers, so that a displaced null address is well defined.
 MPI_Aint aint_add(MPI_Aint base, MPI_Aint disp) {
-    return static_cast<MPI_Aint>(static_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(disp));
+    return static_cast<MPI_Aint>(static_cast<std::uintptr_t>(base) +
+                                 static_cast<std::uintptr_t>(disp));
 }
 
 MPI_Aint aint_diff(MPI_Aint addr1, MPI_Aint addr2) {
-    return static_cast<MPI_Aint>(static_cast<std::uintptr_t>(addr1) - static_cast<std::uintptr_t>(addr2));
+    return static_cast<MPI_Aint>(static_cast<std::uintptr_t>(addr1) -
+                                 static_cast<std::uintptr_t>(addr2));
 }
 
 }  // namespace gantry::mpi

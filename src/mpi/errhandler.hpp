@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Error handlers, and `raise`: where every failure of an MPI call ends. The handler of the object that the call worked on decides; a call
-// without one uses that of MPI_COMM_SELF, and before MPI_Init and after MPI_Finalize the initial handler (MPI 5.0 section 9.3).
+// Error handlers, and `raise`: where every failure of an MPI call ends. The handler of the object
+// that the call worked on decides; a call without one uses that of MPI_COMM_SELF, and before
+// MPI_Init and after MPI_Finalize the initial handler (MPI 5.0 section 9.3).
 #pragma once
 
 #include "base/status.hpp"
@@ -23,8 +24,8 @@ void release(Errhandler* errhandler);
 // Puts `errhandler` in the place of `slot`'s, owners counted.
 void assign(Errhandler*& slot, Errhandler* errhandler);
 
-// Applies the error handler to a failed call and returns the code that the call returns: always the error's own, also after a
-// program's handler has returned.
+// Applies the error handler to a failed call and returns the code that the call returns: always the
+// error's own, also after a program's handler has returned.
 int raise(Comm* comm, const Status& status, const char* function);
 int raise(Win* win, const Status& status, const char* function);
 int raise(File* file, const Status& status, const char* function);

@@ -16,7 +16,8 @@ struct ClassRow {
     const char* text;
 };
 
-#define ROW(name, text) {name, #name, text}
+#define ROW(name, text) \
+    { name, #name, text }
 const ClassRow kClasses[] = {
     ROW(MPI_SUCCESS, "no error"),
     ROW(MPI_ERR_BUFFER, "invalid buffer pointer"),
@@ -108,18 +109,25 @@ const ClassRow* row_of(int code) {
     return nullptr;
 }
 
-UserErrors& user_errors() { return process().user_errors; }
+UserErrors& user_errors() {
+    return process().user_errors;
+}
 
 UserError* user_error(int code) {
     const auto found = user_errors().codes.find(code);
     return found != user_errors().codes.end() ? &found->second : nullptr;
 }
 
-Status unknown(int code) { return failure(MPI_ERR_ARG, "{} is no error class or code of MPI or of this program", code); }
+Status unknown(int code) {
+    return failure(MPI_ERR_ARG, "{} is no error class or code of MPI or of this program", code);
+}
 
 Status user_only(int code) {
     if (code <= MPI_ERR_LASTCODE)
-        return failure(MPI_ERR_ARG, "error code {} is predefined; only those of MPI_Add_error_class and _code can be changed", code);
+        return failure(MPI_ERR_ARG,
+                       "error code {} is predefined; only those of MPI_Add_error_class and _code "
+                       "can be changed",
+                       code);
     return unknown(code);
 }
 
@@ -148,10 +156,13 @@ UserErrors::UserErrors() : last_used(MPI_ERR_LASTCODE) {}
 
 void remember_failure(int error_class, const char* function, std::string_view text) {
     // A program's own code has only the program's words.
-    if (row_of(error_class) != nullptr) user_errors().latest[error_class] = fmt::format("{}: {}", function, text);
+    if (row_of(error_class) != nullptr)
+        user_errors().latest[error_class] = fmt::format("{}: {}", function, text);
 }
 
-bool is_error_code(int code) { return row_of(code) != nullptr || user_error(code) != nullptr; }
+bool is_error_code(int code) {
+    return row_of(code) != nullptr || user_error(code) != nullptr;
+}
 
 int class_of(int code) {
     if (row_of(code) != nullptr) return code;
@@ -192,7 +203,8 @@ Status add_error_class(int* errorclass) {
 
 Status add_error_code(int errorclass, int* errorcode) {
     if (!is_error_code(errorclass) || class_of(errorclass) != errorclass)
-        return failure(MPI_ERR_ARG, "{} is no error class, so no code can be added to it", errorclass);
+        return failure(MPI_ERR_ARG, "{} is no error class, so no code can be added to it",
+                       errorclass);
     *errorcode = add(errorclass);
     return success();
 }
@@ -201,7 +213,10 @@ Status add_error_string(int errorcode, const char* string) {
     UserError* error = user_error(errorcode);
     if (error == nullptr) return user_only(errorcode);
     if (strnlen(string, MPI_MAX_ERROR_STRING) >= MPI_MAX_ERROR_STRING)
-        return failure(MPI_ERR_ARG, "the text for error code {} has more than MPI_MAX_ERROR_STRING - 1 characters", errorcode);
+        return failure(
+            MPI_ERR_ARG,
+            "the text for error code {} has more than MPI_MAX_ERROR_STRING - 1 characters",
+            errorcode);
     error->text = string;
     return success();
 }
@@ -209,21 +224,30 @@ Status add_error_string(int errorcode, const char* string) {
 Status remove_error_class(int errorclass) {
     const UserError* error = user_error(errorclass);
     if (error == nullptr) return user_only(errorclass);
-    if (error->error_class != errorclass) return failure(MPI_ERR_ARG, "{} is an error code, not a class", errorclass);
+    if (error->error_class != errorclass)
+        return failure(MPI_ERR_ARG, "{} is an error code, not a class", errorclass);
     for (const auto& [code, other] : user_errors().codes)
         if (code != errorclass && other.error_class == errorclass)
-            return failure(MPI_ERR_ARG, "error class {} still has code {}; remove that first", errorclass, code);
+            return failure(MPI_ERR_ARG, "error class {} still has code {}; remove that first",
+                           errorclass, code);
     if (!error->text.empty())
-        return failure(MPI_ERR_ARG, "error class {} still has a text; remove that first with MPI_Remove_error_string", errorclass);
+        return failure(
+            MPI_ERR_ARG,
+            "error class {} still has a text; remove that first with MPI_Remove_error_string",
+            errorclass);
     return remove(errorclass);
 }
 
 Status remove_error_code(int errorcode) {
     const UserError* error = user_error(errorcode);
     if (error == nullptr) return user_only(errorcode);
-    if (error->error_class == errorcode) return failure(MPI_ERR_ARG, "{} is an error class, not a code", errorcode);
+    if (error->error_class == errorcode)
+        return failure(MPI_ERR_ARG, "{} is an error class, not a code", errorcode);
     if (!error->text.empty())
-        return failure(MPI_ERR_ARG, "error code {} still has a text; remove that first with MPI_Remove_error_string", errorcode);
+        return failure(
+            MPI_ERR_ARG,
+            "error code {} still has a text; remove that first with MPI_Remove_error_string",
+            errorcode);
     return remove(errorcode);
 }
 

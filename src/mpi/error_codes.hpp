@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The error classes, codes and strings that a program adds (MPI 5.0 section 9.5). Numbers count up from above MPI_ERR_LASTCODE. Codes that
-// calls return are classes; what MPI_Error_string tells about one ends with the sentence of its latest failure.
+// The error classes, codes and strings that a program adds (MPI 5.0 section 9.5). Numbers count up
+// from above MPI_ERR_LASTCODE. Codes that calls return are classes; what MPI_Error_string tells
+// about one ends with the sentence of its latest failure.
 #pragma once
 
 #include <map>
@@ -11,13 +12,13 @@
 namespace gantry::mpi {
 
 struct UserError {
-    int error_class;     // itself, for a class
+    int error_class;  // itself, for a class
     std::string text;
 };
 
 struct UserErrors {
     std::map<int, UserError> codes;
-    int last_used;       // value of the attribute MPI_LASTUSEDCODE
+    int last_used;                      // value of the attribute MPI_LASTUSEDCODE
     std::map<int, std::string> latest;  // by class: the latest failure in words
     UserErrors();
 };

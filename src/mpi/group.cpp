@@ -17,14 +17,16 @@ namespace {
 std::unordered_map<int, int> positions(const std::vector<int>& peers) {
     std::unordered_map<int, int> map;
     map.reserve(peers.size());
-    for (std::size_t i = 0; i < peers.size(); ++i) map.emplace(peers[i], static_cast<int>(i));
+    for (std::size_t i = 0; i < peers.size(); ++i)
+        map.emplace(peers[i], static_cast<int>(i));
     return map;
 }
 
 Status give(std::vector<int> peers, MPI_Group* newgroup) {
     const std::size_t size = peers.size();
     *newgroup = make_group(std::move(peers));
-    if (*newgroup == MPI_GROUP_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", size);
+    if (*newgroup == MPI_GROUP_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", size);
     return success();
 }
 
@@ -33,9 +35,11 @@ Status check_ranks(const Group& group, const std::vector<int>& ranks) {
     std::vector<bool> seen(group.peers.size());
     for (int rank : ranks) {
         if (rank < 0 || rank >= group.size())
-            return failure(MPI_ERR_RANK, "rank {} is not in the group, which has ranks 0 to {}", rank, group.size() - 1);
+            return failure(MPI_ERR_RANK, "rank {} is not in the group, which has ranks 0 to {}",
+                           rank, group.size() - 1);
         if (seen[static_cast<std::size_t>(rank)])
-            return failure(MPI_ERR_RANK, "rank {} is named twice; a group names each process once", rank);
+            return failure(MPI_ERR_RANK, "rank {} is named twice; a group names each process once",
+                           rank);
         seen[static_cast<std::size_t>(rank)] = true;
     }
     return success();
@@ -45,14 +49,16 @@ Status include(const Group& group, const std::vector<int>& ranks, MPI_Group* new
     GANTRY_TRY(check_ranks(group, ranks));
     std::vector<int> peers;
     peers.reserve(ranks.size());
-    for (int rank : ranks) peers.push_back(group.peers[static_cast<std::size_t>(rank)]);
+    for (int rank : ranks)
+        peers.push_back(group.peers[static_cast<std::size_t>(rank)]);
     return give(std::move(peers), newgroup);
 }
 
 Status exclude(const Group& group, const std::vector<int>& ranks, MPI_Group* newgroup) {
     GANTRY_TRY(check_ranks(group, ranks));
     std::vector<bool> out(group.peers.size());
-    for (int rank : ranks) out[static_cast<std::size_t>(rank)] = true;
+    for (int rank : ranks)
+        out[static_cast<std::size_t>(rank)] = true;
     std::vector<int> peers;
     for (std::size_t i = 0; i < group.peers.size(); ++i)
         if (!out[i]) peers.push_back(group.peers[i]);
@@ -65,11 +71,14 @@ Result<std::vector<int>> expand(const Group& group, int n, int (*ranges)[3]) {
     for (int i = 0; i < n; ++i) {
         const long first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
         if (stride == 0)
-            return failure(MPI_ERR_ARG, "range {} has stride 0; (first, last, stride) needs a step towards last", i);
+            return failure(MPI_ERR_ARG,
+                           "range {} has stride 0; (first, last, stride) needs a step towards last",
+                           i);
         for (long rank = first; stride > 0 ? rank <= last : rank >= last; rank += stride) {
             if (rank < 0 || rank >= group.size())
-                return failure(MPI_ERR_RANK, "range {} names rank {}, which is not in the group of {} processes", i, rank,
-                               group.size());
+                return failure(MPI_ERR_RANK,
+                               "range {} names rank {}, which is not in the group of {} processes",
+                               i, rank, group.size());
             ranks.push_back(static_cast<int>(rank));
         }
     }
@@ -113,7 +122,8 @@ Status group_compare(Group& group1, Group& group2, int* result) {
     } else {
         const std::unordered_set<int> first(group1.peers.begin(), group1.peers.end());
         const bool same = group1.size() == group2.size() &&
-                          std::all_of(group2.peers.begin(), group2.peers.end(), [&](int peer) { return first.contains(peer); });
+                          std::all_of(group2.peers.begin(), group2.peers.end(),
+                                      [&](int peer) { return first.contains(peer); });
         *result = same ? MPI_SIMILAR : MPI_UNEQUAL;
     }
     return success();
@@ -128,7 +138,9 @@ Status group_translate_ranks(Group& group1, int n, const int* ranks1, Group& gro
             continue;
         }
         if (rank < 0 || rank >= group1.size())
-            return failure(MPI_ERR_RANK, "rank {} is not in the first group, which has {} processes", rank, group1.size());
+            return failure(MPI_ERR_RANK,
+                           "rank {} is not in the first group, which has {} processes", rank,
+                           group1.size());
         const auto found = position.find(group1.peers[static_cast<std::size_t>(rank)]);
         ranks2[i] = found != position.end() ? found->second : MPI_UNDEFINED;
     }

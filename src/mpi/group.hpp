@@ -11,12 +11,13 @@
 namespace gantry::mpi {
 
 struct Group : Object<MPI_Group> {
-    std::vector<int> peers;     // group rank -> world rank
-    int rank = MPI_UNDEFINED;   // mine
+    std::vector<int> peers;    // group rank -> world rank
+    int rank = MPI_UNDEFINED;  // mine
     int size() const { return static_cast<int>(peers.size()); }
 };
 
-// A new group for the program; an empty one is MPI_GROUP_EMPTY. MPI_GROUP_NULL when memory is exhausted.
+// A new group for the program; an empty one is MPI_GROUP_EMPTY. MPI_GROUP_NULL when memory is
+// exhausted.
 MPI_Group make_group(std::vector<int> peers);
 
 }  // namespace gantry::mpi

@@ -17,12 +17,16 @@ Status check_key(const char* key) {
     const std::size_t length = strnlen(key, MPI_MAX_INFO_KEY + 1);
     if (length == 0) return failure(MPI_ERR_INFO_KEY, "the info key is empty");
     if (length >= MPI_MAX_INFO_KEY)
-        return failure(MPI_ERR_INFO_KEY, "the info key has more than MPI_MAX_INFO_KEY - 1 = {} characters", MPI_MAX_INFO_KEY - 1);
+        return failure(MPI_ERR_INFO_KEY,
+                       "the info key has more than MPI_MAX_INFO_KEY - 1 = {} characters",
+                       MPI_MAX_INFO_KEY - 1);
     return success();
 }
 
 Status check_writable(const Info& info) {
-    if (info.read_only) return failure(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed; make a copy with MPI_Info_dup");
+    if (info.read_only)
+        return failure(MPI_ERR_INFO,
+                       "MPI_INFO_ENV cannot be changed; make a copy with MPI_Info_dup");
     return success();
 }
 
@@ -65,13 +69,15 @@ Status info_create_env(int, char**, MPI_Info* info) {
 
 Status info_dup(Info& info, MPI_Info* newinfo) {
     *newinfo = make_info(info.pairs);
-    if (*newinfo == MPI_INFO_NULL) return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    if (*newinfo == MPI_INFO_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
     return success();
 }
 
 Status info_free(MPI_Info* info) {
     Info* object = find(*info);
-    if (object->predefined) return failure(MPI_ERR_INFO, "MPI_INFO_ENV is predefined and cannot be freed");
+    if (object->predefined)
+        return failure(MPI_ERR_INFO, "MPI_INFO_ENV is predefined and cannot be freed");
     process().infos.destroy(object);
     *info = MPI_INFO_NULL;
     return success();
@@ -81,8 +87,10 @@ Status info_set(Info& info, const char* key, const char* value) {
     GANTRY_TRY(check_writable(info));
     GANTRY_TRY(check_key(key));
     if (strnlen(value, MPI_MAX_INFO_VAL + 1) >= MPI_MAX_INFO_VAL)
-        return failure(MPI_ERR_INFO_VALUE, "the value for info key {} has more than MPI_MAX_INFO_VAL - 1 = {} characters", key,
-                       MPI_MAX_INFO_VAL - 1);
+        return failure(
+            MPI_ERR_INFO_VALUE,
+            "the value for info key {} has more than MPI_MAX_INFO_VAL - 1 = {} characters", key,
+            MPI_MAX_INFO_VAL - 1);
     set_pair(info.pairs, key, value);
     return success();
 }
@@ -102,7 +110,9 @@ Status info_get_nkeys(Info& info, int* nkeys) {
 
 Status info_get_nthkey(Info& info, int n, char* key) {
     if (n < 0 || static_cast<std::size_t>(n) >= info.pairs.size())
-        return failure(MPI_ERR_ARG, "key number {} of an info object with {} keys (numbers start at 0)", n, info.pairs.size());
+        return failure(MPI_ERR_ARG,
+                       "key number {} of an info object with {} keys (numbers start at 0)", n,
+                       info.pairs.size());
     copy_text(info.pairs[static_cast<std::size_t>(n)].first, key, MPI_MAX_INFO_KEY);
     return success();
 }

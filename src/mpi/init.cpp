@@ -14,8 +14,8 @@
 namespace gantry::mpi {
 namespace {
 
-Comm* predefined_comm(Engine& engine, MPI_Comm handle, const char* name, std::uint32_t context, std::vector<int> peers,
-                      int rank) {
+Comm* predefined_comm(Engine& engine, MPI_Comm handle, const char* name, std::uint32_t context,
+                      std::vector<int> peers, int rank) {
     Process& p = process();
     Comm* comm = make_comm(engine, context, std::move(peers), rank, p.initial_errhandler);
     if (comm == nullptr) return nullptr;
@@ -29,9 +29,12 @@ Status make_world(Engine& engine) {
     Process& p = process();
     std::vector<int> everybody(static_cast<std::size_t>(engine.size()));
     std::iota(everybody.begin(), everybody.end(), 0);
-    p.world = predefined_comm(engine, MPI_COMM_WORLD, "MPI_COMM_WORLD", kWorldContext, std::move(everybody), engine.rank());
-    p.self = predefined_comm(engine, MPI_COMM_SELF, "MPI_COMM_SELF", kSelfContext, {engine.rank()}, 0);
-    if (p.world == nullptr || p.self == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for MPI_COMM_WORLD");
+    p.world = predefined_comm(engine, MPI_COMM_WORLD, "MPI_COMM_WORLD", kWorldContext,
+                              std::move(everybody), engine.rank());
+    p.self =
+        predefined_comm(engine, MPI_COMM_SELF, "MPI_COMM_SELF", kSelfContext, {engine.rank()}, 0);
+    if (p.world == nullptr || p.self == nullptr)
+        return failure(MPI_ERR_NO_MEM, "out of memory for MPI_COMM_WORLD");
     return success();
 }
 
@@ -63,11 +66,16 @@ Task<Status> stop_world(Executor& executor, Engine& engine) {
 
 Pending init_thread(int*, char***, int required, int* provided) {
     Process& p = process();
-    if (p.phase == Process::Phase::running) return failure(MPI_ERR_OTHER, "MPI is initialised already; MPI_Init may be called once");
+    if (p.phase == Process::Phase::running)
+        return failure(MPI_ERR_OTHER, "MPI is initialised already; MPI_Init may be called once");
     if (p.phase == Process::Phase::finalized)
-        return failure(MPI_ERR_OTHER, "MPI was finalised; MPI_Init cannot follow MPI_Finalize (sessions can be opened again)");
+        return failure(MPI_ERR_OTHER,
+                       "MPI was finalised; MPI_Init cannot follow MPI_Finalize (sessions can be "
+                       "opened again)");
     if (p.forked)
-        return failure(MPI_ERR_OTHER, "this process was forked after its parent had used MPI; start it with exec or the launcher");
+        return failure(MPI_ERR_OTHER,
+                       "this process was forked after its parent had used MPI; start it with exec "
+                       "or the launcher");
     if (p.engine == nullptr) {
         Result<std::unique_ptr<Engine>> engine = discover_engine();
         if (!engine.ok()) return std::move(engine).status();
@@ -87,7 +95,8 @@ Pending init(int* argc, char*** argv) {
 
 Pending finalize() {
     Process& p = process();
-    if (p.phase != Process::Phase::running) return failure(MPI_ERR_OTHER, "MPI_Finalize without a running MPI");
+    if (p.phase != Process::Phase::running)
+        return failure(MPI_ERR_OTHER, "MPI_Finalize without a running MPI");
     // What hangs on MPI_COMM_SELF ends first, while everything still works (MPI 5.0 section 11.4).
     GANTRY_TRY(p.self->attributes.remove_all(MPI_COMM_SELF));
     GANTRY_TRY(p.world->attributes.remove_all(MPI_COMM_WORLD));
@@ -118,8 +127,9 @@ Status abort(Comm& comm, int errorcode) {
     Process& p = process();
     // A shell shows the low eight bits of an exit code; a failure must not look like success.
     const int code = (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
-    const std::string reason = fmt::format("MPI_Abort({}, {}) on rank {}", comm.name.empty() ? "a communicator" : comm.name,
-                                           errorcode, p.engine->rank());
+    const std::string reason =
+        fmt::format("MPI_Abort({}, {}) on rank {}",
+                    comm.name.empty() ? "a communicator" : comm.name, errorcode, p.engine->rank());
     std::fflush(nullptr);
     p.engine->job().abort(code, reason);
     _exit(code);

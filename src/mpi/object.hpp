@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What every object behind a handle has: the handle itself and a count of its owners. The program owns it once for each handle that it was
-// given and has not freed; communications in flight and other objects are further owners. When the program's last handle is gone the
-// object is not `valid()` any more: a stale handle is refused although the object may still serve a message.
+// What every object behind a handle has: the handle itself and a count of its owners. The program
+// owns it once for each handle that it was given and has not freed; communications in flight and
+// other objects are further owners. When the program's last handle is gone the object is not
+// `valid()` any more: a stale handle is refused although the object may still serve a message.
 #pragma once
 
 #include "base/slab.hpp"
@@ -12,8 +13,8 @@ namespace gantry::mpi {
 template <class Handle>
 struct Object {
     Handle handle{};
-    int references = 1;   // all owners
-    int handles = 1;      // of these, the program's
+    int references = 1;  // all owners
+    int handles = 1;     // of these, the program's
     bool predefined = false;
     bool valid() const { return handles > 0; }
 };

@@ -14,10 +14,12 @@ struct Row {
     layout::Operation operation;
 };
 const Row kRows[] = {
-    {MPI_SUM, layout::Operation::sum},       {MPI_MIN, layout::Operation::min},       {MPI_MAX, layout::Operation::max},
-    {MPI_PROD, layout::Operation::prod},     {MPI_BAND, layout::Operation::band},     {MPI_BOR, layout::Operation::bor},
-    {MPI_BXOR, layout::Operation::bxor},     {MPI_LAND, layout::Operation::land},     {MPI_LOR, layout::Operation::lor},
-    {MPI_LXOR, layout::Operation::lxor},     {MPI_MINLOC, layout::Operation::minloc}, {MPI_MAXLOC, layout::Operation::maxloc},
+    {MPI_SUM, layout::Operation::sum},         {MPI_MIN, layout::Operation::min},
+    {MPI_MAX, layout::Operation::max},         {MPI_PROD, layout::Operation::prod},
+    {MPI_BAND, layout::Operation::band},       {MPI_BOR, layout::Operation::bor},
+    {MPI_BXOR, layout::Operation::bxor},       {MPI_LAND, layout::Operation::land},
+    {MPI_LOR, layout::Operation::lor},         {MPI_LXOR, layout::Operation::lxor},
+    {MPI_MINLOC, layout::Operation::minloc},   {MPI_MAXLOC, layout::Operation::maxloc},
     {MPI_REPLACE, layout::Operation::replace}, {MPI_NO_OP, layout::Operation::no_op},
 };
 
@@ -32,8 +34,10 @@ void fill_predefined(Slab<Op>& slab, Op* (&table)[kPredefinedOps]) {
         op->operation = row.operation;
         op->name = layout::name(row.operation);
         // What the last operand is matters to it.
-        op->commutative = row.operation != layout::Operation::replace && row.operation != layout::Operation::no_op;
-        table[reinterpret_cast<std::uintptr_t>(row.handle) - reinterpret_cast<std::uintptr_t>(MPI_OP_NULL)] = op;
+        op->commutative = row.operation != layout::Operation::replace &&
+                          row.operation != layout::Operation::no_op;
+        table[reinterpret_cast<std::uintptr_t>(row.handle) -
+              reinterpret_cast<std::uintptr_t>(MPI_OP_NULL)] = op;
     }
 }
 
@@ -54,16 +58,23 @@ Result<coll::Reducer> reducer(const Op& op, const Datatype& datatype) {
     if (op.operation == layout::Operation::replace || op.operation == layout::Operation::no_op)
         return failure(MPI_ERR_OP, "{} serves one-sided accumulation only", op.name);
     if (!datatype.predefined)
-        return failure(MPI_ERR_OP, "{} takes predefined datatypes; for derived ones make an operation with MPI_Op_create", op.name);
+        return failure(
+            MPI_ERR_OP,
+            "{} takes predefined datatypes; for derived ones make an operation with MPI_Op_create",
+            op.name);
     made.predefined = layout::reduction(op.operation, datatype.element);
     if (made.predefined == nullptr)
-        return failure(MPI_ERR_OP, "{} is not defined on {}: see the table of operations and types in MPI 5.0 section 6.9.2", op.name,
-                       datatype.name.empty() ? "this datatype" : datatype.name);
+        return failure(MPI_ERR_OP,
+                       "{} is not defined on {}: see the table of operations and types in MPI 5.0 "
+                       "section 6.9.2",
+                       op.name, datatype.name.empty() ? "this datatype" : datatype.name);
     return made;
 }
 
-Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int commute, MPI_Op* op) {
-    if (user_fn == nullptr && user_fn_c == nullptr) return failure(MPI_ERR_ARG, "argument user_fn is a null pointer");
+Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int commute,
+                 MPI_Op* op) {
+    if (user_fn == nullptr && user_fn_c == nullptr)
+        return failure(MPI_ERR_ARG, "argument user_fn is a null pointer");
     Op* made = create(process().ops);
     if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a reduction operation");
     made->function = user_fn;
@@ -75,7 +86,8 @@ Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int
 
 Status op_free(MPI_Op* op) {
     Op* object = find(*op);
-    if (object->predefined) return failure(MPI_ERR_OP, "{} is predefined and cannot be freed", object->name);
+    if (object->predefined)
+        return failure(MPI_ERR_OP, "{} is predefined and cannot be freed", object->name);
     release(take_handle(object));
     *op = MPI_OP_NULL;
     return success();
@@ -86,7 +98,8 @@ Status op_commutative(Op& op, int* commute) {
     return success();
 }
 
-Status reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype, Op& op) {
+Status reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
+                    Op& op) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));

@@ -23,7 +23,8 @@ inline constexpr int kPredefinedOps = 0x40 - 0x20;
 void fill_predefined(Slab<Op>& slab, Op* (&table)[kPredefinedOps]);
 void release(Op* op);
 
-// What applies `op` to elements of `datatype`, or the sentence that says why it cannot (MPI_ERR_OP).
+// What applies `op` to elements of `datatype`, or the sentence that says why it cannot
+// (MPI_ERR_OP).
 Result<coll::Reducer> reducer(const Op& op, const Datatype& datatype);
 
 }  // namespace gantry::mpi

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Pack and MPI_Unpack (MPI 5.0 section 5.2). Packed data is the data bytes in type map order. Host memory is packed on the spot; where a
-// device may be involved it is a message to this process itself, which knows every kind of memory.
+// MPI_Pack and MPI_Unpack (MPI 5.0 section 5.2). Packed data is the data bytes in type map order.
+// Host memory is packed on the spot; where a device may be involved it is a message to this process
+// itself, which knows every kind of memory.
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/buffer.hpp"
@@ -11,7 +12,8 @@
 namespace gantry::mpi {
 namespace {
 
-Task<Status> copy_and_move_on(Executor& executor, coll::Team team, p2p::Buffer source, p2p::Buffer sink, MPI_Count* position) {
+Task<Status> copy_and_move_on(Executor& executor, coll::Team team, p2p::Buffer source,
+                              p2p::Buffer sink, MPI_Count* position) {
     Status copied = co_await coll::copy_local(executor, team, source, sink);
     GANTRY_CO_TRY(copied);
     *position += static_cast<MPI_Count>(source.bytes());
@@ -20,14 +22,15 @@ Task<Status> copy_and_move_on(Executor& executor, coll::Team team, p2p::Buffer s
 
 Status check_room(MPI_Count room, MPI_Count position, Bytes bytes, const char* what) {
     if (position < 0 || position > room || static_cast<Bytes>(room - position) < bytes)
-        return failure(MPI_ERR_TRUNCATE, "{} bytes at position {} do not fit the {} of {} bytes", bytes, position, what, room);
+        return failure(MPI_ERR_TRUNCATE, "{} bytes at position {} do not fit the {} of {} bytes",
+                       bytes, position, what, room);
     return success();
 }
 
 }  // namespace
 
-Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* outbuf, MPI_Count outsize, MPI_Count* position,
-             Comm& comm) {
+Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* outbuf,
+             MPI_Count outsize, MPI_Count* position, Comm& comm) {
     const p2p::Buffer source = buffer(inbuf, incount, datatype);
     GANTRY_TRY(check_room(outsize, *position, source.bytes(), "packed buffer"));
     std::byte* packed = static_cast<std::byte*>(outbuf) + *position;
@@ -38,11 +41,12 @@ Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* out
         return success();
     }
     const p2p::Buffer sink = coll::bytes_buffer(packed, source.bytes());
-    return Pending(engine, copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
+    return Pending(engine,
+                   copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
 }
 
-Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, Datatype& datatype,
-               Comm& comm) {
+Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+               MPI_Count outcount, Datatype& datatype, Comm& comm) {
     const p2p::Buffer sink = buffer(outbuf, outcount, datatype);
     GANTRY_TRY(check_room(insize, *position, sink.bytes(), "packed buffer"));
     const std::byte* packed = static_cast<const std::byte*>(inbuf) + *position;
@@ -53,7 +57,8 @@ Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* o
         return success();
     }
     const p2p::Buffer source = coll::bytes_buffer(packed, sink.bytes());
-    return Pending(engine, copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
+    return Pending(engine,
+                   copy_and_move_on(engine.executor(), engine.alone(), source, sink, position));
 }
 
 Status pack_size(MPI_Count incount, Datatype& datatype, Comm&, MPI_Count* size) {

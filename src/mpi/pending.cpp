@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Waiting: poll the condition, drive the engine, and when nothing has happened for a while let other processes run.
+// Waiting: poll the condition, drive the engine, and when nothing has happened for a while let
+// other processes run.
 #include "mpi/pending.hpp"
 
 #include "mpi/engine.hpp"
@@ -8,14 +9,14 @@
 
 namespace gantry::mpi {
 
-Pending::Pending(Engine& engine, Task<Status> task) : kind_(Kind::task), engine_(&engine), task_(std::move(task)) {
+Pending::Pending(Engine& engine, Task<Status> task)
+    : kind_(Kind::task), engine_(&engine), task_(std::move(task)) {
     if (!task_.started()) task_.start();
 }
 
 bool Pending::poll() {
     switch (kind_) {
-        case Kind::over:
-            return true;
+        case Kind::over: return true;
         case Kind::request:
             if (!request_->done) return false;
             write(user_status_, request_->outcome);

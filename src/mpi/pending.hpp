@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pending: what a blocking MPI function still has to wait for when its body returns. `wait` is the only place in Gantry that waits: it
-// drives the engine until the operation is over. In the simulated world the scheduler polls instead, for many engines in turn.
+// Pending: what a blocking MPI function still has to wait for when its body returns. `wait` is the
+// only place in Gantry that waits: it drives the engine until the operation is over. In the
+// simulated world the scheduler polls instead, for many engines in turn.
 #pragma once
 
 #include "base/status.hpp"
@@ -14,7 +15,8 @@ namespace gantry::mpi {
 
 class Engine;
 
-// Arguments of a polled condition, such as MPI_Waitany's; plain data, so that waiting allocates nothing.
+// Arguments of a polled condition, such as MPI_Waitany's; plain data, so that waiting allocates
+// nothing.
 struct Polled {
     // True when the condition holds; then `status` says how it ended.
     using Function = bool (*)(Polled& self, Status& status);
@@ -28,7 +30,8 @@ class Pending {
   public:
     // Over already.
     Pending(Status status) : status_(std::move(status)) {}
-    // A point-to-point request which nobody else holds; `status` (may be null) receives what it tells.
+    // A point-to-point request which nobody else holds; `status` (may be null) receives what it
+    // tells.
     Pending(Engine& engine, p2p::Request* request, MPI_Status* status)
         : kind_(Kind::request), engine_(&engine), request_(request), user_status_(status) {}
     Pending(Engine& engine, Task<Status> task);

@@ -10,7 +10,8 @@
 namespace gantry::mpi {
 namespace {
 
-Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status) {
+Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI_Message* message,
+                 MPI_Status* status) {
     Polled polled;
     polled.function = function;
     polled.engine = comm.engine;
@@ -24,14 +25,16 @@ Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI
 
 bool poll_probe(Polled& self, Status&) {
     auto* comm = static_cast<Comm*>(self.pointers[0]);
-    const p2p::Matched found = self.engine->messenger().probe(comm->group, self.numbers[0], self.numbers[1]);
+    const p2p::Matched found =
+        self.engine->messenger().probe(comm->group, self.numbers[0], self.numbers[1]);
     if (found.message == nullptr) return false;
     write(static_cast<MPI_Status*>(self.pointers[1]), found.outcome);
     return true;
 }
 
 // Takes the message out for the program; null: there is none.
-Status take(Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status, bool& found) {
+Status take(Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status,
+            bool& found) {
     const p2p::Matched matched = comm.engine->messenger().take(comm.group, source, tag);
     found = matched.message != nullptr;
     if (!found) return success();
@@ -47,12 +50,14 @@ Status take(Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* s
 bool poll_take(Polled& self, Status& ended) {
     bool found = false;
     ended = take(*static_cast<Comm*>(self.pointers[0]), self.numbers[0], self.numbers[1],
-                 static_cast<MPI_Message*>(self.pointers[2]), static_cast<MPI_Status*>(self.pointers[1]), found);
+                 static_cast<MPI_Message*>(self.pointers[2]),
+                 static_cast<MPI_Status*>(self.pointers[1]), found);
     return found;
 }
 
 // Starts the receive of a matched message and ends the program's handle.
-Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, Comm*& comm) {
+Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& datatype,
+                                      MPI_Message* message, Comm*& comm) {
     Message* object = find(*message);
     comm = object->comm;
     const p2p::Matched matched = object->matched;
@@ -61,7 +66,9 @@ Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& data
     return comm->engine->messenger().ireceive_matched(matched, buffer(buf, count, datatype));
 }
 
-void turn(Engine& engine) { engine.rest_unless(engine.progress() > 0); }
+void turn(Engine& engine) {
+    engine.rest_unless(engine.progress() > 0);
+}
 
 }  // namespace
 
@@ -98,7 +105,8 @@ Pending mprobe(int source, int tag, Comm& comm, MPI_Message* message, MPI_Status
     return Pending(condition(poll_take, comm, source, tag, message, status));
 }
 
-Status improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message, MPI_Status* status) {
+Status improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message,
+               MPI_Status* status) {
     if (source == MPI_PROC_NULL) {
         *flag = 1;
         *message = MPI_MESSAGE_NO_PROC;
@@ -115,7 +123,8 @@ Status improbe(int source, int tag, Comm& comm, int* flag, MPI_Message* message,
     return success();
 }
 
-Pending mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Status* status) {
+Pending mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message,
+              MPI_Status* status) {
     if (*message == MPI_MESSAGE_NO_PROC) {
         *message = MPI_MESSAGE_NULL;
         write(status, proc_null_outcome());
@@ -129,10 +138,12 @@ Pending mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* messa
     return Pending(engine, *started, status);
 }
 
-Status imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message, MPI_Request* request) {
+Status imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* message,
+              MPI_Request* request) {
     Process& p = process();
     if (*message == MPI_MESSAGE_NO_PROC) {
-        Result<p2p::Request*> done = p.engine->requests().completed(p2p::RequestKind::receive, proc_null_outcome());
+        Result<p2p::Request*> done =
+            p.engine->requests().completed(p2p::RequestKind::receive, proc_null_outcome());
         if (!done.ok()) return std::move(done).status();
         *message = MPI_MESSAGE_NULL;
         *request = p.engine->requests().hand_out(*done, *p.self);

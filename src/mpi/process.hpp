@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Process: the one object that is not an Engine's (DESIGN 2.3). It holds what the program may use before MPI_Init and after MPI_Finalize,
-// and the memory of all handles. It is made at its first use and never destroyed, so that a handle can be judged at any time. A forked
-// child finds `forked` set (no system call per MPI call) and does nothing with it.
+// Process: the one object that is not an Engine's (DESIGN 2.3). It holds what the program may use
+// before MPI_Init and after MPI_Finalize, and the memory of all handles. It is made at its first
+// use and never destroyed, so that a handle can be judged at any time. A forked child finds
+// `forked` set (no system call per MPI call) and does nothing with it.
 #pragma once
 
 #include "base/slab.hpp"
@@ -33,15 +34,17 @@ struct Process {
     // Whether the world model's MPI_Init has been called, and MPI_Finalize.
     Phase phase = Phase::before;
     pid_t pid;
-    bool forked = false;               // this is a child made by fork(); set by the handler that Process() registers
+    bool forked =
+        false;  // this is a child made by fork(); set by the handler that Process() registers
     std::thread::id main_thread;
     int thread_level = MPI_THREAD_SINGLE;
     int sessions_open = 0;
 
-    std::unique_ptr<Engine> engine;    // of MPI_Init and of all sessions
-    Comm* world = nullptr;             // while running
+    std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
+    Comm* world = nullptr;           // while running
     Comm* self = nullptr;
-    // The communicator of the request whose failure the running call is about to report (calls such as MPI_Wait have none).
+    // The communicator of the request whose failure the running call is about to report (calls such
+    // as MPI_Wait have none).
     Comm* failed_on = nullptr;
 
     Slab<Comm> comms;
@@ -55,23 +58,22 @@ struct Process {
     Slab<Win> wins;
     Slab<File> files;
     Keyvals keyvals;
-    SendBuffer send_buffer;            // of MPI_Buffer_attach
+    SendBuffer send_buffer;  // of MPI_Buffer_attach
     UserErrors user_errors;
 
     Datatype* predefined_datatypes[256] = {};
-    std::vector<Datatype*> fortran_types;   // made by MPI_Type_create_f90_x
+    std::vector<Datatype*> fortran_types;  // made by MPI_Type_create_f90_x
     Op* predefined_ops[kPredefinedOps] = {};
     Group* empty_group = nullptr;
-    Info* environment = nullptr;       // MPI_INFO_ENV
+    Info* environment = nullptr;  // MPI_INFO_ENV
     Errhandler* errors_are_fatal = nullptr;
     Errhandler* errors_abort = nullptr;
     Errhandler* errors_return = nullptr;
     Errhandler* initial_errhandler = nullptr;
 
-    // Whether calls that need a running MPI may be made: by this process, between Init and Finalize or while a session is open.
-    bool running() const {
-        return (phase == Phase::running || sessions_open > 0) && !forked;
-    }
+    // Whether calls that need a running MPI may be made: by this process, between Init and Finalize
+    // or while a session is open.
+    bool running() const { return (phase == Phase::running || sessions_open > 0) && !forked; }
 };
 
 Process& process();

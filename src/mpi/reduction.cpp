@@ -16,7 +16,9 @@
 namespace gantry::mpi {
 namespace {
 
-Executor& executor_of(const coll::Team& team) { return team.messenger->executor(); }
+Executor& executor_of(const coll::Team& team) {
+    return team.messenger->executor();
+}
 
 // The two sides of a reduction; in place, the receive buffer is both.
 struct Sides {
@@ -33,10 +35,12 @@ Result<Plan> plan_barrier() {
 
 Result<Plan> plan_bcast(void* address, MPI_Count count, const Datatype& datatype, int root) {
     const p2p::Buffer data = buffer(address, count, datatype);
-    return Plan([data, root](coll::Team team) { return coll::bcast(executor_of(team), team, data, root); });
+    return Plan(
+        [data, root](coll::Team team) { return coll::bcast(executor_of(team), team, data, root); });
 }
 
-Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype, const Op& op) {
+Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
+                            const Datatype& datatype, const Op& op) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {
@@ -44,25 +48,30 @@ Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
     });
 }
 
-Result<Plan> plan_reduce(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype, const Op& op, int root) {
+Result<Plan> plan_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
+                         const Datatype& datatype, const Op& op, int root) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
-    return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how, root](coll::Team team) {
-        return coll::reduce(executor_of(team), team, both.source, both.sink, reduce, root);
-    });
+    return Plan(
+        [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how, root](coll::Team team) {
+            return coll::reduce(executor_of(team), team, both.source, both.sink, reduce, root);
+        });
 }
 
-Result<Plan> plan_scan(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype, const Op& op, bool exclusive) {
+Result<Plan> plan_scan(const void* sendbuf, void* recvbuf, MPI_Count count,
+                       const Datatype& datatype, const Op& op, bool exclusive) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
-    return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how, exclusive](coll::Team team) {
+    return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how,
+                 exclusive](coll::Team team) {
         return coll::scan(executor_of(team), team, both.source, both.sink, reduce, exclusive);
     });
 }
 
 // `counts` null: equal shares of `count`.
-Result<Plan> plan_reduce_scatter(const void* sendbuf, void* recvbuf, MPI_Count count, const MPI_Count* counts,
-                                 const Datatype& datatype, const Op& op, const Comm& comm) {
+Result<Plan> plan_reduce_scatter(const void* sendbuf, void* recvbuf, MPI_Count count,
+                                 const MPI_Count* counts, const Datatype& datatype, const Op& op,
+                                 const Comm& comm) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     coll::Blocks shares;
@@ -73,7 +82,8 @@ Result<Plan> plan_reduce_scatter(const void* sendbuf, void* recvbuf, MPI_Count c
         shares.displacements.push_back(total);
         total += shares.counts.back();
     }
-    const p2p::Buffer sink = buffer(recvbuf, shares.counts[static_cast<std::size_t>(comm.rank())], datatype);
+    const p2p::Buffer sink =
+        buffer(recvbuf, shares.counts[static_cast<std::size_t>(comm.rank())], datatype);
     // In place, the whole vector stands in the receive buffer.
     const p2p::Buffer source = buffer(sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, total, datatype);
     return Plan([source, sink, shares = std::move(shares), reduce = *how](coll::Team team) {
@@ -83,95 +93,122 @@ Result<Plan> plan_reduce_scatter(const void* sendbuf, void* recvbuf, MPI_Count c
 
 }  // namespace
 
-Pending barrier(Comm& comm) { return blocking(comm, plan_barrier()); }
-Status ibarrier(Comm& comm, MPI_Request* request) { return nonblocking(comm, plan_barrier(), {}, request); }
-Status barrier_init(Comm& comm, Info*, MPI_Request* request) { return persistent(comm, plan_barrier(), {}, request); }
+Pending barrier(Comm& comm) {
+    return blocking(comm, plan_barrier());
+}
+Status ibarrier(Comm& comm, MPI_Request* request) {
+    return nonblocking(comm, plan_barrier(), {}, request);
+}
+Status barrier_init(Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm, plan_barrier(), {}, request);
+}
 
 Pending bcast(void* buf, MPI_Count count, Datatype& datatype, int root, Comm& comm) {
     return blocking(comm, plan_bcast(buf, count, datatype, root));
 }
-Status ibcast(void* buf, MPI_Count count, Datatype& datatype, int root, Comm& comm, MPI_Request* request) {
+Status ibcast(void* buf, MPI_Count count, Datatype& datatype, int root, Comm& comm,
+              MPI_Request* request) {
     return nonblocking(comm, plan_bcast(buf, count, datatype, root), {&datatype}, request);
 }
-Status bcast_init(void* buf, MPI_Count count, Datatype& datatype, int root, Comm& comm, Info*, MPI_Request* request) {
+Status bcast_init(void* buf, MPI_Count count, Datatype& datatype, int root, Comm& comm, Info*,
+                  MPI_Request* request) {
     return persistent(comm, plan_bcast(buf, count, datatype, root), {&datatype}, request);
 }
 
-Pending allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {
+Pending allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                  Comm& comm) {
     return blocking(comm, plan_allreduce(sendbuf, recvbuf, count, datatype, op));
 }
-Status iallreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm,
-                  MPI_Request* request) {
-    return nonblocking(comm, plan_allreduce(sendbuf, recvbuf, count, datatype, op), {&datatype}, request);
-}
-Status allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm, Info*,
-                      MPI_Request* request) {
-    return persistent(comm, plan_allreduce(sendbuf, recvbuf, count, datatype, op), {&datatype}, request);
-}
-
-Pending reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, int root, Comm& comm) {
-    return blocking(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root));
-}
-Status ireduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, int root, Comm& comm,
-               MPI_Request* request) {
-    return nonblocking(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root), {&datatype}, request);
-}
-Status reduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, int root, Comm& comm,
-                   Info*, MPI_Request* request) {
-    return persistent(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root), {&datatype}, request);
-}
-
-Pending scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {
-    return blocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false));
-}
-Status iscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm,
-             MPI_Request* request) {
-    return nonblocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false), {&datatype}, request);
-}
-Status scan_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm, Info*,
-                 MPI_Request* request) {
-    return persistent(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false), {&datatype}, request);
-}
-
-Pending exscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm) {
-    return blocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true));
-}
-Status iexscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm,
-               MPI_Request* request) {
-    return nonblocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true), {&datatype}, request);
-}
-Status exscan_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op, Comm& comm, Info*,
-                   MPI_Request* request) {
-    return persistent(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true), {&datatype}, request);
-}
-
-Pending reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, Datatype& datatype, Op& op,
-                             Comm& comm) {
-    return blocking(comm, plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm));
-}
-Status ireduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount, Datatype& datatype, Op& op,
-                             Comm& comm, MPI_Request* request) {
-    return nonblocking(comm, plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm), {&datatype},
+Status iallreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                  Comm& comm, MPI_Request* request) {
+    return nonblocking(comm, plan_allreduce(sendbuf, recvbuf, count, datatype, op), {&datatype},
                        request);
 }
-Status reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recvcount, Datatype& datatype, Op& op,
-                                 Comm& comm, Info*, MPI_Request* request) {
-    return persistent(comm, plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm), {&datatype},
+Status allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
+                      Op& op, Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm, plan_allreduce(sendbuf, recvbuf, count, datatype, op), {&datatype},
                       request);
 }
 
-Pending reduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts, Datatype& datatype, Op& op,
-                       Comm& comm) {
-    return blocking(comm, plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm));
+Pending reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+               int root, Comm& comm) {
+    return blocking(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root));
 }
-Status ireduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts, Datatype& datatype, Op& op,
-                       Comm& comm, MPI_Request* request) {
-    return nonblocking(comm, plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm), {&datatype},
+Status ireduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+               int root, Comm& comm, MPI_Request* request) {
+    return nonblocking(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root), {&datatype},
                        request);
 }
-Status reduce_scatter_init(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts, Datatype& datatype, Op& op,
-                           Comm& comm, Info*, MPI_Request* request) {
-    return persistent(comm, plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm), {&datatype}, request);
+Status reduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                   int root, Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm, plan_reduce(sendbuf, recvbuf, count, datatype, op, root), {&datatype},
+                      request);
+}
+
+Pending scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+             Comm& comm) {
+    return blocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false));
+}
+Status iscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+             Comm& comm, MPI_Request* request) {
+    return nonblocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false), {&datatype},
+                       request);
+}
+Status scan_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                 Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, false), {&datatype},
+                      request);
+}
+
+Pending exscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+               Comm& comm) {
+    return blocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true));
+}
+Status iexscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+               Comm& comm, MPI_Request* request) {
+    return nonblocking(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true), {&datatype},
+                       request);
+}
+Status exscan_init(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                   Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm, plan_scan(sendbuf, recvbuf, count, datatype, op, true), {&datatype},
+                      request);
+}
+
+Pending reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                             Datatype& datatype, Op& op, Comm& comm) {
+    return blocking(comm,
+                    plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm));
+}
+Status ireduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                             Datatype& datatype, Op& op, Comm& comm, MPI_Request* request) {
+    return nonblocking(
+        comm, plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm),
+        {&datatype}, request);
+}
+Status reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                                 Datatype& datatype, Op& op, Comm& comm, Info*,
+                                 MPI_Request* request) {
+    return persistent(comm,
+                      plan_reduce_scatter(sendbuf, recvbuf, recvcount, nullptr, datatype, op, comm),
+                      {&datatype}, request);
+}
+
+Pending reduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+                       Datatype& datatype, Op& op, Comm& comm) {
+    return blocking(comm, plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm));
+}
+Status ireduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+                       Datatype& datatype, Op& op, Comm& comm, MPI_Request* request) {
+    return nonblocking(comm,
+                       plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm),
+                       {&datatype}, request);
+}
+Status reduce_scatter_init(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+                           Datatype& datatype, Op& op, Comm& comm, Info*, MPI_Request* request) {
+    return persistent(comm,
+                      plan_reduce_scatter(sendbuf, recvbuf, 0, recvcounts, datatype, op, comm),
+                      {&datatype}, request);
 }
 
 }  // namespace gantry::mpi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The life of a request in the MPI layer. `owner` of a p2p::Request is a Comm, or, with the lowest bit set, an Operation.
+// The life of a request in the MPI layer. `owner` of a p2p::Request is a Comm, or, with the lowest
+// bit set, an Operation.
 #include "mpi/requests.hpp"
 
 #include "mpi/engine.hpp"
@@ -19,21 +20,29 @@ void* tag(Operation* operation) {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(operation) | kOperationBit);
 }
 
-Status no_memory() { return failure(MPI_ERR_NO_MEM, "out of memory for a request"); }
+Status no_memory() {
+    return failure(MPI_ERR_NO_MEM, "out of memory for a request");
+}
 
-bool derived(const Datatype* datatype) { return datatype != nullptr && !datatype->predefined; }
+bool derived(const Datatype* datatype) {
+    return datatype != nullptr && !datatype->predefined;
+}
 
-MPI_Request handle_of(p2p::Request* request) { return reinterpret_cast<MPI_Request>(request); }
+MPI_Request handle_of(p2p::Request* request) {
+    return reinterpret_cast<MPI_Request>(request);
+}
 
 }  // namespace
 
 Requests::~Requests() {
-    for (p2p::Request* request : orphans_) end(*request);
+    for (p2p::Request* request : orphans_)
+        end(*request);
 }
 
 Operation* Requests::operation_of(const p2p::Request& request) {
     const auto owner = reinterpret_cast<std::uintptr_t>(request.owner);
-    return (owner & kOperationBit) != 0 ? reinterpret_cast<Operation*>(owner & ~kOperationBit) : nullptr;
+    return (owner & kOperationBit) != 0 ? reinterpret_cast<Operation*>(owner & ~kOperationBit)
+                                        : nullptr;
 }
 
 Comm* Requests::comm_of(const p2p::Request& request) {
@@ -41,7 +50,8 @@ Comm* Requests::comm_of(const p2p::Request& request) {
     return operation != nullptr ? operation->comm : static_cast<Comm*>(request.owner);
 }
 
-MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second, bool background) {
+MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* first, Datatype* second,
+                               bool background) {
     if (!derived(first) && !derived(second) && !background) {
         request->owner = retain(&comm);
         return handle_of(request);
@@ -82,7 +92,9 @@ Task<Status> Requests::watch(Executor&, p2p::Request* request, Task<Status> task
     co_return success();
 }
 
-Result<p2p::Request*> Requests::create(p2p::RequestKind kind) { return engine_.messenger().create_request(kind); }
+Result<p2p::Request*> Requests::create(p2p::RequestKind kind) {
+    return engine_.messenger().create_request(kind);
+}
 
 void Requests::run(p2p::Request* request, Task<Status> task) {
     Task<Status> running = watch(engine_.executor(), request, std::move(task));
@@ -106,8 +118,10 @@ void Requests::background(Task<Status> task) {
     if (!task.done()) spawned_.push_back(std::move(task));
 }
 
-Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p::Request*>()> starter) {
-    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
+Result<p2p::Request*> Requests::persistent(Comm& comm,
+                                           std::function<Result<p2p::Request*>()> starter) {
+    Result<p2p::Request*> request =
+        engine_.messenger().create_request(p2p::RequestKind::collective);
     if (!request.ok()) return request;
     auto* operation = new (std::nothrow) Operation;
     if (operation == nullptr) {
@@ -125,8 +139,10 @@ Result<p2p::Request*> Requests::persistent(Comm& comm, std::function<Result<p2p:
 
 Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query_function,
                                             MPI_Grequest_free_function* free_function,
-                                            MPI_Grequest_cancel_function* cancel_function, void* extra_state) {
-    Result<p2p::Request*> request = engine_.messenger().create_request(p2p::RequestKind::collective);
+                                            MPI_Grequest_cancel_function* cancel_function,
+                                            void* extra_state) {
+    Result<p2p::Request*> request =
+        engine_.messenger().create_request(p2p::RequestKind::collective);
     if (!request.ok()) return request;
     auto* operation = new (std::nothrow) Operation;
     if (operation == nullptr) {
@@ -174,7 +190,8 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
         write_empty(status);
         return success();
     }
-    const p2p::Request& told = operation != nullptr && operation->persistent() ? *operation->in_flight : request;
+    const p2p::Request& told =
+        operation != nullptr && operation->persistent() ? *operation->in_flight : request;
     write(status, told.outcome);
     if (!told.status.ok()) process().failed_on = comm_of(request);
     return told.status;
@@ -182,7 +199,8 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
 
 void Requests::end(p2p::Request& request) {
     if (Operation* operation = operation_of(request)) {
-        for (Datatype* datatype : operation->datatypes) mpi::release(datatype);
+        for (Datatype* datatype : operation->datatypes)
+            mpi::release(datatype);
         if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
         if (operation->comm != nullptr) mpi::release(operation->comm);
         delete operation;
@@ -197,7 +215,8 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
     Operation* operation = operation_of(request);
     Status ended = peek(request, status);
     if (operation != nullptr && operation->persistent()) {
-        if (operation->in_flight != nullptr) engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
+        if (operation->in_flight != nullptr)
+            engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
         return ended;
     }
     if (operation != nullptr && operation->generalized) {
@@ -217,10 +236,13 @@ Status Requests::free(MPI_Request& handle, p2p::Request& request) {
         if (operation != nullptr && operation->generalized) {
             const int code = operation->free(operation->extra_state);
             if (code != MPI_SUCCESS)
-                status = failure(code, "the free function of a generalized request returned {}", code);
+                status =
+                    failure(code, "the free function of a generalized request returned {}", code);
         }
         if (operation == nullptr && request.kind == p2p::RequestKind::collective && !request.done)
-            return failure(MPI_ERR_REQUEST, "a nonblocking collective operation cannot be freed while it runs; wait for it");
+            return failure(
+                MPI_ERR_REQUEST,
+                "a nonblocking collective operation cannot be freed while it runs; wait for it");
         end(request);
         handle = MPI_REQUEST_NULL;
         return status;
@@ -233,9 +255,12 @@ Status Requests::free(MPI_Request& handle, p2p::Request& request) {
 Status Requests::start(p2p::Request& request) {
     Operation* operation = operation_of(request);
     if (operation == nullptr || !operation->persistent())
-        return failure(MPI_ERR_REQUEST, "MPI_Start takes persistent requests (MPI_Send_init and the like); this one is not");
+        return failure(
+            MPI_ERR_REQUEST,
+            "MPI_Start takes persistent requests (MPI_Send_init and the like); this one is not");
     if (operation->in_flight != nullptr)
-        return failure(MPI_ERR_REQUEST, "this persistent request was started already and is not complete yet");
+        return failure(MPI_ERR_REQUEST,
+                       "this persistent request was started already and is not complete yet");
     Result<p2p::Request*> started = operation->start();
     if (!started.ok()) return std::move(started).status();
     operation->in_flight = *started;
@@ -245,7 +270,8 @@ Status Requests::start(p2p::Request& request) {
 int Requests::progress() {
     int ended = 0;
     if (!spawned_.empty())
-        ended += static_cast<int>(std::erase_if(spawned_, [](const Task<Status>& task) { return task.done(); }));
+        ended += static_cast<int>(
+            std::erase_if(spawned_, [](const Task<Status>& task) { return task.done(); }));
     if (!orphans_.empty()) {
         std::vector<p2p::Request*> still;
         for (p2p::Request* request : orphans_) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Requests as a program holds them: what the MPI layer adds to a p2p::Request. An ordinary request names its communicator (`owner`), for the
-// error handler; one that needs more - derived datatypes to keep alive, a persistent or a generalized operation - has an Operation.
-// Nonblocking collectives are tasks spawned here; each completes its request.
+// Requests as a program holds them: what the MPI layer adds to a p2p::Request. An ordinary request
+// names its communicator (`owner`), for the error handler; one that needs more - derived datatypes
+// to keep alive, a persistent or a generalized operation - has an Operation. Nonblocking
+// collectives are tasks spawned here; each completes its request.
 #pragma once
 
 #include "base/status.hpp"
@@ -19,7 +20,7 @@ class Engine;
 
 struct Operation {
     Comm* comm = nullptr;
-    std::vector<Datatype*> datatypes;              // owned references
+    std::vector<Datatype*> datatypes;  // owned references
     // Persistent: `start` makes the operation in flight; between two starts there is none.
     std::function<Result<p2p::Request*>()> start;
     p2p::Request* in_flight = nullptr;
@@ -40,10 +41,10 @@ class Requests {
     Requests& operator=(const Requests&) = delete;
     ~Requests();
 
-    // Gives the program a request that works on `comm` with these types. `background`: our own task completes it, so it must stay until
-    // then even when the program frees it.
-    MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr, Datatype* second = nullptr,
-                         bool background = false);
+    // Gives the program a request that works on `comm` with these types. `background`: our own task
+    // completes it, so it must stay until then even when the program frees it.
+    MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr,
+                         Datatype* second = nullptr, bool background = false);
     // One more derived datatype that must live as long as this request.
     void keep(MPI_Request handle, Datatype& datatype);
     // A request that is complete already, for MPI_PROC_NULL.
@@ -58,7 +59,8 @@ class Requests {
     Result<p2p::Request*> persistent(Comm& comm, std::function<Result<p2p::Request*>()> starter);
     Result<p2p::Request*> generalized(MPI_Grequest_query_function* query_function,
                                       MPI_Grequest_free_function* free_function,
-                                      MPI_Grequest_cancel_function* cancel_function, void* extra_state);
+                                      MPI_Grequest_cancel_function* cancel_function,
+                                      void* extra_state);
 
     // Whether a wait on it would return: done, or inactive.
     static bool over(const p2p::Request& request);
@@ -68,8 +70,8 @@ class Requests {
     // Null for an ordinary request.
     static Operation* operation_of(const p2p::Request& request);
 
-    // For a request that is over: what it tells goes to `status` (may be null), the handle becomes null - or, if persistent, stays,
-    // inactive. Returns the operation's own failure.
+    // For a request that is over: what it tells goes to `status` (may be null), the handle becomes
+    // null - or, if persistent, stays, inactive. Returns the operation's own failure.
     Status retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status);
     // The same without giving the request back (MPI_Request_get_status).
     Status peek(p2p::Request& request, MPI_Status* status);
@@ -87,7 +89,8 @@ class Requests {
 
     Engine& engine_;
     std::vector<Task<Status>> spawned_;
-    std::vector<p2p::Request*> orphans_;           // freed by the program, still at work on types that must stay
+    std::vector<p2p::Request*>
+        orphans_;  // freed by the program, still at work on types that must stay
 };
 
 }  // namespace gantry::mpi

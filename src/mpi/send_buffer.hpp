@@ -12,8 +12,8 @@ struct SendBuffer {
     void* address = nullptr;
     Bytes size = 0;
     bool attached = false;
-    bool automatic = false;      // MPI_BUFFER_AUTOMATIC: as much as there is
-    Bytes held = 0;              // bytes of messages that have not left
+    bool automatic = false;  // MPI_BUFFER_AUTOMATIC: as much as there is
+    Bytes held = 0;          // bytes of messages that have not left
     int messages = 0;
 };
 

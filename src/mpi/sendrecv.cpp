@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Send and receive in one call (MPI 5.0 section 3.10). The replacing form receives into a buffer of its own and puts the data in place when the
-// old data has left; data goes in place as a message to itself, which works for every layout and kind of memory.
+// Send and receive in one call (MPI 5.0 section 3.10). The replacing form receives into a buffer of
+// its own and puts the data in place when the old data has left; data goes in place as a message to
+// itself, which works for every layout and kind of memory.
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/buffer.hpp"
@@ -20,7 +21,8 @@ struct Half {
     int peer, tag;
 };
 
-Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request, p2p::Outcome* outcome) {
+Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request,
+                    p2p::Outcome* outcome) {
     Status ended = co_await request->finished(executor);
     *outcome = request->outcome;
     engine->messenger().release(request);
@@ -28,19 +30,21 @@ Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request, p
 }
 
 // Both operations at once; either may be with MPI_PROC_NULL.
-Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming, p2p::Outcome* received) {
+Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming,
+                  p2p::Outcome* received) {
     p2p::Messenger& messenger = comm->engine->messenger();
     *received = proc_null_outcome();
     p2p::Request* receiving = nullptr;
     if (incoming.peer != MPI_PROC_NULL) {
-        Result<p2p::Request*> started = messenger.ireceive(comm->group, incoming.buffer, incoming.peer, incoming.tag);
+        Result<p2p::Request*> started =
+            messenger.ireceive(comm->group, incoming.buffer, incoming.peer, incoming.tag);
         if (!started.ok()) co_return std::move(started).status();
         receiving = *started;
     }
     Status sent;
     if (outgoing.peer != MPI_PROC_NULL) {
-        Result<p2p::Request*> started =
-            messenger.isend(comm->group, outgoing.buffer, outgoing.peer, outgoing.tag, p2p::SendMode::standard);
+        Result<p2p::Request*> started = messenger.isend(comm->group, outgoing.buffer, outgoing.peer,
+                                                        outgoing.tag, p2p::SendMode::standard);
         if (started.ok()) {
             p2p::Outcome ignored;
             sent = co_await finish(executor, comm->engine, *started, &ignored);
@@ -51,23 +55,28 @@ Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming, 
         }
     }
     Status arrived;
-    if (receiving != nullptr) arrived = co_await finish(executor, comm->engine, receiving, received);
+    if (receiving != nullptr)
+        arrived = co_await finish(executor, comm->engine, receiving, received);
     GANTRY_CO_TRY(sent);
     co_return arrived;
 }
 
-Task<Status> exchange(Executor& executor, Comm* comm, Half outgoing, Half incoming, MPI_Status* status) {
+Task<Status> exchange(Executor& executor, Comm* comm, Half outgoing, Half incoming,
+                      MPI_Status* status) {
     p2p::Outcome received;
     Status ended = co_await both(executor, comm, outgoing, incoming, &received);
     write(status, received);
     co_return ended;
 }
 
-Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgoing, Half incoming, p2p::Outcome* received) {
+Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgoing, Half incoming,
+                     p2p::Outcome* received) {
     const Bytes bytes = incoming.buffer.bytes();
     std::unique_ptr<std::byte[]> arrived(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
     if (arrived == nullptr)
-        co_return failure(MPI_ERR_NO_MEM, "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside", bytes);
+        co_return failure(MPI_ERR_NO_MEM,
+                          "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",
+                          bytes);
     const p2p::Buffer in_place = incoming.buffer;
     incoming.buffer = coll::bytes_buffer(arrived.get(), bytes);
     Status ended = co_await both(executor, comm, outgoing, incoming, received);
@@ -77,7 +86,8 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
     co_return placed;
 }
 
-Task<Status> replace_blocking(Executor& executor, Comm* comm, coll::Team team, Half outgoing, Half incoming, MPI_Status* status) {
+Task<Status> replace_blocking(Executor& executor, Comm* comm, coll::Team team, Half outgoing,
+                              Half incoming, MPI_Status* status) {
     p2p::Outcome received;
     Status ended = co_await replace(executor, comm, team, outgoing, incoming, &received);
     write(status, received);
@@ -86,41 +96,48 @@ Task<Status> replace_blocking(Executor& executor, Comm* comm, coll::Team team, H
 
 }  // namespace
 
-Pending sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf,
-                 MPI_Count recvcount, Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Status* status) {
+Pending sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest,
+                 int sendtag, void* recvbuf, MPI_Count recvcount, Datatype& recvtype, int source,
+                 int recvtag, Comm& comm, MPI_Status* status) {
     const Half outgoing{buffer(sendbuf, sendcount, sendtype), dest, sendtag};
     const Half incoming{buffer(recvbuf, recvcount, recvtype), source, recvtag};
-    return Pending(*comm.engine, exchange(comm.engine->executor(), &comm, outgoing, incoming, status));
+    return Pending(*comm.engine,
+                   exchange(comm.engine->executor(), &comm, outgoing, incoming, status));
 }
 
-Pending sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag,
-                         Comm& comm, MPI_Status* status) {
+Pending sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag,
+                         int source, int recvtag, Comm& comm, MPI_Status* status) {
     const Half outgoing{buffer(buf, count, datatype), dest, sendtag};
     const Half incoming{buffer(buf, count, datatype), source, recvtag};
-    return Pending(*comm.engine, replace_blocking(comm.engine->executor(), &comm, comm.engine->alone(), outgoing, incoming, status));
+    return Pending(*comm.engine,
+                   replace_blocking(comm.engine->executor(), &comm, comm.engine->alone(), outgoing,
+                                    incoming, status));
 }
 
-Status isendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest, int sendtag, void* recvbuf,
-                 MPI_Count recvcount, Datatype& recvtype, int source, int recvtag, Comm& comm, MPI_Request* request) {
+Status isendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, int dest,
+                 int sendtag, void* recvbuf, MPI_Count recvcount, Datatype& recvtype, int source,
+                 int recvtag, Comm& comm, MPI_Request* request) {
     const Half outgoing{buffer(sendbuf, sendcount, sendtype), dest, sendtag};
     const Half incoming{buffer(recvbuf, recvcount, recvtype), source, recvtag};
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
     if (!made.ok()) return std::move(made).status();
     *request = requests.hand_out(*made, comm, &sendtype, &recvtype, true);
-    requests.run(*made, both(comm.engine->executor(), &comm, outgoing, incoming, &(*made)->outcome));
+    requests.run(*made,
+                 both(comm.engine->executor(), &comm, outgoing, incoming, &(*made)->outcome));
     return success();
 }
 
-Status isendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag, int source, int recvtag,
-                         Comm& comm, MPI_Request* request) {
+Status isendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag,
+                         int source, int recvtag, Comm& comm, MPI_Request* request) {
     const Half outgoing{buffer(buf, count, datatype), dest, sendtag};
     const Half incoming{buffer(buf, count, datatype), source, recvtag};
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
     if (!made.ok()) return std::move(made).status();
     *request = requests.hand_out(*made, comm, &datatype, nullptr, true);
-    requests.run(*made, replace(comm.engine->executor(), &comm, comm.engine->alone(), outgoing, incoming, &(*made)->outcome));
+    requests.run(*made, replace(comm.engine->executor(), &comm, comm.engine->alone(), outgoing,
+                                incoming, &(*made)->outcome));
     return success();
 }
 

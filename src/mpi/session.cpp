@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions (MPI 5.0 section 11.3). They share the engine with the world model and with each other; the engine starts with the first of them and, once
-// a session has used it, stays until MPI_Finalize or the end of the process.
+// Sessions (MPI 5.0 section 11.3). They share the engine with the world model and with each other;
+// the engine starts with the first of them and, once a session has used it, stays until
+// MPI_Finalize or the end of the process.
 #include "mpi/session.hpp"
 
 #include "base/log.hpp"
-#include "coll/barrier.hpp"
+#include "base/log.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/context.hpp"
 #include "mpi/engine.hpp"
@@ -13,6 +14,8 @@
 #include "mpi/text.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -25,9 +28,12 @@ constexpr std::string_view kWorldSet = "mpi://WORLD";
 constexpr std::string_view kSelfSet = "mpi://SELF";
 constexpr std::string_view kSets[] = {kWorldSet, kSelfSet};
 
-Status no_memory(const char* what) { return failure(MPI_ERR_NO_MEM, "out of memory for {}", what); }
+Status no_memory(const char* what) {
+    return failure(MPI_ERR_NO_MEM, "out of memory for {}", what);
+}
 
-Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints, Errhandler* errhandler, MPI_Session* handle) {
+Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
+                          Errhandler* errhandler, MPI_Session* handle) {
     if (!engine->started()) {
         Status started = co_await engine->start(executor);
         GANTRY_CO_TRY(started);
@@ -54,11 +60,12 @@ Task<Status> close_session(Executor& executor, Engine* engine, MPI_Session* hand
     co_return success();
 }
 
-// The program may open another session until it ends, so only its end says that this process leaves the job.
+// Sessions may be opened again and again, so the engine of a program without MPI_Init stays until
+// the process ends, and then leaves the job.
 void leave_at_exit() {
     Process& p = process();
-    if (p.forked || p.engine == nullptr || !p.engine->started() || p.running()) return;
-    const Status left = p.engine->job().finalize();
+    if (p.forked || p.running() || !p.engine->started()) return;
+    Status left = wait(Pending(*p.engine, p.engine->leave(p.engine->executor())));
     if (!left.ok()) log::info("mpi: leaving the job: {}", left.text());
 }
 
@@ -69,18 +76,20 @@ bool same_set(std::string_view given, std::string_view known) {
 }
 
 Status unknown_set(const char* name) {
-    return failure(MPI_ERR_ARG, "there is no process set {}; this job has mpi://WORLD and mpi://SELF", name);
+    return failure(MPI_ERR_ARG,
+                   "there is no process set {}; this job has mpi://WORLD and mpi://SELF", name);
 }
 
-Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members, int tag, Errhandler* errhandler,
-                         InfoPairs hints, MPI_Comm* newcomm) {
+Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members,
+                         int tag, Errhandler* errhandler, InfoPairs hints, MPI_Comm* newcomm) {
     const coll::Team team{&engine->messenger(), members.get(), tag};
     std::uint32_t context = 0;
-    Status agreed = co_await agree_on_context(executor, *engine, team, &context);
-    GANTRY_CO_TRY(agreed);
+    Status shared = co_await share_context(executor, *engine, team, &context);
+    GANTRY_CO_TRY(shared);
     Comm* made = make_comm(*engine, context, members->peers, members->rank, errhandler);
     if (made == nullptr) co_return no_memory("a communicator");
-    for (const auto& [key, value] : hints) set_pair(made->hints, key, value);
+    for (const auto& [key, value] : hints)
+        set_pair(made->hints, key, value);
     *newcomm = made->handle;
     co_return success();
 }
@@ -89,7 +98,10 @@ Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p
 
 Pending session_init(Info* info, Errhandler& errhandler, MPI_Session* session) {
     Process& p = process();
-    if (p.forked) return failure(MPI_ERR_OTHER, "this process was forked after its parent had used MPI; start it with exec or the launcher");
+    if (p.forked)
+        return failure(MPI_ERR_OTHER,
+                       "this process was forked after its parent had used MPI; start it with exec "
+                       "or the launcher");
     if (p.engine == nullptr) {
         Result<std::unique_ptr<Engine>> engine = discover_engine();
         if (!engine.ok()) return std::move(engine).status();
@@ -97,10 +109,13 @@ Pending session_init(Info* info, Errhandler& errhandler, MPI_Session* session) {
         std::atexit(leave_at_exit);
     }
     if (p.engine->stopped())
-        return failure(MPI_ERR_OTHER, "MPI was finalised and has left the job; open the session before MPI_Finalize");
+        return failure(
+            MPI_ERR_OTHER,
+            "MPI was finalised and has left the job; open the session before MPI_Finalize");
     InfoPairs hints;
     if (info != nullptr) hints = info->pairs;
-    return Pending(*p.engine, open_session(p.engine->executor(), p.engine.get(), std::move(hints), &errhandler, session));
+    return Pending(*p.engine, open_session(p.engine->executor(), p.engine.get(), std::move(hints),
+                                           &errhandler, session));
 }
 
 Pending session_finalize(MPI_Session* session) {
@@ -122,7 +137,8 @@ Status session_get_num_psets(Session&, Info*, int* npset_names) {
 
 Status session_get_nth_pset(Session&, Info*, int n, int* pset_len, char* pset_name) {
     if (n < 0 || n >= static_cast<int>(std::size(kSets)))
-        return failure(MPI_ERR_ARG, "process set number {} of {} (numbers start at 0)", n, std::size(kSets));
+        return failure(MPI_ERR_ARG, "process set number {} of {} (numbers start at 0)", n,
+                       std::size(kSets));
     const std::string_view name = kSets[n];
     if (*pset_len > 0) copy_text(name, pset_name, static_cast<std::size_t>(*pset_len));
     *pset_len = static_cast<int>(name.size()) + 1;
@@ -155,10 +171,13 @@ Status group_from_session_pset(Session& session, const char* pset_name, MPI_Grou
     return *newgroup != MPI_GROUP_NULL ? success() : no_memory("a group");
 }
 
-Pending comm_create_from_group(Group& group, const char* stringtag, Info* info, Errhandler& errhandler, MPI_Comm* newcomm) {
+Pending comm_create_from_group(Group& group, const char* stringtag, Info* info,
+                               Errhandler& errhandler, MPI_Comm* newcomm) {
     *newcomm = MPI_COMM_NULL;
     if (group.peers.empty()) return success();
-    if (group.rank == MPI_UNDEFINED) return failure(MPI_ERR_GROUP, "this process is not in the group that it makes a communicator of");
+    if (group.rank == MPI_UNDEFINED)
+        return failure(MPI_ERR_GROUP,
+                       "this process is not in the group that it makes a communicator of");
     Engine& engine = *process().engine;
     auto members = std::make_shared<p2p::Group>();
     members->context = kEngineContext | p2p::kCollectiveContext;
@@ -166,10 +185,12 @@ Pending comm_create_from_group(Group& group, const char* stringtag, Info* info, 
     members->rank = group.rank;
     members->peers = group.peers;
     // The string keeps concurrent calls apart; 0 is the engine's own.
-    const int tag = static_cast<int>(std::hash<std::string_view>{}(stringtag) & 0x3fff'ffff) | 0x4000'0000;
+    const int tag =
+        static_cast<int>(std::hash<std::string_view>{}(stringtag)&0x3fff'ffff) | 0x4000'0000;
     InfoPairs hints;
     if (info != nullptr) hints = info->pairs;
-    return Pending(engine, create_from(engine.executor(), &engine, std::move(members), tag, &errhandler, std::move(hints), newcomm));
+    return Pending(engine, create_from(engine.executor(), &engine, std::move(members), tag,
+                                       &errhandler, std::move(hints), newcomm));
 }
 
 }  // namespace gantry::mpi

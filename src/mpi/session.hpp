@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions, matched messages, and the two kinds of handle that have no objects yet (windows and files come with their chapters).
+// Sessions, matched messages, and the two kinds of handle that have no objects yet (windows and
+// files come with their chapters).
 #pragma once
 
 #include "mpi/errhandler.hpp"

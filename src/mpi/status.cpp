@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Reading and writing statuses (MPI 5.0 sections 3.2.5 and 13.3). A status holds bytes; counts are worked out from the datatype that the program
-// asks with.
+// Reading and writing statuses (MPI 5.0 sections 3.2.5 and 13.3). A status holds bytes; counts are
+// worked out from the datatype that the program asks with.
 #include "mpi/status.hpp"
 
 #include "mpi/bodies.hpp"
@@ -12,7 +12,8 @@
 namespace gantry::mpi {
 namespace {
 
-// Basic items in the first `bytes` data bytes of elements of a type; MPI_UNDEFINED when they end inside an item.
+// Basic items in the first `bytes` data bytes of elements of a type; MPI_UNDEFINED when they end
+// inside an item.
 MPI_Count items_in(const Datatype& datatype, Bytes bytes) {
     if (datatype.size() == 0) return bytes == 0 ? 0 : MPI_UNDEFINED;
     MPI_Count count = static_cast<MPI_Count>(bytes / datatype.size() * datatype.items);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The Test forms: look, make progress once if that is needed, look again. Also MPI_Request_free, MPI_Cancel and MPI_Request_get_status.
+// The Test forms: look, make progress once if that is needed, look again. Also MPI_Request_free,
+// MPI_Cancel and MPI_Request_get_status.
 #include "mpi/bodies.hpp"
 #include "mpi/completion.hpp"
 #include "mpi/engine.hpp"
@@ -10,10 +11,14 @@
 namespace gantry::mpi {
 namespace {
 
-Engine& engine() { return *process().engine; }
+Engine& engine() {
+    return *process().engine;
+}
 
 // For a look that found nothing: one turn of progress, then the last look.
-void progress_once() { engine().rest_unless(engine().progress() > 0); }
+void progress_once() {
+    engine().rest_unless(engine().progress() > 0);
+}
 
 }  // namespace
 
@@ -30,7 +35,8 @@ Status test(MPI_Request* request, int* flag, MPI_Status* status) {
     return success();
 }
 
-Status testall(int count, MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
+Status testall(int count, MPI_Request* array_of_requests, int* flag,
+               MPI_Status* array_of_statuses) {
     int first_open = 0;
     if (!all_over(array_of_requests, count, first_open)) {
         progress_once();
@@ -43,7 +49,8 @@ Status testall(int count, MPI_Request* array_of_requests, int* flag, MPI_Status*
     return retire_all(engine(), array_of_requests, count, array_of_statuses);
 }
 
-Status testany(int count, MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
+Status testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
+               MPI_Status* status) {
     Status ended;
     Any found = retire_any(engine(), array_of_requests, count, index, status, ended);
     if (found == Any::none_yet) {
@@ -57,11 +64,12 @@ Status testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
 Status testsome(int incount, MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
                 MPI_Status* array_of_statuses) {
     Status ended;
-    const Any found =
-        retire_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+    const Any found = retire_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                                  array_of_statuses, ended);
     if (found == Any::none_yet) {
         progress_once();
-        retire_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+        retire_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                    array_of_statuses, ended);
     }
     return ended;
 }
@@ -78,7 +86,8 @@ Status request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     return *flag != 0 ? engine().requests().peek(*object, status) : success();
 }
 
-Status request_get_status_all(int count, const MPI_Request* array_of_requests, int* flag, MPI_Status* array_of_statuses) {
+Status request_get_status_all(int count, const MPI_Request* array_of_requests, int* flag,
+                              MPI_Status* array_of_statuses) {
     int first_open = 0;
     *flag = all_over(array_of_requests, count, first_open);
     if (*flag == 0) {
@@ -88,7 +97,8 @@ Status request_get_status_all(int count, const MPI_Request* array_of_requests, i
     return *flag != 0 ? peek_all(engine(), array_of_requests, count, array_of_statuses) : success();
 }
 
-Status request_get_status_any(int count, const MPI_Request* array_of_requests, int* index, int* flag, MPI_Status* status) {
+Status request_get_status_any(int count, const MPI_Request* array_of_requests, int* index,
+                              int* flag, MPI_Status* status) {
     Status ended;
     Any found = peek_any(engine(), array_of_requests, count, index, status, ended);
     if (found == Any::none_yet) {
@@ -99,18 +109,22 @@ Status request_get_status_any(int count, const MPI_Request* array_of_requests, i
     return ended;
 }
 
-Status request_get_status_some(int incount, const MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
-                               MPI_Status* array_of_statuses) {
+Status request_get_status_some(int incount, const MPI_Request* array_of_requests, int* outcount,
+                               int* array_of_indices, MPI_Status* array_of_statuses) {
     Status ended;
-    const Any found = peek_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+    const Any found = peek_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                                array_of_statuses, ended);
     if (found == Any::none_yet) {
         progress_once();
-        peek_some(engine(), array_of_requests, incount, outcount, array_of_indices, array_of_statuses, ended);
+        peek_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                  array_of_statuses, ended);
     }
     return ended;
 }
 
-Status request_free(MPI_Request* request) { return engine().requests().free(*request, *find(*request)); }
+Status request_free(MPI_Request* request) {
+    return engine().requests().free(*request, *find(*request));
+}
 
 Status cancel(MPI_Request* request) {
     Request* object = find(*request);
@@ -122,7 +136,8 @@ Status cancel(MPI_Request* request) {
         return success();
     }
     if (operation != nullptr && operation->persistent()) object = operation->in_flight;
-    if (object == nullptr) return failure(MPI_ERR_REQUEST, "MPI_Cancel of a persistent request that is not started");
+    if (object == nullptr)
+        return failure(MPI_ERR_REQUEST, "MPI_Cancel of a persistent request that is not started");
     if (object->kind == p2p::RequestKind::collective)
         return failure(MPI_ERR_REQUEST, "a nonblocking collective operation cannot be cancelled");
     // Whether it was in time is told by MPI_Test_cancelled.

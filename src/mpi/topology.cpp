@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can be said without virtual topologies: that a communicator has none, and how to factorise a number of processes.
+// What can be said without virtual topologies: that a communicator has none, and how to factorise a
+// number of processes.
 #include "mpi/bodies.hpp"
 #include "mpi/comm.hpp"
 
@@ -42,10 +43,13 @@ Status dims_create(int nnodes, int ndims, int* dims) {
             fixed *= dims[i];
     }
     if (nnodes % fixed != 0 || (open == 0 && fixed != nnodes))
-        return failure(MPI_ERR_DIMS, "{} processes cannot be arranged with {} in the dimensions that are given", nnodes, fixed);
+        return failure(MPI_ERR_DIMS,
+                       "{} processes cannot be arranged with {} in the dimensions that are given",
+                       nnodes, fixed);
     // Each factor, from the largest, goes to the dimension that is the smallest so far.
     std::vector<int> sizes(static_cast<std::size_t>(open), 1);
-    for (int factor : prime_factors(nnodes / fixed)) *std::min_element(sizes.begin(), sizes.end()) *= factor;
+    for (int factor : prime_factors(nnodes / fixed))
+        *std::min_element(sizes.begin(), sizes.end()) *= factor;
     std::sort(sizes.begin(), sizes.end(), std::greater<>());
     for (int i = 0, next = 0; i < ndims; ++i)
         if (dims[i] == 0) dims[i] = sizes[static_cast<std::size_t>(next++)];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Wait, Waitany, Waitall and Waitsome: conditions over arrays of requests, polled by mpi::wait (MPI 5.0 sections 3.7.3 and 3.7.5). Null and
-// inactive requests count as complete with an empty status, or are passed over.
+// MPI_Wait, Waitany, Waitall and Waitsome: conditions over arrays of requests, polled by mpi::wait
+// (MPI 5.0 sections 3.7.3 and 3.7.5). Null and inactive requests count as complete with an empty
+// status, or are passed over.
 #include "mpi/bodies.hpp"
 #include "mpi/completion.hpp"
 #include "mpi/engine.hpp"
@@ -31,21 +32,23 @@ bool poll_all(Polled& self, Status& status) {
     auto* handles = static_cast<MPI_Request*>(self.pointers[0]);
     int& first_open = self.numbers[1];
     if (!all_over(handles, self.numbers[0], first_open)) return false;
-    status = retire_all(*self.engine, handles, self.numbers[0], static_cast<MPI_Status*>(self.pointers[1]));
+    status = retire_all(*self.engine, handles, self.numbers[0],
+                        static_cast<MPI_Status*>(self.pointers[1]));
     return true;
 }
 
 bool poll_any(Polled& self, Status& status) {
     auto* handles = static_cast<MPI_Request*>(self.pointers[0]);
     auto* index = static_cast<int*>(self.pointers[2]);
-    return retire_any(*self.engine, handles, self.numbers[0], index, static_cast<MPI_Status*>(self.pointers[1]), status) !=
-           Any::none_yet;
+    return retire_any(*self.engine, handles, self.numbers[0], index,
+                      static_cast<MPI_Status*>(self.pointers[1]), status) != Any::none_yet;
 }
 
 bool poll_some(Polled& self, Status& status) {
     auto* handles = static_cast<MPI_Request*>(self.pointers[0]);
     return retire_some(*self.engine, handles, self.numbers[0], static_cast<int*>(self.pointers[2]),
-                       static_cast<int*>(self.pointers[3]), static_cast<MPI_Status*>(self.pointers[1]), status) != Any::none_yet;
+                       static_cast<int*>(self.pointers[3]),
+                       static_cast<MPI_Status*>(self.pointers[1]), status) != Any::none_yet;
 }
 
 }  // namespace

@@ -14,12 +14,15 @@ namespace {
 
 constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
 
-std::size_t index_of(transport::Pool which) { return static_cast<std::size_t>(which); }
+std::size_t index_of(transport::Pool which) {
+    return static_cast<std::size_t>(which);
+}
 
 }  // namespace
 
-Core::Core(Executor& core_executor, device::Device& core_device, std::vector<transport::Transport*> transports,
-           int world_rank, int world_size, const config::Config& config, plan::Explain& core_explain)
+Core::Core(Executor& core_executor, device::Device& core_device,
+           std::vector<transport::Transport*> transports, int world_rank, int world_size,
+           const config::Config& config, plan::Explain& core_explain)
     : executor(core_executor),
       device(core_device),
       explain(core_explain),
@@ -39,13 +42,17 @@ Core::Core(Executor& core_executor, device::Device& core_device, std::vector<tra
             break;
         }
         if (each.transport == nullptr)
-            each.lost = failure(MPI_ERR_OTHER, "no transport reaches rank {}: it runs on another node and no network "
-                                "engine (UCX) is available", rank);
+            each.lost =
+                failure(MPI_ERR_OTHER,
+                        "no transport reaches rank {}: it runs on another node and no network "
+                        "engine (UCX) is available",
+                        rank);
     }
 }
 
 Core::~Core() {
-    for (auto& [transport, region] : pool_regions_) transport->release_memory(region);
+    for (auto& [transport, region] : pool_regions_)
+        transport->release_memory(region);
 }
 
 Result<SlotPool*> Core::pool(transport::Pool which) {
@@ -60,13 +67,15 @@ Result<SlotPool*> Core::pool(transport::Pool which) {
                 memory = *own;
                 break;
             }
-            if (!own.ok() && own.status().error_class() != MPI_ERR_UNSUPPORTED_OPERATION) refused = own.status();
+            if (!own.ok() && own.status().error_class() != MPI_ERR_UNSUPPORTED_OPERATION)
+                refused = own.status();
         }
         if (memory.empty() && !refused.ok()) return refused;
         if (memory.empty()) {  // no transport shares memory: the slots are ours alone
             private_slots_.reset(new (std::nothrow) std::byte[config_.device_pool]);
             if (private_slots_ == nullptr)
-                return failure(MPI_ERR_NO_MEM, "no memory for {} bytes of staging slots (GANTRY_DEVICE_POOL)",
+                return failure(MPI_ERR_NO_MEM,
+                               "no memory for {} bytes of staging slots (GANTRY_DEVICE_POOL)",
                                config_.device_pool);
             memory = {private_slots_.get(), config_.device_pool};
         }
@@ -75,7 +84,8 @@ Result<SlotPool*> Core::pool(transport::Pool which) {
     if (for_device && !slots_pinned_ && device.active()) {
         slots_pinned_ = true;
         Status pinned = device.pin(pool->memory().data(), pool->memory().size());
-        if (!pinned.ok()) log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
+        if (!pinned.ok())
+            log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
     }
     return &*pool;
 }
@@ -86,33 +96,39 @@ Result<transport::RemoteKey> Core::pool_key(int to) {
     transport::Transport* transport = peer(to).transport;
     auto known = pool_regions_.find(transport);
     if (known == pool_regions_.end()) {
-        auto region = transport->register_memory((*slots)->memory().data(), (*slots)->memory().size());
+        auto region =
+            transport->register_memory((*slots)->memory().data(), (*slots)->memory().size());
         if (!region.ok()) return region.status();
         known = pool_regions_.emplace(transport, *region).first;
     }
     return transport->key(known->second);
 }
 
-Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device) {
+Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offset,
+                                   bool for_device) {
     Peer& from = peer(owner);
     auto memory = from.transport->peer_pool(owner, which);
     if (!memory.ok()) return memory.status();
     if (for_device && !from.pool_pinned[index_of(which)]) {
         from.pool_pinned[index_of(which)] = true;
         Status pinned = device.pin(memory->data(), memory->size());
-        if (!pinned.ok()) log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner, pinned.text());
+        if (!pinned.ok())
+            log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner,
+                      pinned.text());
     }
     if (offset >= memory->size())
-        return failure(MPI_ERR_INTERN, "rank {} names a slot at {} of a pool of {} bytes", owner, offset, memory->size());
+        return failure(MPI_ERR_INTERN, "rank {} names a slot at {} of a pool of {} bytes", owner,
+                       offset, memory->size());
     return memory->data() + offset;
 }
 
 Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda || !device.active()) return device::Location{};
     const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
-    const Bytes span = elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
-                       static_cast<Bytes>(buffer.layout->blocks.back().offset - buffer.layout->first_byte()) +
-                       buffer.layout->blocks.back().bytes;
+    const Bytes span =
+        elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
+        static_cast<Bytes>(buffer.layout->blocks.back().offset - buffer.layout->first_byte()) +
+        buffer.layout->blocks.back().bytes;
     return device.classify(buffer.data(), span);
 }
 
@@ -124,14 +140,16 @@ plan::End Core::end_of(const device::Location& location, const Buffer& buffer) c
     return end;
 }
 
-plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_source, const device::Uuid* other_gpu) {
+plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_source,
+                            const device::Uuid* other_gpu) {
     plan::Facts facts;
     facts.peer = peer(to).facts;
     device::GpuFacts& my_gpu = i_am_source ? facts.source_gpu : facts.sink_gpu;
     device::GpuFacts& its_gpu = i_am_source ? facts.sink_gpu : facts.source_gpu;
     if (device.gpu_count() > 0) my_gpu = its_gpu = device.gpu_facts(std::max(mine.gpu, 0));
     if (other_gpu == nullptr) {
-        // The other end is not known yet: expect what this machine can do, so that nothing is copied ahead in vain.
+        // The other end is not known yet: expect what this machine can do, so that nothing is
+        // copied ahead in vain.
         facts.peer_access = my_gpu.peer_bytes_per_second > 0;
         return facts;
     }
@@ -139,7 +157,8 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
     if (other >= 0) {
         its_gpu = device.gpu_facts(other);
         facts.same_gpu = other == mine.gpu && mine.on_device();
-        facts.peer_access = facts.same_gpu || (mine.gpu >= 0 && device.can_access_peer(mine.gpu, other));
+        facts.peer_access =
+            facts.same_gpu || (mine.gpu >= 0 && device.can_access_peer(mine.gpu, other));
     }
     return facts;
 }
@@ -175,7 +194,8 @@ Incoming* Core::incoming(int from, std::uint64_t id) {
 }
 
 wire::Envelope Core::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
-    return wire::Envelope{group.context, group.source_number(group.rank), tag, peer(to).next_sent++, bytes};
+    return wire::Envelope{group.context, group.source_number(group.rank), tag, peer(to).next_sent++,
+                          bytes};
 }
 
 void Core::record_eager(int to, const device::Location& location, const Buffer& buffer) {
@@ -198,7 +218,8 @@ void Core::note_export(const device::IpcHandle& handle, int to) {
     known.peers.insert(to);
 }
 
-// A freed allocation stays in memory until every importer has closed its mapping, so they are told (DESIGN section 5, "IPC mappings").
+// A freed allocation stays in memory until every importer has closed its mapping, so they are told
+// (DESIGN section 5, "IPC mappings").
 void Core::check_exports() {
     if (exports_.empty() || executor.now() < next_export_check_) return;
     next_export_check_ = executor.now() + kExportCheckInterval;
@@ -214,7 +235,8 @@ void Core::check_exports() {
             if (!exported.peers.contains(rank) || !peer(rank).lost.ok()) continue;
             peer(rank).direct_buffers.erase(exported.handle.buffer_id);
             Status sent = send(rank, wire::kForget, forget);
-            if (!sent.ok()) log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
+            if (!sent.ok())
+                log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
         }
         at = exports_.erase(at);
     }
@@ -223,13 +245,15 @@ void Core::check_exports() {
 int Core::progress() {
     int events = device.pending() ? device.progress() : 0;
     check_exports();
-    for (transport::Transport* transport : transports_) events += transport->progress();
+    for (transport::Transport* transport : transports_)
+        events += transport->progress();
     if (executor.has_ready()) events += executor.run_ready();
     return events;
 }
 
 bool Core::idle() const {
-    return operations.running() == 0 && !executor.has_ready() && !device.pending() && outgoing_.empty();
+    return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
+           outgoing_.empty();
 }
 
 }  // namespace gantry::p2p

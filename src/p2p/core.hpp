@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Core: what the messenger's parts share - peers, matcher, tables of messages under way, staging pools - and the dispatch of arriving
-// messages. The protocols (p2p/protocols/) are free coroutines over it.
+// Core: what the messenger's parts share - peers, matcher, tables of messages under way, staging
+// pools - and the dispatch of arriving messages. The protocols (p2p/protocols/) are free coroutines
+// over it.
 #pragma once
 
 #include "base/config.hpp"
@@ -24,26 +25,28 @@ namespace gantry::p2p {
 struct Peer {
     transport::Transport* transport = nullptr;
     transport::PeerFacts facts;
-    Bytes eager_limit = 0;                  // largest contiguous host message sent at once
-    std::uint32_t next_sent = 0;            // sequence of the next envelope to it
-    std::uint32_t next_expected = 0;        // sequence of the next envelope from it
-    Bytes eager_outstanding = 0;            // sent eagerly and not yet reported as consumed
-    Bytes eager_consumed = 0;               // received and not yet reported
-    Status lost;                            // why it cannot be reached any more
-    std::unordered_set<std::uint64_t> direct_buffers;  // our allocations that it asked to have named, not staged
-    std::unordered_map<std::uint64_t, int> staged_uses;  // messages staged so far, by its allocation
-    bool pool_pinned[2] = {false, false};   // its pools, as mapped here, are known to the driver
+    Bytes eager_limit = 0;            // largest contiguous host message sent at once
+    std::uint32_t next_sent = 0;      // sequence of the next envelope to it
+    std::uint32_t next_expected = 0;  // sequence of the next envelope from it
+    Bytes eager_outstanding = 0;      // sent eagerly and not yet reported as consumed
+    Bytes eager_consumed = 0;         // received and not yet reported
+    Status lost;                      // why it cannot be reached any more
+    std::unordered_set<std::uint64_t>
+        direct_buffers;  // our allocations that it asked to have named, not staged
+    std::unordered_map<std::uint64_t, int>
+        staged_uses;                       // messages staged so far, by its allocation
+    bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
     struct Early {
         transport::MessageKind kind;
         std::vector<std::byte> header, payload;
     };
-    std::map<std::uint32_t, Early> early;   // envelopes that overtook others, by sequence
+    std::map<std::uint32_t, Early> early;  // envelopes that overtook others, by sequence
 };
 
 class Core final : public transport::Receiver {
   public:
-    Core(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports, int world_rank,
-         int world_size, const config::Config& config, plan::Explain& explain);
+    Core(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports,
+         int world_rank, int world_size, const config::Config& config, plan::Explain& explain);
     ~Core() override;
 
     // --- what protocols use ---
@@ -53,7 +56,7 @@ class Core final : public transport::Receiver {
     plan::Tuning tuning;
     Matcher matcher;
     Slab<Request> requests;
-    Scope operations;                       // every protocol coroutine under way
+    Scope operations;  // every protocol coroutine under way
 
     int world_rank() const { return world_rank_; }
     Bytes eager_budget() const { return config_.eager_budget; }
@@ -72,16 +75,18 @@ class Core final : public transport::Receiver {
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
-    plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source, const device::Uuid* other_gpu);
+    plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source,
+                          const device::Uuid* other_gpu);
 
-    // Peers that were told of an allocation of ours are told when it is gone (looked after in progress()).
+    // Peers that were told of an allocation of ours are told when it is gone (looked after in
+    // progress()).
     void note_export(const device::IpcHandle& handle, int to);
 
     // --- messages under way ---
     Outgoing& add_outgoing(int to);
     Outgoing* outgoing(std::uint64_t id);
     void remove_outgoing(std::uint64_t id) { outgoing_.erase(id); }
-    void add_incoming(std::unique_ptr<Incoming> message);       // matched rendezvous, until it ends
+    void add_incoming(std::unique_ptr<Incoming> message);  // matched rendezvous, until it ends
     void remove_incoming(int from, std::uint64_t id);
 
     // --- matching ---
@@ -104,8 +109,10 @@ class Core final : public transport::Receiver {
     void on_peer_lost(int peer, const Status& why) override;
 
   private:
-    void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
-    void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload);
+    void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header,
+                     transport::ConstSpan payload);
+    void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
+                  transport::ConstSpan payload);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
     void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
@@ -120,18 +127,19 @@ class Core final : public transport::Receiver {
     int world_rank_;
     std::vector<Peer> peers_;
     std::optional<SlotPool> pools_[2];
-    std::unique_ptr<std::byte[]> private_slots_;    // device slots when no transport shares memory
+    std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
     std::map<transport::Transport*, transport::Region> pool_regions_;
     bool slots_pinned_ = false;
     std::unordered_map<std::uint64_t, std::unique_ptr<Outgoing>> outgoing_;
-    // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the matcher.
+    // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the
+    // matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
     std::map<std::pair<int, std::uint64_t>, std::unique_ptr<Incoming>> matched_;
     struct Export {
         device::IpcHandle handle;
         std::unordered_set<int> peers;
     };
-    std::map<std::uint64_t, Export> exports_;       // by buffer id
+    std::map<std::uint64_t, Export> exports_;  // by buffer id
     Nanoseconds next_export_check_ = 0;
     std::uint64_t next_id_ = 1;
 };
@@ -139,7 +147,7 @@ class Core final : public transport::Receiver {
 // The protocols (p2p/protocols/): what happens after the envelope.
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
-Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, std::unique_ptr<std::byte[]> payload,
-                                     Bytes bytes);
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
+                                     std::unique_ptr<std::byte[]> payload, Bytes bytes);
 
 }  // namespace gantry::p2p

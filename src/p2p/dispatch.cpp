@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the messenger does with arriving messages. Envelopes are taken in the sender's sequence: early ones are parked, repeats are dropped;
-// everything else concerns a message already known by its id.
+// What the messenger does with arriving messages. Envelopes are taken in the sender's sequence:
+// early ones are parked, repeats are dropped; everything else concerns a message already known by
+// its id.
 #include "p2p/core.hpp"
 
 #include "base/log.hpp"
@@ -16,12 +17,14 @@ namespace {
 constexpr std::size_t kRememberedAllocations = 4096;
 
 Status truncated(Bytes bytes, Bytes room) {
-    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes", bytes, room);
+    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
+                   bytes, room);
 }
 
 }  // namespace
 
-void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpan header,
+                      transport::ConstSpan payload) {
     switch (kind) {
         case wire::kEager:
         case wire::kEagerSynchronous:
@@ -29,36 +32,45 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
             wire::Envelope envelope;
             std::memcpy(&envelope, header.data(), sizeof envelope);
             Peer& sender = peer(from);
-            const auto distance = static_cast<std::int32_t>(envelope.sequence - sender.next_expected);
+            const auto distance =
+                static_cast<std::int32_t>(envelope.sequence - sender.next_expected);
             if (distance == 0) {
                 in_sequence(from, kind, header, payload);
-                for (auto next = sender.early.find(sender.next_expected); next != sender.early.end();
-                     next = sender.early.find(sender.next_expected)) {
+                for (auto next = sender.early.find(sender.next_expected);
+                     next != sender.early.end(); next = sender.early.find(sender.next_expected)) {
                     const Peer::Early early = std::move(next->second);
                     sender.early.erase(next);
                     in_sequence(from, early.kind, early.header, early.payload);
                 }
             } else if (distance > 0) {
-                sender.early.try_emplace(envelope.sequence,
-                                         Peer::Early{kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+                sender.early.try_emplace(
+                    envelope.sequence,
+                    Peer::Early{
+                        kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
             }
             return;
         }
-        case wire::kClearToSend: return on_clear_to_send(from, wire::read<wire::ClearToSend>(header), payload);
+        case wire::kClearToSend:
+            return on_clear_to_send(from, wire::read<wire::ClearToSend>(header), payload);
         case wire::kChunk: return on_chunk(from, wire::read<wire::Chunk>(header));
         case wire::kCredit: return on_credit(wire::read<wire::Credit>(header));
         case wire::kFinish: return on_finish(from, wire::read<wire::Finish>(header), payload);
         case wire::kBudget: {
             Peer& sender = peer(from);
-            sender.eager_outstanding -= std::min(sender.eager_outstanding, wire::read<wire::Budget>(header).bytes);
+            sender.eager_outstanding -=
+                std::min(sender.eager_outstanding, wire::read<wire::Budget>(header).bytes);
             return;
         }
         case wire::kForget: return on_forget(wire::read<wire::Forget>(header));
-        default: log::error("rank {} sent a message of unknown kind {}: mixed versions of Gantry in one job?", from, kind);
+        default:
+            log::error(
+                "rank {} sent a message of unknown kind {}: mixed versions of Gantry in one job?",
+                from, kind);
     }
 }
 
-void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header,
+                       transport::ConstSpan payload) {
     ++peer(from).next_expected;
     if (kind == wire::kRequestToSend)
         on_request_to_send(from, wire::read<wire::RequestToSend>(header));
@@ -66,7 +78,8 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
         on_eager(from, kind, header, payload);
 }
 
-void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header, transport::ConstSpan payload) {
+void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
+                    transport::ConstSpan payload) {
     wire::Envelope envelope;
     std::memcpy(&envelope, header.data(), sizeof envelope);
     const std::uint64_t synchronous_id =
@@ -82,8 +95,11 @@ void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan 
     if (!payload.empty()) {
         message->payload.reset(new (std::nothrow) std::byte[payload.size()]);
         if (message->payload == nullptr)
-            message->failure = failure(MPI_ERR_NO_MEM, "no memory to keep a message of {} bytes from rank {} that no receive "
-                                       "was posted for", payload.size(), from);
+            message->failure =
+                failure(MPI_ERR_NO_MEM,
+                        "no memory to keep a message of {} bytes from rank {} that no receive "
+                        "was posted for",
+                        payload.size(), from);
         else
             std::memcpy(message->payload.get(), payload.data(), payload.size());
     }
@@ -97,23 +113,30 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
     receive.outcome = {envelope.source, envelope.tag, accepted, false};
     consumed_eager(from, payload.size());
     if (synchronous_id != 0) {
-        Status sent = send(from, wire::kFinish, wire::Finish{synchronous_id, MPI_SUCCESS, wire::For::sender});
-        if (!sent.ok()) log::error("the sender of a synchronous message was not told: {}", sent.text());
+        Status sent =
+            send(from, wire::kFinish, wire::Finish{synchronous_id, MPI_SUCCESS, wire::For::sender});
+        if (!sent.ok())
+            log::error("the sender of a synchronous message was not told: {}", sent.text());
     }
-    const bool host = receive.location.kind == device::MemoryKind::host || receive.location.kind == device::MemoryKind::pinned;
+    const bool host = receive.location.kind == device::MemoryKind::host ||
+                      receive.location.kind == device::MemoryKind::pinned;
     if (host || accepted == 0) {
         if (receive.buffer.contiguous()) {
             if (accepted > 0) std::memcpy(receive.buffer.data(), payload.data(), accepted);
         } else {
-            layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted, payload.data());
+            layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted,
+                           payload.data());
         }
-        finish_request(receive, payload.size() > room ? truncated(payload.size(), room) : success());
+        finish_request(receive,
+                       payload.size() > room ? truncated(payload.size(), room) : success());
         return;
     }
     // The payload lives in the transport's ring: keep it until the copy engine has read it.
     std::unique_ptr<std::byte[]> kept(new (std::nothrow) std::byte[accepted]);
     if (kept == nullptr) {
-        finish_request(receive, failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
+        finish_request(
+            receive,
+            failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
         return;
     }
     std::memcpy(kept.get(), payload.data(), accepted);
@@ -165,7 +188,8 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
     }
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
-    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= payload.size(); at += sizeof(std::uint32_t)) {
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= payload.size();
+         at += sizeof(std::uint32_t)) {
         std::uint32_t unit;
         std::memcpy(&unit, payload.data() + at, sizeof unit);
         message->grants.push(unit);
@@ -179,8 +203,10 @@ void Core::on_chunk(int from, const wire::Chunk& chunk) {
         message->arrived.push(chunk);
         return;
     }
-    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the slot goes back.
-    Status sent = send(from, wire::kCredit, wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the
+    // slot goes back.
+    Status sent =
+        send(from, wire::kCredit, wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
     if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
 }
 
@@ -195,16 +221,22 @@ void Core::on_credit(const wire::Credit& credit) {
 void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload) {
     Status status;
     if (finish.error_class != MPI_SUCCESS)
-        status = Status::make(finish.error_class,
-                              fmt::format("rank {} reports: {}", from,
-                                          std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size())));
+        status = Status::make(
+            finish.error_class,
+            fmt::format(
+                "rank {} reports: {}", from,
+                std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size())));
     if (finish.target == wire::For::sender) {
         Outgoing* message = outgoing(finish.send_id);
         if (message == nullptr) {
-            // Already complete here, and the receiver gave up: it waits to hear that nothing of us is in flight.
+            // Already complete here, and the receiver gave up: it waits to hear that nothing of us
+            // is in flight.
             if (!status.ok()) {
-                Status sent = send(from, wire::kFinish, wire::Finish{finish.send_id, MPI_ERR_OTHER, wire::For::receiver});
-                if (!sent.ok()) log::error("an abort by rank {} was not acknowledged: {}", from, sent.text());
+                Status sent =
+                    send(from, wire::kFinish,
+                         wire::Finish{finish.send_id, MPI_ERR_OTHER, wire::For::receiver});
+                if (!sent.ok())
+                    log::error("an abort by rank {} was not acknowledged: {}", from, sent.text());
             }
             return;
         }
@@ -226,7 +258,8 @@ void Core::on_peer_lost(int lost, const Status& why) {
     Peer& gone = peer(lost);
     if (!gone.lost.ok()) return;
     gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
-    for (Request* receive : matcher.withdraw_from(lost)) finish_request(*receive, gone.lost);
+    for (Request* receive : matcher.withdraw_from(lost))
+        finish_request(*receive, gone.lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;
         message->answers.close(gone.lost);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What point-to-point, collectives and RMA need of a communicator: who the ranks are and a context id that keeps its messages apart.
-// The MPI layer adds names, attributes and error handlers around it.
+// What point-to-point, collectives and RMA need of a communicator: who the ranks are and a context
+// id that keeps its messages apart. The MPI layer adds names, attributes and error handlers around
+// it.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,16 @@
 
 namespace gantry::p2p {
 
-// Collectives and internal agreement run in their own context beside the user's: same id with this bit set.
+// Collectives and internal agreement run in their own context beside the user's: same id with this
+// bit set.
 inline constexpr std::uint32_t kCollectiveContext = 0x8000'0000u;
 
 struct Group {
     std::uint32_t context = 0;
-    int rank = 0;                    // mine in this communicator
-    std::vector<int> peers;          // communicator rank -> peer (world rank)
-    // Other groups with other members use this context at the same time (agreements among a few ranks): a rank's number in one says nothing
-    // in another, so messages go by world rank.
+    int rank = 0;            // mine in this communicator
+    std::vector<int> peers;  // communicator rank -> peer (world rank)
+    // Other groups with other members use this context at the same time (agreements among a few
+    // ranks): a rank's number in one says nothing in another, so messages go by world rank.
     bool shared_context = false;
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }

@@ -4,7 +4,9 @@
 namespace gantry::p2p {
 namespace {
 
-bool tag_fits(int wanted, int tag) { return wanted == MPI_ANY_TAG || wanted == tag; }
+bool tag_fits(int wanted, int tag) {
+    return wanted == MPI_ANY_TAG || wanted == tag;
+}
 
 // The list of that source, made at first use.
 template <class List>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Matcher: pairs envelopes with receives, as MPI 5.0 section 3.5 orders them. Above all transports there is this one (DESIGN 2.5). Envelopes
-// are given to it in the sender's order; among the receives that fit, the oldest wins, also between named and any-source receives.
+// Matcher: pairs envelopes with receives, as MPI 5.0 section 3.5 orders them. Above all transports
+// there is this one (DESIGN 2.5). Envelopes are given to it in the sender's order; among the
+// receives that fit, the oldest wins, also between named and any-source receives.
 //
-// Per context: posted receives by source and one list for any source (an order stamp decides between the two); unexpected messages by
-// source and, for any-source receives, in order of arrival.
+// Per context: posted receives by source and one list for any source (an order stamp decides
+// between the two); unexpected messages by source and, for any-source receives, in order of
+// arrival.
 #pragma once
 
 #include "p2p/incoming.hpp"

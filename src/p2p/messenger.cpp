@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The messenger's public verbs. The small host message goes straight through: no coroutine, no question to the planner beyond the eager
-// limit it gave for this peer, one message to the transport.
+// The messenger's public verbs. The small host message goes straight through: no coroutine, no
+// question to the planner beyond the eager limit it gave for this peer, one message to the
+// transport.
 #include "p2p/messenger.hpp"
 
 #include "p2p/core.hpp"
@@ -30,7 +31,8 @@ Result<Payload> payload_of(const Buffer& buffer) {
         return payload;
     }
     payload.packed.reset(new (std::nothrow) std::byte[buffer.bytes()]);
-    if (payload.packed == nullptr) return failure(MPI_ERR_NO_MEM, "no memory to pack {} bytes", buffer.bytes());
+    if (payload.packed == nullptr)
+        return failure(MPI_ERR_NO_MEM, "no memory to pack {} bytes", buffer.bytes());
     layout::pack(*buffer.layout, buffer.address, 0, buffer.bytes(), payload.packed.get());
     payload.bytes = {payload.packed.get(), buffer.bytes()};
     return payload;
@@ -45,7 +47,8 @@ Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
     co_return success();
 }
 
-wire::RequestToSend request_to_send(Core& core, const Outgoing& message, const wire::Envelope& envelope) {
+wire::RequestToSend request_to_send(Core& core, const Outgoing& message,
+                                    const wire::Envelope& envelope) {
     wire::RequestToSend rts{};
     rts.envelope = envelope;
     rts.send_id = message.id;
@@ -65,21 +68,27 @@ wire::RequestToSend request_to_send(Core& core, const Outgoing& message, const w
     }
     rts.uses_driver = core.device.active() ? 1 : 0;
     if (message.location.gpu >= 0)
-        std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(), sizeof rts.handle.gpu);
+        std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(),
+                    sizeof rts.handle.gpu);
     return rts;
 }
 
 }  // namespace
 
-Messenger::Messenger(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports,
-                     int world_rank, int world_size, const config::Config& config, plan::Explain& explain)
-    : core_(std::make_unique<Core>(executor, device, std::move(transports), world_rank, world_size, config, explain)) {}
+Messenger::Messenger(Executor& executor, device::Device& device,
+                     std::vector<transport::Transport*> transports, int world_rank, int world_size,
+                     const config::Config& config, plan::Explain& explain)
+    : core_(std::make_unique<Core>(executor, device, std::move(transports), world_rank, world_size,
+                                   config, explain)) {}
 
 Messenger::~Messenger() = default;
 
-transport::Receiver& Messenger::receiver() { return *core_; }
+transport::Receiver& Messenger::receiver() {
+    return *core_;
+}
 
-Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination, int tag, SendMode mode) {
+Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination,
+                                  int tag, SendMode mode) {
     Core& core = *core_;
     const int to = group.peer(destination);
     Peer& peer = core.peer(to);
@@ -91,10 +100,13 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
 
     const bool in_budget = peer.eager_outstanding + bytes <= core.eager_budget();
-    if (mode != SendMode::synchronous && bytes <= peer.eager_limit && in_budget && host_memory_of(*location)) {
+    if (mode != SendMode::synchronous && bytes <= peer.eager_limit && in_budget &&
+        host_memory_of(*location)) {
         auto payload = payload_of(buffer);
-        Status sent = payload.ok() ? core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes), payload->bytes)
-                                   : payload.status();
+        Status sent = payload.ok()
+                          ? core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes),
+                                      payload->bytes)
+                          : payload.status();
         if (!sent.ok()) {
             core.requests.destroy(request);
             return sent;
@@ -116,7 +128,8 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     message.question.budget = in_budget;
     message.facts = core.facts_for(to, *location, true, nullptr);
     message.facts.ipc_open = peer.direct_buffers.contains(location->buffer_id);
-    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it knows.
+    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
+    // knows.
     message.facts.peer_access = message.facts.ipc_open;
     message.choice = plan::choose(message.question, message.facts, core.tuning);
     core.explain.record(message.question, message.facts, message.choice, to, false);
@@ -126,8 +139,10 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
     if (eager) {
         auto payload = payload_of(buffer);
-        sent = payload.ok() ? core.send(to, wire::kEagerSynchronous, wire::EagerSynchronous{envelope, message.id}, payload->bytes)
-                            : payload.status();
+        sent = payload.ok()
+                   ? core.send(to, wire::kEagerSynchronous,
+                               wire::EagerSynchronous{envelope, message.id}, payload->bytes)
+                   : payload.status();
         if (sent.ok()) peer.eager_outstanding += bytes;
     } else {
         sent = core.send(to, wire::kRequestToSend, request_to_send(core, message, envelope));
@@ -157,7 +172,8 @@ Result<Request*> new_receive(Core& core, const Buffer& buffer) {
 
 }  // namespace
 
-Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, int source, int tag) {
+Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, int source,
+                                     int tag) {
     Core& core = *core_;
     auto created = new_receive(core, buffer);
     if (!created.ok()) return created;
@@ -182,7 +198,8 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
 Matched Messenger::probe(const Group& group, int source, int tag) {
     const Incoming* found = core_->matcher.find(group.context, source, tag);
     if (found == nullptr) return {};
-    return {const_cast<Incoming*>(found), {found->envelope.source, found->envelope.tag, found->envelope.bytes, false}};
+    return {const_cast<Incoming*>(found),
+            {found->envelope.source, found->envelope.tag, found->envelope.bytes, false}};
 }
 
 Matched Messenger::take(const Group& group, int source, int tag) {
@@ -210,14 +227,16 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
 }
 
 bool Messenger::cancel(Request& request) {
-    if (request.done || request.kind != RequestKind::receive || !core_->matcher.posted(request)) return false;
+    if (request.done || request.kind != RequestKind::receive || !core_->matcher.posted(request))
+        return false;
     core_->matcher.withdraw(request);
     request.outcome.cancelled = true;
     core_->finish_request(request, success());
     return true;
 }
 
-Task<Status> Messenger::send(Executor& executor, const Group& group, Buffer buffer, int destination, int tag) {
+Task<Status> Messenger::send(Executor& executor, const Group& group, Buffer buffer, int destination,
+                             int tag) {
     auto request = isend(group, buffer, destination, tag, SendMode::standard);
     if (!request.ok()) co_return request.status();
     Status status = co_await (*request)->finished(executor);
@@ -225,7 +244,8 @@ Task<Status> Messenger::send(Executor& executor, const Group& group, Buffer buff
     co_return status;
 }
 
-Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer buffer, int source, int tag) {
+Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer buffer, int source,
+                                int tag) {
     auto request = ireceive(group, buffer, source, tag);
     if (!request.ok()) co_return request.status();
     Status status = co_await (*request)->finished(executor);
@@ -233,7 +253,8 @@ Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer b
     co_return status;
 }
 
-Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source, Bytes bytes) {
+Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source,
+                             Bytes bytes) {
     Core& core = *core_;
     if (bytes == 0) co_return success();
     device::Copy copy;
@@ -277,18 +298,30 @@ Request* Messenger::find(MPI_Request handle) const {
     return request != nullptr && !request->detached ? request : nullptr;
 }
 
-std::uint32_t Messenger::index(const Request* request) const { return core_->requests.index(request); }
-Request* Messenger::at(std::uint32_t index) const { return core_->requests.at(index); }
+std::uint32_t Messenger::index(const Request* request) const {
+    return core_->requests.index(request);
+}
+Request* Messenger::at(std::uint32_t index) const {
+    return core_->requests.at(index);
+}
 
-int Messenger::progress() { return core_->progress(); }
-bool Messenger::idle() const { return core_->idle(); }
+int Messenger::progress() {
+    return core_->progress();
+}
+bool Messenger::idle() const {
+    return core_->idle();
+}
 
 Task<Status> Messenger::drain(Executor& executor) {
     Status status = co_await core_->operations.join(executor);
     co_return status;
 }
 
-Executor& Messenger::executor() { return core_->executor; }
-device::Device& Messenger::device() { return core_->device; }
+Executor& Messenger::executor() {
+    return core_->executor;
+}
+device::Device& Messenger::device() {
+    return core_->device;
+}
 
 }  // namespace gantry::p2p

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messenger: point-to-point messaging of one engine. It numbers and sends envelopes, matches what arrives, asks the planner, and runs
-// the protocols. Self, shared memory and network look the same to its callers. All calls return at once; `progress()` moves everything.
+// Messenger: point-to-point messaging of one engine. It numbers and sends envelopes, matches what
+// arrives, asks the planner, and runs the protocols. Self, shared memory and network look the same
+// to its callers. All calls return at once; `progress()` moves everything.
 //
 // Collectives use `send` and `receive` (Tasks) on a Group whose context has kCollectiveContext set.
 #pragma once
@@ -21,8 +22,8 @@
 
 namespace gantry::p2p {
 
-class Core;                        // everything inside (p2p/core.hpp)
-struct UnexpectedMessage;          // a message that a matched probe has taken out of the queues
+class Core;                // everything inside (p2p/core.hpp)
+struct UnexpectedMessage;  // a message that a matched probe has taken out of the queues
 
 // A message found by a probe.
 struct Matched {
@@ -32,9 +33,11 @@ struct Matched {
 
 class Messenger {
   public:
-    // `transports` in order of preference; each peer uses the first that reaches it. All references outlive the messenger.
-    Messenger(Executor& executor, device::Device& device, std::vector<transport::Transport*> transports,
-              int world_rank, int world_size, const config::Config& config, plan::Explain& explain);
+    // `transports` in order of preference; each peer uses the first that reaches it. All references
+    // outlive the messenger.
+    Messenger(Executor& executor, device::Device& device,
+              std::vector<transport::Transport*> transports, int world_rank, int world_size,
+              const config::Config& config, plan::Explain& explain);
     ~Messenger();
     Messenger(const Messenger&) = delete;
     Messenger& operator=(const Messenger&) = delete;
@@ -42,37 +45,46 @@ class Messenger {
     // Where transports deliver to.
     transport::Receiver& receiver();
 
-    // --- the MPI operations ----------------------------------------------------------------------------------------------------
-    // A request that may be done already, or the reason why nothing was started. Tags and ranks are already checked;
-    // MPI_PROC_NULL is the caller's business.
-    Result<Request*> isend(const Group& group, const Buffer& buffer, int destination, int tag, SendMode mode);
+    // --- the MPI operations
+    // ----------------------------------------------------------------------------------------------------
+    // A request that may be done already, or the reason why nothing was started. Tags and ranks are
+    // already checked; MPI_PROC_NULL is the caller's business.
+    Result<Request*> isend(const Group& group, const Buffer& buffer, int destination, int tag,
+                           SendMode mode);
     Result<Request*> ireceive(const Group& group, const Buffer& buffer, int source, int tag);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.
     Matched take(const Group& group, int source, int tag);
     Result<Request*> ireceive_matched(Matched matched, const Buffer& buffer);
-    // Cancels a receive that is not matched yet (it completes as cancelled); sends are never cancelled. True when cancelled.
+    // Cancels a receive that is not matched yet (it completes as cancelled); sends are never
+    // cancelled. True when cancelled.
     bool cancel(Request& request);
 
-    // --- for coroutines --------------------------------------------------------------------------------------------------------
-    Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination, int tag);
-    Task<Status> receive(Executor& executor, const Group& group, Buffer buffer, int source, int tag);
-    // Copies between any two places this process may touch through the device (host or device pointers), through Gantry's streams.
+    // --- for coroutines
+    // --------------------------------------------------------------------------------------------------------
+    Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination,
+                      int tag);
+    Task<Status> receive(Executor& executor, const Group& group, Buffer buffer, int source,
+                         int tag);
+    // Copies between any two places this process may touch through the device (host or device
+    // pointers), through Gantry's streams.
     Task<Status> copy(Executor& executor, void* destination, const void* source, Bytes bytes);
 
-    // --- requests --------------------------------------------------------------------------------------------------------------
+    // --- requests
+    // --------------------------------------------------------------------------------------------------------------
     // A request run by another layer (a collective): complete it with Request::complete.
     Result<Request*> create_request(RequestKind kind);
     // Gives the handle back. Not done yet: it goes on detached and is released at completion.
     void release(Request* request);
-    Request* find(MPI_Request handle) const;           // null for garbage, freed and null handles
+    Request* find(MPI_Request handle) const;            // null for garbage, freed and null handles
     std::uint32_t index(const Request* request) const;  // for MPI_Request_toint
     Request* at(std::uint32_t index) const;
 
-    // --- progress --------------------------------------------------------------------------------------------------------------
+    // --- progress
+    // --------------------------------------------------------------------------------------------------------------
     int progress();
-    bool idle() const;                                  // nothing queued, copied or awaited by this engine
+    bool idle() const;  // nothing queued, copied or awaited by this engine
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);
     Executor& executor();

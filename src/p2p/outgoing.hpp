@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Outgoing: a message as its sender knows it, while something of it is still to be done: a rendezvous until its last byte has left the
-// user's buffer, a synchronous eager message until it is matched.
+// Outgoing: a message as its sender knows it, while something of it is still to be done: a
+// rendezvous until its last byte has left the user's buffer, a synchronous eager message until it
+// is matched.
 #pragma once
 
 #include "base/mailbox.hpp"
@@ -14,7 +15,8 @@
 namespace gantry::p2p {
 
 struct Outgoing {
-    explicit Outgoing(Executor& executor) : answers(executor), finished(executor), grants(executor) {}
+    explicit Outgoing(Executor& executor)
+        : answers(executor), finished(executor), grants(executor) {}
 
     std::uint64_t id = 0;
     int peer = -1;
@@ -24,14 +26,15 @@ struct Outgoing {
     Bytes bytes = 0;
     plan::Question question;
     plan::Facts facts;
-    plan::Choice choice;                     // the offer, then the verdict as this side sees it
-    std::unique_ptr<std::byte[]> packed;     // a strided device message, packed on the host
+    plan::Choice choice;                  // the offer, then the verdict as this side sees it
+    std::unique_ptr<std::byte[]> packed;  // a strided device message, packed on the host
 
-    Mailbox<wire::ClearToSend> answers;      // the verdict; a second one when the first could not be carried out
-    wire::ClearToSend cts{};                 // the verdict in force
-    Completion finished;                     // the receiver copied, or matched (synchronous eager), or gave up
-    Mailbox<std::uint32_t> grants;           // put wire: units of the receiver's slots that we may put into; shared wire: our
-                                             // slots that came back
+    Mailbox<wire::ClearToSend>
+        answers;              // the verdict; a second one when the first could not be carried out
+    wire::ClearToSend cts{};  // the verdict in force
+    Completion finished;      // the receiver copied, or matched (synchronous eager), or gave up
+    Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
+                                    // shared wire: our slots that came back
 };
 
 }  // namespace gantry::p2p

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Request: one operation in flight. The MPI handle of a request is its address (in the messenger's slab). A request is completed exactly
-// once; then its result is set and whoever waits on it goes on. Who holds the handle releases it; a request that the program freed
-// early is `detached` and released at its completion.
+// Request: one operation in flight. The MPI handle of a request is its address (in the messenger's
+// slab). A request is completed exactly once; then its result is set and whoever waits on it goes
+// on. Who holds the handle releases it; a request that the program freed early is `detached` and
+// released at its completion.
 #pragma once
 
 #include "base/intrusive_list.hpp"
@@ -17,13 +18,18 @@
 
 namespace gantry::p2p {
 
-// A user's buffer: `count` elements of `layout` at `address` (which may be null with absolute displacements, MPI_BOTTOM).
+// A user's buffer: `count` elements of `layout` at `address` (which may be null with absolute
+// displacements, MPI_BOTTOM).
 struct Buffer {
     void* address = nullptr;
     std::uint64_t count = 0;
-    const layout::Layout* layout = nullptr;  // outlives the request (predefined, or held by `type_reference` of the request)
+    const layout::Layout* layout =
+        nullptr;  // outlives the request (predefined, or held by `type_reference` of the request)
     Bytes bytes() const { return layout != nullptr ? count * layout->size : 0; }
-    bool contiguous() const { return layout == nullptr || layout->contiguous() || (count == 1 && layout->blocks.size() == 1); }
+    bool contiguous() const {
+        return layout == nullptr || layout->contiguous() ||
+               (count == 1 && layout->blocks.size() == 1);
+    }
     // First data byte: what must be classified (facts/abi-and-conformance.md section 3).
     std::byte* data() const {
         return static_cast<std::byte*>(address) + (layout != nullptr ? layout->first_byte() : 0);
@@ -36,7 +42,7 @@ enum class RequestKind : std::uint8_t { send, receive, collective };
 
 // What a completed receive or probe tells (MPI_Status without the error).
 struct Outcome {
-    int source = MPI_ANY_SOURCE;   // rank in the communicator
+    int source = MPI_ANY_SOURCE;  // rank in the communicator
     int tag = MPI_ANY_TAG;
     Bytes bytes = 0;
     bool cancelled = false;
@@ -46,19 +52,19 @@ class Request : public Link<Request> {
   public:
     RequestKind kind = RequestKind::send;
     bool done = false;
-    bool detached = false;         // MPI_Request_free before completion
+    bool detached = false;  // MPI_Request_free before completion
     Outcome outcome;
-    Status status;                 // the operation's own failure
-    void* owner = nullptr;         // the mpi layer's communicator, for its error handler; opaque here
+    Status status;          // the operation's own failure
+    void* owner = nullptr;  // the mpi layer's communicator, for its error handler; opaque here
 
     // --- posted receives (read by the matcher) ---
     Buffer buffer;
-    device::Location location;     // of buffer.data(), when bytes > 0
+    device::Location location;  // of buffer.data(), when bytes > 0
     std::uint32_t context = 0;
-    int source = MPI_ANY_SOURCE;   // communicator rank or MPI_ANY_SOURCE
+    int source = MPI_ANY_SOURCE;  // communicator rank or MPI_ANY_SOURCE
     int tag = MPI_ANY_TAG;
-    int peer = -1;                 // world rank of `source`, -1 for any
-    std::uint64_t order = 0;       // posting order, for receives from any source
+    int peer = -1;            // world rank of `source`, -1 for any
+    std::uint64_t order = 0;  // posting order, for receives from any source
 
     // Called once by the layer that ran the operation.
     void complete(Status with) {

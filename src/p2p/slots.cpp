@@ -48,7 +48,8 @@ Slot SlotPool::try_acquire(Bytes bytes, SlotUse use) {
 
 Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse use) {
     if (bytes > largest(use))
-        co_return failure(MPI_ERR_INTERN, "a staging slot of {} bytes was asked for, the largest is {}", bytes,
+        co_return failure(MPI_ERR_INTERN,
+                          "a staging slot of {} bytes was asked for, the largest is {}", bytes,
                           largest(use));
     Slot slot = try_acquire(bytes, use);
     if (slot.units != 0) co_return slot;
@@ -68,11 +69,13 @@ void SlotPool::release(std::uint32_t unit, std::uint32_t units) {
         ahead_[at] = false;
     }
     free_units_ += units;
-    // In order, but a sink may overtake sources that wait for the unreserved part: it is what empties the pool.
+    // In order, but a sink may overtake sources that wait for the unreserved part: it is what
+    // empties the pool.
     Waiter* next = nullptr;
     for (Waiter* waiter = waiters_.next(nullptr); waiter != nullptr; waiter = next) {
         next = waiters_.next(waiter);
-        waiter->slot = take(static_cast<std::uint32_t>(divide_up(waiter->bytes, unit_bytes_)), waiter->use);
+        waiter->slot =
+            take(static_cast<std::uint32_t>(divide_up(waiter->bytes, unit_bytes_)), waiter->use);
         if (waiter->slot.units == 0) continue;
         waiter->unlink();
         waiter->ready.complete(success());

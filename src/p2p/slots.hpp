@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SlotPool: staging memory cut into units; a slot is a run of consecutive units, as long as one chunk. Waiting for a slot is normal and
-// first come, first served. Two rules keep it from deadlocking (DESIGN section 5, "Slots cannot deadlock"): a quarter of the pool is
-// kept for sinks, which empty by local work alone; chunks copied ahead of their verdict hold at most a quarter.
+// SlotPool: staging memory cut into units; a slot is a run of consecutive units, as long as one
+// chunk. Waiting for a slot is normal and first come, first served. Two rules keep it from
+// deadlocking (DESIGN section 5, "Slots cannot deadlock"): a quarter of the pool is kept for sinks,
+// which empty by local work alone; chunks copied ahead of their verdict hold at most a quarter.
 #pragma once
 
 #include "base/intrusive_list.hpp"
@@ -22,7 +23,7 @@ enum class SlotUse : std::uint8_t { source, ahead, sink };
 struct Slot {
     std::byte* memory = nullptr;
     std::uint32_t unit = 0;
-    std::uint32_t units = 0;      // 0: no slot
+    std::uint32_t units = 0;  // 0: no slot
     SlotUse use = SlotUse::source;
 };
 
@@ -46,7 +47,8 @@ class SlotPool {
 
   private:
     struct Waiter : Link<Waiter> {
-        Waiter(Executor& executor, Bytes wanted, SlotUse wanted_use) : ready(executor), bytes(wanted), use(wanted_use) {}
+        Waiter(Executor& executor, Bytes wanted, SlotUse wanted_use)
+            : ready(executor), bytes(wanted), use(wanted_use) {}
         Completion ready;
         Bytes bytes;
         SlotUse use;
@@ -57,7 +59,7 @@ class SlotPool {
     std::span<std::byte> memory_;
     Bytes unit_bytes_;
     std::vector<bool> used_;
-    std::vector<bool> ahead_;             // per unit: held by a chunk ahead of its verdict
+    std::vector<bool> ahead_;  // per unit: held by a chunk ahead of its verdict
     std::uint32_t free_units_;
     std::uint32_t ahead_units_ = 0;
     IntrusiveList<Waiter> waiters_;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What p2p messages look like on the wire; docs/wire.md draws them. Both ends run the same build of Gantry on the same kind of machine
-// (checked at wire-up), so headers are plain structs, copied with memcpy. Append only, and bump kWireVersion.
+// What p2p messages look like on the wire; docs/wire.md draws them. Both ends run the same build of
+// Gantry on the same kind of machine (checked at wire-up), so headers are plain structs, copied
+// with memcpy. Append only, and bump kWireVersion.
 //
 //   eager            Envelope                         + payload            the whole message
-//   eager_sync       Envelope, send id                + payload            the same, answered by `finish` when matched (MPI_Ssend)
-//   request_to_send  Envelope, send id, offer, handle                      a rendezvous begins
-//   clear_to_send    send id, verdict, key or handle  + credits (u32 each) the receiver's answer
-//   chunk            send id, offset, slot                                 a piece lies in a slot (the sender's, or the receiver's after a put)
-//   credit           slot of the sender's pool, or send id and slot        that slot may be used again
-//   finish           id, who it is for, error class   + error text         the executor of a direct copy is done, or an abort
-//   budget           bytes                                                 eager bytes consumed since the last one
-//   forget           buffer id, GPU                                        that exported allocation is gone: close its mapping
+//   eager_sync       Envelope, send id                + payload            the same, answered by
+//   `finish` when matched (MPI_Ssend) request_to_send  Envelope, send id, offer, handle a
+//   rendezvous begins clear_to_send    send id, verdict, key or handle  + credits (u32 each) the
+//   receiver's answer chunk            send id, offset, slot                                 a
+//   piece lies in a slot (the sender's, or the receiver's after a put) credit           slot of the
+//   sender's pool, or send id and slot        that slot may be used again finish           id, who
+//   it is for, error class   + error text         the executor of a direct copy is done, or an
+//   abort budget           bytes                                                 eager bytes
+//   consumed since the last one forget           buffer id, GPU that exported allocation is gone:
+//   close its mapping
 #pragma once
 
 #include "device/device.hpp"
@@ -37,7 +40,8 @@ enum Kind : transport::MessageKind {
     kForget = 9,
 };
 
-// Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one receiver, over all communicators.
+// Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
+// receiver, over all communicators.
 struct Envelope {
     std::uint32_t context;
     std::int32_t source;  // rank in the communicator
@@ -53,7 +57,8 @@ struct EagerSynchronous {
 
 // plan::Plan without its clause: offer in the RTS, verdict in the CTS.
 struct Plan {
-    std::uint8_t protocol, executor, source_engine, sink_engine, source_stage, sink_stage, completion, rails;
+    std::uint8_t protocol, executor, source_engine, sink_engine, source_stage, sink_stage,
+        completion, rails;
     std::int32_t depth, ahead;
     std::uint64_t chunk;
 };
@@ -69,40 +74,44 @@ struct RequestToSend {
     Envelope envelope;
     std::uint64_t send_id;
     Plan offer;
-    std::uint64_t address;      // of the first data byte at the sender (with `handle`)
-    Handle handle;              // kind 0: the source cannot be mapped (its GPU is named all the same)
-    std::uint8_t source_kind;   // device::MemoryKind
+    std::uint64_t address;  // of the first data byte at the sender (with `handle`)
+    Handle handle;          // kind 0: the source cannot be mapped (its GPU is named all the same)
+    std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
     std::uint8_t synchronous;
-    std::uint8_t uses_driver;   // this process can map device memory
+    std::uint8_t uses_driver;  // this process can map device memory
 };
 
 struct ClearToSend {
     std::uint64_t send_id;
     Plan verdict;
-    std::uint64_t accepted;     // bytes the receiver has room for
-    transport::RemoteKey key;   // of the sink buffer (rdma, direct sink) or of the receiver's slot pool
+    std::uint64_t accepted;  // bytes the receiver has room for
+    transport::RemoteKey
+        key;  // of the sink buffer (rdma, direct sink) or of the receiver's slot pool
     std::uint64_t sink_offset;  // of the sink buffer inside `key`, or its address with `handle`
     Handle handle;              // sink device memory, when the sender executes an ipc plan
-    std::uint64_t direct_next;  // messages of this source allocation are better copied directly from now on; 0: nothing to say
+    std::uint64_t direct_next;  // messages of this source allocation are better copied directly
+                                // from now on; 0: nothing to say
 };
 
 struct Chunk {
     std::uint64_t send_id;
-    std::uint64_t offset;       // of the piece in the message
+    std::uint64_t offset;  // of the piece in the message
     std::uint64_t bytes;
     std::uint64_t slot_offset;  // of the slot in its pool
     std::uint32_t unit, units;  // the slot, as its pool counts
     std::uint8_t pool;          // transport::Pool, or kInPlace
 };
-// The sender executed: `bytes` of the message are at their final place; 0: it could not, another verdict please.
+// The sender executed: `bytes` of the message are at their final place; 0: it could not, another
+// verdict please.
 inline constexpr std::uint8_t kInPlace = 0xff;
 
-// Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to the message.
+// Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to
+// the message.
 struct Credit {
     std::uint64_t send_id;
     std::uint32_t unit;
-    std::uint32_t units;        // 0: a grant of the receiver's slot `unit` to message `send_id`
+    std::uint32_t units;  // 0: a grant of the receiver's slot `unit` to message `send_id`
     std::uint8_t pool;
 };
 

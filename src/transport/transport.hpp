@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How bytes reach a peer. A Transport delivers active messages and puts bytes into registered or shared memory, on any rail; it never
-// matches and knows nothing of MPI (DESIGN 2.5). Order between messages is not promised across rails: the p2p layer numbers envelopes.
-// Implementations: self/, shm/, ucx/, fake/. Nothing blocks; handlers are called from progress() only, and must not call progress().
+// How bytes reach a peer. A Transport delivers active messages and puts bytes into registered or
+// shared memory, on any rail; it never matches and knows nothing of MPI (DESIGN 2.5). Order between
+// messages is not promised across rails: the p2p layer numbers envelopes. Implementations: self/,
+// shm/, ucx/, fake/. Nothing blocks; handlers are called from progress() only, and must not call
+// progress().
 //
-// A message is a small header and, optionally, a payload (gathered from one span). `send` always accepts: what does not fit in the
-// peer's ring or window now is copied and queued. The payload is not referenced after `send` returns unless `sent` is given.
+// A message is a small header and, optionally, a payload (gathered from one span). `send` always
+// accepts: what does not fit in the peer's ring or window now is copied and queued. The payload is
+// not referenced after `send` returns unless `sent` is given.
 #pragma once
 
 #include "base/status.hpp"
@@ -21,7 +24,8 @@ namespace gantry::transport {
 
 using ConstSpan = std::span<const std::byte>;
 
-// What an active message is for; the p2p layer defines the numbers (p2p/wire.hpp), a transport only carries them.
+// What an active message is for; the p2p layer defines the numbers (p2p/wire.hpp), a transport only
+// carries them.
 using MessageKind = std::uint8_t;
 inline constexpr Bytes kMaxHeader = 256;
 
@@ -36,12 +40,13 @@ class Receiver {
 
 // Memory that rails may reach, and its remote name (opaque bytes that travel in a CTS).
 struct Region {
-    std::uint64_t id = 0;              // the owner's handle; 0: none
+    std::uint64_t id = 0;  // the owner's handle; 0: none
     void* address = nullptr;
     Bytes bytes = 0;
 };
 struct RemoteKey {
-    std::uint64_t words[4] = {};       // transport's own encoding (fixed size: it fits every transport we have)
+    std::uint64_t words[4] =
+        {};  // transport's own encoding (fixed size: it fits every transport we have)
 };
 
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
@@ -55,29 +60,40 @@ class Transport {
     // Whether this transport can reach that rank at all.
     virtual bool reaches(int peer) const = 0;
 
-    // --- start and end: wire-up data goes through the job's store, around one fence made by the engine ------------------------------
-    virtual Status publish(job::Job& job) = 0;                       // before the fence
-    virtual Status open(job::Job& job, Receiver& receiver) = 0;      // after the fence
-    virtual Task<Status> close(Executor& executor) = 0;              // flushes what is queued; peers may already be gone
+    // --- start and end: wire-up data goes through the job's store, around one fence made by the
+    // engine ------------------------------
+    virtual Status publish(job::Job& job) = 0;                   // before the fence
+    virtual Status open(job::Job& job, Receiver& receiver) = 0;  // after the fence
+    virtual Task<Status> close(
+        Executor& executor) = 0;  // flushes what is queued; peers may already be gone
 
-    // --- active messages -----------------------------------------------------------------------------------------------------------
+    // --- active messages
+    // -----------------------------------------------------------------------------------------------------------
     virtual Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) = 0;
 
-    // --- remote memory (put == true in the facts) ----------------------------------------------------------------------------------
-    virtual Result<Region> register_memory(void* address, Bytes bytes) = 0;   // cached by the implementation
+    // --- remote memory (put == true in the facts)
+    // ----------------------------------------------------------------------------------
+    virtual Result<Region> register_memory(void* address,
+                                           Bytes bytes) = 0;  // cached by the implementation
     virtual void release_memory(const Region& region) = 0;
     virtual RemoteKey key(const Region& region) const = 0;
-    // Writes `bytes` at `offset` of the peer's region. `done`: the bytes are at the peer (remote completion).
-    virtual void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key, Bytes offset, Completion& done) = 0;
+    // Writes `bytes` at `offset` of the peer's region. `done`: the bytes are at the peer (remote
+    // completion).
+    virtual void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
+                     Bytes offset, Completion& done) = 0;
 
-    // --- shared slots (shared_memory == true in the facts) -------------------------------------------------------------------------
-    // This rank's pool, reserved at the first call (an error when the node is full), and the peer's, mapped at the first call.
+    // --- shared slots (shared_memory == true in the facts)
+    // ------------------------------------------------------------------------- This rank's pool,
+    // reserved at the first call (an error when the node is full), and the peer's, mapped at the
+    // first call.
     virtual Result<std::span<std::byte>> own_pool(Pool pool) = 0;
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
-    // A small array of words in this rank's segment, for claims (DESIGN section 5); index < 1024. Null when not shared.
+    // A small array of words in this rank's segment, for claims (DESIGN section 5); index < 1024.
+    // Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
 
-    // --- progress ------------------------------------------------------------------------------------------------------------------
+    // --- progress
+    // ------------------------------------------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.
     virtual int progress() = 0;
 };

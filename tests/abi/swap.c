@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program of the standard ABI, compiled once and run on more than one MPI library (tests/abi/swap).
- * It uses what differs between the old ABIs: handles as constants, statuses by layout, predefined
- * attributes, callbacks that get handles, large counts. Prints the same on every library. */
+/* A program of the standard ABI, compiled once and run on more than one MPI library
+ * (tests/abi/swap). It uses what differs between the old ABIs: handles as constants, statuses by
+ * layout, predefined attributes, callbacks that get handles, large counts. Prints the same on every
+ * library. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -19,7 +20,8 @@ static void expect(const char* what, int good) {
 /* The handle that arrives here must be the constant the program knows. */
 static void add_twice(void* in, void* inout, int* length, MPI_Datatype* type) {
     if (*type != MPI_INT) MPI_Abort(MPI_COMM_WORLD, 9);
-    for (int i = 0; i < *length; ++i) ((int*)inout)[i] += ((int*)in)[i];
+    for (int i = 0; i < *length; ++i)
+        ((int*)inout)[i] += ((int*)in)[i];
 }
 
 static int copies = 0;
@@ -35,14 +37,16 @@ static int copy_attribute(MPI_Comm comm, int key, void* extra, void* in, void* o
 static const struct {
     MPI_Datatype type;
     int bytes;
-} types[] = {{MPI_CHAR, 1}, {MPI_INT, 4}, {MPI_DOUBLE, 8}, {MPI_INT64_T, 8}, {MPI_C_DOUBLE_COMPLEX, 16}};
+} types[] = {
+    {MPI_CHAR, 1}, {MPI_INT, 4}, {MPI_DOUBLE, 8}, {MPI_INT64_T, 8}, {MPI_C_DOUBLE_COMPLEX, 16}};
 
 static void messages(void) {
     const int peer = 1 - rank;
     for (int count = 1; count <= 1000000; count *= 10) {
         int* out = malloc(sizeof(int) * (size_t)count);
         int* in = malloc(sizeof(int) * (size_t)count);
-        for (int i = 0; i < count; ++i) out[i] = rank * 7 + i;
+        for (int i = 0; i < count; ++i)
+            out[i] = rank * 7 + i;
         MPI_Request requests[2];
         MPI_Status statuses[2];
         MPI_Irecv(in, count, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
@@ -50,11 +54,12 @@ static void messages(void) {
         MPI_Waitall(2, requests, statuses);
         int got = -1;
         MPI_Get_count(&statuses[0], MPI_INT, &got);
-        expect("the status", statuses[0].MPI_SOURCE == peer && statuses[0].MPI_TAG == count && got == count);
+        expect("the status",
+               statuses[0].MPI_SOURCE == peer && statuses[0].MPI_TAG == count && got == count);
         expect("the data", in[0] == peer * 7 && in[count - 1] == peer * 7 + count - 1);
         expect("the requests", requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
-        MPI_Sendrecv_c(out, (MPI_Count)count, MPI_INT, peer, 1, in, (MPI_Count)count, MPI_INT, peer, 1, MPI_COMM_WORLD,
-                       &statuses[0]);
+        MPI_Sendrecv_c(out, (MPI_Count)count, MPI_INT, peer, 1, in, (MPI_Count)count, MPI_INT, peer,
+                       1, MPI_COMM_WORLD, &statuses[0]);
         MPI_Count many = -1;
         MPI_Get_count_c(&statuses[0], MPI_INT, &many);
         expect("the large count", many == count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Communicators and groups on 1 to 8 ranks: how they are made, that messages of one never reach another, what attributes do on a
-// duplicate, and that contexts come back when they are freed.
+// Communicators and groups on 1 to 8 ranks: how they are made, that messages of one never reach
+// another, what attributes do on a duplicate, and that contexts come back when they are freed.
 #include "test.hpp"
 
 #include <algorithm>
@@ -54,11 +54,13 @@ std::vector<int> members(MPI_Comm comm) {
 // Everybody's world rank, around the communicator and summed up.
 void expect_it_carries(MPI_Comm comm) {
     const std::vector<int> who = members(comm);
-    const int mine = rank_in(comm), count = size_of(comm), expected = std::accumulate(who.begin(), who.end(), 0);
+    const int mine = rank_in(comm), count = size_of(comm),
+              expected = std::accumulate(who.begin(), who.end(), 0);
     int sum = -1, world = rank(), left = -1;
     OK(MPI_Allreduce(&world, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK_EQ(sum, expected);
-    OK(MPI_Sendrecv(&world, 1, MPI_INT, (mine + 1) % count, 0, &left, 1, MPI_INT, (mine + count - 1) % count, 0, comm, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(&world, 1, MPI_INT, (mine + 1) % count, 0, &left, 1, MPI_INT,
+                    (mine + count - 1) % count, 0, comm, MPI_STATUS_IGNORE));
     CHECK_EQ(left, who[static_cast<std::size_t>((mine + count - 1) % count)]);
     OK(MPI_Barrier(comm));
 }
@@ -107,20 +109,35 @@ void made_in_every_way() {
     // Freed in an order that differs between ranks: freeing is not ordered among communicators.
     MPI_Comm all[] = {dup, halves, reversed, typed};
     if (rank() % 2) std::reverse(std::begin(all), std::end(all));
-    for (MPI_Comm& each : all) OK(MPI_Comm_free(&each));
+    for (MPI_Comm& each : all)
+        OK(MPI_Comm_free(&each));
     expect_it_carries(MPI_COMM_WORLD);
     expect_it_carries(MPI_COMM_SELF);
 }
 
 }  // namespace
 
-MPI_CASE(communicators_of_1, 1) { made_in_every_way(); }
-MPI_CASE(communicators_of_2, 2) { made_in_every_way(); }
-MPI_CASE(communicators_of_3, 3) { made_in_every_way(); }
-MPI_CASE(communicators_of_4, 4) { made_in_every_way(); }
-MPI_CASE(communicators_of_5, 5) { made_in_every_way(); }
-MPI_CASE(communicators_of_7, 7) { made_in_every_way(); }
-MPI_CASE(communicators_of_8, 8) { made_in_every_way(); }
+MPI_CASE(communicators_of_1, 1) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_2, 2) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_3, 3) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_4, 4) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_5, 5) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_7, 7) {
+    made_in_every_way();
+}
+MPI_CASE(communicators_of_8, 8) {
+    made_in_every_way();
+}
 
 MPI_CASE(groups_are_sets_with_an_order, 5) {
     MPI_Group world, odd, low, joined, both, rest, again, ranges;
@@ -155,13 +172,15 @@ MPI_CASE(groups_are_sets_with_an_order, 5) {
     CHECK_EQ(answers[0], MPI_UNDEFINED);
     CHECK_EQ(answers[1], MPI_PROC_NULL);
     CHECK_EQ(answers[2], 1);
-    for (MPI_Group* each : {&world, &odd, &low, &joined, &both, &rest, &again, &ranges, &empty}) OK(MPI_Group_free(each));
+    for (MPI_Group* each : {&world, &odd, &low, &joined, &both, &rest, &again, &ranges, &empty})
+        OK(MPI_Group_free(each));
 }
 
 MPI_CASE(messages_of_one_communicator_never_reach_another, 3) {
     constexpr int kComms = 6;
     MPI_Comm comms[kComms];
-    for (MPI_Comm& each : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
+    for (MPI_Comm& each : comms)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
     const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
     for (int count : {1, 50000}) {
         std::vector<std::vector<int>> out, in;
@@ -170,27 +189,34 @@ MPI_CASE(messages_of_one_communicator_never_reach_another, 3) {
             out.emplace_back(static_cast<std::size_t>(count), 10 * rank() + i);
             in.emplace_back(static_cast<std::size_t>(count), -1);
         }
-        // Sent in one order, received in the other, with wildcards everywhere: only the communicator tells them apart.
+        // Sent in one order, received in the other, with wildcards everywhere: only the
+        // communicator tells them apart.
         for (int i = 0; i < kComms; ++i) {
             requests.emplace_back();
-            OK(MPI_Isend(out[static_cast<std::size_t>(i)].data(), count, MPI_INT, right, 4, comms[i], &requests.back()));
+            OK(MPI_Isend(out[static_cast<std::size_t>(i)].data(), count, MPI_INT, right, 4,
+                         comms[i], &requests.back()));
         }
         for (int i = kComms - 1; i >= 0; --i) {
             requests.emplace_back();
-            OK(MPI_Irecv(in[static_cast<std::size_t>(i)].data(), count, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[i], &requests.back()));
+            OK(MPI_Irecv(in[static_cast<std::size_t>(i)].data(), count, MPI_INT, MPI_ANY_SOURCE,
+                         MPI_ANY_TAG, comms[i], &requests.back()));
             OK(MPI_Barrier(comms[i]));  // a collective on it disturbs nothing
         }
         OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
-        for (int i = 0; i < kComms; ++i) CHECK(in[static_cast<std::size_t>(i)] == std::vector<int>(static_cast<std::size_t>(count), 10 * left + i));
+        for (int i = 0; i < kComms; ++i)
+            CHECK(in[static_cast<std::size_t>(i)] ==
+                  std::vector<int>(static_cast<std::size_t>(count), 10 * left + i));
     }
-    for (MPI_Comm& each : comms) OK(MPI_Comm_free(&each));
+    for (MPI_Comm& each : comms)
+        OK(MPI_Comm_free(&each));
 }
 
 MPI_CASE(duplicating_in_the_background, 4) {
     constexpr int kComms = 5;
     MPI_Comm made[kComms];
     MPI_Request requests[kComms];
-    for (int i = 0; i < kComms; ++i) OK(MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &requests[i]));
+    for (int i = 0; i < kComms; ++i)
+        OK(MPI_Comm_idup(MPI_COMM_WORLD, &made[i], &requests[i]));
     // Meanwhile other collectives and messages go over the same communicator.
     int one = 1, sum = 0;
     OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -221,14 +247,17 @@ MPI_CASE(contexts_come_back_when_communicators_are_freed, 3) {
 
 MPI_CASE(many_communicators_live_at_once, 2) {
     std::vector<MPI_Comm> comms(500);
-    for (MPI_Comm& each : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
+    for (MPI_Comm& each : comms)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &each));
     expect_it_carries(comms.front());
     expect_it_carries(comms.back());
-    for (MPI_Comm& each : comms) OK(MPI_Comm_free(&each));
+    for (MPI_Comm& each : comms)
+        OK(MPI_Comm_free(&each));
 }
 
 MPI_CASE(groups_of_few_are_made_into_communicators_one_after_the_other, 4) {
-    // Members alone take part, under one tag, in groups that overlap: an agreement must not hear of the next one, where ranks are others.
+    // Members alone take part, under one tag, in groups that overlap: an agreement must not hear of
+    // the next one, where ranks are others.
     MPI_Group world;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     std::uint32_t dice = 20261120;  // the same on every rank
@@ -258,7 +287,8 @@ MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
         MPI_Comm comm;
         OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
         OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-        OK(MPI_Comm_create_from_group(group, "gantry.test", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+        OK(MPI_Comm_create_from_group(group, "gantry.test", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                      &comm));
         OK(MPI_Group_free(&group));
         int one = 1, sum = 0;
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
@@ -271,7 +301,8 @@ MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
     CHECK_EQ(flag, 0);
 }
 
-// --- attributes ----------------------------------------------------------------------------------------------------------------------------
+// --- attributes
+// ----------------------------------------------------------------------------------------------------------------------------
 
 static int copies = 0, deletions = 0;
 
@@ -285,7 +316,9 @@ static int delete_and_count(MPI_Comm, int, void*, void*) {
     ++deletions;
     return MPI_SUCCESS;
 }
-static int refuse(MPI_Comm, int, void*, void*, void*, int*) { return MPI_ERR_OTHER; }
+static int refuse(MPI_Comm, int, void*, void*, void*, int*) {
+    return MPI_ERR_OTHER;
+}
 
 MPI_CASE(attributes_follow_duplicates_by_their_callbacks, 2) {
     int step = 3, counted = 0, dropped = 0, plain = 0, flag = 0;
@@ -342,7 +375,8 @@ MPI_CASE(predefined_attributes_and_names, 2) {
     // The largest tag works.
     const int largest = *static_cast<int*>(value);
     int out = rank(), in = -1;
-    OK(MPI_Sendrecv(&out, 1, MPI_INT, 1 - rank(), largest, &in, 1, MPI_INT, 1 - rank(), largest, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(&out, 1, MPI_INT, 1 - rank(), largest, &in, 1, MPI_INT, 1 - rank(), largest,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_EQ(in, 1 - rank());
     for (int key : {MPI_WTIME_IS_GLOBAL, MPI_HOST, MPI_IO, MPI_LASTUSEDCODE}) {
         about("key " + std::to_string(key));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can go wrong around a program: a driver that refuses or fails, a context or memory that goes away, too little memory, fork and
-// system, switches turned off. Either the data arrives all the same or both ranks get an error that names the call, in finite time; then
-// the library works on, and leaves the driver as it found it.
+// What can go wrong around a program: a driver that refuses or fails, a context or memory that goes
+// away, too little memory, fork and system, switches turned off. Either the data arrives all the
+// same or both ranks get an error that names the call, in finite time; then the library works on,
+// and leaves the driver as it found it.
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -25,24 +26,30 @@ void only_on_the_simulator() {
     if (!gpu().simulated) skip("faults are injected into the simulator only");
 }
 
-void return_errors() { OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); }
+void return_errors() {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+}
 
 // Device memory of both ranks, this way and back.
 void expect_device_messages_work(int bytes, unsigned seed = 1) {
     about(std::to_string(bytes) + " bytes between devices");
-    Memory out(Kind::device, static_cast<std::size_t>(bytes)), in(Kind::device, static_cast<std::size_t>(bytes));
+    Memory out(Kind::device, static_cast<std::size_t>(bytes)),
+        in(Kind::device, static_cast<std::size_t>(bytes));
     out.fill(seed + static_cast<unsigned>(rank()));
     const int peer = 1 - rank();
-    OK(MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 8, in.data(), bytes, MPI_BYTE, peer, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 8, in.data(), bytes, MPI_BYTE, peer, 8,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_EQ(in.differs(seed + static_cast<unsigned>(peer), static_cast<std::size_t>(bytes)), -1);
     about("");
 }
 
 void expect_host_messages_work(int bytes) {
     about(std::to_string(bytes) + " bytes between hosts");
-    std::vector<char> out(static_cast<std::size_t>(bytes), static_cast<char>('a' + rank())), in(out.size());
+    std::vector<char> out(static_cast<std::size_t>(bytes), static_cast<char>('a' + rank())),
+        in(out.size());
     const int peer = 1 - rank();
-    OK(MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 9, in.data(), bytes, MPI_BYTE, peer, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(out.data(), bytes, MPI_BYTE, peer, 9, in.data(), bytes, MPI_BYTE, peer, 9,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(in == std::vector<char>(in.size(), static_cast<char>('a' + peer)));
     about("");
 }
@@ -64,15 +71,18 @@ void expect_failure(int code, const char* function) {
         fail(__FILE__, __LINE__, std::string("\"") + text + "\" does not name " + function);
 }
 
-// One message, `fault` on one rank; both ranks must hear of it. Host messages order the ranks around it.
+// One message, `fault` on one rank; both ranks must hear of it. Host messages order the ranks
+// around it.
 void expect_a_failed_message(int bytes, int faulty, const char* fault, const char* function) {
-    about(std::string(fault) + " on rank " + std::to_string(faulty) + ", " + std::to_string(bytes) + " bytes");
+    about(std::string(fault) + " on rank " + std::to_string(faulty) + ", " + std::to_string(bytes) +
+          " bytes");
     Memory memory(Kind::device, static_cast<std::size_t>(bytes));
     memory.fill(5);
     if (rank() == faulty) inject(fault);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     const int code = rank() == 0 ? MPI_Send(memory.data(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD)
-                                 : MPI_Recv(memory.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                                 : MPI_Recv(memory.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                                            MPI_STATUS_IGNORE);
     // A sender whose bytes had all left may be done before the receiver fails.
     if (rank() == 1 || faulty == 0) expect_failure(code, function);
     if (rank() == faulty) inject(nullptr);
@@ -82,13 +92,15 @@ void expect_a_failed_message(int bytes, int faulty, const char* fault, const cha
 
 }  // namespace
 
-// --- a driver that refuses --------------------------------------------------------------------------------------------------------------
+// --- a driver that refuses
+// --------------------------------------------------------------------------------------------------------------
 
 MPI_CASE(refused_opening_of_peer_memory_falls_back_to_staging, 2) {
     only_on_the_simulator();
     use_device(0);
     inject("cuIpcOpenMemHandle_v2:*:201");
-    for (unsigned round = 0; round < 4; ++round) expect_device_messages_work(kLarge, round);
+    for (unsigned round = 0; round < 4; ++round)
+        expect_device_messages_work(kLarge, round);
     CHECK_EQ(census().imported_ranges, 0);
     inject(nullptr);
     expect_all_works();
@@ -98,7 +110,8 @@ MPI_CASE(one_rank_that_cannot_open_peer_memory_is_enough_to_stage, 2) {
     only_on_the_simulator();
     use_device(0);
     if (rank() == 0) inject("cuIpcOpenMemHandle_v2:*:201");
-    for (unsigned round = 0; round < 4; ++round) expect_device_messages_work(kLarge, round);
+    for (unsigned round = 0; round < 4; ++round)
+        expect_device_messages_work(kLarge, round);
     if (rank() == 0) inject(nullptr);
 }
 
@@ -106,7 +119,8 @@ MPI_CASE(refused_export_of_memory_falls_back_to_staging, 2) {
     only_on_the_simulator();
     use_device(0);
     inject("cuIpcGetMemHandle:*:801");
-    for (unsigned round = 0; round < 4; ++round) expect_device_messages_work(kLarge, round);
+    for (unsigned round = 0; round < 4; ++round)
+        expect_device_messages_work(kLarge, round);
     inject(nullptr);
     expect_all_works();
 }
@@ -128,7 +142,8 @@ MPI_CASE(a_failed_classification_is_an_error_once, 2) {
     return_errors();
     Memory memory(Kind::device, 64);
     inject("cuPointerGetAttributes:1:999");
-    expect_failure(MPI_Send(memory.data(), 64, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD), "cuPointerGetAttributes");
+    expect_failure(MPI_Send(memory.data(), 64, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD),
+                   "cuPointerGetAttributes");
     inject(nullptr);
     expect_all_works();
 }
@@ -143,7 +158,8 @@ MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     const Census before = census();
     for (int bytes : {8, 200000, kLarge}) {
         expect_a_failed_message(bytes, 0, "cuMemcpyDtoHAsync_v2:1:999", "cuMemcpyDtoHAsync");
-        expect_a_failed_message(bytes, 1, "cuMemcpyHtoDAsync_v2:1:999,cuMemcpy2DAsync_v2:1:999", "cuMemcpy");
+        expect_a_failed_message(bytes, 1, "cuMemcpyHtoDAsync_v2:1:999,cuMemcpy2DAsync_v2:1:999",
+                                "cuMemcpy");
     }
     // In the middle of a message.
     expect_a_failed_message(kLarge, 0, "cuMemcpyDtoHAsync_v2:9:999", "cuMemcpyDtoHAsync");
@@ -162,8 +178,10 @@ MPI_CASE(a_failed_direct_copy_is_an_error_or_is_staged, 2) {
         memory.fill(rank() == 0 ? 60u : 61u);
         inject("cuMemcpyAsync:1:999,cuMemcpyDtoDAsync_v2:1:999");
         OK(MPI_Barrier(MPI_COMM_WORLD));
-        const int code = rank() == 0 ? MPI_Send(memory.data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD)
-                                     : MPI_Recv(memory.data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const int code = rank() == 0
+                             ? MPI_Send(memory.data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD)
+                             : MPI_Recv(memory.data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                                        MPI_STATUS_IGNORE);
         inject(nullptr);
         if (code != MPI_SUCCESS)
             expect_failure(code, "cuMemcpy");
@@ -184,17 +202,20 @@ MPI_CASE_OWN_INIT(an_operation_that_kills_the_context_is_an_error_and_host_messa
     if (rank() == 0) inject("operation:1:700");
     OK(MPI_Barrier(MPI_COMM_WORLD));
     const int code = rank() == 0 ? MPI_Send(memory->data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD)
-                                 : MPI_Recv(memory->data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                                 : MPI_Recv(memory->data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                                            MPI_STATUS_IGNORE);
     expect_failure(code, rank() == 0 ? "ILLEGAL_ADDRESS" : "");
     if (rank() == 0) inject(nullptr);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    for (int bytes : {8, 100000, kLarge}) expect_host_messages_work(bytes);
+    for (int bytes : {8, 100000, kLarge})
+        expect_host_messages_work(bytes);
     if (rank() == 0) static_cast<void>(memory.release());  // a dead context frees nothing
     memory.reset();
     MPI_Finalize();
 }
 
-// --- things that go away ----------------------------------------------------------------------------------------------------------------
+// --- things that go away
+// ----------------------------------------------------------------------------------------------------------------
 
 MPI_CASE(a_context_reset_between_messages_gets_new_streams, 2) {
     expect_all_works();
@@ -216,28 +237,39 @@ MPI_CASE(a_programs_own_context_works_and_may_be_destroyed, 2) {
     gpu();
     for (int round = 0; round < 3; ++round) {
         CUcontext context = nullptr;
-        CHECK_EQ((gpu().get<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0)), CUDA_SUCCESS);
+        CHECK_EQ(
+            (gpu().get<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0)),
+            CUDA_SUCCESS);
         CUdeviceptr memory = 0;
-        CHECK_EQ((gpu().get<CUresult(CUdeviceptr*, std::size_t)>("cuMemAlloc_v2")(&memory, kLarge)), CUDA_SUCCESS);
-        std::vector<unsigned char> host(kLarge, static_cast<unsigned char>(rank() == 0 ? 100 + round : 0));
-        CHECK_EQ((gpu().get<CUresult(CUdeviceptr, const void*, std::size_t)>("cuMemcpyHtoD_v2")(memory, host.data(), kLarge)),
+        CHECK_EQ((gpu().get<CUresult(CUdeviceptr*, std::size_t)>("cuMemAlloc_v2")(&memory, kLarge)),
+                 CUDA_SUCCESS);
+        std::vector<unsigned char> host(kLarge,
+                                        static_cast<unsigned char>(rank() == 0 ? 100 + round : 0));
+        CHECK_EQ((gpu().get<CUresult(CUdeviceptr, const void*, std::size_t)>("cuMemcpyHtoD_v2")(
+                     memory, host.data(), kLarge)),
                  CUDA_SUCCESS);
         for (int bytes : {8, kLarge}) {
             if (rank() == 0)
-                OK(MPI_Send(reinterpret_cast<void*>(memory), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+                OK(MPI_Send(reinterpret_cast<void*>(memory), bytes, MPI_BYTE, 1, 0,
+                            MPI_COMM_WORLD));
             else
-                OK(MPI_Recv(reinterpret_cast<void*>(memory), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                OK(MPI_Recv(reinterpret_cast<void*>(memory), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                            MPI_STATUS_IGNORE));
         }
-        CHECK_EQ((gpu().get<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2")(host.data(), memory, kLarge)), CUDA_SUCCESS);
+        CHECK_EQ((gpu().get<CUresult(void*, CUdeviceptr, std::size_t)>("cuMemcpyDtoH_v2")(
+                     host.data(), memory, kLarge)),
+                 CUDA_SUCCESS);
         CHECK_EQ(host[kLarge - 1], 100 + round);
-        // Who opened the other's memory must have let go of it before the owner's context ends: that is what the barrier is for.
+        // Who opened the other's memory must have let go of it before the owner's context ends:
+        // that is what the barrier is for.
         OK(MPI_Barrier(MPI_COMM_WORLD));
         CHECK_EQ(gpu().get<CUresult(CUcontext)>("cuCtxDestroy_v2")(context), CUDA_SUCCESS);
     }
 }
 
 MPI_CASE(memory_freed_and_reused_under_an_open_mapping_is_not_confused, 2) {
-    // Large messages are copied straight out of the sender's memory, whose mapping stays open at the receiver.
+    // Large messages are copied straight out of the sender's memory, whose mapping stays open at
+    // the receiver.
     for (unsigned round = 0; round < 20; ++round) {
         Memory memory(Kind::device, kLarge);
         memory.fill(rank() == 0 ? round : 500);
@@ -249,20 +281,25 @@ MPI_CASE(memory_freed_and_reused_under_an_open_mapping_is_not_confused, 2) {
     }
 }
 
-// --- no GPU, or late ------------------------------------------------------------------------------------------------------------------------
+// --- no GPU, or late
+// ------------------------------------------------------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(a_driver_without_a_device_is_a_host_only_job, 2) {
     setenv("SIMGPU_FAULT", "no_device", 1);
     void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (library == nullptr || dlsym(library, "simgpu_calls") == nullptr) skip("needs the simulated driver");
-    CHECK_EQ(reinterpret_cast<CUresult (*)(unsigned)>(dlsym(library, "cuInit"))(0), CUDA_ERROR_NO_DEVICE);
+    if (library == nullptr || dlsym(library, "simgpu_calls") == nullptr)
+        skip("needs the simulated driver");
+    CHECK_EQ(reinterpret_cast<CUresult (*)(unsigned)>(dlsym(library, "cuInit"))(0),
+             CUDA_ERROR_NO_DEVICE);
     start_mpi();
-    for (int bytes : {0, 8, 100000, kLarge}) expect_host_messages_work(bytes);
+    for (int bytes : {0, 8, 100000, kLarge})
+        expect_host_messages_work(bytes);
     MPI_Finalize();
 }
 
 MPI_CASE(the_gpu_is_first_used_long_after_init, 2) {
-    for (int bytes : {8, 100000, kLarge}) expect_host_messages_work(bytes);
+    for (int bytes : {8, 100000, kLarge})
+        expect_host_messages_work(bytes);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     use_device(gpu().count > 1 ? rank() % gpu().count : 0);  // chosen late, too
     expect_all_works();
@@ -274,7 +311,8 @@ MPI_CASE_OWN_INIT(recognition_switched_off_asks_the_driver_nothing, 2) {
     only_on_the_simulator();
     use_device(0);
     reset_calls();
-    for (int bytes : {8, 100000, kLarge}) expect_host_messages_work(bytes);
+    for (int bytes : {8, 100000, kLarge})
+        expect_host_messages_work(bytes);
     CHECK_EQ(calls("*"), 0);
     MPI_Finalize();
 }
@@ -290,7 +328,8 @@ MPI_CASE_OWN_INIT(direct_copies_switched_off_map_nothing, 2) {
     MPI_Finalize();
 }
 
-// --- too little ----------------------------------------------------------------------------------------------------------------------------
+// --- too little
+// ----------------------------------------------------------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(a_pool_smaller_than_what_is_in_flight_only_waits, 2) {
     setenv("GANTRY_IPC", "off", 1);
@@ -313,17 +352,21 @@ MPI_CASE_OWN_INIT(a_pool_smaller_than_what_is_in_flight_only_waits, 2) {
     }
     for (int i = kMessages - 1; i >= 0; --i) {
         const auto at = static_cast<std::size_t>(i);
-        OK(MPI_Irecv(in[at]->data(), kBytes, MPI_BYTE, peer, i, MPI_COMM_WORLD, &requests[kMessages + at]));
+        OK(MPI_Irecv(in[at]->data(), kBytes, MPI_BYTE, peer, i, MPI_COMM_WORLD,
+                     &requests[kMessages + at]));
     }
     OK(MPI_Waitall(2 * kMessages, requests.data(), MPI_STATUSES_IGNORE));
     for (int i = 0; i < kMessages; ++i)
-        CHECK_EQ(in[static_cast<std::size_t>(i)]->differs(static_cast<unsigned>(100 * peer + i), kBytes), -1);
+        CHECK_EQ(
+            in[static_cast<std::size_t>(i)]->differs(static_cast<unsigned>(100 * peer + i), kBytes),
+            -1);
     out.clear();
     in.clear();
     MPI_Finalize();
 }
 
-// --- other processes ----------------------------------------------------------------------------------------------------------------------
+// --- other processes
+// ----------------------------------------------------------------------------------------------------------------------
 
 MPI_CASE(fork_and_system_do_not_disturb_the_job, 2) {
     expect_all_works();
@@ -355,7 +398,8 @@ MPI_CASE(fork_and_system_do_not_disturb_the_job, 2) {
     expect_all_works();
 }
 
-// --- nothing stays behind -----------------------------------------------------------------------------------------------------------------
+// --- nothing stays behind
+// -----------------------------------------------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(the_driver_is_left_as_it_was_found, 2) {
     only_on_the_simulator();

@@ -19,7 +19,8 @@ void must(const char* symbol, Args... args) {
     auto* function = gpu().get<CUresult(Args...)>(symbol);
     const CUresult result = function != nullptr ? function(args...) : CUDA_ERROR_NOT_FOUND;
     if (result != CUDA_SUCCESS) {
-        fail(__FILE__, __LINE__, std::string(symbol) + " returned " + std::to_string(static_cast<int>(result)));
+        fail(__FILE__, __LINE__,
+             std::string(symbol) + " returned " + std::to_string(static_cast<int>(result)));
         std::abort();
     }
 }
@@ -30,12 +31,15 @@ Gpu start() {
     if (gpu.library == nullptr) skip("there is no CUDA driver (libcuda.so.1)");
     auto* init = gpu.get<CUresult(unsigned)>("cuInit");
     auto* count = gpu.get<CUresult(int*)>("cuDeviceGetCount");
-    if (init(0) != CUDA_SUCCESS || count(&gpu.count) != CUDA_SUCCESS || gpu.count == 0) skip("there is no GPU");
+    if (init(0) != CUDA_SUCCESS || count(&gpu.count) != CUDA_SUCCESS || gpu.count == 0)
+        skip("there is no GPU");
     gpu.simulated = gpu.find("simgpu_calls") != nullptr;
     return gpu;
 }
 
-CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+CUdeviceptr address(const void* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 CUmemAllocationProp vmm_properties(int device) {
     CUmemAllocationProp properties;
@@ -49,7 +53,9 @@ CUmemAllocationProp vmm_properties(int device) {
 
 }  // namespace
 
-void* Gpu::find(const char* symbol) const { return dlsym(library, symbol); }
+void* Gpu::find(const char* symbol) const {
+    return dlsym(library, symbol);
+}
 
 const Gpu& gpu() {
     static const Gpu the_gpu = start();
@@ -57,12 +63,14 @@ const Gpu& gpu() {
 }
 
 const char* name(Kind kind) {
-    constexpr const char* kNames[] = {"host", "pinned", "registered", "device", "managed", "pool", "vmm"};
+    constexpr const char* kNames[] = {"host",    "pinned", "registered", "device",
+                                      "managed", "pool",   "vmm"};
     return kNames[static_cast<int>(kind)];
 }
 
 std::vector<Kind> every_kind() {
-    return {Kind::host, Kind::pinned, Kind::registered, Kind::device, Kind::managed, Kind::pool, Kind::vmm};
+    return {Kind::host,    Kind::pinned, Kind::registered, Kind::device,
+            Kind::managed, Kind::pool,   Kind::vmm};
 }
 
 void use_device(int ordinal) {
@@ -73,11 +81,13 @@ void use_device(int ordinal) {
 }
 
 std::byte pattern(unsigned seed, std::size_t position) {
-    const auto value = static_cast<std::uint64_t>(position) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
+    const auto value =
+        static_cast<std::uint64_t>(position) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
     return static_cast<std::byte>(value >> 56);
 }
 
-Memory::Memory(Kind kind, std::size_t bytes, int device, void* where) : kind_(kind), bytes_(bytes), device_(device) {
+Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
+    : kind_(kind), bytes_(bytes), device_(device) {
     const std::size_t size = std::max<std::size_t>(bytes, 1);
     if (kind != Kind::host) use_device(device);
     switch (kind) {
@@ -120,16 +130,17 @@ Memory::Memory(Kind kind, std::size_t bytes, int device, void* where) : kind_(ki
             vmm_bytes_ = (size + kGranularity - 1) / kGranularity * kGranularity;
             const CUmemAllocationProp properties = vmm_properties(device);
             CUdeviceptr pointer = 0;
-            must<CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*, unsigned long long>(
-                "cuMemCreate", &vmm_handle_, vmm_bytes_, &properties, 0ull);
-            must<CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long>("cuMemAddressReserve", &pointer, vmm_bytes_,
-                                                                               size_t{0}, address(where), 0ull);
+            must<CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*,
+                 unsigned long long>("cuMemCreate", &vmm_handle_, vmm_bytes_, &properties, 0ull);
+            must<CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long>(
+                "cuMemAddressReserve", &pointer, vmm_bytes_, size_t{0}, address(where), 0ull);
             must<CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long>(
                 "cuMemMap", pointer, vmm_bytes_, size_t{0}, vmm_handle_, 0ull);
             CUmemAccessDesc access;
             access.location = properties.location;
             access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-            must<CUdeviceptr, size_t, const CUmemAccessDesc*, size_t>("cuMemSetAccess", pointer, vmm_bytes_, &access, size_t{1});
+            must<CUdeviceptr, size_t, const CUmemAccessDesc*, size_t>(
+                "cuMemSetAccess", pointer, vmm_bytes_, &access, size_t{1});
             data_ = reinterpret_cast<std::byte*>(pointer);
             break;
         }
@@ -159,13 +170,16 @@ void Memory::release() {
     data_ = nullptr;
 }
 
-Memory::~Memory() { release(); }
+Memory::~Memory() {
+    release();
+}
 
 void Memory::write(const void* from, std::size_t bytes, std::size_t offset) {
     if (bytes == 0) return;
     if (kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::vmm) {
         use_device(device_);
-        must<CUdeviceptr, const void*, size_t>("cuMemcpyHtoD_v2", address(data_ + offset), from, bytes);
+        must<CUdeviceptr, const void*, size_t>("cuMemcpyHtoD_v2", address(data_ + offset), from,
+                                               bytes);
         must<CUstream>("cuStreamSynchronize", nullptr);
     } else {
         std::memcpy(data_ + offset, from, bytes);
@@ -184,7 +198,8 @@ void Memory::read(void* to, std::size_t bytes, std::size_t offset) const {
 
 void Memory::fill(unsigned seed) {
     std::vector<std::byte> bytes(bytes_);
-    for (std::size_t i = 0; i < bytes_; ++i) bytes[i] = pattern(seed, i);
+    for (std::size_t i = 0; i < bytes_; ++i)
+        bytes[i] = pattern(seed, i);
     write(bytes.data(), bytes_);
 }
 
@@ -196,16 +211,23 @@ std::ptrdiff_t Memory::differs(unsigned seed, std::size_t bytes) const {
     return -1;
 }
 
-std::uint64_t calls(const char* symbol) { return gpu().get<std::uint64_t(const char*)>("simgpu_calls")(symbol); }
-void reset_calls() { gpu().get<void()>("simgpu_reset_calls")(); }
-void clear_operations() { gpu().get<void()>("simgpu_clear_operations")(); }
+std::uint64_t calls(const char* symbol) {
+    return gpu().get<std::uint64_t(const char*)>("simgpu_calls")(symbol);
+}
+void reset_calls() {
+    gpu().get<void()>("simgpu_reset_calls")();
+}
+void clear_operations() {
+    gpu().get<void()>("simgpu_clear_operations")();
+}
 
 Calls calls() {
     const auto sum = [](std::initializer_list<const char*> symbols) {
         std::uint64_t total = 0;
         for (const char* symbol : symbols) {
             const std::uint64_t number = calls(symbol);
-            if (number == UINT64_MAX) fail(__FILE__, __LINE__, std::string("the simulator has no ") + symbol);
+            if (number == UINT64_MAX)
+                fail(__FILE__, __LINE__, std::string("the simulator has no ") + symbol);
             total += number;
         }
         return total;
@@ -213,16 +235,41 @@ Calls calls() {
     Calls found;
     found.attribute = sum({"cuPointerGetAttribute"});
     found.attributes = sum({"cuPointerGetAttributes"});
-    found.copies = sum({"cuMemcpy", "cuMemcpyAsync", "cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoD_v2",
-                        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoD_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpy2D_v2", "cuMemcpy2DAsync_v2",
-                        "cuMemcpyPeer", "cuMemcpyPeerAsync", "cuMemcpy3D_v2", "cuMemcpy3DAsync_v2", "cuMemcpyBatchAsync"});
+    found.copies =
+        sum({"cuMemcpy", "cuMemcpyAsync", "cuMemcpyDtoH_v2", "cuMemcpyDtoHAsync_v2",
+             "cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoD_v2", "cuMemcpyDtoDAsync_v2",
+             "cuMemcpy2D_v2", "cuMemcpy2DAsync_v2", "cuMemcpyPeer", "cuMemcpyPeerAsync",
+             "cuMemcpy3D_v2", "cuMemcpy3DAsync_v2", "cuMemcpyBatchAsync"});
     found.synchronise = sum({"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"});
-    found.set_up = sum({"cuStreamCreate", "cuStreamCreateWithPriority", "cuStreamDestroy_v2", "cuEventCreate", "cuEventDestroy_v2",
-                        "cuMemHostRegister_v2", "cuMemHostUnregister", "cuMemHostAlloc", "cuMemFreeHost", "cuMemAlloc_v2",
-                        "cuMemFree_v2", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemAllocManaged", "cuMemCreate", "cuMemMap",
-                        "cuMemUnmap", "cuMemSetAccess", "cuMemAddressReserve", "cuIpcGetMemHandle", "cuIpcOpenMemHandle_v2",
-                        "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle", "cuDevicePrimaryCtxRetain",
-                        "cuDevicePrimaryCtxRelease_v2", "cuCtxCreate_v2", "cuCtxDestroy_v2", "cuPointerSetAttribute"});
+    found.set_up = sum({"cuStreamCreate",
+                        "cuStreamCreateWithPriority",
+                        "cuStreamDestroy_v2",
+                        "cuEventCreate",
+                        "cuEventDestroy_v2",
+                        "cuMemHostRegister_v2",
+                        "cuMemHostUnregister",
+                        "cuMemHostAlloc",
+                        "cuMemFreeHost",
+                        "cuMemAlloc_v2",
+                        "cuMemFree_v2",
+                        "cuMemAllocAsync",
+                        "cuMemFreeAsync",
+                        "cuMemAllocManaged",
+                        "cuMemCreate",
+                        "cuMemMap",
+                        "cuMemUnmap",
+                        "cuMemSetAccess",
+                        "cuMemAddressReserve",
+                        "cuIpcGetMemHandle",
+                        "cuIpcOpenMemHandle_v2",
+                        "cuIpcCloseMemHandle",
+                        "cuIpcGetEventHandle",
+                        "cuIpcOpenEventHandle",
+                        "cuDevicePrimaryCtxRetain",
+                        "cuDevicePrimaryCtxRelease_v2",
+                        "cuCtxCreate_v2",
+                        "cuCtxDestroy_v2",
+                        "cuPointerSetAttribute"});
     found.all = calls("*");
     return found;
 }
@@ -246,9 +293,12 @@ Operations operations() {
 Census census() {
     simgpu_census taken{};
     gpu().get<void(simgpu_census*)>("simgpu_take_census")(&taken);
-    return {taken.device_ranges, taken.host_ranges, taken.imported_ranges, taken.streams, taken.events};
+    return {taken.device_ranges, taken.host_ranges, taken.imported_ranges, taken.streams,
+            taken.events};
 }
 
-void inject(const char* fault) { gpu().get<int(const char*)>("simgpu_fault")(fault); }
+void inject(const char* fault) {
+    gpu().get<int(const char*)>("simgpu_fault")(fault);
+}
 
 }  // namespace mpi_tests

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of every kind for tests, through the driver interface alone (dlopen), so that the same program runs on the simulated and on a real GPU.
+// Memory of every kind for tests, through the driver interface alone (dlopen), so that the same
+// program runs on the simulated and on a real GPU.
 #pragma once
 
 #include "device/cuda/driver_abi.h"
@@ -35,7 +36,8 @@ void use_device(int ordinal);
 // A block of memory of one kind; freed at its end.
 class Memory {
   public:
-    Memory(Kind kind, std::size_t bytes, int device = 0, void* where = nullptr);  // where: a wish, Kind::vmm only
+    Memory(Kind kind, std::size_t bytes, int device = 0,
+           void* where = nullptr);  // where: a wish, Kind::vmm only
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -44,10 +46,10 @@ class Memory {
     std::size_t bytes() const { return bytes_; }
     void write(const void* from, std::size_t bytes, std::size_t offset = 0);
     void read(void* to, std::size_t bytes, std::size_t offset = 0) const;
-    void fill(unsigned seed);                            // a pattern that depends on the seed and the position
+    void fill(unsigned seed);  // a pattern that depends on the seed and the position
     // Compares with the pattern; the first wrong byte, or -1.
     std::ptrdiff_t differs(unsigned seed, std::size_t bytes) const;
-    void release();                                      // frees now
+    void release();  // frees now
 
   private:
     Kind kind_;
@@ -61,20 +63,24 @@ class Memory {
 
 std::byte pattern(unsigned seed, std::size_t position);
 
-// Calls of one driver entry point in this process since the last reset (simulated GPU only), "*" for all.
+// Calls of one driver entry point in this process since the last reset (simulated GPU only), "*"
+// for all.
 std::uint64_t calls(const char* symbol);
 void reset_calls();
-// How many of the calls that read a finished copy, wait for one, or set something up, since the last reset.
+// How many of the calls that read a finished copy, wait for one, or set something up, since the
+// last reset.
 struct Calls {
-    std::uint64_t attribute = 0;     // cuPointerGetAttribute
-    std::uint64_t attributes = 0;    // cuPointerGetAttributes
-    std::uint64_t copies = 0;        // every cuMemcpy...
-    std::uint64_t synchronise = 0;   // stream, event and context
-    std::uint64_t set_up = 0;        // streams, events, contexts, pins, mappings, allocations made or given back
+    std::uint64_t attribute = 0;    // cuPointerGetAttribute
+    std::uint64_t attributes = 0;   // cuPointerGetAttributes
+    std::uint64_t copies = 0;       // every cuMemcpy...
+    std::uint64_t synchronise = 0;  // stream, event and context
+    std::uint64_t set_up =
+        0;  // streams, events, contexts, pins, mappings, allocations made or given back
     std::uint64_t all = 0;
 };
 Calls calls();
-// One operation of a stream of this process that the simulator finished: a copy, unless the kind says otherwise.
+// One operation of a stream of this process that the simulator finished: a copy, unless the kind
+// says otherwise.
 struct Operations {
     std::uint64_t copies = 0, bytes = 0, others = 0;
 };

@@ -27,18 +27,25 @@ bool add(Case test_case) {
     cases().push_back(test_case);
     return true;
 }
-int rank() { return my_rank; }
-int size() { return my_size; }
+int rank() {
+    return my_rank;
+}
+int size() {
+    return my_size;
+}
 
 void fail(const char* file, int line, const std::string& what) {
     failed = true;
     const char* name = std::strrchr(file, '/');
-    std::fprintf(stderr, "%s:%d: rank %d: %s%s%s%s\n  again: mpiexec -n %d mpi_tests %s\n", name != nullptr ? name + 1 : file, line,
-                 my_rank, what.c_str(), subject.empty() ? "" : " (", subject.c_str(), subject.empty() ? "" : ")", current->ranks,
-                 current->name);
+    std::fprintf(stderr, "%s:%d: rank %d: %s%s%s%s\n  again: mpiexec -n %d mpi_tests %s\n",
+                 name != nullptr ? name + 1 : file, line, my_rank, what.c_str(),
+                 subject.empty() ? "" : " (", subject.c_str(), subject.empty() ? "" : ")",
+                 current->ranks, current->name);
 }
 
-void about(const std::string& what) { subject = what; }
+void about(const std::string& what) {
+    subject = what;
+}
 
 void start_mpi() {
     MPI_Init(nullptr, nullptr);
@@ -64,13 +71,16 @@ int error_class(int code) {
 
 int run(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
-        for (const Case& each : cases()) std::printf("%s %d\n", each.name, each.ranks);
+        for (const Case& each : cases())
+            std::printf("%s %d\n", each.name, each.ranks);
         return 0;
     }
     for (const Case& each : cases())
         if (argc == 2 && std::strcmp(argv[1], each.name) == 0) current = &each;
     if (current == nullptr) {
-        std::fprintf(stderr, "usage: mpiexec -n RANKS mpi_tests CASE   (mpi_tests --list names the cases)\n");
+        std::fprintf(
+            stderr,
+            "usage: mpiexec -n RANKS mpi_tests CASE   (mpi_tests --list names the cases)\n");
         return 2;
     }
     if (current->starts_mpi) {
@@ -79,7 +89,8 @@ int run(int argc, char** argv) {
     }
     start_mpi();
     if (my_size != current->ranks) {
-        std::fprintf(stderr, "%s needs %d ranks, there are %d\n", current->name, current->ranks, my_size);
+        std::fprintf(stderr, "%s needs %d ranks, there are %d\n", current->name, current->ranks,
+                     my_size);
         return 2;
     }
     current->run();
@@ -89,4 +100,6 @@ int run(int argc, char** argv) {
 
 }  // namespace mpi_tests
 
-int main(int argc, char** argv) { return mpi_tests::run(argc, argv); }
+int main(int argc, char** argv) {
+    return mpi_tests::run(argc, argv);
+}

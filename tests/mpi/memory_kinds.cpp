@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every kind of memory to every kind of memory, over sizes around each threshold, expected and unexpected; between two GPUs; both
-// directions at once; to this rank itself.
+// Every kind of memory to every kind of memory, over sizes around each threshold, expected and
+// unexpected; between two GPUs; both directions at once; to this rank itself.
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -11,16 +11,21 @@ using namespace mpi_tests;
 
 namespace {
 
-const std::vector<std::size_t> kSizes = {0, 1, 8, 1000, 32768, 32769, 65536, 1 << 20, (4 << 20) + 3};
+const std::vector<std::size_t> kSizes = {0,     1,     8,       1000,         32768,
+                                         32769, 65536, 1 << 20, (4 << 20) + 3};
 
 void say_wrong(Kind from, Kind to, std::size_t bytes, std::ptrdiff_t at, const char* how) {
-    fail(__FILE__, __LINE__, std::string(name(from)) + " to " + name(to) + ", " + std::to_string(bytes) + " bytes, " + how +
-                                 ": first wrong byte at " + std::to_string(at));
+    fail(__FILE__, __LINE__,
+         std::string(name(from)) + " to " + name(to) + ", " + std::to_string(bytes) + " bytes, " +
+             how + ": first wrong byte at " + std::to_string(at));
 }
 
-// Rank 0 sends, rank 1 receives and compares; `unexpected`: the receive is posted only after the message was seen by a probe.
-void transfer(Kind from, Kind to, std::size_t bytes, bool unexpected, int from_device = 0, int to_device = 0) {
-    const unsigned seed = static_cast<unsigned>(bytes) * 31u + static_cast<unsigned>(from) * 7u + static_cast<unsigned>(to);
+// Rank 0 sends, rank 1 receives and compares; `unexpected`: the receive is posted only after the
+// message was seen by a probe.
+void transfer(Kind from, Kind to, std::size_t bytes, bool unexpected, int from_device = 0,
+              int to_device = 0) {
+    const unsigned seed = static_cast<unsigned>(bytes) * 31u + static_cast<unsigned>(from) * 7u +
+                          static_cast<unsigned>(to);
     const int count = static_cast<int>(bytes);
     if (rank() == 0) {
         Memory source(from, bytes, from_device);
@@ -51,13 +56,18 @@ void transfer(Kind from, Kind to, std::size_t bytes, bool unexpected, int from_d
 void matrix(bool unexpected) {
     for (Kind from : every_kind())
         for (Kind to : every_kind())
-            for (std::size_t bytes : kSizes) transfer(from, to, bytes, unexpected);
+            for (std::size_t bytes : kSizes)
+                transfer(from, to, bytes, unexpected);
 }
 
 }  // namespace
 
-MPI_CASE(every_kind_to_every_kind, 2) { matrix(false); }
-MPI_CASE(every_kind_to_every_kind_unexpected, 2) { matrix(true); }
+MPI_CASE(every_kind_to_every_kind, 2) {
+    matrix(false);
+}
+MPI_CASE(every_kind_to_every_kind_unexpected, 2) {
+    matrix(true);
+}
 
 MPI_CASE(between_two_gpus, 2) {
     if (gpu().count < 2) skip("one GPU only");
@@ -71,7 +81,8 @@ MPI_CASE(between_two_gpus, 2) {
 
 MPI_CASE(one_process_uses_two_gpus_in_turn, 2) {
     if (gpu().count < 2) skip("one GPU only");
-    for (int round = 0; round < 4; ++round) transfer(Kind::device, Kind::device, 300000, false, round % 2, (round / 2) % 2);
+    for (int round = 0; round < 4; ++round)
+        transfer(Kind::device, Kind::device, 300000, false, round % 2, (round / 2) % 2);
 }
 
 MPI_CASE(device_messages_in_both_directions_at_once, 2) {
@@ -96,16 +107,19 @@ MPI_CASE(many_device_messages_in_flight, 2) {
         buffers.push_back(std::make_unique<Memory>(i % 3 == 0 ? Kind::host : Kind::device, kCount));
         if (rank() == 0) {
             buffers.back()->fill(static_cast<unsigned>(i));
-            OK(MPI_Isend(buffers.back()->data(), kCount, MPI_BYTE, 1, i, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]));
-        } else {
-            OK(MPI_Irecv(buffers.back()->data(), kCount, MPI_BYTE, 0, kMessages - 1 - i, MPI_COMM_WORLD,
+            OK(MPI_Isend(buffers.back()->data(), kCount, MPI_BYTE, 1, i, MPI_COMM_WORLD,
                          &requests[static_cast<std::size_t>(i)]));
+        } else {
+            OK(MPI_Irecv(buffers.back()->data(), kCount, MPI_BYTE, 0, kMessages - 1 - i,
+                         MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]));
         }
     }
     OK(MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE));
     if (rank() == 1)
         for (int i = 0; i < kMessages; ++i)
-            CHECK_EQ(buffers[static_cast<std::size_t>(i)]->differs(static_cast<unsigned>(kMessages - 1 - i), kCount), -1);
+            CHECK_EQ(buffers[static_cast<std::size_t>(i)]->differs(
+                         static_cast<unsigned>(kMessages - 1 - i), kCount),
+                     -1);
 }
 
 MPI_CASE(device_messages_to_oneself, 1) {
@@ -115,8 +129,10 @@ MPI_CASE(device_messages_to_oneself, 1) {
                 Memory source(from, bytes), sink(to, bytes);
                 source.fill(3);
                 MPI_Request request;
-                OK(MPI_Isend(source.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request));
-                OK(MPI_Recv(sink.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                OK(MPI_Isend(source.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                             &request));
+                OK(MPI_Recv(sink.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                            MPI_STATUS_IGNORE));
                 OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
                 const std::ptrdiff_t wrong = sink.differs(3, bytes);
                 if (wrong >= 0) say_wrong(from, to, bytes, wrong, "to oneself");
@@ -135,7 +151,8 @@ MPI_CASE(inside_an_allocation, 2) {
         std::vector<std::byte> got(kBytes);
         memory.read(got.data(), kBytes, 77);
         bool same = true;
-        for (std::size_t i = 0; i < kBytes; ++i) same = same && got[i] == pattern(9, i + kOffset);
+        for (std::size_t i = 0; i < kBytes; ++i)
+            same = same && got[i] == pattern(9, i + kOffset);
         CHECK(same);
     }
 }
@@ -151,17 +168,20 @@ MPI_CASE(pair_types_on_device_keep_their_holes, 2) {
     if (rank() == 0) {
         OK(MPI_Send(memory.data(), kCount, MPI_DOUBLE_INT, 1, 0, MPI_COMM_WORLD));
     } else {
-        OK(MPI_Recv(memory.data(), kCount, MPI_DOUBLE_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Recv(memory.data(), kCount, MPI_DOUBLE_INT, 0, 0, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
         std::vector<std::byte> got(kCount * sizeof(Pair));
         memory.read(got.data(), got.size());
         bool right = true;
-        for (std::size_t i = 0; i < got.size(); ++i) right = right && got[i] == pattern(i % 16 < 12 ? 4u : 5u, i);
+        for (std::size_t i = 0; i < got.size(); ++i)
+            right = right && got[i] == pattern(i % 16 < 12 ? 4u : 5u, i);
         CHECK(right);
     }
 }
 
 MPI_CASE(reused_device_addresses, 2) {
-    // Freed and allocated again: the same address may be another buffer, for the pointer cache and for mappings at the peer.
+    // Freed and allocated again: the same address may be another buffer, for the pointer cache and
+    // for mappings at the peer.
     for (unsigned round = 0; round < 30; ++round) {
         const std::size_t bytes = 50000 + round % 3 * 700000;
         Memory memory(Kind::device, bytes);
@@ -169,7 +189,8 @@ MPI_CASE(reused_device_addresses, 2) {
         if (rank() == 0)
             OK(MPI_Send(memory.data(), static_cast<int>(bytes), MPI_BYTE, 1, 0, MPI_COMM_WORLD));
         else
-            OK(MPI_Recv(memory.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(memory.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
         if (rank() == 1) CHECK_EQ(memory.differs(round, bytes), -1);
     }
 }

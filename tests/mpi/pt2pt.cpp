@@ -17,7 +17,8 @@ MPI_CASE(messages_arrive_in_order, 2) {
             OK(MPI_Send(data.data(), static_cast<int>(data.size()), MPI_INT, 1, 7, MPI_COMM_WORLD));
         } else {
             std::vector<int> got(data.size(), -1);
-            OK(MPI_Recv(got.data(), static_cast<int>(got.size()), MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(got.data(), static_cast<int>(got.size()), MPI_INT, 0, 7, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
             CHECK(got == data);
         }
     }
@@ -60,7 +61,8 @@ MPI_CASE(truncation_is_an_error_and_loses_nothing_else, 2) {
             OK(MPI_Send(data.data(), count, MPI_INT, 1, 0, MPI_COMM_WORLD));
         } else {
             std::vector<int> got(static_cast<std::size_t>(count), 0);
-            const int code = MPI_Recv(got.data(), count / 2, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            const int code =
+                MPI_Recv(got.data(), count / 2, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             CHECK_EQ(error_class(code), MPI_ERR_TRUNCATE);
             CHECK_EQ(got[static_cast<std::size_t>(count / 2)], 0);
             OK(MPI_Recv(got.data(), count, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -96,10 +98,12 @@ MPI_CASE(sendrecv_around_a_ring, 4) {
         std::vector<int> out(static_cast<std::size_t>(count), rank()), in(out.size(), -1);
         const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
         MPI_Status status;
-        OK(MPI_Sendrecv(out.data(), count, MPI_INT, right, 3, in.data(), count, MPI_INT, left, 3, MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv(out.data(), count, MPI_INT, right, 3, in.data(), count, MPI_INT, left, 3,
+                        MPI_COMM_WORLD, &status));
         CHECK(in == std::vector<int>(out.size(), left));
         CHECK_EQ(status.MPI_SOURCE, left);
-        OK(MPI_Sendrecv_replace(out.data(), count, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv_replace(out.data(), count, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD,
+                                &status));
         CHECK(out == std::vector<int>(out.size(), left));
     }
 }
@@ -112,13 +116,15 @@ MPI_CASE(probe_then_receive_what_was_seen, 2) {
         } else {
             MPI_Status status;
             int flag = 0;
-            while (!flag) OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
+            while (!flag)
+                OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
             int seen = -1;
             OK(MPI_Get_count(&status, MPI_DOUBLE, &seen));
             CHECK_EQ(seen, count);
             CHECK_EQ(status.MPI_TAG, 11);
             std::vector<double> got(static_cast<std::size_t>(seen));
-            OK(MPI_Recv(got.data(), seen, MPI_DOUBLE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(got.data(), seen, MPI_DOUBLE, status.MPI_SOURCE, status.MPI_TAG,
+                        MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             CHECK(got == std::vector<double>(got.size(), 2.5));
         }
     }
@@ -126,7 +132,8 @@ MPI_CASE(probe_then_receive_what_was_seen, 2) {
 
 MPI_CASE(matched_probe_takes_the_message_out, 2) {
     if (rank() == 0) {
-        for (int i = 0; i < 2; ++i) OK(MPI_Send(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
+        for (int i = 0; i < 2; ++i)
+            OK(MPI_Send(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
         std::vector<int> large(100000, 42);
         OK(MPI_Send(large.data(), 100000, MPI_INT, 1, 0, MPI_COMM_WORLD));
         return;
@@ -164,10 +171,12 @@ MPI_CASE(wait_and_test_in_every_form, 2) {
     if (rank() == 0) {
         MPI_Status status;
         OK(MPI_Recv(nullptr, 0, MPI_INT, 1, 99, MPI_COMM_WORLD, &status));
-        for (int i = kRequests - 1; i >= 0; --i) OK(MPI_Send(&i, 1, MPI_INT, 1, i, MPI_COMM_WORLD));
+        for (int i = kRequests - 1; i >= 0; --i)
+            OK(MPI_Send(&i, 1, MPI_INT, 1, i, MPI_COMM_WORLD));
         return;
     }
-    for (int i = 0; i < kRequests; ++i) OK(MPI_Irecv(&values[i], 1, MPI_INT, 0, i, MPI_COMM_WORLD, &requests[i]));
+    for (int i = 0; i < kRequests; ++i)
+        OK(MPI_Irecv(&values[i], 1, MPI_INT, 0, i, MPI_COMM_WORLD, &requests[i]));
     int flag = 1, index = -1, outcount = -1;
     OK(MPI_Testall(kRequests, requests, &flag, MPI_STATUSES_IGNORE));
     CHECK_EQ(flag, 0);
@@ -183,11 +192,13 @@ MPI_CASE(wait_and_test_in_every_form, 2) {
     int done = 1;
     while (done < 3) {
         OK(MPI_Waitsome(kRequests, requests, &outcount, indices, statuses));
-        for (int i = 0; i < outcount; ++i) CHECK_EQ(statuses[i].MPI_TAG, indices[i]);
+        for (int i = 0; i < outcount; ++i)
+            CHECK_EQ(statuses[i].MPI_TAG, indices[i]);
         done += outcount;
     }
     OK(MPI_Waitall(kRequests, requests, statuses));
-    for (int i = 0; i < kRequests; ++i) CHECK_EQ(values[i], i);
+    for (int i = 0; i < kRequests; ++i)
+        CHECK_EQ(values[i], i);
     OK(MPI_Waitany(kRequests, requests, &index, &statuses[0]));
     CHECK_EQ(index, MPI_UNDEFINED);
     OK(MPI_Waitsome(kRequests, requests, &outcount, indices, statuses));
@@ -211,7 +222,8 @@ MPI_CASE(cancelled_receive, 2) {
     CHECK_EQ(cancelled, 1);
     // The message that comes now goes to the next receive.
     int out = 9, in = 0;
-    OK(MPI_Sendrecv(&out, 1, MPI_INT, 1 - rank(), 55, &in, 1, MPI_INT, 1 - rank(), 55, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(&out, 1, MPI_INT, 1 - rank(), 55, &in, 1, MPI_INT, 1 - rank(), 55,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_EQ(in, 9);
     CHECK_EQ(value, 7);
 }
@@ -232,7 +244,8 @@ MPI_CASE(freed_requests_still_deliver, 2) {
 }
 
 MPI_CASE(many_unexpected_messages, 2) {
-    // More eager bytes than the peer's budget: the sender must neither block for ever nor fill the receiver's memory.
+    // More eager bytes than the peer's budget: the sender must neither block for ever nor fill the
+    // receiver's memory.
     constexpr int kMessages = 500, kCount = 4000;
     std::vector<int> data(kCount);
     if (rank() == 0) {
@@ -241,7 +254,8 @@ MPI_CASE(many_unexpected_messages, 2) {
         for (int i = 0; i < kMessages; ++i) {
             auto& copy = copies[static_cast<std::size_t>(i)];
             std::iota(copy.begin(), copy.end(), i);
-            OK(MPI_Isend(copy.data(), kCount, MPI_INT, 1, i, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(i)]));
+            OK(MPI_Isend(copy.data(), kCount, MPI_INT, 1, i, MPI_COMM_WORLD,
+                         &requests[static_cast<std::size_t>(i)]));
         }
         OK(MPI_Waitall(kMessages, requests.data(), MPI_STATUSES_IGNORE));
     } else {
@@ -255,7 +269,8 @@ MPI_CASE(many_unexpected_messages, 2) {
 
 MPI_CASE(more_than_two_gigabytes, 2) {
     constexpr MPI_Count kCount = (MPI_Count{1} << 31) + 12345;
-    std::vector<char> data(static_cast<std::size_t>(kCount), static_cast<char>(rank() == 0 ? 1 : 0));
+    std::vector<char> data(static_cast<std::size_t>(kCount),
+                           static_cast<char>(rank() == 0 ? 1 : 0));
     if (rank() == 0) {
         data.back() = 77;
         OK(MPI_Send_c(data.data(), kCount, MPI_CHAR, 1, 0, MPI_COMM_WORLD));
@@ -283,9 +298,11 @@ MPI_CASE(everybody_to_everybody, 8) {
     }
     for (int peer = 0; peer < size(); ++peer) {
         MPI_Request request;
-        OK(MPI_Irecv(in[static_cast<std::size_t>(peer)].data(), kCount, MPI_INT, peer, 0, MPI_COMM_WORLD, &request));
+        OK(MPI_Irecv(in[static_cast<std::size_t>(peer)].data(), kCount, MPI_INT, peer, 0,
+                     MPI_COMM_WORLD, &request));
         requests.push_back(request);
-        OK(MPI_Isend(out[static_cast<std::size_t>(peer)].data(), kCount, MPI_INT, peer, 0, MPI_COMM_WORLD, &request));
+        OK(MPI_Isend(out[static_cast<std::size_t>(peer)].data(), kCount, MPI_INT, peer, 0,
+                     MPI_COMM_WORLD, &request));
         requests.push_back(request);
     }
     OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));

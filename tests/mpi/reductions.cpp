@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every predefined operation on every type that the standard allows it for (MPI 5.0 section 6.9.2), by Allreduce, Reduce, Scan, Exscan and
-// Reduce_scatter, against the same computed by one rank after the other. Values are small integers, so that no order of operations changes
-// a floating-point result.
+// Every predefined operation on every type that the standard allows it for (MPI 5.0 section 6.9.2),
+// by Allreduce, Reduce, Scan, Exscan and Reduce_scatter, against the same computed by one rank
+// after the other. Values are small integers, so that no order of operations changes a
+// floating-point result.
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -38,14 +39,17 @@ template <class T>
 T operand(MPI_Op op, int r, std::size_t place) {
     const int mixed = static_cast<int>((static_cast<std::size_t>(r) * 7 + place * 3) % 5);
     if constexpr (is_pair<T>) {
-        return {static_cast<decltype(T::value)>(mixed), static_cast<int>(place) + r};  // equal values occur: the lower index wins
+        return {static_cast<decltype(T::value)>(mixed),
+                static_cast<int>(place) + r};  // equal values occur: the lower index wins
     } else if constexpr (std::is_same_v<T, bool>) {
         return mixed % 2 == 0;
     } else if constexpr (is_complex<T>) {
         using Part = typename T::value_type;
-        return op == MPI_PROD ? T(static_cast<Part>(mixed % 2), Part{1}) : T(static_cast<Part>(mixed), static_cast<Part>(-r));
+        return op == MPI_PROD ? T(static_cast<Part>(mixed % 2), Part{1})
+                              : T(static_cast<Part>(mixed), static_cast<Part>(-r));
     } else {
-        if (op == MPI_PROD) return static_cast<T>((static_cast<std::size_t>(r) + place) % 3 == 0 ? 2 : 1);
+        if (op == MPI_PROD)
+            return static_cast<T>((static_cast<std::size_t>(r) + place) % 3 == 0 ? 2 : 1);
         if (op == MPI_MAX || op == MPI_MIN || op == MPI_SUM)
             return static_cast<T>(std::is_unsigned_v<T> ? mixed : mixed - 2);
         return static_cast<T>(mixed);
@@ -81,11 +85,13 @@ T combine(MPI_Op op, const T& a, const T& b) {
 
 // The operands of ranks `begin` to `end` combined in order, at places from `first` on.
 template <class T>
-std::vector<unsigned char> expected(MPI_Op op, int begin, int end, std::size_t first, std::size_t count) {
+std::vector<unsigned char> expected(MPI_Op op, int begin, int end, std::size_t first,
+                                    std::size_t count) {
     std::vector<unsigned char> bytes(count * sizeof(T));
     for (std::size_t i = 0; i < count; ++i) {
         T value = operand<T>(op, begin, first + i);
-        for (int r = begin + 1; r < end; ++r) value = combine(op, value, operand<T>(op, r, first + i));
+        for (int r = begin + 1; r < end; ++r)
+            value = combine(op, value, operand<T>(op, r, first + i));
         std::memcpy(&bytes[i * sizeof(T)], &value, sizeof(T));
     }
     return bytes;
@@ -109,9 +115,11 @@ struct Names {
     MPI_Op op;
     const char* text;
 };
-const Names kNames[] = {{MPI_MAX, "MPI_MAX"},   {MPI_MIN, "MPI_MIN"},   {MPI_SUM, "MPI_SUM"},   {MPI_PROD, "MPI_PROD"},
-                        {MPI_LAND, "MPI_LAND"}, {MPI_LOR, "MPI_LOR"},   {MPI_LXOR, "MPI_LXOR"}, {MPI_BAND, "MPI_BAND"},
-                        {MPI_BOR, "MPI_BOR"},   {MPI_BXOR, "MPI_BXOR"}, {MPI_MAXLOC, "MPI_MAXLOC"}, {MPI_MINLOC, "MPI_MINLOC"}};
+const Names kNames[] = {
+    {MPI_MAX, "MPI_MAX"},   {MPI_MIN, "MPI_MIN"},       {MPI_SUM, "MPI_SUM"},
+    {MPI_PROD, "MPI_PROD"}, {MPI_LAND, "MPI_LAND"},     {MPI_LOR, "MPI_LOR"},
+    {MPI_LXOR, "MPI_LXOR"}, {MPI_BAND, "MPI_BAND"},     {MPI_BOR, "MPI_BOR"},
+    {MPI_BXOR, "MPI_BXOR"}, {MPI_MAXLOC, "MPI_MAXLOC"}, {MPI_MINLOC, "MPI_MINLOC"}};
 
 template <class T>
 void reduce(Kind kind, MPI_Op op, MPI_Datatype type, const char* type_name, int count) {
@@ -119,12 +127,13 @@ void reduce(Kind kind, MPI_Op op, MPI_Datatype type, const char* type_name, int 
     for (const Names& each : kNames)
         if (each.op == op) op_name = each.text;
     const auto say = [&](const char* what) {
-        about(std::string(what) + " " + op_name + " " + type_name + " x " + std::to_string(count) + " on " + name(kind) + ", " +
-              std::to_string(size()) + " ranks");
+        about(std::string(what) + " " + op_name + " " + type_name + " x " + std::to_string(count) +
+              " on " + name(kind) + ", " + std::to_string(size()) + " ranks");
     };
     const auto n = static_cast<std::size_t>(count);
     Memory out(kind, n * sizeof(T)), in(kind, n * sizeof(T));
-    const std::vector<unsigned char> mine = expected<T>(op, rank(), rank() + 1, 0, n), all = expected<T>(op, 0, size(), 0, n);
+    const std::vector<unsigned char> mine = expected<T>(op, rank(), rank() + 1, 0, n),
+                                     all = expected<T>(op, 0, size(), 0, n);
     out.write(mine.data(), mine.size());
 
     say("allreduce");
@@ -149,7 +158,8 @@ void reduce(Kind kind, MPI_Op op, MPI_Datatype type, const char* type_name, int 
         say("reduce in place");
         OK(MPI_Barrier(MPI_COMM_WORLD));
         in.write(mine.data(), mine.size());
-        OK(MPI_Reduce(rank() == root ? MPI_IN_PLACE : out.data(), rank() == root ? in.data() : nullptr, count, type, op, root, MPI_COMM_WORLD));
+        OK(MPI_Reduce(rank() == root ? MPI_IN_PLACE : out.data(),
+                      rank() == root ? in.data() : nullptr, count, type, op, root, MPI_COMM_WORLD));
         CHECK(same<T>(in, rank() == root ? all : mine));
     }
     say("scan");
@@ -163,8 +173,10 @@ void reduce(Kind kind, MPI_Op op, MPI_Datatype type, const char* type_name, int 
     const int share = count / size();
     Memory part(kind, static_cast<std::size_t>(share) * sizeof(T));
     OK(MPI_Reduce_scatter_block(out.data(), part.data(), share, type, op, MPI_COMM_WORLD));
-    CHECK(same<T>(part, expected<T>(op, 0, size(), static_cast<std::size_t>(share) * static_cast<std::size_t>(rank()),
-                                    static_cast<std::size_t>(share))));
+    CHECK(same<T>(part,
+                  expected<T>(op, 0, size(),
+                              static_cast<std::size_t>(share) * static_cast<std::size_t>(rank()),
+                              static_cast<std::size_t>(share))));
     about("");
 }
 
@@ -176,7 +188,8 @@ struct Legal {
 };
 enum Group : unsigned { arithmetic = 1, order = 2, logical = 4, bits = 8, pairs = 16 };
 constexpr unsigned kInteger = arithmetic | order | logical | bits, kFloat = arithmetic | order;
-#define ROW(type, c_type, groups) {type, #type, groups, reduce<c_type>}
+#define ROW(type, c_type, groups) \
+    { type, #type, groups, reduce<c_type> }
 
 std::vector<Legal> legal() {
     return {ROW(MPI_SIGNED_CHAR, signed char, kInteger),
@@ -231,7 +244,8 @@ std::vector<MPI_Op> operations(unsigned groups) {
 
 void every_combination(Kind kind, int count) {
     for (const Legal& each : legal())
-        for (MPI_Op op : operations(each.groups)) each.run(kind, op, each.type, each.text, count);
+        for (MPI_Op op : operations(each.groups))
+            each.run(kind, op, each.type, each.text, count);
 }
 
 // Sizes around every algorithm's threshold, two types.
@@ -244,26 +258,53 @@ void every_size(Kind kind) {
 
 }  // namespace
 
-MPI_CASE(reductions_of_1, 1) { every_combination(Kind::host, 17); }
-MPI_CASE(reductions_of_2, 2) { every_combination(Kind::host, 17); }
-MPI_CASE(reductions_of_3, 3) { every_combination(Kind::host, 17); }
-MPI_CASE(reductions_of_5, 5) { every_combination(Kind::host, 17); }
-MPI_CASE(reductions_of_2_on_devices, 2) { every_combination(Kind::device, 17); }
-MPI_CASE(reductions_of_3_on_devices, 3) { every_combination(Kind::device, 17); }
-MPI_CASE(reduction_sizes_of_2, 2) { every_size(Kind::host); }
-MPI_CASE(reduction_sizes_of_3, 3) { every_size(Kind::host); }
-MPI_CASE(reduction_sizes_of_4, 4) { every_size(Kind::host); }
-MPI_CASE(reduction_sizes_of_7, 7) { every_size(Kind::host); }
-MPI_CASE(reduction_sizes_of_8, 8) { every_size(Kind::host); }
-MPI_CASE(reduction_sizes_of_2_on_devices, 2) { every_size(Kind::device); }
-MPI_CASE(reduction_sizes_of_3_on_devices, 3) { every_size(Kind::device); }
+MPI_CASE(reductions_of_1, 1) {
+    every_combination(Kind::host, 17);
+}
+MPI_CASE(reductions_of_2, 2) {
+    every_combination(Kind::host, 17);
+}
+MPI_CASE(reductions_of_3, 3) {
+    every_combination(Kind::host, 17);
+}
+MPI_CASE(reductions_of_5, 5) {
+    every_combination(Kind::host, 17);
+}
+MPI_CASE(reductions_of_2_on_devices, 2) {
+    every_combination(Kind::device, 17);
+}
+MPI_CASE(reductions_of_3_on_devices, 3) {
+    every_combination(Kind::device, 17);
+}
+MPI_CASE(reduction_sizes_of_2, 2) {
+    every_size(Kind::host);
+}
+MPI_CASE(reduction_sizes_of_3, 3) {
+    every_size(Kind::host);
+}
+MPI_CASE(reduction_sizes_of_4, 4) {
+    every_size(Kind::host);
+}
+MPI_CASE(reduction_sizes_of_7, 7) {
+    every_size(Kind::host);
+}
+MPI_CASE(reduction_sizes_of_8, 8) {
+    every_size(Kind::host);
+}
+MPI_CASE(reduction_sizes_of_2_on_devices, 2) {
+    every_size(Kind::device);
+}
+MPI_CASE(reduction_sizes_of_3_on_devices, 3) {
+    every_size(Kind::device);
+}
 
 // a then b: keeps the first of the left and the last of the right. Associative, does not commute.
 static void join(void* left, void* right, int* length, MPI_Datatype* type) {
     if (*type != MPI_2INT) MPI_Abort(MPI_COMM_WORLD, 3);
     auto* a = static_cast<int(*)[2]>(left);
     auto* b = static_cast<int(*)[2]>(right);
-    for (int i = 0; i < *length; ++i) b[i][0] = a[i][0];
+    for (int i = 0; i < *length; ++i)
+        b[i][0] = a[i][0];
 }
 
 static void ordered_reduction() {
@@ -285,5 +326,9 @@ static void ordered_reduction() {
     OK(MPI_Op_free(&op));
 }
 
-MPI_CASE(operations_that_do_not_commute_keep_the_order_of_4, 4) { ordered_reduction(); }
-MPI_CASE(operations_that_do_not_commute_keep_the_order_of_7, 7) { ordered_reduction(); }
+MPI_CASE(operations_that_do_not_commute_keep_the_order_of_4, 4) {
+    ordered_reduction();
+}
+MPI_CASE(operations_that_do_not_commute_keep_the_order_of_7, 7) {
+    ordered_reduction();
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A case is a function that every rank runs between MPI_Init and MPI_Finalize. A failed CHECK says where, on which rank, and how to run
-// it again; the case goes on, so that the other ranks are not left waiting, and the program's exit code is 1.
+// A case is a function that every rank runs between MPI_Init and MPI_Finalize. A failed CHECK says
+// where, on which rank, and how to run it again; the case goes on, so that the other ranks are not
+// left waiting, and the program's exit code is 1.
 #pragma once
 
 #include <mpi.h>
@@ -22,7 +23,8 @@ bool add(Case test_case);
 
 int rank();
 int size();
-// MPI_Init for a case with its own beginning; gpu.hpp and environment variables are its own business before.
+// MPI_Init for a case with its own beginning; gpu.hpp and environment variables are its own
+// business before.
 void start_mpi();
 // Says on standard error what a failed check in a loop was about; empty: nothing.
 void about(const std::string& what);
@@ -31,29 +33,34 @@ void fail(const char* file, int line, const std::string& what);
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
 [[noreturn]] void skip(const std::string& why);
 
-#define MPI_CASE(name, ranks)                                                                         \
-    static void case_##name();                                                                        \
-    [[maybe_unused]] static const bool added_##name = ::mpi_tests::add({#name, ranks, case_##name, false}); \
+#define MPI_CASE(name, ranks)                                 \
+    static void case_##name();                                \
+    [[maybe_unused]] static const bool added_##name =         \
+        ::mpi_tests::add({#name, ranks, case_##name, false}); \
     static void case_##name()
-#define MPI_CASE_OWN_INIT(name, ranks)                                                                \
-    static void case_##name();                                                                        \
-    [[maybe_unused]] static const bool added_##name = ::mpi_tests::add({#name, ranks, case_##name, true}); \
+#define MPI_CASE_OWN_INIT(name, ranks)                       \
+    static void case_##name();                               \
+    [[maybe_unused]] static const bool added_##name =        \
+        ::mpi_tests::add({#name, ranks, case_##name, true}); \
     static void case_##name()
-// A case that must not end well: no test of its own, endings_test.py runs it and looks at how the job ends.
+// A case that must not end well: no test of its own, endings_test.py runs it and looks at how the
+// job ends.
 #define MPI_CASE_ENDING(name, ranks) MPI_CASE(name, ranks)
 
-#define CHECK(condition)                                                          \
-    do {                                                                          \
+#define CHECK(condition)                                                                  \
+    do {                                                                                  \
         if (!(condition)) ::mpi_tests::fail(__FILE__, __LINE__, "not true: " #condition); \
     } while (false)
-#define CHECK_EQ(actual, expected)                                                                       \
-    do {                                                                                                 \
-        const auto actual_value = (actual);                                                              \
-        const auto expected_value = static_cast<std::decay_t<decltype(actual_value)>>(expected);                       \
-        if (!(actual_value == expected_value))                                                           \
-            ::mpi_tests::fail(__FILE__, __LINE__,                                                        \
-                              std::string(#actual " is ") + std::to_string(static_cast<long long>(actual_value)) +    \
-                                  ", not " #expected " (" + std::to_string(static_cast<long long>(expected_value)) + ")"); \
+#define CHECK_EQ(actual, expected)                                                               \
+    do {                                                                                         \
+        const auto actual_value = (actual);                                                      \
+        const auto expected_value = static_cast<std::decay_t<decltype(actual_value)>>(expected); \
+        if (!(actual_value == expected_value))                                                   \
+            ::mpi_tests::fail(__FILE__, __LINE__,                                                \
+                              std::string(#actual " is ") +                                      \
+                                  std::to_string(static_cast<long long>(actual_value)) +         \
+                                  ", not " #expected " (" +                                      \
+                                  std::to_string(static_cast<long long>(expected_value)) + ")"); \
     } while (false)
 // An MPI call that must succeed.
 #define OK(call) CHECK_EQ((call), MPI_SUCCESS)

@@ -63,8 +63,8 @@ def follow(command, env):
             if "No tests were found" in line or line.startswith("CMake Error"):
                 note(line.strip())
             continue
-        done, total, what = int(progress[1]), int(progress[2]), progress[3]
-        if "Passed" not in what and "Skipped" not in what:
+        done, total, what = int(progress[1]), int(progress[2]), re.sub(r"\.{3,}", "", progress[3])
+        if not re.search("Passed|Skipped|Disabled", what):
             note(f"{done}/{total} {what}")
         elif done == total or done - shown >= max(25, total // 10):
             note(f"{done}/{total} done")

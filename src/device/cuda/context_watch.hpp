@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ContextWatch: which contexts of the program's own making still live. A real driver crashes when it is handed a destroyed context (the
-// simulated one answers with an error), so a handle of such a context is never used to find out. Each has a witness instead: a
-// small allocation made in it, which goes when the context goes; asking for the context of an address is safe for any address.
+// ContextWatch: which contexts of the program's own making still live. A real driver crashes when
+// it is handed a destroyed context (the simulated one answers with an error), so a handle of such a
+// context is never used to find out. Each has a witness instead: a small allocation made in it,
+// which goes when the context goes; asking for the context of an address is safe for any address.
 // A GPU's primary context needs no witness: its handle stays valid.
 #pragma once
 

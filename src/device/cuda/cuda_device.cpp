@@ -216,7 +216,8 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
 void CudaDevice::drop_dead_contexts() {
     while (const CUcontext dead = watch_.take_dead()) {
         for (const auto& streams : streams_)
-            if (streams->context().handle == dead) streams->abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+            if (streams->context().handle == dead)
+                streams->abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         drop_context(dead);
     }
 }

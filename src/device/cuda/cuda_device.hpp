@@ -88,7 +88,8 @@ class CudaDevice final : public Device {
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
     void drop_context(CUcontext context);
-    // Lets go of everything in contexts that the program has destroyed, before their handles are used again.
+    // Lets go of everything in contexts that the program has destroyed, before their handles are
+    // used again.
     void drop_dead_contexts();
     const IpcHandle* own_export(const IpcHandle& handle) const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The receiver's side of a rendezvous: sees both ends, asks the planner for the verdict, answers with it, and takes the bytes in. When a
-// plan turns out impossible (a mapping is refused) the planner is asked again without it: everything still works, staged.
+// The receiver's side of a rendezvous: sees both ends, asks the planner for the verdict, answers
+// with it, and takes the bytes in. When a plan turns out impossible (a mapping is refused) the
+// planner is asked again without it: everything still works, staged.
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/stage.hpp"
@@ -28,26 +29,34 @@ struct Receiving {
     std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
 };
 
-const plan::Plan& plan_of(const Receiving& receiving) { return receiving.choice.plan; }
+const plan::Plan& plan_of(const Receiving& receiving) {
+    return receiving.choice.plan;
+}
 
-// True when the offer already put the whole message into slots: the sender may be done and must not be asked for anything else.
+// True when the offer already put the whole message into slots: the sender may be done and must not
+// be asked for anything else.
 bool all_ahead(const Receiving& receiving) {
     const wire::Plan& offer = receiving.message.rts.offer;
-    return receiving.shared && static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline && offer.ahead > 0 &&
+    return receiving.shared &&
+           static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
+           offer.ahead > 0 &&
            static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
 }
 
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
-    // The sender need not copy anything ahead of the verdict from this allocation: it is better copied directly.
-    const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc && plan_of(receiving).executor == plan::Executor::receiver;
+    // The sender need not copy anything ahead of the verdict from this allocation: it is better
+    // copied directly.
+    const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc &&
+                        plan_of(receiving).executor == plan::Executor::receiver;
     receiving.direct_next = direct ? rts.handle.buffer_id : 0;
     if (!all_ahead(receiving)) return;
     // This time it lies in slots.
     if (rts.handle.kind != 0 && !receiving.facts.ipc_open) {
         auto& uses = receiving.core.peer(receiving.message.peer).staged_uses;
-        if (uses.size() >= kRememberedAllocations) uses.clear();  // forgetting only delays an opening
+        if (uses.size() >= kRememberedAllocations)
+            uses.clear();  // forgetting only delays an opening
         ++uses[rts.handle.buffer_id];
     }
     receiving.question.already_staged = true;
@@ -61,13 +70,15 @@ int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
     return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
 }
 
-Status answer(Receiving& receiving, wire::ClearToSend cts, const std::vector<std::uint32_t>& grants = {}) {
+Status answer(Receiving& receiving, wire::ClearToSend cts,
+              const std::vector<std::uint32_t>& grants = {}) {
     cts.send_id = receiving.message.rts.send_id;
     cts.verdict = wire::encode(plan_of(receiving));
     cts.accepted = receiving.accepted;
     cts.direct_next = receiving.direct_next;
     receiving.answered = true;
-    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, std::as_bytes(std::span(grants)));
+    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts,
+                               std::as_bytes(std::span(grants)));
 }
 
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
@@ -75,11 +86,14 @@ Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
                                wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
 }
 
-// Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put: granted to this message again).
-Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk, const std::byte* slot) {
+// Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put:
+// granted to this message again).
+Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
+                   const std::byte* slot) {
     const bool two_rows = plan_of(receiving).sink_engine == plan::CopyEngine::copy_engine_2d;
-    Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset), slot, chunk.bytes,
-                                         receiving.side.location.gpu, two_rows ? device::Engine::h2d_2d : device::Engine::h2d);
+    Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset),
+                                         slot, chunk.bytes, receiving.side.location.gpu,
+                                         two_rows ? device::Engine::h2d_2d : device::Engine::h2d);
     Status returned = return_slot(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
@@ -107,9 +121,9 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
         taken += chunk.bytes;
         const std::byte* slot = nullptr;
         if (receiving.shared) {
-            Result<std::byte*> mapped =
-                receiving.core.peer_slot(receiving.message.peer, static_cast<transport::Pool>(chunk.pool),
-                                         chunk.slot_offset, receiving.side.on_device());
+            Result<std::byte*> mapped = receiving.core.peer_slot(
+                receiving.message.peer, static_cast<transport::Pool>(chunk.pool), chunk.slot_offset,
+                receiving.side.on_device());
             if (!mapped.ok()) {
                 status = mapped.status();
                 break;
@@ -133,16 +147,20 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-// Put wire, through our slots: lends as many as the plan is deep (at least one; more than are free now are not waited for).
+// Put wire, through our slots: lends as many as the plan is deep (at least one; more than are free
+// now are not waited for).
 Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     Result<SlotPool*> pool = receiving.core.pool(transport::Pool::device_slots);
     if (!pool.ok()) co_return pool.status();
     plan::Plan& plan = receiving.choice.plan;
     plan.chunk = std::clamp<Bytes>(plan.chunk, kDeviceSlotUnit, (*pool)->largest(SlotUse::sink));
-    const Bytes ahead_chunk = receiving.message.rts.offer.chunk;  // pieces copied ahead keep the offer's size
-    const Bytes slot_bytes = std::max(plan.chunk, std::min(ahead_chunk, (*pool)->largest(SlotUse::sink)));
+    const Bytes ahead_chunk =
+        receiving.message.rts.offer.chunk;  // pieces copied ahead keep the offer's size
+    const Bytes slot_bytes =
+        std::max(plan.chunk, std::min(ahead_chunk, (*pool)->largest(SlotUse::sink)));
     const Bytes pieces = std::max<Bytes>(divide_up(receiving.accepted, plan.chunk), 1);
-    const auto wanted = static_cast<std::size_t>(std::min<Bytes>(pieces, static_cast<Bytes>(std::max(plan.depth, 1))));
+    const auto wanted = static_cast<std::size_t>(
+        std::min<Bytes>(pieces, static_cast<Bytes>(std::max(plan.depth, 1))));
     std::vector<Slot> slots;
     Result<Slot> first = co_await (*pool)->acquire(executor, slot_bytes, SlotUse::sink);
     if (!first.ok()) co_return first.status();
@@ -153,7 +171,8 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
         slots.push_back(more);
     }
     std::vector<std::uint32_t> grants;
-    for (const Slot& slot : slots) grants.push_back(slot.unit);
+    for (const Slot& slot : slots)
+        grants.push_back(slot.unit);
     Status status;
     Result<transport::RemoteKey> key = receiving.core.pool_key(receiving.message.peer);
     if (key.ok()) {
@@ -164,28 +183,34 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
         status = key.status();
     }
     if (status.ok()) status = co_await take_chunks(executor, receiving);
-    if (!status.ok() && receiving.answered && receiving.core.peer(receiving.message.peer).lost.ok() &&
+    if (!status.ok() && receiving.answered &&
+        receiving.core.peer(receiving.message.peer).lost.ok() &&
         !receiving.message.finished.done()) {
-        // The sender may still be writing into our slots: they are ours again only when it says that it stopped.
+        // The sender may still be writing into our slots: they are ours again only when it says
+        // that it stopped.
         const std::string text(status.text().substr(0, 1024));
-        Status told = receiving.core.send(receiving.message.peer, wire::kFinish,
-                                          wire::Finish{receiving.message.rts.send_id, status.error_class(), wire::For::sender},
-                                          std::as_bytes(std::span(text)));
+        Status told = receiving.core.send(
+            receiving.message.peer, wire::kFinish,
+            wire::Finish{receiving.message.rts.send_id, status.error_class(), wire::For::sender},
+            std::as_bytes(std::span(text)));
         if (told.ok()) {
             Status stopped = co_await receiving.message.finished;
         }
     }
-    for (const Slot& slot : slots) (*pool)->release(slot);
+    for (const Slot& slot : slots)
+        (*pool)->release(slot);
     co_return status;
 }
 
 // Put wire, straight into the user's buffer.
 Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
     transport::Transport& transport = *receiving.core.peer(receiving.message.peer).transport;
-    // A receive without room still answers its sender; its buffer may be null or on a device that was never asked about.
+    // A receive without room still answers its sender; its buffer may be null or on a device that
+    // was never asked about.
     std::byte no_room{};
     std::byte* sink = receiving.accepted > 0 ? receiving.side.at(0) : &no_room;
-    Result<transport::Region> region = transport.register_memory(sink, std::max<Bytes>(receiving.accepted, 1));
+    Result<transport::Region> region =
+        transport.register_memory(sink, std::max<Bytes>(receiving.accepted, 1));
     if (!region.ok()) co_return region.status();
     wire::ClearToSend cts{};
     cts.key = transport.key(*region);
@@ -196,34 +221,40 @@ Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
     co_return status;
 }
 
-// We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped here.
+// We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped
+// here.
 Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const device::IpcHandle handle = wire::decode(receiving.message.rts.handle);
     device::Device& device = receiving.core.device;
     const int gpu = copying_gpu(receiving, handle);
     Result<void*> mapped = device.open_memory(handle, gpu);
-    if (!mapped.ok()) co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
+    if (!mapped.ok())
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
     receiving.message.discard_chunks = true;
     Status status = answer(receiving, wire::ClearToSend{});
     if (status.ok()) {
-        const std::byte* source = static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
-        status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source, receiving.accepted, gpu,
-                                      device::Engine::automatic);
+        const std::byte* source =
+            static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
+        status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
+                                      receiving.accepted, gpu, device::Engine::automatic);
     }
     device.close_memory(handle, gpu);
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain
         Status returned = return_slot(receiving, receiving.message.arrived.pop());
     }
     if (status.ok())
-        status = receiving.core.send(receiving.message.peer, wire::kFinish,
-                                     wire::Finish{receiving.message.rts.send_id, MPI_SUCCESS, wire::For::sender});
+        status = receiving.core.send(
+            receiving.message.peer, wire::kFinish,
+            wire::Finish{receiving.message.rts.send_id, MPI_SUCCESS, wire::For::sender});
     co_return status;
 }
 
-// The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or it cannot map it.
+// The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or
+// it cannot map it.
 Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
-    if (!handle.ok()) co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
+    if (!handle.ok())
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
     wire::ClearToSend cts{};
     cts.handle = wire::encode(*handle);
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
@@ -234,7 +265,8 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
         if (!next.ok()) co_return next.status();
         if (next->pool == wire::kInPlace) {
             if (next->bytes == receiving.accepted) co_return success();
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the sender cannot map the receiver's device memory");
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                              "the sender cannot map the receiver's device memory");
         }
         status = return_slot(receiving, *next);  // copied ahead in vain
         GANTRY_CO_TRY(status);
@@ -245,25 +277,30 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
 Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     Core& core = receiving.core;
     Outgoing* outgoing = core.outgoing(receiving.message.rts.send_id);
-    if (outgoing == nullptr) co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
+    if (outgoing == nullptr)
+        co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
     Side source{outgoing->buffer, outgoing->location, nullptr};
     std::unique_ptr<std::byte[]> packed;
     Status status;
-    if (!source.contiguous() && (source.on_device() || receiving.side.on_device() || !receiving.side.contiguous())) {
-        Result<std::unique_ptr<std::byte[]>> memory = host_memory(outgoing->bytes, "a strided message to this rank itself");
+    if (!source.contiguous() &&
+        (source.on_device() || receiving.side.on_device() || !receiving.side.contiguous())) {
+        Result<std::unique_ptr<std::byte[]>> memory =
+            host_memory(outgoing->bytes, "a strided message to this rank itself");
         if (!memory.ok()) co_return memory.status();
         packed = std::move(*memory);
         if (source.on_device())
-            status = co_await pack_from_device(executor, core, source.buffer, source.location, packed.get());
+            status = co_await pack_from_device(executor, core, source.buffer, source.location,
+                                               packed.get());
         else
             copy_out(source, 0, outgoing->bytes, packed.get());
         GANTRY_CO_TRY(status);
         source.packed = packed.get();
     }
     if (source.on_device() || receiving.side.on_device()) {
-        const int gpu = std::max({source.on_device() ? source.location.gpu : -1, receiving.side.location.gpu, 0});
-        status = co_await device_copy(executor, core, receiving.side.at(0), source.at(0), receiving.accepted, gpu,
-                                      device::Engine::automatic);
+        const int gpu = std::max(
+            {source.on_device() ? source.location.gpu : -1, receiving.side.location.gpu, 0});
+        status = co_await device_copy(executor, core, receiving.side.at(0), source.at(0),
+                                      receiving.accepted, gpu, device::Engine::automatic);
     } else if (source.contiguous()) {
         copy_in(receiving.side, 0, receiving.accepted, source.at(0));
     } else {
@@ -281,7 +318,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     Request& request = *message.request;
     std::unique_ptr<std::byte[]> packed;
     if (receiving.side.on_device() && !request.buffer.contiguous() && receiving.accepted > 0) {
-        Result<std::unique_ptr<std::byte[]>> memory = host_memory(receiving.accepted, "a strided device message");
+        Result<std::unique_ptr<std::byte[]>> memory =
+            host_memory(receiving.accepted, "a strided device message");
         if (!memory.ok()) co_return memory.status();
         packed = std::move(*memory);
         receiving.side.packed = packed.get();
@@ -298,7 +336,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     question.synchronous = message.rts.synchronous != 0;
     question.budget = false;
     const bool source_on_device = question.source.on_device();
-    receiving.facts = core.facts_for(message.peer, request.location, false, source_on_device ? &handle.gpu : nullptr);
+    receiving.facts = core.facts_for(message.peer, request.location, false,
+                                     source_on_device ? &handle.gpu : nullptr);
     receiving.facts.sender_opens = message.rts.uses_driver != 0;
     receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
     if (handle.kind != device::IpcKind::none && receiving.facts.receiver_opens) {
@@ -321,7 +360,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                 status = co_await let_sender_put(executor, receiving);
             if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
                 log::info("p2p: message from rank {} is staged: {}", message.peer, status.text());
-                (plan.executor == plan::Executor::receiver ? question.source : question.sink).ipc = device::IpcKind::none;
+                (plan.executor == plan::Executor::receiver ? question.source : question.sink).ipc =
+                    device::IpcKind::none;
                 continue;
             }
         } else if (receiving.shared) {
@@ -335,7 +375,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
         break;
     }
     if (status.ok() && packed != nullptr)
-        status = co_await unpack_to_device(executor, core, request.buffer, request.location, receiving.accepted, packed.get());
+        status = co_await unpack_to_device(executor, core, request.buffer, request.location,
+                                           receiving.accepted, packed.get());
     co_return status;
 }
 
@@ -344,30 +385,42 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message) {
     Request& request = *message.request;
     const Status truncation = request.status;
-    Receiving receiving{core, message, Side{request.buffer, request.location, nullptr}, request.outcome.bytes, {}, {}, {},
-                        false, false, 0};
+    Receiving receiving{core,
+                        message,
+                        Side{request.buffer, request.location, nullptr},
+                        request.outcome.bytes,
+                        {},
+                        {},
+                        {},
+                        false,
+                        false,
+                        0};
     Status status = co_await run(executor, receiving);
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
         const std::string text(status.text().substr(0, 1024));
-        Status told = core.send(message.peer, wire::kFinish,
-                                wire::Finish{message.rts.send_id, status.error_class(), wire::For::sender},
-                                std::as_bytes(std::span(text)));
-        if (!told.ok()) log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
+        Status told =
+            core.send(message.peer, wire::kFinish,
+                      wire::Finish{message.rts.send_id, status.error_class(), wire::For::sender},
+                      std::as_bytes(std::span(text)));
+        if (!told.ok())
+            log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
     }
     core.remove_incoming(message.peer, message.rts.send_id);
     core.finish_request(request, status.ok() ? truncation : status);
     co_return success();
 }
 
-Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, std::unique_ptr<std::byte[]> payload,
-                                     Bytes bytes) {
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
+                                     std::unique_ptr<std::byte[]> payload, Bytes bytes) {
     const Status truncation = receive.status;
     const Side side{receive.buffer, receive.location, nullptr};
     Status status;
     if (side.contiguous())
-        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes, receive.location.gpu, device::Engine::h2d);
+        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes,
+                                      receive.location.gpu, device::Engine::h2d);
     else
-        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes, payload.get());
+        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
+                                           payload.get());
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The sender's side of a rendezvous. The RTS is already in the peer's queue; this coroutine runs until the last byte has left the user's
-// buffer. While the verdict is on its way the first chunks are copied to slots (the original started only after the CTS).
+// The sender's side of a rendezvous. The RTS is already in the peer's queue; this coroutine runs
+// until the last byte has left the user's buffer. While the verdict is on its way the first chunks
+// are copied to slots (the original started only after the CTS).
 //
 //   shared wire:  user -> my slot, `chunk` -> [receiver: my slot -> user, `credit`]
-//   put wire:     user -> my slot -> put into the receiver's slot, `chunk` -> [receiver: slot -> user, grants it again]
+//   put wire:     user -> my slot -> put into the receiver's slot, `chunk` -> [receiver: slot ->
+//   user, grants it again]
 //                 either slot falls away where that side is direct
-//   ipc:          the receiver copies out of my device memory (`finish` tells me), or I copy into its
+//   ipc:          the receiver copies out of my device memory (`finish` tells me), or I copy into
+//   its
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/stage.hpp"
@@ -34,8 +37,8 @@ struct Sending {
     Outgoing& message;
     Side side;
     plan::Plan plan;
-    Bytes limit = 0;                  // bytes to send: all, or what the receiver has room for
-    Bytes offset = 0;                 // next byte to stage
+    Bytes limit = 0;   // bytes to send: all, or what the receiver has room for
+    Bytes offset = 0;  // next byte to stage
     std::deque<std::unique_ptr<Staged>> ahead;  // put wire: copied before the verdict
 };
 
@@ -45,7 +48,8 @@ Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use) {
 }
 
 transport::Pool pool_of(const Sending& sending) {
-    const bool devices = sending.side.on_device() || sending.plan.sink_engine != plan::CopyEngine::cpu;
+    const bool devices =
+        sending.side.on_device() || sending.plan.sink_engine != plan::CopyEngine::cpu;
     return devices ? transport::Pool::device_slots : transport::Pool::host_cells;
 }
 
@@ -64,15 +68,17 @@ void start_copy_out(Sending& sending, Staged& piece) {
     sending.core.device.copy(copy, piece.copied);
 }
 
-Status tell_chunk(Sending& sending, const SlotPool& pool, transport::Pool which, const Slot& slot, Bytes offset, Bytes bytes) {
+Status tell_chunk(Sending& sending, const SlotPool& pool, transport::Pool which, const Slot& slot,
+                  Bytes offset, Bytes bytes) {
     return sending.core.send(sending.message.peer, wire::kChunk,
-                             wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot), slot.unit, slot.units,
-                                         static_cast<std::uint8_t>(which)});
+                             wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot),
+                                         slot.unit, slot.units, static_cast<std::uint8_t>(which)});
 }
 
-// Shared wire, device source: the slot belongs to the receiver once it is told; before that it comes back on failure.
-Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool, transport::Pool which, Slot slot,
-                          Bytes offset, Bytes bytes) {
+// Shared wire, device source: the slot belongs to the receiver once it is told; before that it
+// comes back on failure.
+Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
+                          transport::Pool which, Slot slot, Bytes offset, Bytes bytes) {
     Staged piece(executor);
     piece.slot = slot;
     piece.offset = offset;
@@ -93,8 +99,8 @@ void adopt(Sending& sending, const wire::ClearToSend& cts) {
     sending.limit = cts.accepted;
 }
 
-// Runs the shared-memory pipeline as far as it is allowed: `ahead` chunks without a verdict, then the rest. Ends early when the verdict
-// is another protocol.
+// Runs the shared-memory pipeline as far as it is allowed: `ahead` chunks without a verdict, then
+// the rest. Ends early when the verdict is another protocol.
 Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
     const transport::Pool which = pool_of(sending);
     Result<SlotPool*> pool = sending.core.pool(which);
@@ -115,7 +121,8 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
             --in_flight;
         }
         const SlotUse use = *answered ? SlotUse::source : SlotUse::ahead;
-        const Bytes bytes = std::min(chunk_bytes(sending, **pool, use), sending.limit - sending.offset);
+        const Bytes bytes =
+            std::min(chunk_bytes(sending, **pool, use), sending.limit - sending.offset);
         Slot slot;
         if (!*answered) {
             if (started < sending.plan.ahead) slot = (*pool)->try_acquire(bytes, use);
@@ -173,7 +180,8 @@ void stage_ahead(Executor& executor, Sending& sending) {
     Result<SlotPool*> pool = sending.core.pool(transport::Pool::device_slots);
     if (!pool.ok()) return;
     for (int i = 0; i < sending.plan.ahead && sending.offset < sending.limit; ++i) {
-        const Bytes bytes = std::min(chunk_bytes(sending, **pool, SlotUse::ahead), sending.limit - sending.offset);
+        const Bytes bytes =
+            std::min(chunk_bytes(sending, **pool, SlotUse::ahead), sending.limit - sending.offset);
         Slot slot = (*pool)->try_acquire(bytes, SlotUse::ahead);
         if (slot.units == 0) return;
         Staged& piece = *sending.ahead.emplace_back(std::make_unique<Staged>(executor));
@@ -197,7 +205,8 @@ Task<Status> drop_ahead(Executor&, Sending& sending, SlotPool& pool) {
 }
 
 // One piece over the put wire, from a staged slot or straight from the user's buffer.
-Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool, std::unique_ptr<Staged> staged, Bytes offset, Bytes bytes,
+Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
+                       std::unique_ptr<Staged> staged, Bytes offset, Bytes bytes,
                        std::uint32_t grant, int rail) {
     Status status;
     const std::byte* source = nullptr;
@@ -209,16 +218,18 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool, std
     }
     const bool into_slot = sending.plan.sink_stage == plan::Stage::slot;
     if (status.ok()) {
-        const Bytes at = into_slot ? grant * kDeviceSlotUnit : sending.message.cts.sink_offset + offset;
+        const Bytes at =
+            into_slot ? grant * kDeviceSlotUnit : sending.message.cts.sink_offset + offset;
         Completion put(executor);
         transport::Transport* transport = sending.core.peer(sending.message.peer).transport;
         transport->put(sending.message.peer, rail, source, bytes, sending.message.cts.key, at, put);
         status = co_await put;
     }
     if (status.ok() && into_slot)
-        status = sending.core.send(sending.message.peer, wire::kChunk,
-                                   wire::Chunk{sending.message.id, offset, bytes, grant * kDeviceSlotUnit, grant, 0,
-                                               static_cast<std::uint8_t>(transport::Pool::device_slots)});
+        status = sending.core.send(
+            sending.message.peer, wire::kChunk,
+            wire::Chunk{sending.message.id, offset, bytes, grant * kDeviceSlotUnit, grant, 0,
+                        static_cast<std::uint8_t>(transport::Pool::device_slots)});
     if (staged != nullptr) pool->release(staged->slot);
     co_return status;
 }
@@ -272,7 +283,8 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
             bytes = std::min(bytes, sending.plan.chunk);
         }
         const int rail = index++ % std::max(sending.plan.rails, 1);
-        pieces.spawn(put_piece(executor, sending, pool, std::move(staged), offset, bytes, grant, rail));
+        pieces.spawn(
+            put_piece(executor, sending, pool, std::move(staged), offset, bytes, grant, rail));
         offset += bytes;
     }
     Status joined = co_await pieces.join(executor);
@@ -282,24 +294,29 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
     }
     // A direct sink sees no chunks: tell it that everything is in place.
     if (status.ok() && !into_slots)
-        status = sending.core.send(sending.message.peer, wire::kFinish,
-                                   wire::Finish{sending.message.id, MPI_SUCCESS, wire::For::receiver});
+        status =
+            sending.core.send(sending.message.peer, wire::kFinish,
+                              wire::Finish{sending.message.id, MPI_SUCCESS, wire::For::receiver});
     co_return status;
 }
 
-// The receiver named its device memory: copy into it. Fails as MPI_ERR_UNSUPPORTED_OPERATION when it cannot be mapped here.
+// The receiver named its device memory: copy into it. Fails as MPI_ERR_UNSUPPORTED_OPERATION when
+// it cannot be mapped here.
 Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     const device::IpcHandle handle = wire::decode(sending.message.cts.handle);
     device::Device& device = sending.core.device;
     // Our own buffer's GPU copies, else the receiver's if we see it.
-    const int gpu = sending.side.on_device() ? sending.side.location.gpu : std::max(device.gpu_of(handle.gpu), 0);
+    const int gpu = sending.side.on_device() ? sending.side.location.gpu
+                                             : std::max(device.gpu_of(handle.gpu), 0);
     Result<void*> mapped = device.open_memory(handle, gpu);
     if (!mapped.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the peer's device memory cannot be mapped: {}", mapped.status().text());
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                          "the peer's device memory cannot be mapped: {}", mapped.status().text());
     auto* sink = static_cast<std::byte*>(*mapped) + (sending.message.cts.sink_offset - handle.base);
     const bool two_rows = sending.plan.sink_engine == plan::CopyEngine::copy_engine_2d;
-    Status status = co_await device_copy(executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
-                                         two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
+    Status status =
+        co_await device_copy(executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
+                             two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
     device.close_memory(handle, gpu);
     co_return status;
 }
@@ -311,38 +328,51 @@ Status tell_in_place(Sending& sending, Bytes bytes) {
 
 Status tell_receiver(Sending& sending, const Status& status) {
     const std::string text(status.text().substr(0, 1024));
-    return sending.core.send(sending.message.peer, wire::kFinish,
-                             wire::Finish{sending.message.id, status.error_class(), wire::For::receiver},
-                             std::as_bytes(std::span(text)));
+    return sending.core.send(
+        sending.message.peer, wire::kFinish,
+        wire::Finish{sending.message.id, status.error_class(), wire::For::receiver},
+        std::as_bytes(std::span(text)));
 }
 
 Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
-    Sending sending{core, message, Side{message.buffer, message.location, nullptr}, message.choice.plan, message.bytes, 0, {}};
+    Sending sending{core,
+                    message,
+                    Side{message.buffer, message.location, nullptr},
+                    message.choice.plan,
+                    message.bytes,
+                    0,
+                    {}};
     const bool shared = core.peer(message.peer).facts.shared_memory;
     Status status;
     if (sending.side.on_device() && !message.buffer.contiguous()) {
-        Result<std::unique_ptr<std::byte[]>> packed = host_memory(message.bytes, "a strided device message");
+        Result<std::unique_ptr<std::byte[]>> packed =
+            host_memory(message.bytes, "a strided device message");
         if (!packed.ok()) co_return packed.status();
         message.packed = std::move(*packed);
-        status = co_await pack_from_device(executor, core, message.buffer, message.location, message.packed.get());
+        status = co_await pack_from_device(executor, core, message.buffer, message.location,
+                                           message.packed.get());
         GANTRY_CO_TRY(status);
         sending.side.packed = message.packed.get();
     }
     bool answered = false;
     bool verdict_needed = true;
-    if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.ahead > 0 && message.bytes > 0) {
+    if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.ahead > 0 &&
+        message.bytes > 0) {
         if (shared) {
             status = co_await send_shared(executor, sending, &answered);
             if (!status.ok() && !answered) {
-                // The receiver may be reading our buffer already, by another protocol: only its verdict says whether this matters.
+                // The receiver may be reading our buffer already, by another protocol: only its
+                // verdict says whether this matters.
                 Result<wire::ClearToSend> cts = co_await message.answers.next();
                 if (!cts.ok()) co_return cts.status();
                 adopt(sending, *cts);
                 answered = true;
             }
             if (sending.plan.protocol == plan::Protocol::pipeline) GANTRY_CO_TRY(status);
-            // Everything is out of the user's buffer: done, unless the program asked to know that it was matched.
-            if (sending.offset >= message.bytes && !message.question.synchronous) verdict_needed = false;
+            // Everything is out of the user's buffer: done, unless the program asked to know that
+            // it was matched.
+            if (sending.offset >= message.bytes && !message.question.synchronous)
+                verdict_needed = false;
         } else {
             stage_ahead(executor, sending);
         }
@@ -392,12 +422,14 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
 
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message) {
     Status status = co_await run(executor, core, message);
-    // The receiver gave up while our last pieces were on their way: it waits to hear that nothing of us is in flight.
+    // The receiver gave up while our last pieces were on their way: it waits to hear that nothing
+    // of us is in flight.
     if (status.ok() && message.finished.done()) status = message.finished.status();
     if (!status.ok() && core.peer(message.peer).lost.ok()) {
         Sending sending{core, message, {}, {}, 0, 0, {}};
         Status told = tell_receiver(sending, status);
-        if (!told.ok()) log::error("rank {} was not told of a failed send: {}", message.peer, told.text());
+        if (!told.ok())
+            log::error("rank {} was not told of a failed send: {}", message.peer, told.text());
     }
     Request& request = *message.request;
     core.remove_outgoing(message.id);

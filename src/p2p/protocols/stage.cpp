@@ -31,8 +31,8 @@ void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from)
         layout::unpack(*side.buffer.layout, side.buffer.address, offset, bytes, from);
 }
 
-Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source, Bytes bytes, int gpu,
-                         device::Engine engine) {
+Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
+                         Bytes bytes, int gpu, device::Engine engine) {
     if (bytes == 0) co_return success();
     device::Copy copy;
     copy.destination = destination;
@@ -48,29 +48,35 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
 
 Result<std::unique_ptr<std::byte[]>> host_memory(Bytes bytes, const char* what) {
     std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
-    if (memory == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for {} bytes of {}", bytes, what);
+    if (memory == nullptr)
+        return failure(MPI_ERR_NO_MEM, "no memory for {} bytes of {}", bytes, what);
     return memory;
 }
 
-Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer, device::Location location, std::byte* packed) {
+Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
+                              device::Location location, std::byte* packed) {
     const Bytes span = span_of(buffer);
     Result<std::unique_ptr<std::byte[]>> whole = host_memory(span, "a strided device message");
     if (!whole.ok()) co_return whole.status();
-    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span, location.gpu, device::Engine::d2h);
+    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span,
+                                         location.gpu, device::Engine::d2h);
     GANTRY_CO_TRY(status);
-    layout::pack(*buffer.layout, whole->get() - buffer.layout->first_byte(), 0, buffer.bytes(), packed);
+    layout::pack(*buffer.layout, whole->get() - buffer.layout->first_byte(), 0, buffer.bytes(),
+                 packed);
     co_return success();
 }
 
-Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer, device::Location location, Bytes bytes,
-                              const std::byte* packed) {
+Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
+                              device::Location location, Bytes bytes, const std::byte* packed) {
     const Bytes span = span_of(buffer);
     Result<std::unique_ptr<std::byte[]>> whole = host_memory(span, "a strided device message");
     if (!whole.ok()) co_return whole.status();
-    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span, location.gpu, device::Engine::d2h);
+    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span,
+                                         location.gpu, device::Engine::d2h);
     GANTRY_CO_TRY(status);
     layout::unpack(*buffer.layout, whole->get() - buffer.layout->first_byte(), 0, bytes, packed);
-    status = co_await device_copy(executor, core, buffer.data(), whole->get(), span, location.gpu, device::Engine::h2d);
+    status = co_await device_copy(executor, core, buffer.data(), whole->get(), span, location.gpu,
+                                  device::Engine::h2d);
     co_return status;
 }
 

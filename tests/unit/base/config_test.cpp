@@ -10,7 +10,10 @@ namespace {
 
 TEST(Config, TakesBytesWithBinarySuffixes) {
     Config config;
-    for (auto [text, bytes] : {std::pair{"65536", 65536ull}, {"64K", 65536ull}, {"4MiB", 4ull << 20}, {"2g", 2ull << 30}}) {
+    for (auto [text, bytes] : {std::pair{"65536", 65536ull},
+                               {"64K", 65536ull},
+                               {"4MiB", 4ull << 20},
+                               {"2g", 2ull << 30}}) {
         ASSERT_TRUE(set(config, "eager_limit", text).ok()) << text;
         EXPECT_EQ(config.eager_limit, bytes) << text;
     }
@@ -46,7 +49,8 @@ TEST(Config, EveryParameterIsDocumentedAndPrintable) {
     for (const Parameter& parameter : parameters()) {
         EXPECT_GT(parameter.sentence.size(), 20u) << parameter.name;
         EXPECT_EQ(parameter.sentence.back(), '.') << parameter.name;
-        EXPECT_TRUE(set(config, parameter.name, value_text(config, parameter.name)).ok()) << parameter.name;
+        EXPECT_TRUE(set(config, parameter.name, value_text(config, parameter.name)).ok())
+            << parameter.name;
     }
 }
 

@@ -36,8 +36,10 @@ TEST(Slab, ReusesAFreedSlotLast) {
     Object* first = slab.create(0);
     slab.destroy(first);
     std::set<Object*> next;
-    for (int i = 0; i < 63; ++i) next.insert(slab.create(i));
-    EXPECT_EQ(next.count(first), 0u) << "a stale handle should stay recognisable for as long as possible";
+    for (int i = 0; i < 63; ++i)
+        next.insert(slab.create(i));
+    EXPECT_EQ(next.count(first), 0u)
+        << "a stale handle should stay recognisable for as long as possible";
     EXPECT_EQ(slab.create(99), first);
 }
 

@@ -22,7 +22,8 @@ struct TaskTest : ::testing::Test {
     StillClock clock;
     Executor executor{clock};
     void run() {
-        while (executor.has_ready()) executor.run_ready();
+        while (executor.has_ready())
+            executor.run_ready();
     }
 };
 
@@ -104,10 +105,12 @@ TEST_F(TaskTest, FramesGoBackToThePool) {
     EXPECT_EQ(executor.live_frames(), 0u);
 }
 
-Task<Status> join_children(Executor& executor, std::vector<std::unique_ptr<Completion>>* completions, int* resumed,
+Task<Status> join_children(Executor& executor,
+                           std::vector<std::unique_ptr<Completion>>* completions, int* resumed,
                            bool* cancelled) {
     Scope scope(executor);
-    for (auto& completion : *completions) scope.spawn(wait_for(executor, *completion, resumed));
+    for (auto& completion : *completions)
+        scope.spawn(wait_for(executor, *completion, resumed));
     Status status = co_await scope.join(executor);
     *cancelled = scope.cancelled();
     co_return status;
@@ -116,7 +119,8 @@ Task<Status> join_children(Executor& executor, std::vector<std::unique_ptr<Compl
 struct ScopeTest : TaskTest {
     std::vector<std::unique_ptr<Completion>> completions;
     void make(int count) {
-        for (int i = 0; i < count; ++i) completions.push_back(std::make_unique<Completion>(executor));
+        for (int i = 0; i < count; ++i)
+            completions.push_back(std::make_unique<Completion>(executor));
     }
 };
 

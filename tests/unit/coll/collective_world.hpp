@@ -75,7 +75,8 @@ inline void expect_good(const world::Program& program, int most = 7) {
             world::World world(options);
             const world::Ending ending = world.run(program);
             ASSERT_TRUE(ending.good()) << ranks << " ranks: " << ending;
-            ASSERT_TRUE(world.settle()) << ranks << " ranks, seed " << seed << ": something is left";
+            ASSERT_TRUE(world.settle())
+                << ranks << " ranks, seed " << seed << ": something is left";
         }
     }
 }

@@ -41,7 +41,8 @@ Task<Status> broadcasts(Executor& executor, Rank& rank, Case test) {
         GANTRY_CO_TRY(told);
         Status loaded = co_await data.load(executor);
         GANTRY_CO_TRY(loaded);
-        for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(data[i] == value(root, 0, i));
+        for (std::size_t i = 0; i < test.count; ++i)
+            WORLD_CHECK(data[i] == value(root, 0, i));
     }
     co_return success();
 }
@@ -51,7 +52,8 @@ Task<Status> gathers_and_scatters(Executor& executor, Rank& rank, Case test) {
     const auto ranks = static_cast<std::size_t>(everybody.size());
     for (int root = 0; root < everybody.size(); ++root) {
         Array<Number> mine(rank, test.place, test.count), all(rank, test.place, test.count * ranks);
-        for (std::size_t i = 0; i < test.count; ++i) mine[i] = value(rank.number, root, i);
+        for (std::size_t i = 0; i < test.count; ++i)
+            mine[i] = value(rank.number, root, i);
         Status stored = co_await mine.store(executor);
         GANTRY_CO_TRY(stored);
         Status met = co_await gather(executor, everybody.team(), mine.buffer(),
@@ -66,12 +68,13 @@ Task<Status> gathers_and_scatters(Executor& executor, Rank& rank, Case test) {
                                 value(from, root, i));
         }
         Array<Number> back(rank, test.place, test.count);
-        met = co_await scatter(executor, everybody.team(), blocks_of(all, test.count), back.buffer(),
-                               root, false);
+        met = co_await scatter(executor, everybody.team(), blocks_of(all, test.count),
+                               back.buffer(), root, false);
         GANTRY_CO_TRY(met);
         loaded = co_await back.load(executor);
         GANTRY_CO_TRY(loaded);
-        for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(back[i] == value(rank.number, root, i));
+        for (std::size_t i = 0; i < test.count; ++i)
+            WORLD_CHECK(back[i] == value(rank.number, root, i));
     }
     co_return success();
 }
@@ -79,7 +82,8 @@ Task<Status> gathers_and_scatters(Executor& executor, Rank& rank, Case test) {
 Task<Status> exchanges(Executor& executor, Rank& rank, Case test) {
     Everybody everybody(rank);
     const auto ranks = static_cast<std::size_t>(everybody.size());
-    Array<Number> out(rank, test.place, test.count * ranks), in(rank, test.place, test.count * ranks);
+    Array<Number> out(rank, test.place, test.count * ranks),
+        in(rank, test.place, test.count * ranks);
     for (int to = 0; to < everybody.size(); ++to)
         for (std::size_t i = 0; i < test.count; ++i)
             out[static_cast<std::size_t>(to) * test.count + i] = value(rank.number, to, i);
@@ -113,8 +117,10 @@ Task<Status> uneven_allgathers(Executor& executor, Rank& rank, Place place) {
     }
     Array<Number> mine(rank, place, static_cast<std::size_t>(rank.number) + 1);
     Array<Number> all(rank, place, static_cast<std::size_t>(end));
-    for (std::size_t i = 0; i < mine.host().size(); ++i) mine[i] = value(rank.number, 0, i);
-    for (Number& number : all.host()) number = -7;
+    for (std::size_t i = 0; i < mine.host().size(); ++i)
+        mine[i] = value(rank.number, 0, i);
+    for (Number& number : all.host())
+        number = -7;
     blocks.address = all.address();
     blocks.layout = &all.layout();
     Status stored = co_await mine.store(executor);
@@ -126,7 +132,8 @@ Task<Status> uneven_allgathers(Executor& executor, Rank& rank, Place place) {
     Status loaded = co_await all.load(executor);
     GANTRY_CO_TRY(loaded);
     for (int from = 0; from < everybody.size(); ++from) {
-        const auto first = static_cast<std::size_t>(blocks.displacements[static_cast<std::size_t>(from)]);
+        const auto first =
+            static_cast<std::size_t>(blocks.displacements[static_cast<std::size_t>(from)]);
         WORLD_CHECK(all[first - 1] == -7);
         for (std::size_t i = 0; i <= static_cast<std::size_t>(from); ++i)
             WORLD_CHECK(all[first + i] == value(from, 0, i));
@@ -140,7 +147,9 @@ TEST_P(Movement, BroadcastReachesEverybodyFromEveryRoot) {
     expect_good([test = GetParam()](Rank& rank) { return broadcasts(rank.executor, rank, test); });
 }
 TEST_P(Movement, GatherAndScatterAreInverse) {
-    expect_good([test = GetParam()](Rank& rank) { return gathers_and_scatters(rank.executor, rank, test); });
+    expect_good([test = GetParam()](Rank& rank) {
+        return gathers_and_scatters(rank.executor, rank, test);
+    });
 }
 TEST_P(Movement, AllToAllTransposesInPlaceToo) {
     expect_good([test = GetParam()](Rank& rank) { return exchanges(rank.executor, rank, test); });
@@ -181,7 +190,8 @@ TEST(Barrier, LetsNobodyLeaveBeforeTheLastHasEntered) {
             world.run([&times](Rank& rank) { return meet_late(rank.executor, rank, &times); });
         ASSERT_TRUE(ending.good()) << ending;
         const Nanoseconds last = *std::max_element(times.entered.begin(), times.entered.end());
-        for (Nanoseconds left : times.left) EXPECT_GE(left, last);
+        for (Nanoseconds left : times.left)
+            EXPECT_GE(left, last);
     }
 }
 

@@ -16,14 +16,18 @@ struct Affine {
     std::uint32_t a, b;
     bool operator==(const Affine&) const = default;
 };
-Affine compose(Affine first, Affine second) { return {first.a * second.a, first.b * second.a + second.b}; }
+Affine compose(Affine first, Affine second) {
+    return {first.a * second.a, first.b * second.a + second.b};
+}
 Affine of_rank(int rank, std::size_t index) {
-    return {static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(7 * rank) + static_cast<std::uint32_t>(index)};
+    return {static_cast<std::uint32_t>(2 * rank + 3),
+            static_cast<std::uint32_t>(7 * rank) + static_cast<std::uint32_t>(index)};
 }
 // Ranks first..last in order.
 Affine composed(int first, int last, std::size_t index) {
     Affine result = of_rank(first, index);
-    for (int rank = first + 1; rank <= last; ++rank) result = compose(result, of_rank(rank, index));
+    for (int rank = first + 1; rank <= last; ++rank)
+        result = compose(result, of_rank(rank, index));
     return result;
 }
 void compose_all(void* first, void* second, int* count, MPI_Datatype*) {
@@ -47,7 +51,9 @@ Reducer sum() {
     reducer.extent = sizeof(Number);
     return reducer;
 }
-Number summand(int rank, std::size_t index) { return rank * 1000 + static_cast<Number>(index); }
+Number summand(int rank, std::size_t index) {
+    return rank * 1000 + static_cast<Number>(index);
+}
 Number total(int ranks, std::size_t index) {
     return 1000 * ranks * (ranks - 1) / 2 + ranks * static_cast<Number>(index);
 }
@@ -61,18 +67,22 @@ Task<Status> sums(Executor& executor, Rank& rank, Case test) {
     Everybody everybody(rank);
     const int ranks = everybody.size();
     Array<Number> source(rank, test.place, test.count), sink(rank, test.place, test.count);
-    for (std::size_t i = 0; i < test.count; ++i) source[i] = summand(rank.number, i);
+    for (std::size_t i = 0; i < test.count; ++i)
+        source[i] = summand(rank.number, i);
     Status stored = co_await source.store(executor);
     GANTRY_CO_TRY(stored);
     const Reducer how = sum();
-    Status met = co_await allreduce(executor, everybody.team(), source.buffer(), sink.buffer(), how);
+    Status met =
+        co_await allreduce(executor, everybody.team(), source.buffer(), sink.buffer(), how);
     GANTRY_CO_TRY(met);
     Status loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
-    for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(sink[i] == total(ranks, i));
+    for (std::size_t i = 0; i < test.count; ++i)
+        WORLD_CHECK(sink[i] == total(ranks, i));
 
     for (int root = 0; root < ranks; ++root) {
-        met = co_await reduce(executor, everybody.team(), source.buffer(), sink.buffer(), how, root);
+        met =
+            co_await reduce(executor, everybody.team(), source.buffer(), sink.buffer(), how, root);
         GANTRY_CO_TRY(met);
         loaded = co_await sink.load(executor);
         GANTRY_CO_TRY(loaded);
@@ -82,12 +92,14 @@ Task<Status> sums(Executor& executor, Rank& rank, Case test) {
     // In place, and the source of the other calls must have stayed as it was.
     loaded = co_await source.load(executor);
     GANTRY_CO_TRY(loaded);
-    for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(source[i] == summand(rank.number, i));
+    for (std::size_t i = 0; i < test.count; ++i)
+        WORLD_CHECK(source[i] == summand(rank.number, i));
     met = co_await allreduce(executor, everybody.team(), source.buffer(), source.buffer(), how);
     GANTRY_CO_TRY(met);
     loaded = co_await source.load(executor);
     GANTRY_CO_TRY(loaded);
-    for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(source[i] == total(ranks, i));
+    for (std::size_t i = 0; i < test.count; ++i)
+        WORLD_CHECK(source[i] == total(ranks, i));
     co_return success();
 }
 
@@ -96,7 +108,8 @@ Task<Status> shares(Executor& executor, Rank& rank, Case test) {
     const int ranks = everybody.size();
     const std::size_t whole = test.count * static_cast<std::size_t>(ranks);
     Array<Number> source(rank, test.place, whole), sink(rank, test.place, test.count);
-    for (std::size_t i = 0; i < whole; ++i) source[i] = summand(rank.number, i);
+    for (std::size_t i = 0; i < whole; ++i)
+        source[i] = summand(rank.number, i);
     Status stored = co_await source.store(executor);
     GANTRY_CO_TRY(stored);
     Blocks blocks;
@@ -106,12 +119,14 @@ Task<Status> shares(Executor& executor, Rank& rank, Case test) {
         blocks.displacements.push_back(static_cast<std::int64_t>(test.count) * to);
     }
     const Reducer how = sum();
-    Status met = co_await reduce_scatter(executor, everybody.team(), source.buffer(), blocks, sink.buffer(), how);
+    Status met = co_await reduce_scatter(executor, everybody.team(), source.buffer(), blocks,
+                                         sink.buffer(), how);
     GANTRY_CO_TRY(met);
     Status loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
     for (std::size_t i = 0; i < test.count; ++i)
-        WORLD_CHECK(sink[i] == total(ranks, static_cast<std::size_t>(rank.number) * test.count + i));
+        WORLD_CHECK(sink[i] ==
+                    total(ranks, static_cast<std::size_t>(rank.number) * test.count + i));
     co_return success();
 }
 
@@ -119,24 +134,29 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
     Everybody everybody(rank);
     const int last = everybody.size() - 1;
     Array<Affine> source(rank, test.place, test.count), sink(rank, test.place, test.count);
-    for (std::size_t i = 0; i < test.count; ++i) source[i] = of_rank(rank.number, i);
+    for (std::size_t i = 0; i < test.count; ++i)
+        source[i] = of_rank(rank.number, i);
     Status stored = co_await source.store(executor);
     GANTRY_CO_TRY(stored);
     const Reducer how = composition();
-    Status met = co_await allreduce(executor, everybody.team(), source.buffer(), sink.buffer(), how);
+    Status met =
+        co_await allreduce(executor, everybody.team(), source.buffer(), sink.buffer(), how);
     GANTRY_CO_TRY(met);
     Status loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
-    for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(sink[i] == composed(0, last, i));
+    for (std::size_t i = 0; i < test.count; ++i)
+        WORLD_CHECK(sink[i] == composed(0, last, i));
     for (int root = 0; root <= last; ++root) {
-        met = co_await reduce(executor, everybody.team(), source.buffer(), sink.buffer(), how, root);
+        met =
+            co_await reduce(executor, everybody.team(), source.buffer(), sink.buffer(), how, root);
         GANTRY_CO_TRY(met);
         loaded = co_await sink.load(executor);
         GANTRY_CO_TRY(loaded);
         for (std::size_t i = 0; i < test.count && rank.number == root; ++i)
             WORLD_CHECK(sink[i] == composed(0, last, i));
     }
-    for (std::size_t i = 0; i < test.count; ++i) sink[i] = Affine{1, 99};
+    for (std::size_t i = 0; i < test.count; ++i)
+        sink[i] = Affine{1, 99};
     stored = co_await sink.store(executor);
     GANTRY_CO_TRY(stored);
     met = co_await scan(executor, everybody.team(), source.buffer(), sink.buffer(), how, true);
@@ -150,7 +170,8 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
     GANTRY_CO_TRY(met);
     loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
-    for (std::size_t i = 0; i < test.count; ++i) WORLD_CHECK(sink[i] == composed(0, rank.number, i));
+    for (std::size_t i = 0; i < test.count; ++i)
+        WORLD_CHECK(sink[i] == composed(0, rank.number, i));
     co_return success();
 }
 
@@ -163,12 +184,14 @@ TEST_P(Reductions, ShareTheSumBetweenTheRanks) {
     expect_good([test = GetParam()](Rank& rank) { return shares(rank.executor, rank, test); });
 }
 TEST_P(Reductions, KeepTheOrderOfRanksWhenItMatters) {
-    expect_good([test = GetParam()](Rank& rank) { return compositions(rank.executor, rank, test); });
+    expect_good(
+        [test = GetParam()](Rank& rank) { return compositions(rank.executor, rank, test); });
 }
 // The longest takes the ring, also with a number of elements that the ranks do not divide.
 INSTANTIATE_TEST_SUITE_P(Sizes, Reductions,
-                         ::testing::Values(Case{Place::host, 1}, Case{Place::host, 300}, Case{Place::host, 8209},
-                                           Case{Place::device, 1}, Case{Place::device, 8209}));
+                         ::testing::Values(Case{Place::host, 1}, Case{Place::host, 300},
+                                           Case{Place::host, 8209}, Case{Place::device, 1},
+                                           Case{Place::device, 8209}));
 
 }  // namespace
 }  // namespace gantry::coll

@@ -2,9 +2,9 @@
 //
 // The part of the program under test that is not Gantry: it loads a driver, initialises it and
 // allocates memory, as an application would. The driver is the one named by GANTRY_TEST_CUDA, else
-// what the loader finds as libcuda.so.1 (CTest puts the simulated one there), else the simulated one
-// of this build; without any the tests are skipped. What only the simulated driver can do (counters,
-// faults) is null on a real one.
+// what the loader finds as libcuda.so.1 (CTest puts the simulated one there), else the simulated
+// one of this build; without any the tests are skipped. What only the simulated driver can do
+// (counters, faults) is null on a real one.
 #pragma once
 
 #include "device/cuda/driver_abi.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The table of reductions: which combinations are legal (MPI 5.0 section 6.9.2), and what they compute, at the edges too.
+// The table of reductions: which combinations are legal (MPI 5.0 section 6.9.2), and what they
+// compute, at the edges too.
 #include "layout/reduce.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ namespace gantry::layout {
 namespace {
 
 template <class T>
-std::vector<T> reduced(Operation operation, Element element, std::vector<T> first, std::vector<T> second) {
+std::vector<T> reduced(Operation operation, Element element, std::vector<T> first,
+                       std::vector<T> second) {
     const Reduction function = reduction(operation, element);
     EXPECT_NE(function, nullptr);
     if (function != nullptr) function(first.data(), second.data(), second.size());
@@ -24,7 +26,8 @@ std::vector<T> reduced(Operation operation, Element element, std::vector<T> firs
 std::set<Operation> legal(Element element) {
     std::set<Operation> operations;
     for (int number = 0; number < kOperations; ++number)
-        if (reduction(static_cast<Operation>(number), element) != nullptr) operations.insert(static_cast<Operation>(number));
+        if (reduction(static_cast<Operation>(number), element) != nullptr)
+            operations.insert(static_cast<Operation>(number));
     return operations;
 }
 
@@ -36,21 +39,26 @@ std::set<Operation> with_moves(std::set<Operation> operations) {
 }
 
 TEST(Reduction, IntegersHaveEverythingButLocations) {
-    const auto expected = with_moves({Operation::sum, Operation::prod, Operation::min, Operation::max, Operation::band, Operation::bor,
-                                      Operation::bxor, Operation::land, Operation::lor, Operation::lxor});
-    for (Element element : {Element::int8, Element::int16, Element::int32, Element::int64, Element::int128, Element::uint8,
-                            Element::uint16, Element::uint32, Element::uint64, Element::address, Element::count, Element::offset})
+    const auto expected = with_moves(
+        {Operation::sum, Operation::prod, Operation::min, Operation::max, Operation::band,
+         Operation::bor, Operation::bxor, Operation::land, Operation::lor, Operation::lxor});
+    for (Element element : {Element::int8, Element::int16, Element::int32, Element::int64,
+                            Element::int128, Element::uint8, Element::uint16, Element::uint32,
+                            Element::uint64, Element::address, Element::count, Element::offset})
         EXPECT_EQ(legal(element), expected) << "element " << static_cast<int>(element);
 }
 
 TEST(Reduction, RealsHaveNoBitwiseAndNoLogicalOperations) {
-    const auto expected = with_moves({Operation::sum, Operation::prod, Operation::min, Operation::max});
-    for (Element element : {Element::float32, Element::float64, Element::long_double, Element::float128})
+    const auto expected =
+        with_moves({Operation::sum, Operation::prod, Operation::min, Operation::max});
+    for (Element element :
+         {Element::float32, Element::float64, Element::long_double, Element::float128})
         EXPECT_EQ(legal(element), expected);
 }
 
 TEST(Reduction, ComplexNumbersHaveNoOrder) {
-    for (Element element : {Element::complex64, Element::complex128, Element::complex_long_double, Element::complex256})
+    for (Element element : {Element::complex64, Element::complex128, Element::complex_long_double,
+                            Element::complex256})
         EXPECT_EQ(legal(element), with_moves({Operation::sum, Operation::prod}));
 }
 
@@ -59,33 +67,43 @@ TEST(Reduction, BytesHaveBitwiseOperationsOnly) {
 }
 
 TEST(Reduction, TruthValuesHaveLogicalOperationsOnly) {
-    for (Element element : {Element::boolean, Element::logical8, Element::logical32, Element::logical128})
+    for (Element element :
+         {Element::boolean, Element::logical8, Element::logical32, Element::logical128})
         EXPECT_EQ(legal(element), with_moves({Operation::land, Operation::lor, Operation::lxor}));
 }
 
 TEST(Reduction, PairsHaveLocationsOnly) {
     for (int number = static_cast<int>(Element::float_int); number < kElements; ++number)
-        EXPECT_EQ(legal(static_cast<Element>(number)), with_moves({Operation::minloc, Operation::maxloc}));
+        EXPECT_EQ(legal(static_cast<Element>(number)),
+                  with_moves({Operation::minloc, Operation::maxloc}));
 }
 
-TEST(Reduction, NothingIsLegalOnWhatIsNoElement) { EXPECT_TRUE(legal(Element::none).empty()); }
+TEST(Reduction, NothingIsLegalOnWhatIsNoElement) {
+    EXPECT_TRUE(legal(Element::none).empty());
+}
 
 TEST(Reduction, SumOfSignedIntegersWrapsAround) {
     constexpr auto most = std::numeric_limits<std::int32_t>::max();
     EXPECT_EQ(reduced<std::int32_t>(Operation::sum, Element::int32, {most, -5}, {1, 2}),
               (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), -3}));
-    EXPECT_EQ(reduced<std::int8_t>(Operation::sum, Element::int8, {127}, {1}), (std::vector<std::int8_t>{-128}));
+    EXPECT_EQ(reduced<std::int8_t>(Operation::sum, Element::int8, {127}, {1}),
+              (std::vector<std::int8_t>{-128}));
 }
 
 TEST(Reduction, ProductOfShortUnsignedIntegersWrapsAround) {
-    EXPECT_EQ(reduced<std::uint16_t>(Operation::prod, Element::uint16, {65535}, {65535}), (std::vector<std::uint16_t>{1}));
-    EXPECT_EQ(reduced<std::int16_t>(Operation::prod, Element::int16, {-3}, {7}), (std::vector<std::int16_t>{-21}));
+    EXPECT_EQ(reduced<std::uint16_t>(Operation::prod, Element::uint16, {65535}, {65535}),
+              (std::vector<std::uint16_t>{1}));
+    EXPECT_EQ(reduced<std::int16_t>(Operation::prod, Element::int16, {-3}, {7}),
+              (std::vector<std::int16_t>{-21}));
 }
 
 TEST(Reduction, MinimumAndMaximumKnowTheSign) {
-    EXPECT_EQ(reduced<std::int8_t>(Operation::min, Element::int8, {-1, 5}, {1, 4}), (std::vector<std::int8_t>{-1, 4}));
-    EXPECT_EQ(reduced<std::uint8_t>(Operation::min, Element::uint8, {255, 5}, {1, 4}), (std::vector<std::uint8_t>{1, 4}));
-    EXPECT_EQ(reduced<double>(Operation::max, Element::float64, {-2.5, 3}, {-3.5, 2}), (std::vector<double>{-2.5, 3}));
+    EXPECT_EQ(reduced<std::int8_t>(Operation::min, Element::int8, {-1, 5}, {1, 4}),
+              (std::vector<std::int8_t>{-1, 4}));
+    EXPECT_EQ(reduced<std::uint8_t>(Operation::min, Element::uint8, {255, 5}, {1, 4}),
+              (std::vector<std::uint8_t>{1, 4}));
+    EXPECT_EQ(reduced<double>(Operation::max, Element::float64, {-2.5, 3}, {-3.5, 2}),
+              (std::vector<double>{-2.5, 3}));
 }
 
 TEST(Reduction, LogicalOperationsGiveZeroOrOne) {
@@ -102,25 +120,32 @@ TEST(Reduction, ComplexProductIsTheComplexOne) {
         double real, imaginary;
         bool operator==(const Complex&) const = default;
     };
-    EXPECT_EQ(reduced<Complex>(Operation::prod, Element::complex128, {{1, 2}}, {{3, 4}}), (std::vector<Complex>{{-5, 10}}));
+    EXPECT_EQ(reduced<Complex>(Operation::prod, Element::complex128, {{1, 2}}, {{3, 4}}),
+              (std::vector<Complex>{{-5, 10}}));
 }
 
 struct DoubleInt {
     double value;
     int index;
-    bool operator==(const DoubleInt& other) const { return value == other.value && index == other.index; }
+    bool operator==(const DoubleInt& other) const {
+        return value == other.value && index == other.index;
+    }
 };
 
 TEST(Reduction, LocationOfEqualValuesIsTheLowerIndex) {
-    EXPECT_EQ(reduced<DoubleInt>(Operation::maxloc, Element::double_int, {{7, 3}, {7, 1}, {1, 0}}, {{7, 2}, {7, 5}, {2, 9}}),
+    EXPECT_EQ(reduced<DoubleInt>(Operation::maxloc, Element::double_int, {{7, 3}, {7, 1}, {1, 0}},
+                                 {{7, 2}, {7, 5}, {2, 9}}),
               (std::vector<DoubleInt>{{7, 2}, {7, 1}, {2, 9}}));
-    EXPECT_EQ(reduced<DoubleInt>(Operation::minloc, Element::double_int, {{7, 3}, {1, 0}}, {{7, 2}, {2, 9}}),
+    EXPECT_EQ(reduced<DoubleInt>(Operation::minloc, Element::double_int, {{7, 3}, {1, 0}},
+                                 {{7, 2}, {2, 9}}),
               (std::vector<DoubleInt>{{7, 2}, {1, 0}}));
 }
 
 TEST(Reduction, ReplaceTakesTheFirstOperandAndNoOpKeepsTheSecond) {
-    EXPECT_EQ(reduced<float>(Operation::replace, Element::float32, {1, 2}, {3, 4}), (std::vector<float>{1, 2}));
-    EXPECT_EQ(reduced<float>(Operation::no_op, Element::float32, {1, 2}, {3, 4}), (std::vector<float>{3, 4}));
+    EXPECT_EQ(reduced<float>(Operation::replace, Element::float32, {1, 2}, {3, 4}),
+              (std::vector<float>{1, 2}));
+    EXPECT_EQ(reduced<float>(Operation::no_op, Element::float32, {1, 2}, {3, 4}),
+              (std::vector<float>{3, 4}));
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ int note_delete(MPI_Comm, int, void* value, void* extra_state) {
     journal->lines.push_back("delete " + std::to_string(reinterpret_cast<long>(value)));
     return journal->answer;
 }
-void* number(long value) { return reinterpret_cast<void*>(value); }
+void* number(long value) {
+    return reinterpret_cast<void*>(value);
+}
 
 class AttributesOfCommunicators : public RunningMpi {
   protected:
@@ -104,7 +106,8 @@ TEST_F(AttributesOfCommunicators, StayWhenTheDeleteCallbackRefuses) {
 TEST_F(AttributesOfCommunicators, KnowThePredefinedCallbacksByValue) {
     int duplicated = 0, dropped = 0;
     expect_ok(comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &duplicated, nullptr));
-    expect_ok(comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &dropped, nullptr));
+    expect_ok(
+        comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &dropped, nullptr));
     Comm& comm = duplicate();
     expect_ok(comm_set_attr(comm, duplicated, number(5)));
     expect_ok(comm_set_attr(comm, dropped, number(6)));

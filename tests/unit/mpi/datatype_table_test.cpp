@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The predefined datatypes against what the ABI says about them: which values exist, sizes in the handle, C's layout of pairs.
+// The predefined datatypes against what the ABI says about them: which values exist, sizes in the
+// handle, C's layout of pairs.
 #include "running.hpp"
 
 #include <cstddef>
@@ -10,7 +11,9 @@
 namespace gantry::mpi {
 namespace {
 
-std::uintptr_t value(MPI_Datatype handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+std::uintptr_t value(MPI_Datatype handle) {
+    return reinterpret_cast<std::uintptr_t>(handle);
+}
 
 std::vector<Datatype*> all() {
     std::vector<Datatype*> types;
@@ -40,22 +43,34 @@ TEST(PredefinedDatatypes, OfFixedSizeHaveTheSizeInTheirHandle) {
         if (kind != 1 && kind != 3) continue;
         ++fixed;
         if (!datatype->supported) continue;
-        EXPECT_EQ(datatype->size(), Bytes{1} << ((value(datatype->handle) >> 3) & 7)) << datatype->name;
+        EXPECT_EQ(datatype->size(), Bytes{1} << ((value(datatype->handle) >> 3) & 7))
+            << datatype->name;
     }
     EXPECT_EQ(fixed, 30);
 }
 
 TEST(PredefinedDatatypes, ThatArePairsLieAsCPutsThem) {
-    struct LongInt { long value; int index; };
-    struct ShortInt { short value; int index; };
-    struct LongDoubleInt { long double value; int index; };
-    const auto check = [](MPI_Datatype handle, std::size_t size, std::size_t extent, std::ptrdiff_t index_at) {
+    struct LongInt {
+        long value;
+        int index;
+    };
+    struct ShortInt {
+        short value;
+        int index;
+    };
+    struct LongDoubleInt {
+        long double value;
+        int index;
+    };
+    const auto check = [](MPI_Datatype handle, std::size_t size, std::size_t extent,
+                          std::ptrdiff_t index_at) {
         const Datatype& datatype = *find(handle);
         EXPECT_EQ(datatype.size(), size) << datatype.name;
         EXPECT_EQ(datatype.extent(), static_cast<std::ptrdiff_t>(extent)) << datatype.name;
         const layout::Block& last = datatype.layout.blocks.back();
         EXPECT_LE(last.offset, index_at) << datatype.name;
-        EXPECT_EQ(last.offset + static_cast<std::ptrdiff_t>(last.bytes), index_at + 4) << datatype.name;
+        EXPECT_EQ(last.offset + static_cast<std::ptrdiff_t>(last.bytes), index_at + 4)
+            << datatype.name;
     };
     check(MPI_2INT, 8, 8, 4);
     check(MPI_FLOAT_INT, 8, 8, 4);

@@ -12,7 +12,8 @@ using layout::Block;
 
 class Derived : public ::testing::Test {
   protected:
-    Datatype& vector(MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype of = MPI_INT) {
+    Datatype& vector(MPI_Count count, MPI_Count length, MPI_Count stride,
+                     MPI_Datatype of = MPI_INT) {
         MPI_Datatype handle;
         expect_ok(type_vector(count, length, stride, *find(of), &handle));
         return *find(handle);
@@ -60,7 +61,8 @@ TEST_F(Derived, ResizedTypeKeepsItsDataAndChangesItsBounds) {
 TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
     const std::array<MPI_Count, 2> sizes{4, 6}, parts{2, 3}, starts{1, 2};
     MPI_Datatype handle;
-    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_C, *find(MPI_INT), &handle));
+    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_C,
+                                   *find(MPI_INT), &handle));
     const Datatype& datatype = *find(handle);
     EXPECT_EQ(datatype.extent(), 96);
     EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{4 * 8, 12}, {4 * 14, 12}}));
@@ -69,23 +71,29 @@ TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
 TEST_F(Derived, SubarrayInFortranOrderTakesColumnsOfTheFirst) {
     const std::array<MPI_Count, 2> sizes{4, 6}, parts{2, 3}, starts{1, 2};
     MPI_Datatype handle;
-    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_FORTRAN, *find(MPI_INT), &handle));
-    EXPECT_EQ(find(handle)->layout.blocks, (std::vector<Block>{{4 * 9, 8}, {4 * 13, 8}, {4 * 17, 8}}));
+    expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_FORTRAN,
+                                   *find(MPI_INT), &handle));
+    EXPECT_EQ(find(handle)->layout.blocks,
+              (std::vector<Block>{{4 * 9, 8}, {4 * 13, 8}, {4 * 17, 8}}));
 }
 
 TEST_F(Derived, DistributedArrayPartsCoverTheArrayOnce) {
     const std::array<MPI_Count, 2> sizes{5, 7};
-    const std::array<int, 2> distributions{MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arguments{MPI_DISTRIBUTE_DFLT_DARG, 2}, grid{2, 2};
+    const std::array<int, 2> distributions{MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+        arguments{MPI_DISTRIBUTE_DFLT_DARG, 2}, grid{2, 2};
     std::array<int, 35> owners{};
     for (int rank = 0; rank < 4; ++rank) {
         MPI_Datatype handle;
-        expect_ok(type_create_darray(4, rank, 2, sizes.data(), distributions.data(), arguments.data(), grid.data(), MPI_ORDER_C,
-                                     *find(MPI_INT), &handle));
+        expect_ok(type_create_darray(4, rank, 2, sizes.data(), distributions.data(),
+                                     arguments.data(), grid.data(), MPI_ORDER_C, *find(MPI_INT),
+                                     &handle));
         EXPECT_EQ(find(handle)->extent(), 35 * 4);
         for (const Block& block : find(handle)->layout.blocks)
-            for (Bytes byte = 0; byte < block.bytes; byte += 4) ++owners[(static_cast<Bytes>(block.offset) + byte) / 4];
+            for (Bytes byte = 0; byte < block.bytes; byte += 4)
+                ++owners[(static_cast<Bytes>(block.offset) + byte) / 4];
     }
-    for (int times : owners) EXPECT_EQ(times, 1);
+    for (int times : owners)
+        EXPECT_EQ(times, 1);
 }
 
 TEST_F(Derived, ContentsAreWhatTheConstructorWasGiven) {
@@ -93,14 +101,17 @@ TEST_F(Derived, ContentsAreWhatTheConstructorWasGiven) {
     int combiner = 0;
     Datatype& datatype = vector(3, 2, 4);
     expect_ok(type_get_envelope(datatype, &integers, &addresses, &large, &types, &combiner));
-    EXPECT_EQ(std::tuple(integers, addresses, large, types, combiner), std::tuple(3, 0, 0, 1, MPI_COMBINER_VECTOR));
+    EXPECT_EQ(std::tuple(integers, addresses, large, types, combiner),
+              std::tuple(3, 0, 0, 1, MPI_COMBINER_VECTOR));
     std::array<int, 3> values{};
     MPI_Datatype inner = MPI_DATATYPE_NULL;
     expect_ok(type_get_contents(datatype, 3, 0, 0, 1, values.data(), nullptr, nullptr, &inner));
     EXPECT_EQ(values, (std::array<int, 3>{3, 2, 4}));
     EXPECT_EQ(inner, MPI_INT);
-    expect_class(type_get_contents(datatype, 2, 0, 0, 1, values.data(), nullptr, nullptr, &inner), MPI_ERR_ARG);
-    expect_class(type_get_contents(*find(MPI_INT), 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr), MPI_ERR_TYPE);
+    expect_class(type_get_contents(datatype, 2, 0, 0, 1, values.data(), nullptr, nullptr, &inner),
+                 MPI_ERR_ARG);
+    expect_class(type_get_contents(*find(MPI_INT), 0, 0, 0, 0, nullptr, nullptr, nullptr, nullptr),
+                 MPI_ERR_TYPE);
 }
 
 TEST_F(Derived, InnerTypeOutlivesItsHandle) {

@@ -54,7 +54,8 @@ TEST_F(ErrorHandlers, ThatAreFatalSayWhatWhereAndEndTheProcess) {
     expect_ok(wait(comm_dup(self(), &comm)));
     expect_ok(comm_set_name(*find(comm), "rings"));
     expect_ok(comm_set_errhandler(*find(comm), *find(MPI_ERRORS_ARE_FATAL)));
-    EXPECT_EXIT(raise(find(comm), failure(MPI_ERR_RANK, "rank 7 of 1"), "MPI_Send"), ::testing::ExitedWithCode(MPI_ERR_RANK),
+    EXPECT_EXIT(raise(find(comm), failure(MPI_ERR_RANK, "rank 7 of 1"), "MPI_Send"),
+                ::testing::ExitedWithCode(MPI_ERR_RANK),
                 "MPI_Send failed: MPI_ERR_RANK: rank 7 of 1.*rings");
 }
 

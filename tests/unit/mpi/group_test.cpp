@@ -8,9 +8,13 @@
 namespace gantry::mpi {
 namespace {
 
-Group& group(std::vector<int> peers) { return *find(make_group(std::move(peers))); }
+Group& group(std::vector<int> peers) {
+    return *find(make_group(std::move(peers)));
+}
 
-std::vector<int> peers_of(MPI_Group handle) { return find(handle)->peers; }
+std::vector<int> peers_of(MPI_Group handle) {
+    return find(handle)->peers;
+}
 
 TEST(Groups, UnionKeepsTheFirstOrderAndAppendsTheRest) {
     MPI_Group made;
@@ -48,10 +52,13 @@ TEST(Groups, CompareKnowsOrderFromMembership) {
 TEST(Groups, TranslateGivesUndefinedForStrangersAndKeepsProcNull) {
     const std::array<int, 3> ranks{0, 2, MPI_PROC_NULL};
     std::array<int, 3> translated{};
-    expect_ok(group_translate_ranks(group({7, 8, 9}), 3, ranks.data(), group({9, 5}), translated.data()));
+    expect_ok(
+        group_translate_ranks(group({7, 8, 9}), 3, ranks.data(), group({9, 5}), translated.data()));
     EXPECT_EQ(translated, (std::array<int, 3>{MPI_UNDEFINED, 0, MPI_PROC_NULL}));
     const int outside = 3;
-    expect_class(group_translate_ranks(group({7, 8, 9}), 1, &outside, group({9, 5}), translated.data()), MPI_ERR_RANK);
+    expect_class(
+        group_translate_ranks(group({7, 8, 9}), 1, &outside, group({9, 5}), translated.data()),
+        MPI_ERR_RANK);
 }
 
 TEST(Groups, RangesCountDownwardsToo) {

@@ -13,8 +13,9 @@ Handle handle(std::uintptr_t value) {
 
 TEST(Handles, OfGarbageAreNoObjects) {
     int here = 0;
-    for (std::uintptr_t value : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x7f}, std::uintptr_t{0x2ff}, std::uintptr_t{4095},
-                                 std::uintptr_t{4097}, reinterpret_cast<std::uintptr_t>(&here), ~std::uintptr_t{0}}) {
+    for (std::uintptr_t value : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x7f},
+                                 std::uintptr_t{0x2ff}, std::uintptr_t{4095}, std::uintptr_t{4097},
+                                 reinterpret_cast<std::uintptr_t>(&here), ~std::uintptr_t{0}}) {
         EXPECT_EQ(find(handle<MPI_Comm>(value)), nullptr) << value;
         EXPECT_EQ(find(handle<MPI_Datatype>(value)), nullptr) << value;
         EXPECT_EQ(find(handle<MPI_Op>(value)), nullptr) << value;
@@ -41,7 +42,8 @@ TEST(Handles, InsideAnObjectAreNoObjects) {
 
 TEST(Handles, OfPredefinedObjectsAreTheirOnlyOnes) {
     Datatype* integer = find(MPI_INT);
-    EXPECT_EQ(find(reinterpret_cast<MPI_Datatype>(integer)), nullptr) << "the address of MPI_INT's object is not a handle";
+    EXPECT_EQ(find(reinterpret_cast<MPI_Datatype>(integer)), nullptr)
+        << "the address of MPI_INT's object is not a handle";
 }
 
 TEST(Handles, AsIntegersAreTheConstantOrALargeNumber) {

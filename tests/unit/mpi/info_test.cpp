@@ -51,7 +51,8 @@ TEST(InfoObjects, SayWhatIsWrongWithAKey) {
     expect_class(info_delete(info, "absent"), MPI_ERR_INFO_NOKEY);
     expect_class(info_set(info, "", "v"), MPI_ERR_INFO_KEY);
     expect_class(info_set(info, std::string(MPI_MAX_INFO_KEY, 'k').c_str(), "v"), MPI_ERR_INFO_KEY);
-    expect_class(info_set(info, "k", std::string(MPI_MAX_INFO_VAL, 'v').c_str()), MPI_ERR_INFO_VALUE);
+    expect_class(info_set(info, "k", std::string(MPI_MAX_INFO_VAL, 'v').c_str()),
+                 MPI_ERR_INFO_VALUE);
     char key[MPI_MAX_INFO_KEY];
     expect_class(info_get_nthkey(info, 0, key), MPI_ERR_ARG);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// MPI_Init and MPI_Finalize around all tests of the program (each works once per process), as a job of one rank without a launcher. Tests of what
-// is legal before Init use their own process object's parts and do not need it.
+// MPI_Init and MPI_Finalize around all tests of the program (each works once per process), as a job
+// of one rank without a launcher. Tests of what is legal before Init use their own process object's
+// parts and do not need it.
 #pragma once
 
 #include "mpi/bodies.hpp"
@@ -28,7 +29,9 @@ class RunningMpi : public ::testing::Test {
 };
 
 // EXPECT that a call is good, or fails with a class; the sentence is shown otherwise.
-inline void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.text(); }
+inline void expect_ok(const Status& status) {
+    EXPECT_TRUE(status.ok()) << status.text();
+}
 inline void expect_class(const Status& status, int error_class) {
     EXPECT_EQ(status.error_class(), error_class) << status.text();
     EXPECT_FALSE(status.text().empty());

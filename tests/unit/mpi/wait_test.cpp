@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Wait and Test forms on messages of a rank to itself: statuses, null and inactive requests, failures among several.
+// Wait and Test forms on messages of a rank to itself: statuses, null and inactive requests,
+// failures among several.
 #include "running.hpp"
 
 #include <array>
@@ -43,7 +44,8 @@ TEST_F(Waiting, ForOneRequestLeavesTheErrorFieldAlone) {
     MPI_Status status = marked();
     expect_ok(wait(mpi::wait(&request, &status)));
     EXPECT_EQ(got, 5);
-    EXPECT_EQ(std::tuple(status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), std::tuple(0, 1, 777));
+    EXPECT_EQ(std::tuple(status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR),
+              std::tuple(0, 1, 777));
     EXPECT_EQ(request, MPI_REQUEST_NULL);
 }
 
@@ -69,7 +71,8 @@ TEST_F(Waiting, ForNoRequestGivesAnEmptyStatus) {
 TEST_F(Waiting, ForAnyReturnsTheOneThatIsComplete) {
     std::array<int, 2> got{};
     const int sent = 9;
-    std::array<MPI_Request, 3> requests{receive(&got[0], 10), MPI_REQUEST_NULL, receive(&got[1], 11)};
+    std::array<MPI_Request, 3> requests{receive(&got[0], 10), MPI_REQUEST_NULL,
+                                        receive(&got[1], 11)};
     send_now(&sent, 11);
     int index = -1;
     MPI_Status status = marked();
@@ -103,7 +106,8 @@ TEST_F(Waiting, ForAllTellsFailuresInTheStatuses) {
 TEST_F(Waiting, ForSomeReturnsAllThatAreComplete) {
     std::array<int, 3> got{};
     const int sent = 3;
-    std::array<MPI_Request, 3> requests{receive(&got[0], 30), receive(&got[1], 31), receive(&got[2], 32)};
+    std::array<MPI_Request, 3> requests{receive(&got[0], 30), receive(&got[1], 31),
+                                        receive(&got[2], 32)};
     send_now(&sent, 32);
     send_now(&sent, 30);
     int outcount = 0;
@@ -145,7 +149,8 @@ TEST_F(Waiting, ProcNullIsCompleteAtOnce) {
     int got = 1;
     MPI_Status status = marked();
     expect_ok(wait(recv(&got, 1, type(MPI_INT), MPI_PROC_NULL, 3, self(), &status)));
-    EXPECT_EQ(std::tuple(status.MPI_SOURCE, status.MPI_TAG), std::tuple(MPI_PROC_NULL, MPI_ANY_TAG));
+    EXPECT_EQ(std::tuple(status.MPI_SOURCE, status.MPI_TAG),
+              std::tuple(MPI_PROC_NULL, MPI_ANY_TAG));
     MPI_Request request;
     int flag = 0;
     expect_ok(irecv(&got, 1, type(MPI_INT), MPI_PROC_NULL, 3, self(), &request));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Matching order of MPI 5.0 section 3.5, by example and against a slow, obvious model over random programs.
+// Matching order of MPI 5.0 section 3.5, by example and against a slow, obvious model over random
+// programs.
 #include "p2p/matcher.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,9 @@ struct MatcherTest : ::testing::Test {
         message->envelope = {context, source, tag, 0, mark};
         matcher.keep(std::move(message));
     }
-    Request* arrive(int source, int tag, std::uint32_t context = 1) { return matcher.arrive({context, source, tag, 0, 0}); }
+    Request* arrive(int source, int tag, std::uint32_t context = 1) {
+        return matcher.arrive({context, source, tag, 0, 0});
+    }
 };
 
 TEST_F(MatcherTest, OldestReceiveWinsForOneSource) {
@@ -109,7 +112,8 @@ TEST_F(MatcherTest, AgreesWithAnObviousModelOnRandomPrograms) {
             if (random() % 2 == 0) {  // a message arrives
                 Request* expected = nullptr;
                 for (auto it = posted.begin(); it != posted.end(); ++it) {
-                    if ((it->source != MPI_ANY_SOURCE && it->source != source) || (it->tag != MPI_ANY_TAG && it->tag != tag))
+                    if ((it->source != MPI_ANY_SOURCE && it->source != source) ||
+                        (it->tag != MPI_ANY_TAG && it->tag != tag))
                         continue;
                     expected = it->request;
                     posted.erase(it);
@@ -134,11 +138,14 @@ TEST_F(MatcherTest, AgreesWithAnObviousModelOnRandomPrograms) {
                 }
                 auto taken = matcher.take(context, want_source, want_tag);
                 ASSERT_EQ(taken != nullptr ? taken->envelope.bytes : 0, expected);
-                if (taken == nullptr) posted.push_back({want_source, want_tag, &post(want_source, want_tag, context)});
+                if (taken == nullptr)
+                    posted.push_back(
+                        {want_source, want_tag, &post(want_source, want_tag, context)});
             }
         }
     }
-    for (Request& request : requests) request.unlink();
+    for (Request& request : requests)
+        request.unlink();
 }
 
 }  // namespace

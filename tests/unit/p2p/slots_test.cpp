@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The staging pool's promises: slots never overlap, waiting is first come first served, sinks keep a reserve, chunks ahead of their
-// verdict are bounded.
+// The staging pool's promises: slots never overlap, waiting is first come first served, sinks keep
+// a reserve, chunks ahead of their verdict are bounded.
 #include "p2p/slots.hpp"
 
 #include <gtest/gtest.h>
@@ -24,11 +24,13 @@ struct SlotPoolTest : ::testing::Test {
     std::vector<std::byte> memory = std::vector<std::byte>(16 * 1024);
     SlotPool pool{executor, memory, 1024};
     void run() {
-        while (executor.has_ready()) executor.run_ready();
+        while (executor.has_ready())
+            executor.run_ready();
     }
 };
 
-Task<Status> acquire_into(Executor& executor, SlotPool& pool, Bytes bytes, SlotUse use, Slot* slot) {
+Task<Status> acquire_into(Executor& executor, SlotPool& pool, Bytes bytes, SlotUse use,
+                          Slot* slot) {
     Result<Slot> got = co_await pool.acquire(executor, bytes, use);
     if (!got.ok()) co_return got.status();
     *slot = *got;
@@ -38,21 +40,24 @@ Task<Status> acquire_into(Executor& executor, SlotPool& pool, Bytes bytes, SlotU
 TEST_F(SlotPoolTest, SourcesLeaveAQuarterToSinks) {
     Slot slot;
     int taken = 0;
-    while ((slot = pool.try_acquire(1024, SlotUse::source)).units != 0) ++taken;
+    while ((slot = pool.try_acquire(1024, SlotUse::source)).units != 0)
+        ++taken;
     EXPECT_EQ(taken, 12);
     EXPECT_NE(pool.try_acquire(4096, SlotUse::sink).units, 0u);
 }
 
 TEST_F(SlotPoolTest, ChunksAheadOfTheirVerdictHoldAtMostAQuarter) {
     int taken = 0;
-    while (pool.try_acquire(1024, SlotUse::ahead).units != 0) ++taken;
+    while (pool.try_acquire(1024, SlotUse::ahead).units != 0)
+        ++taken;
     EXPECT_EQ(taken, 4);
     EXPECT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
 }
 
 TEST_F(SlotPoolTest, WaitersAreServedInOrder) {
     std::vector<Slot> held;
-    for (int i = 0; i < 12; ++i) held.push_back(pool.try_acquire(1024, SlotUse::source));
+    for (int i = 0; i < 12; ++i)
+        held.push_back(pool.try_acquire(1024, SlotUse::source));
     Slot first, second;
     Task<Status> one = acquire_into(executor, pool, 1024, SlotUse::source, &first);
     Task<Status> two = acquire_into(executor, pool, 1024, SlotUse::source, &second);
@@ -69,7 +74,8 @@ TEST_F(SlotPoolTest, WaitersAreServedInOrder) {
 }
 
 TEST_F(SlotPoolTest, ASinkDoesNotQueueBehindWaitingSources) {
-    for (int i = 0; i < 12; ++i) ASSERT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
+    for (int i = 0; i < 12; ++i)
+        ASSERT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
     Slot waiting, sink;
     Task<Status> source = acquire_into(executor, pool, 1024, SlotUse::source, &waiting);
     source.start();
@@ -99,7 +105,8 @@ TEST_F(SlotPoolTest, SlotsNeverOverlapUnderRandomUse) {
         std::vector<int> owner(16, 0);
         for (int step = 1; step < 500; ++step) {
             if (random() % 2 == 0) {
-                Slot slot = fresh.try_acquire(1 + random() % 5000, static_cast<SlotUse>(random() % 3));
+                Slot slot =
+                    fresh.try_acquire(1 + random() % 5000, static_cast<SlotUse>(random() % 3));
                 for (std::uint32_t unit = slot.unit; unit < slot.unit + slot.units; ++unit) {
                     ASSERT_EQ(owner[unit], 0);
                     owner[unit] = step;
@@ -108,12 +115,14 @@ TEST_F(SlotPoolTest, SlotsNeverOverlapUnderRandomUse) {
             } else if (!held.empty()) {
                 const std::size_t index = random() % held.size();
                 const Slot slot = held[index];
-                for (std::uint32_t unit = slot.unit; unit < slot.unit + slot.units; ++unit) owner[unit] = 0;
+                for (std::uint32_t unit = slot.unit; unit < slot.unit + slot.units; ++unit)
+                    owner[unit] = 0;
                 fresh.release(slot);
                 held.erase(held.begin() + static_cast<std::ptrdiff_t>(index));
             }
         }
-        for (const Slot& slot : held) fresh.release(slot);
+        for (const Slot& slot : held)
+            fresh.release(slot);
         EXPECT_EQ(fresh.free_units(), 16u);
     }
 }

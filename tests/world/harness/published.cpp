@@ -23,11 +23,16 @@ struct Buffers {
     Bytebuffer device, staging;
 };
 
+// Whether control messages have a queue pair of their own beside the bulk
+// (model::Link::control_max).
+enum class Queues { apart, shared };
+
 enum class Method { gantry, host_to_host, copy_and_send, user_pipeline, slides_loop };
 
 struct Setup {
     Method method;
     Bytes block = kPublishedBytes;
+    Queues queues = Queues::apart;
     Nanoseconds latency = 0;  // the result
 };
 
@@ -155,10 +160,14 @@ Nanoseconds measure(SharedPinned shared_pinned, Setup setup, std::string* path =
     const auto tune = [shared_pinned](config::Config& config) {
         if (shared_pinned == SharedPinned::without) config.depth = kDepthWithHostCopies;
     };
+    const auto share_queue = [queues = setup.queues](model::Machine& machine) {
+        if (queues == Queues::shared) machine.network.control_max = 0;
+    };
     World world({.machine = "c2050-qdr",
                  .ranks = 2,
                  .seed = 1,
                  .copies_through_host = shared_pinned == SharedPinned::without,
+                 .change_machine = share_queue,
                  .change_config = tune});
     const Ending ending = world.run([&setup](Rank& rank) { return ping_pong(rank, setup); });
     if (!ending.good()) {
@@ -194,6 +203,10 @@ PublishedTable measure_published(SharedPinned shared_pinned) {
         table.slides_loop.push_back({block, measure(shared_pinned, {Method::slides_loop, block})});
     }
     table.gantry = measure(shared_pinned, {Method::gantry}, &table.gantry_path);
+    const Bytes block = table.best_user().block;
+    table.gantry_one_queue =
+        measure(shared_pinned, {Method::gantry, kPublishedBytes, Queues::shared});
+    table.user_one_queue = measure(shared_pinned, {Method::user_pipeline, block, Queues::shared});
     const model::Machine machine = model::load("c2050-qdr").value();
     table.ideal = std::max(machine.network.rate.time(kPublishedBytes),
                            machine.gpu.d2h.rate.time(kPublishedBytes));

@@ -39,7 +39,11 @@ struct PublishedTable {
     std::vector<BlockTime> slides_loop;
     Nanoseconds gantry = 0;
     Nanoseconds ideal = 0;
-    std::string gantry_path;  // what the planner chose
+    // The same on a network whose control messages wait behind all queued bulk: what separate queue
+    // pairs are worth. No claim rests on it.
+    Nanoseconds gantry_one_queue = 0;
+    Nanoseconds user_one_queue = 0;  // at the best block above
+    std::string gantry_path;         // what the planner chose
 
     BlockTime best_user() const;
     // How much lower `time` is than `baseline`, of 1.
