@@ -165,7 +165,11 @@ MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     expect_a_failed_message(kLarge, 0, "cuMemcpyDtoHAsync_v2:9:999", "cuMemcpyDtoHAsync");
     expect_a_failed_message(kLarge, 1, "cuMemcpyHtoDAsync_v2:9:999", "cuMemcpyHtoDAsync");
     expect_all_works();
-    CHECK(census() == before);
+    // Events are pooled: how many there are depends on how many copies overlapped.
+    Census after = census();
+    CHECK(after.events <= before.events + 64);
+    after.events = before.events;
+    CHECK(after == before);
     MPI_Finalize();
 }
 

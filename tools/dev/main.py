@@ -39,6 +39,7 @@ def parser():
     test.add_argument("--real-gpu", action="store_true", help="use the system's CUDA driver instead of the simulated GPU")
     test.add_argument("--exclude", metavar="FILTER", help="regular expression on names of tests not to run")
     test.add_argument("--target", action="append", default=[], help="build only this Ninja target (may be repeated)")
+    test.add_argument("--retry", action="store_true", help="run a failing test once more; both results are shown")
     build = command("build", "build into build/PRESET/")
     build.add_argument("targets", nargs="*", help="Ninja targets (default: everything)")
     install = command("install", "install a relocatable prefix: library, mpicc, mpiexec, tools")
@@ -64,7 +65,8 @@ def main():
         return demo.demo(chosen.preset, chosen.gpu, chosen.machine)
     if chosen.command == "test":
         import tests
-        return tests.test(chosen.preset, chosen.filter, chosen.real_gpu, chosen.exclude, chosen.target)
+        return tests.test(chosen.preset, chosen.filter, chosen.real_gpu, chosen.exclude, chosen.target,
+                          chosen.retry)
     if chosen.command == "build":
         import build
         return build.build(chosen.preset, chosen.targets)

@@ -110,7 +110,7 @@ def read_results(report):
     return counts
 
 
-def run_tests(preset, test_filter=None, real=False, exclude=None, targets=()):
+def run_tests(preset, test_filter=None, real=False, exclude=None, targets=(), retry=False):
     """Build and run one preset's tests; prints failures, returns the counts."""
     build.build(preset, targets)
     env = choose_driver(preset, real)
@@ -123,6 +123,8 @@ def run_tests(preset, test_filter=None, real=False, exclude=None, targets=()):
         command += ["-R", test_filter]
     if exclude:
         command += ["-E", exclude]
+    if retry:
+        command += ["--repeat", "until-pass:2"]
     step(f"testing build/{preset}" + (f", only {test_filter}" if test_filter else ""))
     status = follow([str(word) for word in command], env)
     if not report.exists():
@@ -135,8 +137,8 @@ def run_tests(preset, test_filter=None, real=False, exclude=None, targets=()):
     return counts
 
 
-def test(preset, test_filter, real, exclude=None, targets=()):
-    counts = run_tests(preset, test_filter, real, exclude, targets)
+def test(preset, test_filter, real, exclude=None, targets=(), retry=False):
+    counts = run_tests(preset, test_filter, real, exclude, targets, retry)
     if counts.failures:
         step("failed: " + " ".join(counts.failures))
         note(f"again: ./dev test --preset {preset} '^{re.escape(counts.failures[0])}$'")
