@@ -9,18 +9,19 @@ namespace gantry::coll {
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
     const int size = team.size(), rank = team.rank();
+    FirstFailure failed;
     if (!in_place) {
         Status placed = co_await copy_local(executor, team, mine, all.of(rank));
-        GANTRY_CO_TRY(placed);
+        failed.note(std::move(placed));
     }
     const int to = (rank + 1) % size, from = (rank - 1 + size) % size;
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer outgoing = all.of((rank - step + size) % size);
         const p2p::Buffer incoming = all.of((rank - step - 1 + size) % size);
         Status met = co_await exchange(executor, team, outgoing, to, incoming, from);
-        GANTRY_CO_TRY(met);
+        failed.note(std::move(met));
     }
-    co_return success();
+    co_return failed.status();
 }
 
 }  // namespace gantry::coll

@@ -22,11 +22,12 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
     HostImage arrived;
     Status ready = arrived.allocate(shape.count, *shape.layout);
     GANTRY_CO_TRY(ready);
+    FirstFailure failed;
     for (int distance = 1; distance < team.size(); distance *= 2) {
         const int partner = team.rank() ^ distance;
         Status met =
             co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
-        GANTRY_CO_TRY(met);
+        failed.note(std::move(met));
         if (partner > team.rank()) {
             reducer.apply(result->address(), arrived.address(), shape.count);
             result->swap(arrived);
@@ -34,7 +35,7 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
             reducer.apply(arrived.address(), result->address(), shape.count);
         }
     }
-    co_return success();
+    co_return failed.status();
 }
 
 // Share number `index` of a vector, counted around the ring.
@@ -55,22 +56,23 @@ Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer red
     Status ready =
         arrived.allocate(vector.count / static_cast<std::uint64_t>(size) + 1, *vector.layout);
     GANTRY_CO_TRY(ready);
+    FirstFailure failed;
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer mine = share(vector, rank - step - 1, size);
         p2p::Buffer scratch = arrived.buffer();
         scratch.count = mine.count;
         Status met =
             co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
-        GANTRY_CO_TRY(met);
+        failed.note(std::move(met));
         reducer.apply(scratch.address, mine.address, mine.count);
     }
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer finished = share(vector, rank + 1 - step, size);
         Status met =
             co_await exchange(executor, team, finished, to, share(vector, rank - step, size), from);
-        GANTRY_CO_TRY(met);
+        failed.note(std::move(met));
     }
-    co_return success();
+    co_return failed.status();
 }
 
 bool is_power_of_two(int number) {
@@ -86,9 +88,11 @@ Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::B
                              source.count >= static_cast<std::uint64_t>(size);
     if (!long_vector && !is_power_of_two(size)) {
         Status reduced = co_await reduce(executor, team, source, sink, reducer, 0);
-        GANTRY_CO_TRY(reduced);
+        FirstFailure failed;
+        failed.note(std::move(reduced));
         Status told = co_await bcast(executor, team, sink, 0);
-        co_return told;
+        failed.note(std::move(told));
+        co_return failed.status();
     }
     HostImage result;
     Status ready;

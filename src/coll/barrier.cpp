@@ -11,13 +11,14 @@ namespace gantry::coll {
 Task<Status> barrier(Executor& executor, Team team) {
     const int size = team.size();
     const p2p::Buffer nothing = bytes_buffer(nullptr, 0);
+    FirstFailure failed;
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (team.rank() + distance) % size;
         const int from = (team.rank() - distance + size) % size;
         Status met = co_await exchange(executor, team, nothing, to, nothing, from);
-        GANTRY_CO_TRY(met);
+        failed.note(std::move(met));
     }
-    co_return success();
+    co_return failed.status();
 }
 
 }  // namespace gantry::coll

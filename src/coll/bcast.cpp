@@ -12,13 +12,14 @@ namespace gantry::coll {
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
     const int size = team.size();
     const int relative = (team.rank() - root + size) % size;
+    FirstFailure failed;
     int bit = 1;
     while (bit < size && (relative & bit) == 0)
         bit *= 2;
     if (relative != 0) {
         const int from = (relative - bit + root) % size;
         Status received = co_await receive(executor, team, buffer, from);
-        GANTRY_CO_TRY(received);
+        failed.note(std::move(received));
     }
     Scope sends(executor);
     for (bit /= 2; bit > 0; bit /= 2) {
@@ -26,7 +27,8 @@ Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) 
             sends.spawn(send(executor, team, buffer, (relative + bit + root) % size));
     }
     Status sent = co_await sends.join(executor);
-    co_return sent;
+    failed.note(std::move(sent));
+    co_return failed.status();
 }
 
 }  // namespace gantry::coll

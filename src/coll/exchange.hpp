@@ -9,6 +9,19 @@
 
 namespace gantry::coll {
 
+// Remembers the first failure of an algorithm that goes on: a rank that stopped in the middle
+// (because a peer's message did not fit, say) would leave others waiting for ever.
+class FirstFailure {
+  public:
+    void note(Status status) {
+        if (first_.ok()) first_ = std::move(status);
+    }
+    const Status& status() const { return first_; }
+
+  private:
+    Status first_;
+};
+
 p2p::Buffer bytes_buffer(const void* address, Bytes bytes);
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to);

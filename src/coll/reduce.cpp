@@ -18,11 +18,13 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
     const int relative = (team.rank() - root + size) % size;
     const p2p::Buffer shape = result->buffer();
     HostImage arrived;
+    FirstFailure failed;
     for (int bit = 1; bit < size; bit *= 2) {
         if ((relative & bit) != 0) {
             Status sent =
                 co_await send(executor, team, result->buffer(), (relative - bit + root) % size);
-            co_return sent;
+            failed.note(std::move(sent));
+            co_return failed.status();
         }
         if (relative + bit >= size) continue;
         Status ready =
@@ -30,11 +32,11 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
         GANTRY_CO_TRY(ready);
         Status received =
             co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
-        GANTRY_CO_TRY(received);
+        failed.note(std::move(received));
         reducer.apply(result->address(), arrived.address(), shape.count);
         result->swap(arrived);
     }
-    co_return success();
+    co_return failed.status();
 }
 
 }  // namespace

@@ -107,17 +107,23 @@ GANTRY_ATTRIBUTES_OF(MPI_Win)
 
 int Keyvals::create(KeyvalScope scope, void (*copy)(), void (*remove)(), void* extra_state) {
     const int number = next_++;
-    keyvals_[number] = std::make_shared<Keyval>(Keyval{scope, number, copy, remove, extra_state});
+    keyvals_[number] =
+        std::make_shared<Keyval>(Keyval{scope, number, copy, remove, extra_state, false});
     return number;
 }
 
-std::shared_ptr<Keyval> Keyvals::find(KeyvalScope scope, int number) const {
+std::shared_ptr<Keyval> Keyvals::find(KeyvalScope scope, int number) {
     const auto found = keyvals_.find(number);
-    return found != keyvals_.end() && found->second->scope == scope ? found->second : nullptr;
+    if (found == keyvals_.end() || found->second->scope != scope) return nullptr;
+    if (found->second->freed && found->second.use_count() == 1) {
+        keyvals_.erase(found);  // the last attribute is gone
+        return nullptr;
+    }
+    return found->second;
 }
 
 void Keyvals::free(int number) {
-    keyvals_.erase(number);
+    keyvals_.at(number)->freed = true;
 }
 
 }  // namespace gantry::mpi

@@ -23,6 +23,7 @@ struct Keyval {
     void (*copy)();
     void (*remove)();
     void* extra_state;
+    bool freed = false;
 };
 
 struct Attribute {
@@ -56,8 +57,8 @@ class Attributes {
 class Keyvals {
   public:
     int create(KeyvalScope scope, void (*copy)(), void (*remove)(), void* extra_state);
-    std::shared_ptr<Keyval> find(KeyvalScope scope, int number) const;
-    // Attributes keep the keyval until they are gone.
+    std::shared_ptr<Keyval> find(KeyvalScope scope, int number);
+    // A freed keyval can still be named while attributes hang on it (MPI 5.0 section 7.7.2).
     void free(int number);
 
   private:

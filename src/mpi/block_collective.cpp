@@ -59,25 +59,47 @@ Types types_of(const void* sendbuf, const MPI_Datatype* sendtypes, const MPI_Dat
     return types;
 }
 
-Result<Plan> plan_gather(const p2p::Buffer& mine, coll::Blocks all, bool in_place, int root) {
+// The program's own block must not be read and written at once: MPI_IN_PLACE is for that. Also
+// refused is a part that is the first rank's block, the usual mistake.
+Status check_distinct(const p2p::Buffer& part, const coll::Blocks& whole, bool in_place, int rank) {
+    if (in_place || part.bytes() == 0 || part.address == nullptr || whole.address == nullptr)
+        return success();
+    const auto is_part = [&](const p2p::Buffer& block) {
+        return block.bytes() != 0 && block.address == part.address;
+    };
+    if (!is_part(whole.of(rank)) && !is_part(whole.of(0))) return success();
+    return failure(MPI_ERR_BUFFER, "sendbuf and recvbuf overlap at {}: use MPI_IN_PLACE",
+                   part.address);
+}
+
+Result<Plan> plan_gather(const p2p::Buffer& mine, coll::Blocks all, bool in_place, int root,
+                         const Comm& comm) {
+    if (comm.rank() == root) GANTRY_TRY(check_distinct(mine, all, in_place, comm.rank()));
     return Plan([mine, all = std::move(all), in_place, root](coll::Team team) {
         return coll::gather(executor_of(team), team, mine, all, root, in_place);
     });
 }
 
-Result<Plan> plan_scatter(coll::Blocks all, const p2p::Buffer& mine, bool in_place, int root) {
+Result<Plan> plan_scatter(coll::Blocks all, const p2p::Buffer& mine, bool in_place, int root,
+                          const Comm& comm) {
+    if (comm.rank() == root) GANTRY_TRY(check_distinct(mine, all, in_place, comm.rank()));
     return Plan([mine, all = std::move(all), in_place, root](coll::Team team) {
         return coll::scatter(executor_of(team), team, all, mine, root, in_place);
     });
 }
 
-Result<Plan> plan_allgather(const p2p::Buffer& mine, coll::Blocks all, bool in_place) {
+Result<Plan> plan_allgather(const p2p::Buffer& mine, coll::Blocks all, bool in_place,
+                            const Comm& comm) {
+    GANTRY_TRY(check_distinct(mine, all, in_place, comm.rank()));
     return Plan([mine, all = std::move(all), in_place](coll::Team team) {
         return coll::allgather(executor_of(team), team, mine, all, in_place);
     });
 }
 
-Result<Plan> plan_alltoall(coll::Blocks outgoing, coll::Blocks incoming, bool in_place) {
+Result<Plan> plan_alltoall(coll::Blocks outgoing, coll::Blocks incoming, bool in_place,
+                           const Comm& comm) {
+    if (!in_place)
+        GANTRY_TRY(check_distinct(outgoing.of(comm.rank()), incoming, in_place, comm.rank()));
     return Plan([outgoing = std::move(outgoing), incoming = std::move(incoming),
                  in_place](coll::Team team) {
         return in_place ? coll::alltoall_in_place(executor_of(team), team, incoming)
@@ -91,7 +113,7 @@ Pending gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, voi
                MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
     return blocking(
         comm, plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
-                          sendbuf == MPI_IN_PLACE, root));
+                          sendbuf == MPI_IN_PLACE, root, comm));
 }
 Status igather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm,
@@ -99,7 +121,7 @@ Status igather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, voi
     return nonblocking(
         comm,
         plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
-                    sendbuf == MPI_IN_PLACE, root),
+                    sendbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 Status gather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -108,7 +130,7 @@ Status gather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
     return persistent(
         comm,
         plan_gather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
-                    sendbuf == MPI_IN_PLACE, root),
+                    sendbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 
@@ -117,7 +139,7 @@ Pending gatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
                 Comm& comm) {
     return blocking(comm, plan_gather(one(sendbuf, sendcount, sendtype),
                                       listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                      sendbuf == MPI_IN_PLACE, root));
+                                      sendbuf == MPI_IN_PLACE, root, comm));
 }
 Status igatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                 const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype, int root,
@@ -125,7 +147,7 @@ Status igatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
     return nonblocking(comm,
                        plan_gather(one(sendbuf, sendcount, sendtype),
                                    listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                   sendbuf == MPI_IN_PLACE, root),
+                                   sendbuf == MPI_IN_PLACE, root, comm),
                        {sendtype, recvtype}, request);
 }
 Status gatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -134,7 +156,7 @@ Status gatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
     return persistent(comm,
                       plan_gather(one(sendbuf, sendcount, sendtype),
                                   listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                  sendbuf == MPI_IN_PLACE, root),
+                                  sendbuf == MPI_IN_PLACE, root, comm),
                       {sendtype, recvtype}, request);
 }
 
@@ -142,7 +164,7 @@ Pending scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
                 MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
     return blocking(
         comm, plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
-                           recvbuf == MPI_IN_PLACE, root));
+                           recvbuf == MPI_IN_PLACE, root, comm));
 }
 Status iscatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                 MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm,
@@ -150,7 +172,7 @@ Status iscatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
     return nonblocking(
         comm,
         plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
-                     recvbuf == MPI_IN_PLACE, root),
+                     recvbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 Status scatter_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -159,16 +181,16 @@ Status scatter_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype
     return persistent(
         comm,
         plan_scatter(equal(sendbuf, sendcount, sendtype), one(recvbuf, recvcount, recvtype),
-                     recvbuf == MPI_IN_PLACE, root),
+                     recvbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 
 Pending scatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
                  Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                  int root, Comm& comm) {
-    return blocking(comm,
-                    plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
-                                 one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root));
+    return blocking(
+        comm, plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
+                           one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm));
 }
 Status iscatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
                  Datatype* sendtype, void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
@@ -176,7 +198,7 @@ Status iscatterv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Ain
     return nonblocking(
         comm,
         plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
-                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 Status scatterv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* displs,
@@ -185,7 +207,7 @@ Status scatterv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI
     return persistent(
         comm,
         plan_scatter(listed(sendbuf, sendcounts, displs, sendtype, comm),
-                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root),
+                     one(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm),
         {sendtype, recvtype}, request);
 }
 
@@ -193,22 +215,24 @@ Pending allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, 
                   MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
     return blocking(
         comm, plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
-                             sendbuf == MPI_IN_PLACE));
+                             sendbuf == MPI_IN_PLACE, comm));
 }
 Status iallgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                   MPI_Count recvcount, Datatype* recvtype, Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_allgather(one(sendbuf, sendcount, sendtype),
-                                      equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                       {sendtype, recvtype}, request);
+    return nonblocking(
+        comm,
+        plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                       sendbuf == MPI_IN_PLACE, comm),
+        {sendtype, recvtype}, request);
 }
 Status allgather_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                       MPI_Count recvcount, Datatype* recvtype, Comm& comm, Info*,
                       MPI_Request* request) {
-    return persistent(comm,
-                      plan_allgather(one(sendbuf, sendcount, sendtype),
-                                     equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                      {sendtype, recvtype}, request);
+    return persistent(
+        comm,
+        plan_allgather(one(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                       sendbuf == MPI_IN_PLACE, comm),
+        {sendtype, recvtype}, request);
 }
 
 Pending allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -216,7 +240,7 @@ Pending allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                    Comm& comm) {
     return blocking(comm, plan_allgather(one(sendbuf, sendcount, sendtype),
                                          listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                         sendbuf == MPI_IN_PLACE));
+                                         sendbuf == MPI_IN_PLACE, comm));
 }
 Status iallgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                    const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
@@ -224,7 +248,7 @@ Status iallgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
     return nonblocking(comm,
                        plan_allgather(one(sendbuf, sendcount, sendtype),
                                       listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                      sendbuf == MPI_IN_PLACE),
+                                      sendbuf == MPI_IN_PLACE, comm),
                        {sendtype, recvtype}, request);
 }
 Status allgatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -233,30 +257,32 @@ Status allgatherv_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendt
     return persistent(comm,
                       plan_allgather(one(sendbuf, sendcount, sendtype),
                                      listed(recvbuf, recvcounts, displs, recvtype, comm),
-                                     sendbuf == MPI_IN_PLACE),
+                                     sendbuf == MPI_IN_PLACE, comm),
                       {sendtype, recvtype}, request);
 }
 
 Pending alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                  MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
-    return blocking(comm,
-                    plan_alltoall(equal(sendbuf, sendcount, sendtype),
-                                  equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE));
+    return blocking(
+        comm, plan_alltoall(equal(sendbuf, sendcount, sendtype),
+                            equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm));
 }
 Status ialltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                  MPI_Count recvcount, Datatype* recvtype, Comm& comm, MPI_Request* request) {
-    return nonblocking(comm,
-                       plan_alltoall(equal(sendbuf, sendcount, sendtype),
-                                     equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                       {sendtype, recvtype}, request);
+    return nonblocking(
+        comm,
+        plan_alltoall(equal(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                      sendbuf == MPI_IN_PLACE, comm),
+        {sendtype, recvtype}, request);
 }
 Status alltoall_init(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                      MPI_Count recvcount, Datatype* recvtype, Comm& comm, Info*,
                      MPI_Request* request) {
-    return persistent(comm,
-                      plan_alltoall(equal(sendbuf, sendcount, sendtype),
-                                    equal(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE),
-                      {sendtype, recvtype}, request);
+    return persistent(
+        comm,
+        plan_alltoall(equal(sendbuf, sendcount, sendtype), equal(recvbuf, recvcount, recvtype),
+                      sendbuf == MPI_IN_PLACE, comm),
+        {sendtype, recvtype}, request);
 }
 
 Pending alltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
@@ -264,7 +290,7 @@ Pending alltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Ai
                   const MPI_Aint* rdispls, Datatype* recvtype, Comm& comm) {
     return blocking(comm, plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
                                         listed(recvbuf, recvcounts, rdispls, recvtype, comm),
-                                        sendbuf == MPI_IN_PLACE));
+                                        sendbuf == MPI_IN_PLACE, comm));
 }
 Status ialltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
                   Datatype* sendtype, void* recvbuf, const MPI_Count* recvcounts,
@@ -272,7 +298,7 @@ Status ialltoallv(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Ai
     return nonblocking(comm,
                        plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
                                      listed(recvbuf, recvcounts, rdispls, recvtype, comm),
-                                     sendbuf == MPI_IN_PLACE),
+                                     sendbuf == MPI_IN_PLACE, comm),
                        {sendtype, recvtype}, request);
 }
 Status alltoallv_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
@@ -282,7 +308,7 @@ Status alltoallv_init(const void* sendbuf, const MPI_Count* sendcounts, const MP
     return persistent(comm,
                       plan_alltoall(listed(sendbuf, sendcounts, sdispls, sendtype, comm),
                                     listed(recvbuf, recvcounts, rdispls, recvtype, comm),
-                                    sendbuf == MPI_IN_PLACE),
+                                    sendbuf == MPI_IN_PLACE, comm),
                       {sendtype, recvtype}, request);
 }
 
@@ -291,7 +317,7 @@ Pending alltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Ai
                   const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm) {
     return blocking(comm, plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
                                         typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                        sendbuf == MPI_IN_PLACE));
+                                        sendbuf == MPI_IN_PLACE, comm));
 }
 Status ialltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
                   const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
@@ -300,7 +326,7 @@ Status ialltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Ai
     return nonblocking(comm,
                        plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
                                      typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                     sendbuf == MPI_IN_PLACE),
+                                     sendbuf == MPI_IN_PLACE, comm),
                        types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 Status alltoallw_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
@@ -310,7 +336,7 @@ Status alltoallw_init(const void* sendbuf, const MPI_Count* sendcounts, const MP
     return persistent(comm,
                       plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
                                     typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                    sendbuf == MPI_IN_PLACE),
+                                    sendbuf == MPI_IN_PLACE, comm),
                       types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 

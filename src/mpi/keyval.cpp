@@ -57,11 +57,7 @@ Status get_attribute(KeyvalScope scope, Object& object, int keyval, void* value,
 
 template <class Object>
 Status delete_attribute(KeyvalScope scope, Object& object, int keyval) {
-    // A freed key lives on while attributes hang on it (MPI 5.0 section 7.7.2), so it can still be
-    // named where it hangs.
-    if (process().keyvals.find(scope, keyval) == nullptr &&
-        object.attributes.find(keyval) == nullptr)
-        return unknown_key(keyval);
+    if (process().keyvals.find(scope, keyval) == nullptr) return unknown_key(keyval);
     return object.attributes.remove(object.handle, keyval);
 }
 

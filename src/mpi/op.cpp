@@ -100,6 +100,8 @@ Status op_commutative(Op& op, int* commute) {
 
 Status reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
                     Op& op) {
+    if (inbuf == inoutbuf && count > 0)
+        return failure(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same address {}", inbuf);
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));

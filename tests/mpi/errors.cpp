@@ -257,6 +257,37 @@ MPI_CASE(wrong_collective_arguments_fail_before_anything_is_sent, 2) {
     expect_alive(MPI_COMM_WORLD);
 }
 
+MPI_CASE(a_buffer_that_is_read_and_written_by_one_collective_is_refused, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int numbers[4] = {rank(), 0, 0, 0};
+    expect(MPI_Allgather(numbers, 1, MPI_INT, numbers, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER,
+           {"MPI_IN_PLACE"}, "Allgather");
+    expect(MPI_Alltoall(numbers, 1, MPI_INT, numbers, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_BUFFER,
+           {"MPI_IN_PLACE"}, "Alltoall");
+    expect(MPI_Reduce_local(numbers, numbers, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER, {"inoutbuf"},
+           "Reduce_local");
+    // Nothing is read or written: one address may serve for both.
+    OK(MPI_Alltoall(numbers, 0, MPI_INT, numbers, 0, MPI_INT, MPI_COMM_WORLD));
+    const int counts[2] = {1, 1}, beside[2] = {1, 2};
+    OK(MPI_Allgatherv(numbers, 1, MPI_INT, numbers, counts, beside, MPI_INT, MPI_COMM_WORLD));
+    CHECK_EQ(numbers[1], 0);
+    CHECK_EQ(numbers[2], 1);
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(a_broadcast_that_fits_one_rank_badly_still_reaches_the_others, 4) {
+    return_errors(MPI_COMM_WORLD);
+    // Rank 2 passes the message on to rank 3 although it has room for a part only.
+    std::vector<int> numbers(100, rank() == 0 ? 7 : 0);
+    const int code = MPI_Bcast(numbers.data(), rank() == 2 ? 10 : 100, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank() == 0 || rank() == 1) {
+        CHECK_EQ(code, MPI_SUCCESS);
+        CHECK_EQ(numbers[99], 7);
+    }
+    if (rank() == 2) expect(code, MPI_ERR_TRUNCATE, {"400"}, "Bcast");
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 MPI_CASE_OWN_INIT(errors_before_and_after_are_heard_by_the_first_handler, 1) {
     // What is legal before MPI_Init is; the rest would be fatal (tests/cli sees that it ends the
     // job).

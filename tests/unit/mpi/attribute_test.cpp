@@ -122,11 +122,14 @@ TEST_F(AttributesOfCommunicators, OutliveTheFreedKey) {
     int keyval = key(journal);
     Comm& comm = duplicate();
     expect_ok(comm_set_attr(comm, keyval, number(1)));
+    const int kept = keyval;
     expect_ok(comm_free_keyval(&keyval));
     EXPECT_EQ(keyval, MPI_KEYVAL_INVALID);
+    EXPECT_EQ(value(comm, kept), 1);  // it still has its name where it hangs
     MPI_Comm handle = comm.handle;
     expect_ok(wait(comm_free(&handle)));
     EXPECT_EQ(journal.lines, (std::vector<std::string>{"delete 1"}));
+    expect_class(comm_set_attr(world(), kept, number(1)), MPI_ERR_KEYVAL);
 }
 
 TEST_F(AttributesOfCommunicators, ThatArePredefinedCanBeReadAndNotChanged) {
