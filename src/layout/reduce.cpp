@@ -143,10 +143,26 @@ void each(const void* first, void* second, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
         b[i] = Function::apply(a[i], b[i]);
 }
-// A whole item moves; the padding of pairs need not.
 template <class T>
 void replace(const void* first, void* second, std::size_t count) {
     std::memmove(second, first, count * sizeof(T));
+}
+// Pairs go member by member: the padding behind the last one need not be the caller's memory.
+struct First {
+    template <class P>
+    static P apply(P a, P) {
+        return a;
+    }
+};
+template <class Function, class P>
+void each_pair(const void* first, void* second, std::size_t count) {
+    const P* a = static_cast<const P*>(first);
+    P* b = static_cast<P*>(second);
+    for (std::size_t i = 0; i < count; ++i) {
+        const P chosen = Function::apply(P{a[i].value, a[i].index}, P{b[i].value, b[i].index});
+        b[i].value = chosen.value;
+        b[i].index = chosen.index;
+    }
 }
 void keep(const void*, void*, std::size_t) {}
 
@@ -201,9 +217,10 @@ void truth(Row& row) {
 template <class Value, class Index>
 void pair(Row& row) {
     using P = Located<Value, Index>;
-    moves<P>(row);
-    row[at(Operation::minloc)] = each<MinimumLocation, P>;
-    row[at(Operation::maxloc)] = each<MaximumLocation, P>;
+    row[at(Operation::replace)] = each_pair<First, P>;
+    row[at(Operation::no_op)] = keep;
+    row[at(Operation::minloc)] = each_pair<MinimumLocation, P>;
+    row[at(Operation::maxloc)] = each_pair<MaximumLocation, P>;
 }
 
 struct Table {

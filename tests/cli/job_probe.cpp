@@ -101,7 +101,10 @@ int main(int argc, char** argv) {
         _exit(second);
     }
     if (job.rank() == first && what == "leave") _exit(second);
-    if (job.rank() == first && what == "signal") raise(second);
+    if (job.rank() == first && what == "signal") {
+        signal(second, SIG_DFL);  // a sanitizer has handlers of its own
+        raise(second);
+    }
     std::puts("waiting");
     std::fflush(stdout);
     while (true)

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -356,8 +357,9 @@ MPI_CASE_ENDING(ending_by_a_killed_rank, 3) {
 
 MPI_CASE_ENDING(ending_by_a_segmentation_fault, 2) {
     if (rank() == 1) {
-        volatile int* nowhere = nullptr;
-        *nowhere = 1;
+        signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler of its own
+        volatile std::uintptr_t nowhere = 16;
+        *reinterpret_cast<volatile int*>(nowhere) = 1;
     }
     MPI_Barrier(MPI_COMM_WORLD);
     std::printf("came back\n");

@@ -196,6 +196,9 @@ MPI_CASE(a_failed_direct_copy_is_an_error_or_is_staged, 2) {
     expect_all_works();
 }
 
+// It frees nothing; the leak checker sees where the object went.
+Memory* memory_of_a_dead_context = nullptr;
+
 MPI_CASE_OWN_INIT(an_operation_that_kills_the_context_is_an_error_and_host_messages_go_on, 2) {
     setenv("GANTRY_IPC", "off", 1);
     start_mpi();
@@ -213,7 +216,7 @@ MPI_CASE_OWN_INIT(an_operation_that_kills_the_context_is_an_error_and_host_messa
     OK(MPI_Barrier(MPI_COMM_WORLD));
     for (int bytes : {8, 100000, kLarge})
         expect_host_messages_work(bytes);
-    if (rank() == 0) static_cast<void>(memory.release());  // a dead context frees nothing
+    if (rank() == 0) memory_of_a_dead_context = memory.release();
     memory.reset();
     MPI_Finalize();
 }

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <vector>
@@ -139,6 +141,17 @@ TEST(Reduction, LocationOfEqualValuesIsTheLowerIndex) {
     EXPECT_EQ(reduced<DoubleInt>(Operation::minloc, Element::double_int, {{7, 3}, {1, 0}},
                                  {{7, 2}, {2, 9}}),
               (std::vector<DoubleInt>{{7, 2}, {1, 0}}));
+}
+
+TEST(Reduction, ThePaddingBehindAPairIsNotTouched) {
+    for (Operation operation : {Operation::maxloc, Operation::minloc, Operation::replace}) {
+        DoubleInt first{7, 3}, second{5, 2};
+        std::memset(reinterpret_cast<std::byte*>(&first) + 12, 1, 4);
+        std::memset(reinterpret_cast<std::byte*>(&second) + 12, 2, 4);
+        reduction(operation, Element::double_int)(&first, &second, 1);
+        for (int i = 12; i < 16; ++i)
+            EXPECT_EQ(reinterpret_cast<std::byte*>(&second)[i], std::byte{2});
+    }
 }
 
 TEST(Reduction, ReplaceTakesTheFirstOperandAndNoOpKeepsTheSecond) {
