@@ -34,9 +34,8 @@ TEST(Bounds, ACopyBeyondAHostBufferIsReported) {
 
 namespace {
 
-constexpr int kReported = 66;  // the sanitizer's exit status
-
-// The status of a child that runs `body` with a wide window between start and end of every copy.
+// The exit status of a child that runs `body` with a wide window between start and end of every
+// copy: 0, or what the sanitizer's options say when it reported something.
 int status_of(const std::function<void(char* host, CUdeviceptr device, CUstream stream)>& body) {
     const pid_t child = fork();
     if (child == 0) {
@@ -86,21 +85,21 @@ TEST(Races, PollingAWrittenFlagWithAcquireIsClean) {
 }
 
 TEST(Races, ReadingTheTargetBeforeTheCopyIsDoneIsReported) {
-    EXPECT_EQ(status_of([](char* host, CUdeviceptr device, CUstream stream) {
+    EXPECT_NE(status_of([](char* host, CUdeviceptr device, CUstream stream) {
                   cuda().cuMemcpyDtoHAsync_v2(host, device, 64, stream);
                   g_sink = host[0];
                   cuda().cuStreamSynchronize(stream);
               }),
-              kReported);
+              0);
 }
 
 TEST(Races, OverwritingTheSourceTooEarlyIsReported) {
-    EXPECT_EQ(status_of([](char* host, CUdeviceptr device, CUstream stream) {
+    EXPECT_NE(status_of([](char* host, CUdeviceptr device, CUstream stream) {
                   cuda().cuMemcpyHtoDAsync_v2(device, host, 64, stream);
                   host[5] = 1;
                   cuda().cuStreamSynchronize(stream);
               }),
-              kReported);
+              0);
 }
 
 #endif
