@@ -26,9 +26,12 @@ using namespace mpi_tests;
 
 namespace {
 
-// Opening the peer's memory is put off until the messages have paid for it: so many are enough for
-// that.
-constexpr unsigned kWarmUp = 64, kMessages = 16;
+// Opening the peer's memory is put off until the messages have paid for it, and a small one saves
+// little: so many are enough for that.
+constexpr unsigned kMessages = 16;
+unsigned warm_up_messages(std::size_t bytes) {
+    return bytes < 65536 ? 512 : 64;
+}
 
 // What a case before this one exported and freed is noticed by the regular look at exported memory
 // (every 10 ms), and the peer then closes its mapping: a few of those periods must have gone.
@@ -76,7 +79,7 @@ void warm_up(std::byte* buffer, std::size_t bytes) {
     const double begin = MPI_Wtime();
     int settling = 1;
     while (settling) {
-        exchange(buffer, bytes, kWarmUp);
+        exchange(buffer, bytes, warm_up_messages(bytes));
         const int mine = MPI_Wtime() - begin < kSettleSeconds;
         OK(MPI_Allreduce(&mine, &settling, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     }

@@ -112,24 +112,30 @@ Task<Status> between_two_good_ones(Rank& rank, OneMessage* messages) {
     co_return success();
 }
 
+constexpr int kEveryCopy = 0;
+
 Task<Status> with_a_failing_copy(Rank& rank, OneMessage* messages, int failing_rank, int which) {
     Status first = co_await one_message(rank, messages[0]);
     GANTRY_CO_TRY(first);
     Status met = co_await meet(rank, 10);
     GANTRY_CO_TRY(met);
-    if (rank.number == failing_rank) rank.device.faults.fail_copy = which;
+    if (rank.number == failing_rank) {
+        rank.device.faults.fail_copy = which;
+        rank.device.faults.fail_every_copy = which == kEveryCopy;
+    }
     Status second = co_await one_message(rank, messages[1]);
     GANTRY_CO_TRY(second);
     met = co_await meet(rank, 11);
     GANTRY_CO_TRY(met);
     rank.device.faults.fail_copy = 0;
+    rank.device.faults.fail_every_copy = false;
     Status third = co_await one_message(rank, messages[2]);
     co_return third;
 }
 
 TEST_P(Faults, FailedCopyIsAnErrorAndThePairGoesOn) {
     for (const int failing : {0, 1}) {
-        for (const int which : {1, 2, 5, 30}) {
+        for (const int which : {1, 2, 5, 30, kEveryCopy}) {
             const auto seed = static_cast<std::uint64_t>(which);
             World world(options(seed));
             OneMessage messages[3];

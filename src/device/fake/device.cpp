@@ -160,7 +160,7 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
     }
     if (due(faults.hang_copy)) return;
     Status status;
-    if (due(faults.fail_copy))
+    if (due(faults.fail_copy) || faults.fail_every_copy)
         status = failure(
             MPI_ERR_OTHER,
             "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",

@@ -16,7 +16,8 @@ namespace gantry::device::fake {
 
 struct Faults {
     int fail_copy = 0;  // the n-th copy from now ends with an error (1: the next); 0: none
-    int hang_copy = 0;  // likewise, but it never ends
+    bool fail_every_copy = false;  // as on a dead context
+    int hang_copy = 0;             // likewise, but it never ends
     bool refuse_ipc_export = false;
     bool refuse_ipc_open = false;
     bool refuse_pin = false;

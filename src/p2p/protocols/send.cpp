@@ -75,6 +75,11 @@ Status tell_chunk(Sending& sending, const SlotPool& pool, transport::Pool which,
                                          slot.unit, slot.units, static_cast<std::uint8_t>(which)});
 }
 
+// A piece that failed brings no slot back: whoever waits for one must hear of it.
+void give_up(Sending& sending, const Status& why) {
+    sending.message.grants.close(why);
+}
+
 // Shared wire, device source: the slot belongs to the receiver once it is told; before that it
 // comes back on failure.
 Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
@@ -86,7 +91,10 @@ Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
     start_copy_out(sending, piece);
     Status status = co_await piece.copied;
     if (status.ok()) status = tell_chunk(sending, pool, which, slot, offset, bytes);
-    if (!status.ok()) pool.release(slot);
+    if (!status.ok()) {
+        pool.release(slot);
+        give_up(sending, status);
+    }
     co_return status;
 }
 
@@ -231,6 +239,7 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
             wire::Chunk{sending.message.id, offset, bytes, grant * kDeviceSlotUnit, grant, 0,
                         static_cast<std::uint8_t>(transport::Pool::device_slots)});
     if (staged != nullptr) pool->release(staged->slot);
+    if (!status.ok()) give_up(sending, status);
     co_return status;
 }
 
