@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
 
 BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
-PROBE = str(BUILD / "tests" / "job_probe")
+PROBE = next(str(place / "job_probe") for place in (BUILD / "libexec" / "gantry" / "tests", BUILD / "tests") if place.is_dir())
 PATIENCE = 60
 
 
@@ -205,6 +206,13 @@ class Mpiexec(unittest.TestCase):
         self.assertEqual(done.returncode, 127)
         self.assertIn("cannot start no-such-program as rank 0: No such file or directory", done.stderr)
         self.assertIn("./no-such-program", done.stderr)
+
+    def test_a_folder_of_path_that_may_not_be_searched_hides_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0)  # root may search it all the same: this shows something to plain users only
+            done = run("-n", 1, "no-such-program", env={"PATH": f"{folder}:{os.environ['PATH']}"})
+            os.chmod(folder, 0o700)
+            self.assertIn("No such file or directory", done.stderr)
 
     def test_mistakes_in_the_command_line_are_explained(self):
         for arguments, sentence in ((["-n", "0", "true"], "number of ranks"), (["-n", "2"], "no program"),

@@ -62,6 +62,7 @@ TEST(Devices, KeepTheirIdentityUnderVisibleDevices) {
         OK(cuda().cuDeviceGetUuid_v2(&all[1], 1));
         EXPECT_EQ(write(ends[1], all, sizeof all), static_cast<ssize_t>(sizeof all));
     });
+    if (IsSkipped()) return;  // on a real driver
     ASSERT_EQ(read(ends[0], all, sizeof all), static_cast<ssize_t>(sizeof all));
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     simulated("dev=2", [&] {

@@ -108,6 +108,21 @@ struct Trouble {
     int error;
 };
 
+// Whether a program of that name is anywhere. execvp says "permission denied" as soon as one folder
+// of PATH may not be searched, although the program is in none.
+bool in_path(const std::string& program) {
+    const char* path = std::getenv("PATH");
+    if (program.find('/') != std::string::npos || path == nullptr) return true;
+    std::string_view rest = path;
+    while (true) {
+        const std::size_t end = rest.find(':');
+        const std::string candidate = std::string(rest.substr(0, end)) + "/" + program;
+        if (access(candidate.c_str(), F_OK) == 0) return true;
+        if (end == std::string_view::npos) return false;
+        rest.remove_prefix(end + 1);
+    }
+}
+
 // The child, from fork to exec. `report` tells the parent what failed; exec closes it.
 [[noreturn]] void become(const Start& what, const Channel& pmi, const Channel& input,
                          const Channel& output, const Channel& errors, pid_t launcher, int report) {
@@ -133,6 +148,7 @@ struct Trouble {
         trouble.step = Step::program;
     }
     trouble.error = errno;
+    if (trouble.error == EACCES && !in_path(what.app->command[0])) trouble.error = ENOENT;
     [[maybe_unused]] const ssize_t written = write(report, &trouble, sizeof trouble);
     _exit(127);
 }
