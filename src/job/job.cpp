@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "job/pmi.hpp"
+#include "job/pmix.hpp"
 #include "job/singleton.hpp"
 
 namespace gantry::job {
@@ -25,7 +26,10 @@ int Job::local_size() const {
     return together;
 }
 
-Result<std::unique_ptr<Job>> discover() {
+Result<std::unique_ptr<Job>> discover(const config::Config& config) {
+    Result<std::unique_ptr<Job>> pmix = discover_pmix(config.pmix_library);
+    if (!pmix.ok()) return pmix;
+    if (pmix.value() != nullptr) return pmix;
     Result<std::unique_ptr<Job>> pmi = discover_pmi();
     if (!pmi.ok()) return pmi;
     if (pmi.value() != nullptr) return pmi;

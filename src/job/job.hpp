@@ -5,6 +5,7 @@
 // pmix, fake (the world's). `fence()` communicates, so it is a Task.
 #pragma once
 
+#include "base/config.hpp"
 #include "base/status.hpp"
 #include "base/task.hpp"
 
@@ -48,6 +49,6 @@ class Job {
 };
 
 // The job of this process: what the environment says, in the order pmix, pmi, singleton.
-Result<std::unique_ptr<Job>> discover();
+Result<std::unique_ptr<Job>> discover(const config::Config& config);
 
 }  // namespace gantry::job

@@ -17,7 +17,7 @@ Result<std::unique_ptr<Engine>> discover_engine() {
     parts.config = std::make_unique<config::Config>(std::move(*config));
     parts.clock = std::make_unique<SteadyClock>();
     parts.executor = std::make_unique<Executor>(*parts.clock);
-    Result<std::unique_ptr<job::Job>> job = job::discover();
+    Result<std::unique_ptr<job::Job>> job = job::discover(*parts.config);
     if (!job.ok()) return std::move(job).status();
     parts.job = std::move(*job);
     Result<std::unique_ptr<device::Device>> device =

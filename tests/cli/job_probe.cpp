@@ -76,7 +76,9 @@ int main(int argc, char** argv) {
     const int second = argc > 3 ? std::atoi(argv[3]) : 0;
     const SteadyClock clock;
     Executor executor(clock);
-    auto discovered = job::discover();
+    const Result<config::Config> config = config::from_environment();
+    if (!config.ok()) fail(config.status());
+    auto discovered = job::discover(config.value());
     if (!discovered.ok()) fail(discovered.status());
     job::Job& job = *discovered.value();
     if (what == "exchange") {

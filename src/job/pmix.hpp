@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The job of a PMIx launcher: prterun, Open MPI's mpirun, srun --mpi=pmix. libpmix is loaded at run
+// time (pmix_library.hpp). A fence is PMIx_Fence_nb: the library's own thread sets a flag, and
+// progress() completes the waiting task. Values are byte objects, so no limit applies to them.
+#pragma once
+
+#include "job/job.hpp"
+#include "job/pmix_library.hpp"
+
+#include <atomic>
+#include <map>
+
+namespace gantry::job {
+
+class PmixJob final : public Job {
+  public:
+    static Result<std::unique_ptr<Job>> start(pmix::Library library);
+
+    const char* launcher() const override { return "pmix"; }
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    std::string_view id() const override { return id_; }
+    const std::vector<int>& nodes() const override { return nodes_; }
+    int app_number() const override { return app_number_; }
+    int universe_size() const override { return universe_size_; }
+    Status put(std::string_view key, std::string_view value) override;
+    Task<Status> fence(Executor& executor) override;
+    Result<std::string> get(int rank, std::string_view key) override;
+    int progress() override;
+    void abort(int exit_code, std::string_view reason) override;
+    Status finalize() override;
+
+  private:
+    // Lives until the library has called back, even if the job does not.
+    struct Fence {
+        std::atomic<bool> done{false};
+        pmix::Code code = 0;
+    };
+
+    PmixJob(pmix::Library library, const pmix::Proc& self);
+    Status open();
+    Status read_nodes();
+    Status exchange_hosts();
+    Status start_fence();
+    Status failed(std::string_view attempt, pmix::Code code) const;
+    pmix::Proc proc(std::uint32_t rank) const;
+    // What the launcher says of itself: nothing when it does not say.
+    std::optional<std::int64_t> number(std::uint32_t rank, const char* key) const;
+    std::optional<std::string> text(std::uint32_t rank, const char* key) const;
+
+    pmix::Library library_;
+    pmix::Proc self_;
+    int rank_;
+    int size_ = 1;
+    int owner_process_;
+    int app_number_ = -1;
+    int universe_size_ = -1;
+    std::string id_;
+    std::vector<int> nodes_;
+    bool finalized_ = false;
+    std::shared_ptr<Fence> fence_;
+    Completion* fenced_ = nullptr;
+    std::map<std::string, std::string, std::less<>> cache_;  // values that were fetched
+};
+
+// The job that PMIX_NAMESPACE names; null when it is not set. `named` is GANTRY_PMIX_LIBRARY.
+Result<std::unique_ptr<Job>> discover_pmix(const std::string& named);
+
+}  // namespace gantry::job
