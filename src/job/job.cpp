@@ -4,7 +4,10 @@
 #include "base/log.hpp"
 #include "job/pmi.hpp"
 #include "job/pmix.hpp"
+#include "job/rendezvous.hpp"
 #include "job/singleton.hpp"
+
+#include <algorithm>
 
 namespace gantry::job {
 
@@ -26,14 +29,74 @@ int Job::local_size() const {
     return together;
 }
 
-Result<std::unique_ptr<Job>> discover(const config::Config& config) {
-    Result<std::unique_ptr<Job>> pmix = discover_pmix(config.pmix_library);
-    if (!pmix.ok()) return pmix;
-    if (pmix.value() != nullptr) return pmix;
-    Result<std::unique_ptr<Job>> pmi = discover_pmi();
-    if (!pmi.ok()) return pmi;
-    if (pmi.value() != nullptr) return pmi;
+namespace {
+
+// Two launchers in one environment: one was started by a rank of the other, and only the inner one
+// is right. Which that is cannot be seen, so it is said when it matters.
+void warn_of_contradictions() {
+    const auto pmix = config::environment("PMIX_RANK");
+    const auto pmi = config::environment("PMI_RANK");
+    const auto own = config::environment("GANTRY_RANK");
+    if (pmix && pmi && *pmix != *pmi)
+        log::warn(
+            "job: PMIX_RANK is {} and PMI_RANK is {}: one launcher runs inside another. PMIx "
+            "is taken; GANTRY_LAUNCHER=pmi chooses the other one",
+            *pmix, *pmi);
+    const auto& launched = pmix ? pmix : pmi;
+    if (own && launched && *own != *launched)
+        log::warn(
+            "job: GANTRY_RANK is {}, but a launcher says that this is rank {}. The launcher "
+            "is believed; GANTRY_LAUNCHER=rendezvous chooses GANTRY_RENDEZVOUS",
+            *own, *launched);
+}
+
+using Found = Result<std::unique_ptr<Job>>;
+
+Found at_meeting(const Result<std::optional<Meeting>>& meeting) {
+    GANTRY_TRY(meeting.status());
+    if (!meeting.value()) return std::unique_ptr<Job>();
+    return meet(*meeting.value());
+}
+
+Found find(std::string_view launcher, const config::Config& config) {
+    if (launcher == "pmix") return discover_pmix(config.pmix_library);
+    if (launcher == "pmi") return discover_pmi();
+    if (launcher == "rendezvous") return at_meeting(explicit_meeting(config));
+    if (launcher == "slurm") return at_meeting(slurm_meeting(config));
     return std::unique_ptr<Job>(std::make_unique<Singleton>());
+}
+
+// What the user typed (rendezvous) comes before what Slurm leaves in every environment.
+constexpr std::string_view kOrder[] = {"pmix", "pmi", "rendezvous", "slurm", "none"};
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> discover(const config::Config& config) {
+    if (config.launcher != "auto") {
+        if (std::ranges::find(kOrder, config.launcher) == std::end(kOrder))
+            return failure(MPI_ERR_OTHER,
+                           "GANTRY_LAUNCHER is '{}', but it takes auto, pmix, pmi, rendezvous, "
+                           "slurm or none",
+                           config.launcher);
+        Found found = find(config.launcher, config);
+        if (found.ok() && found.value() == nullptr)
+            return failure(MPI_ERR_OTHER,
+                           "GANTRY_LAUNCHER is {}, but the environment shows no such launcher. "
+                           "Start the program by it, or unset the variable",
+                           config.launcher);
+        return found;
+    }
+    warn_of_contradictions();
+    for (const std::string_view launcher : kOrder) {
+        Found found = find(launcher, config);
+        // A PMIx job whose library is not here may have PMI-1, too.
+        if (!found.ok() && launcher == "pmix" && config::environment("PMI_FD")) {
+            log::info("job: {}; PMI-1 is there and is taken", found.status().text());
+            continue;
+        }
+        if (!found.ok() || found.value() != nullptr) return found;
+    }
+    return failure(MPI_ERR_INTERN, "no launcher was tried");
 }
 
 }  // namespace gantry::job

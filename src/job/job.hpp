@@ -2,7 +2,8 @@
 //
 // What Gantry needs of the launcher that started the job (DESIGN 2.10): who am I, where is
 // everybody, and a store for wire-up data. Implementations: singleton (no launcher), pmi (PMI-1),
-// pmix, fake (the world's). `fence()` communicates, so it is a Task.
+// pmix, rendezvous (no launcher, several hosts), fake (the world's). `fence()` communicates, so it
+// is a Task.
 #pragma once
 
 #include "base/config.hpp"
@@ -19,7 +20,8 @@ namespace gantry::job {
 class Job {
   public:
     virtual ~Job() = default;
-    virtual const char* launcher() const = 0;  // "singleton", "pmi", "pmix", "fake"
+    virtual const char* launcher()
+        const = 0;  // "singleton", "pmi", "pmix", "rendezvous", "slurm", "fake"
     virtual int rank() const = 0;
     virtual int size() const = 0;
     virtual std::string_view id() const = 0;  // unique among the jobs of a node
@@ -48,7 +50,8 @@ class Job {
     virtual Status finalize() = 0;
 };
 
-// The job of this process: what the environment says, in the order pmix, pmi, singleton.
+// The job of this process: what the environment says, in the order pmix, pmi, rendezvous, slurm,
+// singleton.
 Result<std::unique_ptr<Job>> discover(const config::Config& config);
 
 }  // namespace gantry::job

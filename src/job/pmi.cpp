@@ -40,22 +40,31 @@ Result<std::unique_ptr<Job>> start_over_port(const std::string& port) {
     GANTRY_TRY(id.status());
     Result<PmiWire> wire = PmiWire::connect(port);
     GANTRY_TRY(wire.status());
-    Result<PmiAnswer> welcome =
-        wire->ask(fmt::format("cmd=initack pmiid={}\n", id.value()), "initack");
+    GANTRY_TRY(wire->send(fmt::format("cmd=initack pmiid={}\n", id.value())));
+    const Result<Welcome> welcome = read_welcome(wire.value(), id.value(), PmiWire::kPatience);
     GANTRY_TRY(welcome.status());
-    int rank = id.value();
-    int size = -1;
-    for (bool all_told = false; !all_told;) {
-        Result<PmiAnswer> told = wire->wait_for_answer("cmd=initack");
-        GANTRY_TRY(told.status());
-        if (told->has("size")) size = told->number("size").value_or(-1);
-        if (told->has("rank")) rank = told->number("rank").value_or(-1);
-        all_told = told->has("debug");
-    }
-    return PmiJob::start(std::move(wire.value()), rank, size);
+    return PmiJob::start(std::move(wire.value()), welcome.value().rank, welcome.value().size);
 }
 
 }  // namespace
+
+Result<Welcome> read_welcome(PmiWire& wire, int rank, Nanoseconds patience) {
+    Result<PmiAnswer> first = wire.wait_for_answer("cmd=initack", patience);
+    GANTRY_TRY(first.status());
+    if (first->command() != "initack")
+        return failure(MPI_ERR_OTHER, "what answers there does not speak PMI. Check host and port");
+    if (!first->accepted()) return failure(MPI_ERR_OTHER, "{}", first->text("msg"));
+    Welcome welcome;
+    welcome.rank = rank;
+    for (bool all_told = false; !all_told;) {
+        const Result<PmiAnswer> told = wire.wait_for_answer("cmd=initack");
+        GANTRY_TRY(told.status());
+        if (told.value().has("size")) welcome.size = told.value().number("size").value_or(-1);
+        if (told.value().has("rank")) welcome.rank = told.value().number("rank").value_or(-1);
+        all_told = told.value().has("debug");
+    }
+    return welcome;
+}
 
 Result<std::unique_ptr<Job>> discover_pmi() {
     if (const std::optional<std::string> port = config::environment("PMI_PORT");
@@ -94,6 +103,7 @@ Result<std::unique_ptr<Job>> PmiJob::start(PmiWire wire, int rank, int size) {
 Status PmiJob::open() {
     const auto opened = wire_.ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
     GANTRY_TRY(opened.status());
+    takes_abort_text_ = opened.value().has("abort_text");
     const auto longest = wire_.ask("cmd=get_maxes\n", "maxes");
     GANTRY_TRY(longest.status());
     longest_key_ =
@@ -228,9 +238,11 @@ Result<std::string> PmiJob::get(int rank, std::string_view key) {
     return std::move(*value);
 }
 
-void PmiJob::abort(int exit_code, std::string_view) {
+void PmiJob::abort(int exit_code, std::string_view reason) {
     if (getpid() != owner_process_ || finalized_) return;
-    if (wire_.send(fmt::format("cmd=abort exitcode={}\n", exit_code)).ok())
+    const std::string text =
+        takes_abort_text_ ? fmt::format(" text={}", base64(reason)) : std::string();
+    if (wire_.send(fmt::format("cmd=abort exitcode={}{}\n", exit_code, text)).ok())
         wire_.wait_for_end(kTimeToBeKilled);
 }
 

@@ -14,7 +14,7 @@
 
 namespace gantry::job {
 
-class PmiJob final : public Job {
+class PmiJob : public Job {
   public:
     // Speaks the opening of the protocol. `rank` and `size` are what the environment said.
     static Result<std::unique_ptr<Job>> start(PmiWire wire, int rank, int size);
@@ -34,9 +34,11 @@ class PmiJob final : public Job {
     void abort(int exit_code, std::string_view reason) override;
     Status finalize() override;
 
-  private:
+  protected:
     PmiJob(PmiWire wire, int rank, int size);
     Status open();
+
+  private:
     Status read_nodes();
     Status exchange_hosts();
     std::string piece_name(int rank, std::string_view key, std::size_t piece) const;
@@ -53,12 +55,20 @@ class PmiJob final : public Job {
     std::size_t longest_key_ = 64;
     std::size_t longest_value_ = 1024;
     std::vector<int> nodes_;
+    bool takes_abort_text_ = false;  // our own server, which prints the reason
     bool finalized_ = false;
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
     Completion* answered_ = nullptr;
     std::optional<PmiAnswer> answer_;
 };
+
+// The launcher's answer to "cmd=initack": who the process is. `rank` is its own opinion.
+struct Welcome {
+    int rank = 0;
+    int size = -1;
+};
+Result<Welcome> read_welcome(PmiWire& wire, int rank, Nanoseconds patience);
 
 // The job that PMI_FD or PMI_PORT name; null when neither is set.
 Result<std::unique_ptr<Job>> discover_pmi();

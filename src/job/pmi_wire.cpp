@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/pmi_wire.hpp"
 
+#include "job/tcp.hpp"
+
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,9 +14,6 @@
 
 namespace gantry::job {
 namespace {
-
-// A launcher on a loaded machine may take seconds; one that takes this long is not there.
-constexpr int kPatienceMilliseconds = 60000;
 
 std::string_view without_newline(std::string_view line) {
     while (!line.empty() && (line.back() == '\n' || line.back() == ' '))
@@ -76,34 +74,9 @@ PmiWire::~PmiWire() {
 }
 
 Result<PmiWire> PmiWire::connect(std::string_view host_and_port) {
-    const std::size_t colon = host_and_port.rfind(':');
-    const std::string host(host_and_port.substr(0, colon));
-    const std::string port(colon == std::string_view::npos ? "" : host_and_port.substr(colon + 1));
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* addresses = nullptr;
-    if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0)
-        return failure(MPI_ERR_OTHER,
-                       "PMI_PORT is '{}': {}. It must be host:port, as the launcher sets it",
-                       host_and_port, gai_strerror(error));
-    int error = ENOENT;
-    int connected = -1;
-    for (addrinfo* address = addresses; address != nullptr && connected < 0;
-         address = address->ai_next) {
-        const int candidate =
-            socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, address->ai_protocol);
-        if (candidate >= 0 && ::connect(candidate, address->ai_addr, address->ai_addrlen) == 0) {
-            connected = candidate;
-        } else {
-            error = errno;
-            if (candidate >= 0) close(candidate);
-        }
-    }
-    freeaddrinfo(addresses);
-    if (connected < 0)
-        return failure(MPI_ERR_OTHER, "connecting to the launcher at PMI_PORT {}: {}",
-                       host_and_port, std::strerror(error));
-    return PmiWire(connected);
+    Result<Socket> connected = connect_to(host_and_port, kPatience, Retry::no);
+    if (!connected.ok()) return connected.status().with("the launcher at PMI_PORT");
+    return PmiWire(connected->release());
 }
 
 Status PmiWire::send(std::string_view line) {
@@ -140,16 +113,16 @@ Result<std::optional<PmiAnswer>> PmiWire::poll() {
     }
 }
 
-Result<PmiAnswer> PmiWire::wait_for_answer(std::string_view question) {
+Result<PmiAnswer> PmiWire::wait_for_answer(std::string_view question, Nanoseconds patience) {
     while (true) {
         Result<std::optional<PmiAnswer>> answer = poll();
         GANTRY_TRY(answer.status());
         if (answer->has_value()) return std::move(**answer);
         pollfd waiting{socket_, POLLIN, 0};
-        const int ready = ::poll(&waiting, 1, kPatienceMilliseconds);
+        const int ready = ::poll(&waiting, 1, static_cast<int>(patience / kMillisecond));
         if (ready == 0)
             return failure(MPI_ERR_OTHER, "the launcher did not answer '{}' within {} s",
-                           without_newline(question), kPatienceMilliseconds / 1000);
+                           without_newline(question), patience / kSecond);
         if (ready < 0 && errno != EINTR) return connection_lost(question, errno);
     }
 }

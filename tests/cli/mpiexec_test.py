@@ -135,7 +135,7 @@ class Mpiexec(unittest.TestCase):
     def test_abort_ends_all_ranks_and_returns_its_code(self):
         done = run("-n", 3, PROBE, "abort", 1, 7)
         self.assertEqual(done.returncode, 7)
-        self.assertRegex(done.stderr, r"mpiexec: rank 1 of 3 \(.*job_probe, process \d+\) called MPI_Abort with code 7")
+        self.assertRegex(done.stderr, r"mpiexec: rank 1 of 3 \(.*job_probe, process \d+\) ended the job with code 7: as the arguments say")
 
     def test_an_abort_with_a_code_that_looks_like_success_is_none(self):
         self.assertEqual(run("-n", 2, PROBE, "abort", 0, 256).returncode, 1)

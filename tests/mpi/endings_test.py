@@ -38,7 +38,7 @@ class Endings(unittest.TestCase):
         self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")
 
     def test_abort_ends_the_job_with_its_code(self):
-        self.ends("ending_by_abort", 3, 42, r"rank 2 of 3 .* called MPI_Abort with code 42")
+        self.ends("ending_by_abort", 3, 42, r"rank 2 of 3 .* ended the job with code 42: MPI_Abort\(MPI_COMM_WORLD, 42\) on rank 2")
 
     def test_a_rank_killed_inside_a_message_ends_the_job(self):
         self.ends("ending_by_a_killed_rank", 3, 137, r"rank 0 of 3 .* was killed by signal 9 \(SIGKILL")

@@ -18,6 +18,7 @@ namespace gantry::mpiexec {
 namespace {
 
 using namespace std::chrono_literals;
+using job::Membership;
 
 constexpr auto kGrace = 2s;       // between asking a rank to end and killing it
 constexpr auto kDying = 1s;       // how long a process may take to end after it began to
@@ -83,7 +84,8 @@ Launcher::Launcher(Options options)
       size_(options_.total_ranks()),
       standard_output_(STDOUT_FILENO),
       standard_error_(STDERR_FILENO),
-      pmi_(size_, fmt::format("mpiexec-{}-{}", getpid(), Clock::now().time_since_epoch().count())) {
+      pmi_(size_, fmt::format("mpiexec-{}-{}", getpid(), Clock::now().time_since_epoch().count()),
+           fmt::format("(vector,(0,1,{}))", size_)) {
     getrlimit(RLIMIT_NOFILE, &descriptors_);
     rlimit raised = descriptors_;
     raised.rlim_cur = raised.rlim_max;
@@ -373,11 +375,11 @@ void Launcher::consider_abort() {
         return !rank.ended && is_dying(rank.process.pid);
     });
     if (somebody_dies && now < *abort_deadline_) return;
-    const auto [who, code] = *pmi_.abort_call();
+    const auto& [who, code, reason] = *pmi_.abort_call();
     // A code that the shell would show as success is none.
     exit_code_ = (code & 255) != 0 ? code & 255 : 1;
-    end_job(*exit_code_,
-            fmt::format("{} called MPI_Abort with code {}; the job is ended.", name(who), code));
+    end_job(*exit_code_, fmt::format("{} ended the job with code {}: {}.", name(who), code,
+                                     reason.empty() ? "it called MPI_Abort" : reason));
 }
 
 void Launcher::check_deadlines() {

@@ -10,9 +10,9 @@
 #pragma once
 
 #include "guard.hpp"
+#include "job/pmi_server.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "pmi_server.hpp"
 #include "process.hpp"
 
 #include <poll.h>
@@ -86,7 +86,7 @@ class Launcher {
     std::string typed_;  // terminal input on its way to rank 0
     Sink standard_output_;
     Sink standard_error_;
-    PmiServer pmi_;
+    job::PmiServer pmi_;
     Guard guard_;
     std::vector<Rank> ranks_;
     std::deque<Forwarder> forwarders_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "pmi_server.hpp"
+#include "job/pmi_server.hpp"
+
+#include "job/store_text.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -9,7 +11,7 @@
 #include <charconv>
 #include <utility>
 
-namespace gantry::mpiexec {
+namespace gantry::job {
 namespace {
 
 constexpr std::size_t kLongestLine = 65536;
@@ -45,9 +47,9 @@ int number(std::string_view digits, int otherwise) {
 
 }  // namespace
 
-PmiServer::PmiServer(int size, std::string job_name)
+PmiServer::PmiServer(int size, std::string job_name, std::string mapping)
     : job_name_(std::move(job_name)), clients_(static_cast<std::size_t>(size)) {
-    store_.emplace("PMI_process_mapping", fmt::format("(vector,(0,1,{}))", size));
+    if (!mapping.empty()) store_.emplace("PMI_process_mapping", std::move(mapping));
 }
 
 void PmiServer::add_rank(int rank, int socket, int app) {
@@ -94,7 +96,7 @@ void PmiServer::handle(int rank, std::string_view line) {
     const std::string_view command = field(fields, "cmd");
     if (command == "init") {
         client.membership = Membership::inside;
-        answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n");
+        answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1 abort_text=1\n");
     } else if (command == "get_maxes") {
         answer(rank, fmt::format("cmd=maxes rc=0 kvsname_max={} keylen_max={} vallen_max={}\n",
                                  kLongestName, kLongestKey, kLongestValue));
@@ -114,7 +116,11 @@ void PmiServer::handle(int rank, std::string_view line) {
         client.membership = Membership::finalized;
         answer(rank, "cmd=finalize_ack rc=0\n");
     } else if (command == "abort") {
-        if (!abort_call_) abort_call_ = AbortCall{rank, number(field(fields, "exitcode"), 1)};
+        // PMI-1 knows the code alone; our own client adds the reason when init offered
+        // "abort_text".
+        if (!abort_call_)
+            abort_call_ = AbortCall{rank, number(field(fields, "exitcode"), 1),
+                                    from_base64(field(fields, "text")).value_or("")};
     } else if (command == "publish_name" || command == "unpublish_name" ||
                command == "lookup_name") {
         const std::string_view verb = command.substr(0, command.find('_'));
@@ -152,6 +158,8 @@ void PmiServer::get(int rank, const Fields& fields) {
 void PmiServer::enter_barrier(int rank) {
     Client& client = clients_[index(rank)];
     if (client.in_barrier) return;
+    if (!broken_.empty())
+        return answer(rank, fmt::format("cmd=barrier_out rc=-1 msg={}\n", broken_));
     client.in_barrier = true;
     if (++in_barrier_ < static_cast<int>(clients_.size())) return;
     in_barrier_ = 0;
@@ -159,6 +167,15 @@ void PmiServer::enter_barrier(int rank) {
         clients_[i].in_barrier = false;
         answer(static_cast<int>(i), "cmd=barrier_out rc=0\n");
     }
+}
+
+void PmiServer::break_barriers(std::string why) {
+    if (!broken_.empty()) return;
+    broken_ = std::move(why);
+    in_barrier_ = 0;
+    for (std::size_t i = 0; i < clients_.size(); ++i)
+        if (std::exchange(clients_[i].in_barrier, false))
+            answer(static_cast<int>(i), fmt::format("cmd=barrier_out rc=-1 msg={}\n", broken_));
 }
 
 void PmiServer::answer(int rank, std::string_view line) {
@@ -170,4 +187,4 @@ void PmiServer::answer(int rank, std::string_view line) {
         offence_ = fmt::format("rank {} does not read the answers on its PMI socket", rank);
 }
 
-}  // namespace gantry::mpiexec
+}  // namespace gantry::job

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMI-1 side of mpiexec: a store, a barrier, and who has come and gone. It reads lines such as
-// "cmd=get kvsname=k key=a" and writes the answers to the rank's socket. It decides nothing about
-// the job: the launcher looks at what it noted.
+// The side of PMI-1 that serves: a store, a barrier, and who has come and gone. It reads lines such
+// as "cmd=get kvsname=k key=a" and writes the answers to the rank's socket. It decides nothing
+// about the job: its owner (mpiexec, or rank 0 of a job that no launcher started) looks at what it
+// noted.
 #pragma once
 
 #include <map>
@@ -11,18 +12,20 @@
 #include <string_view>
 #include <vector>
 
-namespace gantry::mpiexec {
+namespace gantry::job {
 
 enum class Membership { outside, inside, finalized };  // before init, between, after finalize
 
 struct AbortCall {
     int rank = 0;
     int code = 0;
+    std::string reason;  // empty: the rank gave none
 };
 
 class PmiServer {
   public:
-    PmiServer(int size, std::string job_name);
+    // `mapping` is what ranks are told as PMI_process_mapping; empty: they find out themselves.
+    PmiServer(int size, std::string job_name, std::string mapping);
     // `app` is the number of the ':' group of that rank.
     void add_rank(int rank, int socket, int app);
     int socket(int rank) const { return clients_[index(rank)].socket; }
@@ -31,6 +34,8 @@ class PmiServer {
     void close_socket(int rank);
 
     Membership membership(int rank) const { return clients_[index(rank)].membership; }
+    // From now on no barrier opens: everybody in one, or entering one, is told why.
+    void break_barriers(std::string why);
     const std::optional<AbortCall>& abort_call() const { return abort_call_; }
     // A rank that said what is no PMI; why, as a sentence.
     const std::string& offence() const { return offence_; }
@@ -55,8 +60,9 @@ class PmiServer {
     std::vector<Client> clients_;
     std::map<std::string, std::string, std::less<>> store_;
     int in_barrier_ = 0;
+    std::string broken_;  // why no barrier opens any more
     std::optional<AbortCall> abort_call_;
     std::string offence_;
 };
 
-}  // namespace gantry::mpiexec
+}  // namespace gantry::job

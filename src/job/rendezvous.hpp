@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A job that no launcher started: every rank was told host:port, its rank and the number of ranks
+// (GANTRY_RENDEZVOUS, GANTRY_RANK, GANTRY_SIZE, or Slurm's variables under srun --mpi=none). Rank 0
+// listens there and serves PMI-1 from a thread of its own; every rank, also rank 0, is an ordinary
+// PMI-1 client with a second connection, its lifeline, on which it hears of an abort elsewhere:
+//
+//   rank -> "cmd=initack pmiid=3 size=8"          until all have come, or the time is over
+//   rank <- "cmd=initack rc=0", set size/rank/debug; or rc=-1 and who is missing
+//   rank -> "cmd=lifeline pmiid=3"                on the second connection, which then only brings
+//   rank <- "cmd=abort exitcode=7 rank=5 text=.." it ends with that code
+//
+// A rank that ends without MPI_Finalize fails every later fence; messages with it fail by what
+// their transport notices.
+//
+// Whoever can reach the port can join: for networks whose users trust each other.
+#pragma once
+
+#include "job/pmi.hpp"
+
+#include <memory>
+
+namespace gantry::job {
+
+struct Meeting {
+    std::string place;  // host:port of rank 0
+    int rank = 0;
+    int size = 1;
+    Nanoseconds patience = 60 * kSecond;
+    const char* name = "rendezvous";  // what Job::launcher() says
+};
+
+Result<std::unique_ptr<Job>> meet(const Meeting& meeting);
+
+// The meeting that the GANTRY_* variables describe; nothing when none is set.
+Result<std::optional<Meeting>> explicit_meeting(const config::Config& config);
+// That of srun --mpi=none: the first node of the step, a port that follows from the job's number.
+Result<std::optional<Meeting>> slurm_meeting(const config::Config& config);
+// "n[3-5,9],m1" -> "n3".
+std::string first_host(std::string_view node_list);
+
+}  // namespace gantry::job
