@@ -3,6 +3,7 @@
 // mpiexec starts the ranks of a job on this machine and serves PMI-1 to them. On clusters the
 // launcher of the cluster (srun, Hydra, prterun) does this; a Gantry program runs under each of
 // them, and any PMI-1 program runs under this one.
+#include "handover.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
 
@@ -33,5 +34,6 @@ int main(int argument_count, char** argument_values) {
             return 2;
         case Wish::run: break;
     }
+    if (line.options.wants_another_launcher()) return hand_over(line.options);
     return Launcher(std::move(line.options)).run();
 }

@@ -82,6 +82,16 @@ class Parser {
                 line_.options.timeout_seconds = *limit;
             else
                 mistake("--timeout takes a number of seconds");
+        } else if (option == "--hosts" || option == "-hosts" || option == "--host" ||
+                   option == "-host" || option == "-H") {
+            line_.options.hosts = value(option);
+        } else if (option == "-f" || option == "--hostfile" || option == "-hostfile" ||
+                   option == "-machinefile") {
+            line_.options.host_file = value(option);
+        } else if (option == "--launcher") {
+            line_.options.launcher = value(option);
+        } else if (option == "--show") {
+            line_.options.show_command = true;
         } else if (option == "-wdir" || option == "--wdir" || option == "-wd") {
             app.folder = value(option);
         } else if (option == "-env" || option == "--env") {
@@ -141,7 +151,7 @@ CommandLine parse(const std::vector<std::string>& arguments) {
 }
 
 const char* help_text() {
-    return R"(Starts the ranks of an MPI program on this machine.
+    return R"(Starts the ranks of an MPI program on this machine, or has a launcher start them on others.
 
   mpiexec [options] PROGRAM [ARGUMENTS...] [: [options] PROGRAM2 [ARGUMENTS...]]...
 
@@ -151,6 +161,10 @@ const char* help_text() {
   -env NAME VALUE       set an environment variable for this PROGRAM
   -genv NAME VALUE      set it for every PROGRAM; "-x NAME=VALUE" and "-x NAME VALUE" mean the same
   -wdir FOLDER          start PROGRAM in FOLDER
+  --hosts a,b:4         run on these hosts (with that many ranks each): hands over to a launcher that is
+                        installed: srun (inside an allocation), prterun, mpiexec.hydra or orterun
+  -f FILE               the same with hosts from a file, one a line: "a", "a:4" or "a slots=4"
+  --launcher NAME       hand over to this one; --show prints its command line instead of running it
   --help, --version
 
 Every rank sees PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS and LOCAL_RANK.

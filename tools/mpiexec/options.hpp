@@ -25,6 +25,14 @@ struct Options {
     Variables variables;  // for every app
     bool label = false;
     double timeout_seconds = 0;  // 0: none
+    // Jobs on several hosts, which another launcher starts (handover.hpp).
+    std::string hosts;
+    std::string host_file;
+    std::string launcher;
+    bool show_command = false;
+    bool wants_another_launcher() const {
+        return !hosts.empty() || !host_file.empty() || !launcher.empty();
+    }
     int total_ranks() const;
 };
 
