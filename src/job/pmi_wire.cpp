@@ -138,6 +138,10 @@ Result<PmiAnswer> PmiWire::ask(std::string_view line, std::string_view expected)
     return answer;
 }
 
+void PmiWire::hang_up() {
+    shutdown(socket_, SHUT_RDWR);
+}
+
 void PmiWire::wait_for_end(Nanoseconds at_most) {
     pollfd waiting{socket_, POLLRDHUP, 0};
     ::poll(&waiting, 1, static_cast<int>(at_most / kMillisecond));

@@ -35,6 +35,7 @@ class PmiWire {
   public:
     // A launcher on a loaded machine may take seconds; one that takes this long is not there.
     static constexpr Nanoseconds kPatience = 60 * kSecond;
+    static constexpr Nanoseconds kForever = -kMillisecond;
 
     // Takes the socket over: it is closed at the end, and no longer inherited by programs that this
     // process starts.
@@ -52,6 +53,8 @@ class PmiWire {
     // Sends, then waits for the answer, which must be `expected`.
     Result<PmiAnswer> ask(std::string_view line, std::string_view expected);
     Result<PmiAnswer> wait_for_answer(std::string_view question, Nanoseconds patience = kPatience);
+    // Ends a wait of another thread.
+    void hang_up();
     // Waits until the launcher hangs up or the time is over.
     void wait_for_end(Nanoseconds at_most);
 

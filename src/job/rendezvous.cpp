@@ -5,7 +5,6 @@
 #include "job/rendezvous_server.hpp"
 #include "job/store_text.hpp"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -20,10 +19,10 @@ constexpr Nanoseconds kGrace = 5 * kSecond;  // for rank 0 to tell who is missin
 // Waits for news of an abort for as long as the job lives. It touches nothing of the job.
 class Lifeline {
   public:
-    Lifeline(Socket socket, int rank)
-        : socket_(std::move(socket)),
+    Lifeline(PmiWire wire, int rank)
+        : wire_(std::move(wire)),
           owner_process_(getpid()),
-          thread_([descriptor = socket_.descriptor(), rank] { listen(descriptor, rank); }) {}
+          thread_([this, rank] { listen(rank); }) {}
     Lifeline(const Lifeline&) = delete;
     Lifeline& operator=(const Lifeline&) = delete;
     ~Lifeline() {
@@ -31,31 +30,25 @@ class Lifeline {
             thread_.detach();
             return;
         }
-        shutdown(socket_.descriptor(), SHUT_RDWR);
+        wire_.hang_up();
         thread_.join();
     }
 
   private:
-    static void listen(int descriptor, int rank) {
-        std::string received;
-        char buffer[512];
-        for (ssize_t length = 0; (length = recv(descriptor, buffer, sizeof buffer, 0)) > 0;) {
-            received.append(buffer, static_cast<std::size_t>(length));
-            const std::size_t newline = received.find('\n');
-            if (newline == std::string::npos) continue;
-            const PmiAnswer news(std::string_view(received).substr(0, newline));
-            const int code = news.number("exitcode").value_or(1);
-            const std::string line =
-                fmt::format("gantry: rank {}: rank {} ended the job with code {}: {}\n", rank,
-                            news.text("rank"), code,
-                            from_base64(news.text("text")).value_or("no reason given"));
-            std::fwrite(line.data(), 1, line.size(), stderr);
-            std::fflush(stderr);
-            _exit((code & 255) != 0 ? code & 255 : 1);
-        }
+    void listen(int rank) {
+        const Result<PmiAnswer> news = wire_.wait_for_answer("lifeline", PmiWire::kForever);
+        if (!news.ok()) return;  // the job has ended, or rank 0 has: messages with it fail
+        const int code = news.value().number("exitcode").value_or(1);
+        const std::string line =
+            fmt::format("gantry: rank {}: rank {} ended the job with code {}: {}\n", rank,
+                        news.value().text("rank"), code,
+                        from_base64(news.value().text("text")).value_or("no reason given"));
+        std::fwrite(line.data(), 1, line.size(), stderr);
+        std::fflush(stderr);
+        _exit((code & 255) != 0 ? code & 255 : 1);
     }
 
-    Socket socket_;
+    PmiWire wire_;
     int owner_process_;
     std::thread thread_;
 };
@@ -83,12 +76,14 @@ class RendezvousJob final : public PmiJob {
         GANTRY_TRY(welcome.status());
         Result<Socket> second = connect_to(meeting.place, meeting.patience, Retry::no);
         GANTRY_TRY(second.status());
-        const std::string greeting = fmt::format("cmd=lifeline pmiid={}\n", meeting.rank);
-        if (send(second->descriptor(), greeting.data(), greeting.size(), MSG_NOSIGNAL) < 0)
-            return failure(MPI_ERR_OTHER, "rank 0 hung up");
+        PmiWire lifeline(second->release());
+        // Answered when it is held: from then on no abort is missed.
+        const auto held =
+            lifeline.ask(fmt::format("cmd=lifeline pmiid={}\n", meeting.rank), "lifeline");
+        GANTRY_TRY(held.status());
         std::unique_ptr<RendezvousJob> job(
             new RendezvousJob(std::move(wire), meeting, std::move(server),
-                              std::make_unique<Lifeline>(std::move(second.value()), meeting.rank)));
+                              std::make_unique<Lifeline>(std::move(lifeline), meeting.rank)));
         GANTRY_TRY(job->open());
         return std::unique_ptr<Job>(std::move(job));
     }

@@ -7,7 +7,8 @@
 //
 //   rank -> "cmd=initack pmiid=3 size=8"          until all have come, or the time is over
 //   rank <- "cmd=initack rc=0", set size/rank/debug; or rc=-1 and who is missing
-//   rank -> "cmd=lifeline pmiid=3"                on the second connection, which then only brings
+//   rank -> "cmd=lifeline pmiid=3"                on the second connection
+//   rank <- "cmd=lifeline rc=0"                   it is held; later only, at most once:
 //   rank <- "cmd=abort exitcode=7 rank=5 text=.." it ends with that code
 //
 // A rank that ends without MPI_Finalize fails every later fence; messages with it fail by what

@@ -143,6 +143,7 @@ void RendezvousServer::seat(Guest& guest, std::string_view line) {
         say(socket.descriptor(), fmt::format("cmd=initack rc=-1 msg={}\n", why));
     };
     if (greeting.command() == "lifeline" && known && welcomed_) {
+        say(socket.descriptor(), "cmd=lifeline rc=0\n");
         if (passed_on_) say(socket.descriptor(), abort_line());
         lifelines_[static_cast<std::size_t>(rank)] = std::move(socket);
         return;
@@ -204,7 +205,8 @@ std::string RendezvousServer::abort_line() const {
 void RendezvousServer::pass_on_abort() {
     passed_on_ = true;
     const int aborting = pmi_.abort_call()->rank;
-    for (std::size_t rank = 0; rank < lifelines_.size(); ++rank)
+    // Rank 0 last: its end is the end of this thread.
+    for (std::size_t rank = lifelines_.size(); rank-- > 0;)
         if (static_cast<int>(rank) != aborting && lifelines_[rank].is_open())
             say(lifelines_[rank].descriptor(), abort_line());
     pmi_.close_socket(aborting);

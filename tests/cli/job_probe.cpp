@@ -4,10 +4,10 @@
 // and then does what its arguments say.
 //   exchange BYTES     each rank puts that many bytes, reads everybody's, finalizes; prints "rank R
 //   of N on node M" abort RANK CODE    that rank aborts, the others wait for ever leave RANK CODE
-//   that rank exits without finalize, the others wait for ever signal RANK NUMBER that rank kills
-//   itself, the others wait for ever avenge CODE        rank 1 kills itself; rank 0 sees that and
-//   aborts, as the library does wait               every rank waits for ever after CODE finalizes,
-//   then exits with that code
+//   that rank exits without finalize, the others wait for ever desert RANK CODE that rank exits,
+//   the others enter a fence signal RANK NUMBER that rank kills itself, the others wait for ever
+//   avenge CODE        rank 1 kills itself; rank 0 sees that and aborts, as the library does wait
+//   every rank waits for ever after CODE finalizes, then exits with that code
 #include "base/clock.hpp"
 #include "job/job.hpp"
 
@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
         job.abort(second, "as the arguments say");
         _exit(second);
     }
-    if (job.rank() == first && what == "leave") _exit(second);
+    if (job.rank() == first && (what == "leave" || what == "desert")) _exit(second);
+    if (what == "desert") fence(job, executor);
     if (job.rank() == first && what == "signal") {
         signal(second, SIG_DFL);  // a sanitizer has handlers of its own
         raise(second);

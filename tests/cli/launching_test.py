@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs that our mpiexec does not start: ranks that meet at GANTRY_RENDEZVOUS, and hosts that another launcher serves."""
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
+MPIEXEC = str(BUILD / "bin" / "mpiexec")
+PROBE = str(BUILD / "tests" / "job_probe")
+PATIENCE = 60
+
+
+def clean_environment(**more):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PMI", "SLURM_", "GANTRY_"))}
+    return dict(env, **more)
+
+
+def free_place():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def meet(ranks, size, *arguments, timeout="30s"):
+    """[(exit status, output, errors)] of these ranks, started one by one."""
+    place = free_place()
+    started = [subprocess.Popen([PROBE, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True,
+                                env=clean_environment(GANTRY_RENDEZVOUS=place, GANTRY_RANK=str(rank), GANTRY_SIZE=str(size),
+                                                      GANTRY_RENDEZVOUS_TIMEOUT=timeout))
+               for rank in ranks]
+    ended = []
+    for process in started:
+        try:
+            ended.append(process.communicate(timeout=PATIENCE))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            ended.append(process.communicate())
+    return [(process.returncode, *text) for process, text in zip(started, ended)]
+
+
+class Rendezvous(unittest.TestCase):
+    def test_ranks_started_one_by_one_are_a_job(self):
+        ended = meet(range(3), 3, "exchange", 5000)
+        self.assertEqual([code for code, _, _ in ended], [0, 0, 0], ended)
+        self.assertEqual([out for _, out, _ in ended],
+                         [f"rank {r} of 3 on node 0, local {r} of 3, app 0, launcher rendezvous\n" for r in range(3)])
+
+    def test_a_rank_that_never_comes_is_named_within_the_time(self):
+        begin = time.monotonic()
+        for code, _, errors in meet([0, 2], 3, "exchange", 1, timeout="300ms"):
+            self.assertEqual(code, 99)
+            self.assertIn("rank 1 of 3 did not come", errors)
+        self.assertLess(time.monotonic() - begin, 20)
+
+    def test_an_abort_ends_every_rank_with_its_code_and_reason(self):
+        for aborting in (0, 1):
+            ended = meet(range(3), 3, "abort", aborting, 7)
+            self.assertEqual([code for code, _, _ in ended], [7, 7, 7], ended)
+            for rank in {0, 1, 2} - {aborting}:
+                self.assertIn(f"rank {aborting} ended the job with code 7: as the arguments say", ended[rank][2])
+
+    def test_a_rank_that_left_fails_the_next_fence_of_the_others(self):
+        ended = meet(range(3), 3, "desert", 1, 5)
+        self.assertEqual([code for code, _, _ in ended], [99, 5, 99], ended)
+        for rank in (0, 2):
+            self.assertIn("rank 1 has ended without MPI_Finalize", ended[rank][2])
+
+    def test_half_a_description_is_an_error_that_says_what_is_missing(self):
+        done = subprocess.run([PROBE], env=clean_environment(GANTRY_RENDEZVOUS="here:1"), text=True, capture_output=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 99)
+        self.assertRegex(done.stderr, r"GANTRY_RENDEZVOUS is 'here:1', GANTRY_RANK -1 and GANTRY_SIZE 0")
+
+    def test_a_pmix_job_without_the_library_says_what_to_install(self):
+        done = subprocess.run([PROBE], env=clean_environment(PMIX_NAMESPACE="job@1", PMIX_RANK="1",
+                                                             GANTRY_PMIX_LIBRARY="/nowhere/libpmix.so.2"),
+                              text=True, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 99)
+        self.assertRegex(done.stderr, r"PMIx launcher started this process as a rank of job@1.*apt-get install libpmix2")
+
+    def test_the_launcher_can_be_chosen(self):
+        run = dict(text=True, capture_output=True, timeout=PATIENCE)
+        alone = subprocess.run([PROBE], env=clean_environment(PMIX_NAMESPACE="job@1", GANTRY_LAUNCHER="none"), **run)
+        self.assertIn("launcher singleton", alone.stdout, alone.stderr)
+        absent = subprocess.run([PROBE], env=clean_environment(GANTRY_LAUNCHER="pmi"), **run)
+        self.assertIn("the environment shows no such launcher", absent.stderr)
+        unknown = subprocess.run([PROBE], env=clean_environment(GANTRY_LAUNCHER="ssh"), **run)
+        self.assertIn("GANTRY_LAUNCHER is 'ssh', but it takes auto, pmix", unknown.stderr)
+
+    def test_two_launchers_that_disagree_are_pointed_out(self):
+        done = subprocess.run([MPIEXEC, "-n", "1", "-env", "GANTRY_RANK", "3", PROBE], env=clean_environment(), text=True,
+                              capture_output=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("GANTRY_RANK is 3, but a launcher says that this is rank 0", done.stderr)
+
+
+class Handover(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def install(self, *names):
+        for name in names:
+            program = self.folder / name
+            program.write_text('#!/bin/sh\necho "$(basename "$0")" "$@"\n')
+            program.chmod(0o755)
+
+    def run_mpiexec(self, *arguments, **env):
+        return subprocess.run([MPIEXEC, *map(str, arguments)], text=True, capture_output=True, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, env=clean_environment(PATH=f"{self.folder}:/usr/bin:/bin", **env))
+
+    def test_hydra_gets_hosts_ranks_and_variables(self):
+        self.install("mpiexec.hydra")
+        done = self.run_mpiexec("--launcher", "mpiexec.hydra", "--hosts", "a:2,b", "-genv", "A", "all", "--label", "-n", 3,
+                                "-env", "B", "one", "./x", "1", ":", "-n", 2, "-wdir", "/t", "./y")
+        self.assertEqual(done.stdout, "mpiexec.hydra -hosts a:2,b -prepend-rank -genv A all -n 3 -env B one ./x 1 : "
+                                      "-n 2 -wdir /t ./y\n", done.stderr)
+
+    def test_prrte_gets_them_in_its_own_words_and_our_variables_too(self):
+        self.install("prterun")
+        done = self.run_mpiexec("--launcher", "prterun", "--hosts", "a:2,b", "-n", 3, "./x", GANTRY_LOG="info",
+                                LD_LIBRARY_PATH="/some/lib")
+        self.assertRegex(done.stdout, r"^prterun --map-by :OVERSUBSCRIBE .*-n 3 --host a:2,b .*./x$")
+        self.assertIn("-x GANTRY_LOG=info", done.stdout)
+        self.assertIn("-x LD_LIBRARY_PATH=/some/lib", done.stdout)
+
+    def test_slurm_is_taken_inside_an_allocation(self):
+        self.install("srun", "prterun")
+        done = self.run_mpiexec("--hosts", "a,b", "-n", 4, "-genv", "A", "b", "./x", SLURM_JOB_ID="7")
+        self.assertEqual(done.stdout, "srun --ntasks 4 --kill-on-bad-exit=1 --nodelist a,b --nodes 2 --export ALL,A=b ./x\n",
+                         done.stderr)
+        outside = self.run_mpiexec("--hosts", "a,b", "-n", 4, "./x")
+        self.assertTrue(outside.stdout.startswith("prterun "), outside)
+
+    def test_host_files_of_both_families_are_read(self):
+        self.install("mpiexec.hydra")
+        hosts = self.folder / "hosts"
+        hosts.write_text("# nodes\nn1:4\nn2 slots=2 max_slots=3\n\nn3  # the old one\n")
+        done = self.run_mpiexec("--launcher", "mpiexec.hydra", "-f", hosts, "-n", 2, "./x")
+        self.assertEqual(done.stdout, "mpiexec.hydra -hosts n1:4,n2:2,n3 -n 2 ./x\n", done.stderr)
+        hosts.write_text("n1\nn2:many\n")
+        done = self.run_mpiexec("-f", hosts, "./x")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"line 2 of .*hosts is 'n2:many'")
+
+    def test_without_any_it_says_what_to_install(self):
+        done = self.run_mpiexec("--launcher", "prterun", "--hosts", "a", "./x")
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("--launcher prterun is not a launcher that PATH has", done.stderr)
+        for missing in ("mpiexec.hydra", "prterun", "orterun"):
+            if subprocess.run(["which", missing], env={"PATH": "/usr/bin:/bin"}, capture_output=True).returncode == 0:
+                self.skipTest(f"{missing} is installed")
+        done = self.run_mpiexec("--hosts", "a", "./x")
+        self.assertEqual(done.returncode, 127)
+        self.assertRegex(done.stderr, r"apt-get install mpich .*pip install mpich")
