@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The engine of a real process: configuration from the environment, the launcher's job, the CUDA
-// device, self and shared memory.
+// device, self, shared memory and, where that does not reach everybody, the network.
 #include "mpi/engine.hpp"
 
 #include "device/discover.hpp"
 #include "transport/self/self.hpp"
 #include "transport/shm/shm.hpp"
+#include "transport/ucx/ucx.hpp"
 
 namespace gantry::mpi {
 
@@ -25,9 +26,14 @@ Result<std::unique_ptr<Engine>> discover_engine() {
     if (!device.ok()) return std::move(device).status();
     parts.device = std::move(*device);
     parts.transports.push_back(std::make_unique<transport::self::SelfTransport>(parts.job->rank()));
-    if (parts.job->local_size() > 1)
+    const bool shares_memory = parts.config->shm && parts.job->local_size() > 1;
+    if (shares_memory)
         parts.transports.push_back(
             std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
+    // A job that shared memory holds together runs without UCX installed.
+    if (parts.job->size() > (shares_memory ? parts.job->local_size() : 1))
+        parts.transports.push_back(
+            std::make_unique<transport::ucx::UcxTransport>(*parts.clock, *parts.config));
     return std::make_unique<Engine>(std::move(parts));
 }
 

@@ -47,6 +47,12 @@ class Engine {
     Task<Status> leave(Executor& executor);
     // One turn of everything; returns how much happened.
     int progress();
+    // Lets go of messages that transports hold back for company.
+    void flush() {
+        if (!started_) return;
+        for (const auto& transport : parts_.transports)
+            transport->flush();
+    }
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
     // run, at once when ranks outnumber processors.
     void rest_unless(bool something_happened);

@@ -40,6 +40,8 @@ Status wait(Pending pending) {
         Engine& engine = *pending.engine();
         engine.rest_unless(engine.progress() > 0);
     }
+    // The program may now compute for long: nothing that it sent may wait here meanwhile.
+    if (Engine* engine = pending.engine()) engine->flush();
     return pending.take();
 }
 

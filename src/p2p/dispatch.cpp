@@ -188,7 +188,12 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
     }
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
-    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= payload.size();
+    if (cts.key_bytes > std::min<Bytes>(payload.size(), transport::RemoteKey::kLongest)) {
+        log::error("rank {} sent a verdict with a key of {} bytes", from, cts.key_bytes);
+        return;
+    }
+    if (cts.key_bytes != 0) message->key = transport::RemoteKey(payload.first(cts.key_bytes));
+    for (std::size_t at = cts.key_bytes; at + sizeof(std::uint32_t) <= payload.size();
          at += sizeof(std::uint32_t)) {
         std::uint32_t unit;
         std::memcpy(&unit, payload.data() + at, sizeof unit);

@@ -30,9 +30,10 @@ struct Outgoing {
     std::unique_ptr<std::byte[]> packed;  // a strided device message, packed on the host
 
     Mailbox<wire::ClearToSend>
-        answers;              // the verdict; a second one when the first could not be carried out
-    wire::ClearToSend cts{};  // the verdict in force
-    Completion finished;      // the receiver copied, or matched (synchronous eager), or gave up
+        answers;               // the verdict; a second one when the first could not be carried out
+    wire::ClearToSend cts{};   // the verdict in force
+    transport::RemoteKey key;  // of the memory that it names
+    Completion finished;       // the receiver copied, or matched (synchronous eager), or gave up
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back
 };

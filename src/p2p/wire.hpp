@@ -26,7 +26,7 @@
 
 namespace gantry::p2p::wire {
 
-inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint32_t kWireVersion = 2;
 
 enum Kind : transport::MessageKind {
     kEager = 1,
@@ -85,9 +85,9 @@ struct RequestToSend {
 struct ClearToSend {
     std::uint64_t send_id;
     Plan verdict;
-    std::uint64_t accepted;  // bytes the receiver has room for
-    transport::RemoteKey
-        key;  // of the sink buffer (rdma, direct sink) or of the receiver's slot pool
+    std::uint64_t accepted;     // bytes the receiver has room for
+    std::uint64_t key_bytes;    // the payload begins with the key of the sink buffer (rdma, direct
+                                // sink) or of the receiver's slot pool
     std::uint64_t sink_offset;  // of the sink buffer inside `key`, or its address with `handle`
     Handle handle;              // sink device memory, when the sender executes an ipc plan
     std::uint64_t direct_next;  // messages of this source allocation are better copied directly

@@ -16,6 +16,8 @@
 #include "job/job.hpp"
 #include "transport/facts.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,8 +47,16 @@ struct Region {
     Bytes bytes = 0;
 };
 struct RemoteKey {
-    std::uint64_t words[4] =
-        {};  // transport's own encoding (fixed size: it fits every transport we have)
+    static constexpr Bytes kLongest = 246;
+    std::uint16_t length = 0;
+    std::array<std::byte, kLongest> bytes;  // the transport's own encoding
+
+    RemoteKey() = default;
+    explicit RemoteKey(ConstSpan encoded) : length(static_cast<std::uint16_t>(encoded.size())) {
+        GANTRY_ASSERT(encoded.size() <= kLongest);
+        std::copy(encoded.begin(), encoded.end(), bytes.begin());
+    }
+    ConstSpan view() const { return {bytes.data(), length}; }
 };
 
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
@@ -96,6 +106,9 @@ class Transport {
     // ------------------------------------------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.
     virtual int progress() = 0;
+    // Lets go of messages that wait here for company, without delivering anything. A caller that
+    // will not come back to progress() soon asks for it (the end of a blocking call).
+    virtual void flush() {}
 };
 
 }  // namespace gantry::transport

@@ -26,6 +26,7 @@ HEADERS = {
     "gtest/gtest.h": "libgtest-dev",
     "gmock/gmock.h": "libgmock-dev",
     "benchmark/benchmark.h": "libbenchmark-dev",
+    "ucp/api/ucp.h": "libucx-dev",
 }
 # Never unpacked into .deps/: the program loader and the C library must stay the system's own.
 SYSTEM_ONLY = re.compile(r"^(libc6|libc-bin|libc6-dev|libgcc-s1|libstdc\+\+6|gcc-.*-base|libcrypt1|base-files|dpkg)$")

@@ -70,15 +70,18 @@ int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
     return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
 }
 
-Status answer(Receiving& receiving, wire::ClearToSend cts,
+Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key = {},
               const std::vector<std::uint32_t>& grants = {}) {
     cts.send_id = receiving.message.rts.send_id;
     cts.verdict = wire::encode(plan_of(receiving));
     cts.accepted = receiving.accepted;
     cts.direct_next = receiving.direct_next;
     receiving.answered = true;
-    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts,
-                               std::as_bytes(std::span(grants)));
+    cts.key_bytes = key.length;
+    std::vector<std::byte> payload(key.view().begin(), key.view().end());
+    const auto granted = std::as_bytes(std::span(grants));
+    payload.insert(payload.end(), granted.begin(), granted.end());
+    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, payload);
 }
 
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
@@ -176,9 +179,7 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     Status status;
     Result<transport::RemoteKey> key = receiving.core.pool_key(receiving.message.peer);
     if (key.ok()) {
-        wire::ClearToSend cts{};
-        cts.key = *key;
-        status = answer(receiving, cts, grants);
+        status = answer(receiving, wire::ClearToSend{}, *key, grants);
     } else {
         status = key.status();
     }
@@ -213,9 +214,8 @@ Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
         transport.register_memory(sink, std::max<Bytes>(receiving.accepted, 1));
     if (!region.ok()) co_return region.status();
     wire::ClearToSend cts{};
-    cts.key = transport.key(*region);
     cts.sink_offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
-    Status status = answer(receiving, cts);
+    Status status = answer(receiving, cts, transport.key(*region));
     if (status.ok()) status = co_await receiving.message.finished;
     transport.release_memory(*region);
     co_return status;

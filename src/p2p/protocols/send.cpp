@@ -230,7 +230,7 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
             into_slot ? grant * kDeviceSlotUnit : sending.message.cts.sink_offset + offset;
         Completion put(executor);
         transport::Transport* transport = sending.core.peer(sending.message.peer).transport;
-        transport->put(sending.message.peer, rail, source, bytes, sending.message.cts.key, at, put);
+        transport->put(sending.message.peer, rail, source, bytes, sending.message.key, at, put);
         status = co_await put;
     }
     if (status.ok() && into_slot)

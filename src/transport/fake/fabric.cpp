@@ -135,11 +135,13 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
 
 Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
                      Bytes offset) {
-    const auto region = regions_.find(key.words[0]);
+    std::uint64_t id = 0;
+    std::memcpy(&id, key.bytes.data(), sizeof id);
+    const auto region = regions_.find(id);
     if (region == regions_.end() || region->second.owner != to)
         return failure(MPI_ERR_RMA_ATTACH,
                        "put of {} bytes to rank {}: its region {} is not registered", bytes, to,
-                       key.words[0]);
+                       id);
     if (offset + bytes > region->second.size)
         return failure(MPI_ERR_RMA_RANGE,
                        "put of {} bytes at {} to rank {} leaves its region of {} bytes", bytes,

@@ -63,9 +63,7 @@ void FakeTransport::release_memory(const Region& region) {
 }
 
 RemoteKey FakeTransport::key(const Region& region) const {
-    RemoteKey key;
-    key.words[0] = region.id;
-    return key;
+    return RemoteKey(std::as_bytes(std::span(&region.id, 1)));
 }
 
 void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,

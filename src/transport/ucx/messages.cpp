@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Active messages of the UCX transport: packing into frames, posting them, taking them apart.
+#include "base/log.hpp"
+#include "transport/ucx/peer.hpp"
+
+namespace gantry::transport::ucx {
+namespace {
+
+// Messages to one peer that leave alone between two calls of progress(): a program that sends a few
+// and goes computing must not find them here when it comes back.
+constexpr int kSentAtOnce = 4;
+// Frames of one peer that UCX holds; what comes meanwhile is packed together.
+constexpr int kInFlight = 2;
+
+}  // namespace
+
+Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
+    Peer& peer = peer_of(rank);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind != kGoodbye);
+    if (!peer.lost.ok()) [[unlikely]]
+        return peer.lost;
+    if (peer.left) [[unlikely]]
+        return failure(MPI_ERR_PROC_ABORTED, "sending to rank {}, which has called MPI_Finalize",
+                       rank);
+    if (peer.endpoints.empty()) [[unlikely]]
+        GANTRY_TRY(connect(peer));
+    GANTRY_TRY(append(peer, kind, header, payload));
+    if (peer.in_flight == 0 && peer.sent_at_once < kSentAtOnce) {
+        ++peer.sent_at_once;
+        post(peer);
+    }
+    visit_in_progress(peer);
+    return success();
+}
+
+void UcxTransport::visit_in_progress(Peer& peer) {
+    if (std::exchange(peer.waits, true)) return;
+    waiting_.push_back(&peer);
+}
+
+Status UcxTransport::append(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
+    const Bytes record = Frame::record_bytes(header.size(), payload.size());
+    if (peer.open != nullptr && !peer.open->fits(record)) {
+        peer.full.push_back(std::exchange(peer.open, nullptr));
+        post(peer);
+    }
+    if (peer.open == nullptr) {
+        peer.open = frames_.take(record);
+        if (peer.open == nullptr)
+            return failure(MPI_ERR_NO_MEM, "out of memory for a message of {} bytes to rank {}",
+                           payload.size(), peer.rank);
+        peer.open->begin(rank_);
+    }
+    peer.open->append(kind, header, payload);
+    return success();
+}
+
+// Hands frames to UCX, oldest first, while it may hold more.
+void UcxTransport::post(Peer& peer) {
+    while (peer.in_flight < kInFlight && !peer.broken) {
+        Frame* frame = nullptr;
+        if (!peer.full.empty()) {
+            frame = peer.full.front();
+            peer.full.pop_front();
+        } else if (peer.open != nullptr) {
+            frame = std::exchange(peer.open, nullptr);
+        } else {
+            return;
+        }
+        frame->owner = &peer;
+        ucp_request_param_t how{};
+        how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                           UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+        how.cb.send = &UcxTransport::on_sent;
+        how.user_data = frame;
+        how.flags = UCP_AM_SEND_FLAG_EAGER;
+        how.memory_type = UCS_MEMORY_TYPE_HOST;
+        void* request = (*library_)->ucp_am_send_nbx(peer.endpoints.front(), 0, nullptr, 0,
+                                                     frame->bytes(), frame->used, &how);
+        if (UCS_PTR_IS_PTR(request)) {
+            ++peer.in_flight;
+            ++in_flight_;
+            continue;
+        }
+        frames_.give(frame);
+        if (request != nullptr) on_error(&peer, nullptr, UCS_PTR_STATUS(request));
+    }
+}
+
+void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
+    auto* frame = static_cast<Frame*>(arg);
+    Peer& peer = *static_cast<Peer*>(frame->owner);
+    UcxTransport& self = peer.owner;
+    (*self.library_)->ucp_request_free(request);
+    self.frames_.give(frame);
+    --peer.in_flight;
+    --self.in_flight_;
+    if (status != UCS_OK && status != UCS_ERR_CANCELED) on_error(&peer, nullptr, status);
+    if (!peer.nothing_queued()) self.visit_in_progress(peer);
+}
+
+void UcxTransport::post_open_frames() {
+    for (Peer* peer : std::exchange(waiting_, {})) {
+        peer->waits = false;
+        peer->sent_at_once = 0;
+        if (peer->endpoints.empty() && !peer->broken && !peer->left && stage_ == Stage::running) {
+            // It spoke first. Connected, its death is told to us.
+            if (Status failed = connect(*peer)) log::warn("{}", failed.text());
+        }
+        if (!peer->endpoints.empty()) post(*peer);
+    }
+}
+
+void UcxTransport::flush() {
+    for (Peer* peer : waiting_)
+        if (!peer->endpoints.empty()) post(*peer);
+}
+
+ucs_status_t UcxTransport::on_frame(void* transport, const void*, std::size_t, void* data,
+                                    std::size_t length, const ucp_am_recv_param_t* param) {
+    auto& self = *static_cast<UcxTransport*>(transport);
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+        log::error("ucx: a frame of {} bytes came by rendezvous: mixed versions of Gantry?",
+                   length);
+    else
+        self.deliver({static_cast<const std::byte*>(data), length});
+    return UCS_OK;
+}
+
+void UcxTransport::deliver(ConstSpan frame) {
+    if (receiver_ == nullptr) return;
+    int from = -1;
+    FrameHead head{};
+    if (frame.size() >= sizeof head) std::memcpy(&head, frame.data(), sizeof head);
+    if (head.from >= peers_.size()) {
+        log::error("ucx: a frame of {} bytes came from nobody of this job", frame.size());
+        return;
+    }
+    Peer& peer = peer_of(static_cast<int>(head.from));
+    if (!peer.lost.ok()) return;
+    const bool whole =
+        each_record(frame, from, [&](MessageKind kind, ConstSpan header, ConstSpan payload) {
+            ++events_;
+            if (kind == kGoodbye)
+                peer.left = true;
+            else
+                receiver_->on_message(from, kind, header, payload);
+        });
+    if (!whole)
+        log::error("ucx: a frame of {} bytes from rank {} is damaged", frame.size(), head.from);
+    if (peer.endpoints.empty()) visit_in_progress(peer);
+}
+
+}  // namespace gantry::transport::ucx

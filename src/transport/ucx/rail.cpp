@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ucx/rail.hpp"
+
+#include "base/log.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace gantry::transport::ucx {
+namespace {
+
+// Settings of one context. An unknown name is an error in new releases and ignored by old ones
+// (TCP_USER_TIMEOUT came with 1.22), so a refusal is only noted.
+void set(const Library& library, ucp_config_t* settings, const char* name,
+         const std::string& value) {
+    const ucs_status_t status = library->ucp_config_modify(settings, name, value.c_str());
+    if (status != UCS_OK)
+        log::debug("ucx: setting {} to {}: {}", name, value, library.text(status));
+}
+
+void set_unless_given(const Library& library, ucp_config_t* settings, const char* name,
+                      const std::string& value) {
+    if (!config::environment((std::string("UCX_") + name).c_str()))
+        set(library, settings, name, value);
+}
+
+Result<ucp_context_h> open_context(const Library& library, const config::Config& config,
+                                   const std::string& devices) {
+    ucp_config_t* settings = nullptr;
+    ucs_status_t status = library->ucp_config_read(nullptr, nullptr, &settings);
+    if (status != UCS_OK) return library.failed("reading the configuration of UCX", status);
+    // Ranks of a node have our own shared memory; UCX's would drop out with the error mode that we
+    // need (facts/transports.md 2.3), so it is never a candidate.
+    set_unless_given(library, settings, "TLS", "^sm");
+    set_unless_given(library, settings, "TCP_CONN_NB", "y");
+    set_unless_given(library, settings, "KEEPALIVE_INTERVAL", "1s");
+    set_unless_given(library, settings, "TCP_USER_TIMEOUT",
+                     fmt::format("{}ms", config.peer_timeout / kMillisecond));
+    if (!devices.empty()) set(library, settings, "NET_DEVICES", devices);
+    ucp_params_t wanted{};
+    wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
+    wanted.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;
+    ucp_context_h context = nullptr;
+    status = library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, settings, &context);
+    library->ucp_config_release(settings);
+    if (status != UCS_OK) {
+        const auto tls = config::environment("UCX_TLS");
+        return library.failed(fmt::format("opening the network ({}{}{})",
+                                          devices.empty() ? "all devices" : "devices " + devices,
+                                          tls ? ", UCX_TLS=" : "", tls.value_or("")),
+                              status);
+    }
+    return context;
+}
+
+}  // namespace
+
+Rail::Rail(Rail&& other) noexcept
+    : library_(std::exchange(other.library_, nullptr)),
+      context_(std::exchange(other.context_, nullptr)),
+      worker_(std::exchange(other.worker_, nullptr)),
+      address_(std::move(other.address_)),
+      resources_(std::move(other.resources_)) {}
+
+Rail::~Rail() {
+    if (worker_ != nullptr) (*library_)->ucp_worker_destroy(worker_);
+    if (context_ != nullptr) (*library_)->ucp_cleanup(context_);
+}
+
+Result<Rail> Rail::open(const Library& library, const config::Config& config,
+                        const std::string& devices) {
+    Rail rail;
+    rail.library_ = &library;
+    Result<ucp_context_h> context = open_context(library, config, devices);
+    if (!context.ok()) return context.status();
+    rail.context_ = *context;
+    ucp_worker_params_t wanted{};
+    wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // whoever holds the engine drives it
+    const ucs_status_t status = library->ucp_worker_create(rail.context_, &wanted, &rail.worker_);
+    if (status != UCS_OK) return library.failed("starting the network", status);
+    GANTRY_TRY(rail.read_address());
+    rail.read_resources();
+    return rail;
+}
+
+Status Rail::read_address() {
+    ucp_address_t* bytes = nullptr;
+    std::size_t length = 0;
+    const ucs_status_t status = (*library_)->ucp_worker_get_address(worker_, &bytes, &length);
+    if (status != UCS_OK) return library_->failed("asking for our network address", status);
+    address_.assign(reinterpret_cast<const char*>(bytes), length);
+    (*library_)->ucp_worker_release_address(worker_, bytes);
+    return success();
+}
+
+// Only the printed form names transports in every release: lines that end in "transport/device".
+void Rail::read_resources() {
+    char* text = nullptr;
+    std::size_t length = 0;
+    std::FILE* file = open_memstream(&text, &length);
+    if (file == nullptr) return;
+    (*library_)->ucp_context_print_info(context_, file);
+    std::fclose(file);
+    std::string_view rest(text, length);
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        const std::size_t slash = line.rfind('/');
+        if (line.find("resource") == line.npos || slash == line.npos) continue;
+        const std::size_t start = line.rfind(' ', slash);
+        std::string_view name = line.substr(start == line.npos ? 0 : start + 1);
+        name = name.substr(0, name.find(' '));
+        if (name.find('/') != name.npos) resources_.emplace_back(name);
+    }
+    std::free(text);
+}
+
+bool Rail::only_tcp() const {
+    for (const std::string& resource : resources_)
+        if (resource.rfind("tcp/", 0) != 0 && resource.rfind("self/", 0) != 0) return false;
+    return true;
+}
+
+Result<std::vector<Rail>> open_rails(const Library& library, const config::Config& config) {
+    std::vector<std::string> names;
+    for (std::string_view rest = config.rails; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        if (end > 0) names.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (names.empty()) names.emplace_back();
+    std::vector<Rail> rails;
+    for (const std::string& name : names) {
+        Result<Rail> rail = Rail::open(library, config, name);
+        if (!rail.ok()) return rail.status();
+        for (const std::string& resource : rail->resources())
+            log::info("ucx: rail {} has {}", rails.size(), resource);
+        rails.push_back(std::move(*rail));
+    }
+    return rails;
+}
+
+}  // namespace gantry::transport::ucx

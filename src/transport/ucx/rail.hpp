@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rail: one port of one network card, as one UCX context with one worker (DESIGN 2.10). With
+// GANTRY_RAILS empty there is one rail over everything UCX finds and UCX chooses the device; else
+// each entry of the list is a rail of its own.
+#pragma once
+
+#include "transport/ucx/library.hpp"
+
+namespace gantry::transport::ucx {
+
+class Rail {
+  public:
+    Rail() = default;
+    Rail(Rail&& other) noexcept;
+    Rail& operator=(Rail&&) = delete;
+    ~Rail();
+
+    // `devices`: what UCX_NET_DEVICES takes; empty: all.
+    static Result<Rail> open(const Library& library, const config::Config& config,
+                             const std::string& devices);
+
+    ucp_context_h context() const { return context_; }
+    ucp_worker_h worker() const { return worker_; }
+    // What a peer needs to reach us on this rail.
+    const std::string& address() const { return address_; }
+    // "tcp/eth0", "rc_verbs/mlx5_0:1", ...
+    const std::vector<std::string>& resources() const { return resources_; }
+    // No transport of it writes into memory without the peer's processor.
+    bool only_tcp() const;
+    unsigned progress() { return (*library_)->ucp_worker_progress(worker_); }
+
+  private:
+    Status read_address();
+    void read_resources();
+    const Library* library_ = nullptr;
+    ucp_context_h context_ = nullptr;
+    ucp_worker_h worker_ = nullptr;
+    std::string address_;
+    std::vector<std::string> resources_;
+};
+
+// One rail for each entry of GANTRY_RAILS, or one for all.
+Result<std::vector<Rail>> open_rails(const Library& library, const config::Config& config);
+
+}  // namespace gantry::transport::ucx

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Start, connections, losses and the end; messages.cpp and puts.cpp move the bytes.
+#include "transport/ucx/ucx.hpp"
+
+#include "base/log.hpp"
+#include "transport/ucx/peer.hpp"
+
+#include <cstring>
+
+namespace gantry::transport::ucx {
+namespace {
+
+constexpr std::string_view kKey = "ucx";
+// Of one message, so that receiving it never needs more than one copy out of UCX's buffer.
+constexpr Bytes kEagerMax = 64 * kKiB;
+// A frame of many small messages: what TCP of UCX sends without looking for registered memory.
+constexpr Bytes kUsualFrame = 8000;
+constexpr Bytes kLargestFrame =
+    sizeof(FrameHead) + Frame::record_bytes(kMaxHeader, kEagerMax) + kFrameAlignment;
+
+// Before anything was measured (facts/transports.md 1b and 2.6): TCP of one machine, else a card.
+constexpr Nanoseconds kTcpLatency = 6 * kMicrosecond;
+constexpr double kTcpBytesPerSecond = 2.5e9;
+constexpr Nanoseconds kTcpPutCost = 12 * kMicrosecond;
+constexpr Nanoseconds kCardLatency = 1500;
+constexpr double kCardBytesPerSecond = 10e9;
+constexpr Nanoseconds kCardPutCost = 700;
+
+// What a rank puts into the store, followed by each rail's address: | length u16 | bytes |.
+struct WireUp {
+    std::uint32_t magic;
+    std::uint16_t major, minor;
+    std::uint32_t rails;
+};
+
+template <class Number>
+void write(std::string& to, const Number& value) {
+    to.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+template <class Number>
+bool take(std::string_view& from, Number& value) {
+    if (from.size() < sizeof value) return false;
+    std::memcpy(&value, from.data(), sizeof value);
+    from.remove_prefix(sizeof value);
+    return true;
+}
+
+}  // namespace
+
+UcxTransport::UcxTransport(const Clock& clock, const config::Config& config)
+    : clock_(clock), config_(config), frames_(kUsualFrame, kLargestFrame) {}
+
+UcxTransport::~UcxTransport() {
+    // An engine that never closed (a failed start) still has endpoints; without them no callback
+    // comes any more once the workers are gone.
+    receiver_ = nullptr;
+    for (const auto& peer : peers_) {
+        drop_keys(*peer);
+        close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
+    }
+    for (int turn = 0; turn < 1000 && !closing_.empty(); ++turn) {
+        for (Rail& rail : rails_)
+            rail.progress();
+        watch_closing();
+    }
+    memory_.reset();
+    rails_.clear();
+    for (const auto& peer : peers_) {
+        if (peer->open != nullptr) frames_.give(peer->open);
+        for (Frame* frame : peer->full)
+            frames_.give(frame);
+    }
+}
+
+PeerFacts UcxTransport::facts(int) const {
+    PeerFacts facts;
+    facts.put = true;
+    facts.rails = static_cast<int>(rails_.size());
+    facts.eager_max = kEagerMax;
+    bool tcp = true;
+    for (const Rail& rail : rails_)
+        tcp = tcp && rail.only_tcp();
+    facts.bytes_per_second = tcp ? kTcpBytesPerSecond : kCardBytesPerSecond;
+    facts.message_latency = tcp ? kTcpLatency : kCardLatency;
+    facts.put_cost = tcp ? kTcpPutCost : kCardPutCost;
+    return facts;
+}
+
+// --- start
+// ----------------------------------------------------------------------------------------
+
+Status UcxTransport::publish(job::Job& job) {
+    rank_ = job.rank();
+    job_ = &job;
+    const QuietStart quiet;
+    Result<std::unique_ptr<Library>> library = Library::load(config_);
+    GANTRY_TRY(library.status());
+    library_ = std::move(*library);
+    Result<std::vector<Rail>> rails = open_rails(*library_, config_);
+    GANTRY_TRY(rails.status());
+    rails_ = std::move(*rails);
+    memory_.emplace(*library_, rails_);
+    std::string value;
+    write(value, WireUp{kFrameMagic, static_cast<std::uint16_t>(library_->version().major),
+                        static_cast<std::uint16_t>(library_->version().minor),
+                        static_cast<std::uint32_t>(rails_.size())});
+    for (const Rail& rail : rails_) {
+        write(value, static_cast<std::uint16_t>(rail.address().size()));
+        value += rail.address();
+    }
+    return job.put(kKey, value);
+}
+
+Status UcxTransport::open(job::Job& job, Receiver& receiver) {
+    receiver_ = &receiver;
+    for (int rank = 0; rank < job.size(); ++rank)
+        peers_.push_back(std::make_unique<Peer>(*this, rank));
+    for (Rail& rail : rails_) {
+        ucp_am_handler_param_t handler{};
+        handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                             UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+        handler.id = 0;
+        handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+        handler.cb = &UcxTransport::on_frame;
+        handler.arg = this;
+        const ucs_status_t status =
+            (*library_)->ucp_worker_set_am_recv_handler(rail.worker(), &handler);
+        if (status != UCS_OK) return library_->failed("listening to the network", status);
+    }
+    // If every rank agrees with the next one, all agree; so one look finds any mixture.
+    return addresses_of((rank_ + 1) % job.size()).status();
+}
+
+Result<std::vector<std::string>> UcxTransport::addresses_of(int rank) {
+    Result<std::string> value = job_->get(rank, kKey);
+    if (!value.ok())
+        return value.status().with(fmt::format("looking for the network address of rank {}", rank));
+    std::string_view rest = *value;
+    WireUp theirs{};
+    if (!take(rest, theirs) || theirs.magic != kFrameMagic)
+        return failure(MPI_ERR_OTHER,
+                       "rank {} runs another version of Gantry; all ranks must load the same one",
+                       rank);
+    if (!library_->version().speaks_with({theirs.major, theirs.minor, 0}))
+        return failure(MPI_ERR_OTHER,
+                       "rank {} loaded UCX {}.{} and this rank UCX {}.{} from {}: these do not "
+                       "understand each other; give all hosts the same one (GANTRY_UCX)",
+                       rank, theirs.major, theirs.minor, library_->version().major,
+                       library_->version().minor, library_->path());
+    if (theirs.rails != rails_.size())
+        return failure(MPI_ERR_OTHER,
+                       "rank {} has {} network rails and this rank {}: GANTRY_RAILS must name as "
+                       "many devices on every host",
+                       rank, theirs.rails, rails_.size());
+    std::vector<std::string> addresses;
+    for (std::uint32_t rail = 0; rail < theirs.rails; ++rail) {
+        std::uint16_t length = 0;
+        if (!take(rest, length) || rest.size() < length)
+            return failure(MPI_ERR_INTERN, "the network address of rank {} is cut short", rank);
+        addresses.emplace_back(rest.substr(0, length));
+        rest.remove_prefix(length);
+    }
+    return addresses;
+}
+
+// --- connections
+// ----------------------------------------------------------------------------------
+
+Status UcxTransport::connect(Peer& peer) {
+    Result<std::vector<std::string>> addresses = addresses_of(peer.rank);
+    GANTRY_TRY(addresses.status());
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
+        ucp_ep_params_t wanted{};
+        wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        wanted.address = reinterpret_cast<const ucp_address_t*>((*addresses)[rail].data());
+        wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+        wanted.err_handler.cb = &UcxTransport::on_error;
+        wanted.err_handler.arg = &peer;
+        ucp_ep_h endpoint = nullptr;
+        const ucs_status_t status =
+            (*library_)->ucp_ep_create(rails_[rail].worker(), &wanted, &endpoint);
+        if (status != UCS_OK) {
+            close_endpoints(peer, UCP_EP_CLOSE_FLAG_FORCE);
+            return library_->failed(fmt::format("connecting to rank {}", peer.rank), status);
+        }
+        peer.endpoints.push_back(endpoint);
+    }
+    log::debug("ucx: connecting to rank {}", peer.rank);
+    return success();
+}
+
+// Called by UCX in the middle of its progress: only notes it.
+void UcxTransport::on_error(void* arg, ucp_ep_h, ucs_status_t status) {
+    Peer& peer = *static_cast<Peer*>(arg);
+    if (std::exchange(peer.broken, true)) return;
+    peer.owner.broken_.emplace_back(&peer, status);
+}
+
+void UcxTransport::handle_broken() {
+    for (const auto& [peer, status] : std::exchange(broken_, {})) {
+        drop_keys(*peer);
+        close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
+        for (Frame* frame : std::exchange(peer->full, {}))
+            frames_.give(frame);
+        if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
+        ++events_;
+        if (peer->left || stage_ != Stage::running) continue;
+        peer->lost =
+            failure(MPI_ERR_PROC_ABORTED,
+                    "rank {} is lost: the connection to it broke (UCX says '{}'); it has ended "
+                    "without MPI_Finalize, or its host cannot be reached any more",
+                    peer->rank, library_->text(status));
+        log::info("ucx: {}", peer->lost.text());
+        receiver_->on_peer_lost(peer->rank, peer->lost);
+    }
+}
+
+void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
+    for (ucp_ep_h endpoint : std::exchange(peer.endpoints, {})) {
+        ucp_request_param_t how{};
+        how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        how.flags = flags;
+        void* request = (*library_)->ucp_ep_close_nbx(endpoint, &how);
+        if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
+    }
+}
+
+void UcxTransport::watch_closing() {
+    std::erase_if(closing_, [this](void* request) {
+        if ((*library_)->ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+        (*library_)->ucp_request_free(request);
+        return true;
+    });
+}
+
+// --- progress and the end
+// -------------------------------------------------------------------------
+
+int UcxTransport::progress() {
+    if (receiver_ == nullptr) return 0;
+    int events = 0;
+    for (Rail& rail : rails_)
+        events += static_cast<int>(rail.progress());
+    if (!broken_.empty()) [[unlikely]]
+        handle_broken();
+    if (!waiting_.empty()) post_open_frames();
+    if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
+        advance_closing();
+    return events + std::exchange(events_, 0);
+}
+
+// Goodbyes, what is queued, then the endpoints; nothing of it may take longer than a peer may be
+// unreachable.
+Task<Status> UcxTransport::close(Executor& executor) {
+    if (receiver_ != nullptr) {
+        for (const auto& peer : peers_) {
+            if (peer->endpoints.empty() || peer->left || !peer->lost.ok()) continue;
+            Status said = append(*peer, kGoodbye, {}, {});
+            if (!said.ok()) log::debug("ucx: {}", said.text());
+            visit_in_progress(*peer);
+        }
+        flush();
+        stage_ = Stage::draining;
+        leaving_since_ = clock_.now();
+        Completion left(executor);
+        leaving_ = &left;
+        Status status = co_await left;
+        receiver_ = nullptr;
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+void UcxTransport::advance_closing() {
+    watch_closing();
+    const bool late = clock_.now() - leaving_since_ > config_.peer_timeout;
+    if (stage_ == Stage::draining) {
+        for (const auto& peer : peers_)
+            if (!late && !peer->endpoints.empty() && !peer->nothing_queued()) return;
+        if (in_flight_ > 0 && !late) return;
+        for (const auto& peer : peers_) {
+            drop_keys(*peer);
+            close_endpoints(*peer, late || peer->left ? UCP_EP_CLOSE_FLAG_FORCE : 0);
+        }
+        stage_ = Stage::closing;
+    }
+    if (stage_ == Stage::closing && (closing_.empty() || late)) {
+        stage_ = Stage::closed;
+        std::exchange(leaving_, nullptr)->complete(success());
+    }
+}
+
+// --- shared slots: none
+// ---------------------------------------------------------------------------
+
+Result<std::span<std::byte>> UcxTransport::own_pool(Pool) {
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
+}
+Result<std::span<std::byte>> UcxTransport::peer_pool(int, Pool) {
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
+}
+
+}  // namespace gantry::transport::ucx

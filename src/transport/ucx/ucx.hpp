@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages and puts to ranks of other nodes, through UCX (DESIGN 2.10). A peer is connected at its
+// first message, in either direction, so that the death of whoever spoke to us is noticed.
+//
+// Small messages: the first few to a peer since the last progress() leave at once; further ones,
+// and all while UCX still holds an earlier one, are packed into one frame that leaves with the next
+// progress() or when it is full (one system call for many over TCP). `flush` sends them earlier:
+// a blocking call must not end with its message still here.
+//
+// Errors: a broken connection is told once by UCX's error handler, which only notes it; progress()
+// then closes the endpoint by force (that completes, with errors, all that was posted on it) and
+// tells the receiver. A peer that said goodbye first (MPI_Finalize) is not lost.
+#pragma once
+
+#include "base/clock.hpp"
+#include "transport/transport.hpp"
+#include "transport/ucx/frame.hpp"
+#include "transport/ucx/memory.hpp"
+
+#include <optional>
+
+namespace gantry::transport::ucx {
+
+class UcxTransport final : public Transport {
+  public:
+    // References outlive the transport.
+    UcxTransport(const Clock& clock, const config::Config& config);
+    ~UcxTransport() override;
+
+    const char* name() const override { return "ucx"; }
+    PeerFacts facts(int peer) const override;
+    bool reaches(int peer) const override { return peer != rank_; }
+    Status publish(job::Job& job) override;
+    Status open(job::Job& job, Receiver& receiver) override;
+    Task<Status> close(Executor& executor) override;
+    Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
+    Result<Region> register_memory(void* address, Bytes bytes) override;
+    void release_memory(const Region& region) override;
+    RemoteKey key(const Region& region) const override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
+    Result<std::span<std::byte>> own_pool(Pool pool) override;
+    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
+    std::uint32_t* claim_words(int) override { return nullptr; }
+    int progress() override;
+    void flush() override;
+
+  private:
+    struct Peer;
+    struct Putting;
+    struct Unpacked;
+    enum class Stage : std::uint8_t { running, draining, closing, closed };
+    // Between transports only: this rank sends nothing after it and may close the connection.
+    static constexpr MessageKind kGoodbye = 0xff;
+
+    // --- connections (ucx.cpp)
+    Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
+    Result<std::vector<std::string>> addresses_of(int rank);
+    Status connect(Peer& peer);
+    static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+    void handle_broken();
+    void close_endpoints(Peer& peer, unsigned flags);
+    void watch_closing();
+    void advance_closing();
+
+    // --- messages (messages.cpp)
+    Status append(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
+    void post(Peer& peer);
+    void visit_in_progress(Peer& peer);
+    void post_open_frames();
+    static void on_sent(void* request, ucs_status_t status, void* frame);
+    static ucs_status_t on_frame(void* transport, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length, const ucp_am_recv_param_t* param);
+    void deliver(ConstSpan frame);
+
+    // --- puts (puts.cpp)
+    Result<Unpacked*> unpack(Peer& peer, int rail, ConstSpan packed);
+    void drop_keys(Peer& peer);
+    static void on_put(void* request, ucs_status_t status, void* putting);
+    void finish_step(Putting& putting, ucs_status_t status);
+
+    const Clock& clock_;
+    const config::Config& config_;
+    int rank_ = -1;
+    job::Job* job_ = nullptr;
+    Receiver* receiver_ = nullptr;
+    std::unique_ptr<Library> library_;
+    std::vector<Rail> rails_;
+    std::optional<Memory> memory_;
+    FramePool frames_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    std::vector<Peer*> waiting_;  // have a frame that is not posted, or sent since progress()
+    std::vector<std::pair<Peer*, ucs_status_t>> broken_;
+    std::vector<void*> closing_;  // requests of endpoints being closed
+    int in_flight_ = 0;           // frames and puts that UCX holds
+    int events_ = 0;              // since the last progress()
+    Stage stage_ = Stage::running;
+    Completion* leaving_ = nullptr;
+    Nanoseconds leaving_since_ = 0;
+};
+
+}  // namespace gantry::transport::ucx
