@@ -7,34 +7,38 @@ SlotPool::SlotPool(Executor&, std::span<std::byte> memory, Bytes unit_bytes)
     : memory_(memory),
       unit_bytes_(unit_bytes),
       used_(memory.size() / unit_bytes, false),
-      ahead_(used_.size(), false),
       free_units_(static_cast<std::uint32_t>(used_.size())) {}
 
-Bytes SlotPool::largest(SlotUse use) const {
+// Pools too small to be parted are shared by all.
+SlotPool::Part SlotPool::part(SlotUse use) const {
     const std::uint32_t quarter = total_units() / 4;
-    std::uint32_t units = total_units() - quarter;
-    if (use == SlotUse::ahead) units = quarter;
-    if (use == SlotUse::sink) units = quarter > 0 ? quarter : total_units();
-    return units * unit_bytes_;
+    if (quarter == 0) return {0, total_units()};
+    switch (use) {
+        case SlotUse::sink: return {0, 2 * quarter};
+        case SlotUse::ahead: return {2 * quarter, 3 * quarter};
+        case SlotUse::source: break;
+    }
+    return {quarter, total_units()};
+}
+
+// What a quarter holds: no more is sure to come free in one piece.
+Bytes SlotPool::largest(SlotUse) const {
+    const std::uint32_t quarter = total_units() / 4;
+    return (quarter > 0 ? quarter : total_units()) * unit_bytes_;
 }
 
 Slot SlotPool::take(std::uint32_t units, SlotUse use) {
-    const std::uint32_t quarter = total_units() / 4;
     if (units == 0 || units > free_units_) return {};
-    if (use != SlotUse::sink && free_units_ - units < quarter) return {};
-    if (use == SlotUse::ahead && ahead_units_ + units > quarter) return {};
     // First fit: the slots that were used last are still in the caches of both processes.
+    const Part part_of_use = part(use);
     std::uint32_t run = 0;
-    for (std::uint32_t at = 0; at < total_units(); ++at) {
+    for (std::uint32_t at = part_of_use.begin; at < part_of_use.end; ++at) {
         run = used_[at] ? 0 : run + 1;
         if (run < units) continue;
         const std::uint32_t first = at + 1 - units;
-        for (std::uint32_t unit = first; unit <= at; ++unit) {
+        for (std::uint32_t unit = first; unit <= at; ++unit)
             used_[unit] = true;
-            ahead_[unit] = use == SlotUse::ahead;
-        }
         free_units_ -= units;
-        if (use == SlotUse::ahead) ahead_units_ += units;
         return Slot{memory_.data() + first * unit_bytes_, first, units, use};
     }
     return {};
@@ -65,8 +69,6 @@ void SlotPool::release(std::uint32_t unit, std::uint32_t units) {
     for (std::uint32_t at = unit; at < unit + units; ++at) {
         GANTRY_ASSERT(used_[at]);
         used_[at] = false;
-        if (ahead_[at]) --ahead_units_;
-        ahead_[at] = false;
     }
     free_units_ += units;
     // In order, but a sink may overtake sources that wait for the unreserved part: it is what

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // SlotPool: staging memory cut into units; a slot is a run of consecutive units, as long as one
-// chunk. Waiting for a slot is normal and first come, first served. Two rules keep it from
-// deadlocking (DESIGN section 5, "Slots cannot deadlock"): a quarter of the pool is kept for sinks,
-// which empty by local work alone; chunks copied ahead of their verdict hold at most a quarter.
+// chunk. Waiting for a slot is normal and first come, first served. Each use has its part of the
+// pool, which keeps two ranks that send to each other from deadlocking (DESIGN section 5, "Slots
+// cannot deadlock"):
+//
+//   | quarter: sinks | quarter: sinks, sources | quarter: ahead, sources | quarter: sources |
+//
+// A source slot is asked for by a chunk that may leave, so it always comes back. A sink slot is
+// lent to the peer and comes back when the peer has found a source slot: never the last quarter's.
+// A chunk copied ahead of its verdict may sit for long: it takes neither the sources' nor the
+// sinks' last quarter.
 #pragma once
 
 #include "base/intrusive_list.hpp"
@@ -55,13 +62,15 @@ class SlotPool {
         Slot slot;
     };
     Slot take(std::uint32_t units, SlotUse use);
+    struct Part {
+        std::uint32_t begin, end;
+    };
+    Part part(SlotUse use) const;
 
     std::span<std::byte> memory_;
     Bytes unit_bytes_;
     std::vector<bool> used_;
-    std::vector<bool> ahead_;  // per unit: held by a chunk ahead of its verdict
     std::uint32_t free_units_;
-    std::uint32_t ahead_units_ = 0;
     IntrusiveList<Waiter> waiters_;
 };
 

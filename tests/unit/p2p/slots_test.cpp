@@ -46,6 +46,15 @@ TEST_F(SlotPoolTest, SourcesLeaveAQuarterToSinks) {
     EXPECT_NE(pool.try_acquire(4096, SlotUse::sink).units, 0u);
 }
 
+TEST_F(SlotPoolTest, SinksAndChunksAheadLeaveAQuarterToSourcesInOnePiece) {
+    while (pool.try_acquire(1024, SlotUse::sink).units != 0) {
+    }
+    while (pool.try_acquire(1024, SlotUse::ahead).units != 0) {
+    }
+    EXPECT_EQ(pool.try_acquire(pool.largest(SlotUse::source), SlotUse::source).units, 4u)
+        << "two ranks whose slots are all lent to each other would wait for ever";
+}
+
 TEST_F(SlotPoolTest, ChunksAheadOfTheirVerdictHoldAtMostAQuarter) {
     int taken = 0;
     while (pool.try_acquire(1024, SlotUse::ahead).units != 0)
@@ -74,8 +83,11 @@ TEST_F(SlotPoolTest, WaitersAreServedInOrder) {
 }
 
 TEST_F(SlotPoolTest, ASinkDoesNotQueueBehindWaitingSources) {
-    for (int i = 0; i < 12; ++i)
-        ASSERT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
+    Slot held;
+    for (int i = 0; i < 12; ++i) {
+        held = pool.try_acquire(1024, SlotUse::source);
+        ASSERT_NE(held.units, 0u);
+    }
     Slot waiting, sink;
     Task<Status> source = acquire_into(executor, pool, 1024, SlotUse::source, &waiting);
     source.start();
@@ -83,7 +95,7 @@ TEST_F(SlotPoolTest, ASinkDoesNotQueueBehindWaitingSources) {
     into.start();
     EXPECT_TRUE(into.done()) << "the reserve must stay reachable, or both sides wait for ever";
     pool.release(sink);
-    pool.release(0, 1);
+    pool.release(held);
     run();
     EXPECT_TRUE(source.done());
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The network between ranks of one process: messages, packing, puts, the end and the loss of a
+// peer. Real UCX over TCP of this machine; not run, and said so, where there is no UCX.
+#include "ucx_world.hpp"
+
+#include "transport/ucx/frame.hpp"
+
+#include <numeric>
+
+namespace gantry::transport::ucx {
+namespace {
+
+TEST_F(UcxTest, CarriesHeaderAndPayloadInOrderBothWays) {
+    start(2);
+    for (int i = 0; i < 100; ++i) {
+        const std::string text = "message " + std::to_string(i);
+        ASSERT_TRUE(transport(0).send(1, 7, bytes(text), bytes(std::string(i, 'a'))).ok());
+        ASSERT_TRUE(transport(1).send(0, 9, bytes(text), {}).ok());
+    }
+    ASSERT_TRUE(until(
+        [&] { return notebook(0).messages.size() == 100 && notebook(1).messages.size() == 100; }));
+    for (std::size_t i = 0; i < 100; ++i) {
+        const shm::Arrived& there = notebook(1).messages[i];
+        EXPECT_EQ(there.peer, 0);
+        EXPECT_EQ(there.kind, 7);
+        EXPECT_EQ(there.header, "message " + std::to_string(i));
+        EXPECT_EQ(there.payload, std::string(i, 'a'));
+        EXPECT_EQ(notebook(0).messages[i].header, there.header);
+    }
+}
+
+TEST_F(UcxTest, CarriesTheLargestMessageItPromises) {
+    start(2);
+    std::string payload(transport(0).facts(1).eager_max, ' ');
+    std::iota(payload.begin(), payload.end(), '\0');
+    const std::string header(kMaxHeader, 'h');
+    for (int i = 0; i < 20; ++i)
+        ASSERT_TRUE(transport(0).send(1, 1, bytes(header), bytes(payload)).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 20; }));
+    for (const shm::Arrived& message : notebook(1).messages) {
+        EXPECT_EQ(message.header, header);
+        EXPECT_TRUE(message.payload == payload);
+    }
+}
+
+TEST_F(UcxTest, AMessageAloneNeedsNoProgressOfItsSender) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    turn();
+    ASSERT_TRUE(transport(0).send(1, 2, bytes("alone"), {}).ok());
+    const SteadyClock clock;
+    const Nanoseconds end = clock.now() + 10 * kSecond;
+    while (notebook(1).messages.size() < 2 && clock.now() < end)
+        transport(1).progress();
+    EXPECT_EQ(notebook(1).messages.size(), 2u);
+}
+
+TEST_F(UcxTest, MessagesThatWaitForCompanyLeaveWithFlush) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    turn();
+    for (int i = 0; i < 50; ++i)
+        ASSERT_TRUE(transport(0).send(1, 2, bytes("many"), {}).ok());
+    transport(0).flush();
+    const SteadyClock clock;
+    const Nanoseconds end = clock.now() + 10 * kSecond;
+    while (notebook(1).messages.size() < 51 && clock.now() < end)
+        transport(1).progress();
+    EXPECT_EQ(notebook(1).messages.size(), 51u);
+}
+
+TEST_F(UcxTest, APutIsAtThePeerWhenItIsDone) {
+    start(2);
+    for (const Bytes size : {Bytes{1}, Bytes{4096}, kMiB + 3}) {
+        std::vector<std::byte> source(size, std::byte{0x5a}), sink(size + 16);
+        const Result<Region> region = transport(1).register_memory(sink.data(), sink.size());
+        ASSERT_TRUE(region.ok()) << region.status().text();
+        const RemoteKey key = transport(1).key(region.value());
+        Completion done(ranks[0]->executor);
+        ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+        transport(0).put(1, 0, source.data(), size, key, 8, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok()) << done.status().text();
+        EXPECT_EQ(sink[7], std::byte{0});
+        EXPECT_TRUE(std::equal(source.begin(), source.end(), sink.begin() + 8));
+        EXPECT_EQ(sink[8 + size], std::byte{0});
+        transport(1).release_memory(region.value());
+    }
+}
+
+TEST_F(UcxTest, ADamagedKeyIsAnErrorOfThePut) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    const std::byte source{};
+    Completion done(ranks[0]->executor);
+    transport(0).put(1, 0, &source, 1, RemoteKey{}, 0, done);
+    ASSERT_TRUE(done.done());
+    EXPECT_EQ(done.status().error_class(), MPI_ERR_INTERN);
+}
+
+TEST_F(UcxTest, WhoLeavesInOrderIsNotLost) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("hello"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    leave(*ranks[0]);
+    ranks[0].reset();
+    for (int i = 0; i < 1000; ++i)
+        turn();
+    EXPECT_TRUE(notebook(1).lost.empty());
+}
+
+TEST_F(UcxTest, WhatWasSentBeforeTheEndStillArrives) {
+    start(2);
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(transport(0).send(1, 1, bytes("hello"), bytes(std::string(100, 'x'))).ok());
+    leave(*ranks[0]);
+    EXPECT_TRUE(until([&] { return notebook(1).messages.size() == 1000; }));
+}
+
+TEST_F(UcxTest, WhoVanishesIsLostOnceAndItsPutsEndWithAnError) {
+    start(2);
+    std::vector<std::byte> source(64 * kMiB, std::byte{1}), sink(64 * kMiB);
+    const Result<Region> region = transport(1).register_memory(sink.data(), sink.size());
+    ASSERT_TRUE(region.ok());
+    const RemoteKey key = transport(1).key(region.value());
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("hello"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    Completion done(ranks[0]->executor);
+    transport(0).put(1, 0, source.data(), source.size(), key, 0, done);
+    ranks[1].reset();  // no goodbye
+    ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && done.done(); }));
+    EXPECT_FALSE(done.status().ok());
+    for (int i = 0; i < 1000; ++i)
+        turn();
+    ASSERT_EQ(notebook(0).lost.size(), 1u);
+    EXPECT_EQ(notebook(0).lost[0].first, 1);
+    EXPECT_EQ(notebook(0).lost[0].second.error_class(), MPI_ERR_PROC_ABORTED);
+    EXPECT_FALSE(transport(0).send(1, 1, bytes("anybody?"), {}).ok());
+}
+
+TEST_F(UcxTest, MixedVersionsAreRefusedWithASentence) {
+    const auto store = std::make_shared<Store>();
+    Rank here(0, 2, store, config);
+    ASSERT_TRUE(here.transport.publish(here.job).ok());
+    LocalJob there(1, 2, store);
+    std::string value = (*store)[{0, "ucx"}];
+    value[6] = static_cast<char>(value[6] + 1);  // the minor number
+    ASSERT_TRUE(there.put("ucx", value).ok());
+    const Status opened = here.transport.open(here.job, here.notebook);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_NE(opened.text().find("do not understand each other"), std::string_view::npos)
+        << opened.text();
+}
+
+TEST(UcxLibrary, ThatIsNotThereIsAnErrorThatSaysWhatToInstall) {
+    config::Config config;
+    config.ucx = "/nowhere/libucp.so.0";
+    const Result<std::unique_ptr<Library>> library = Library::load(config);
+    ASSERT_FALSE(library.ok());
+    EXPECT_NE(library.status().text().find("libucx0"), std::string_view::npos);
+    EXPECT_NE(library.status().text().find("GANTRY_UCX"), std::string_view::npos);
+}
+
+TEST(UcxFrame, HoldsMessagesOneBehindTheOther) {
+    FramePool pool(512, 4096);
+    Frame* frame = pool.take(100);
+    ASSERT_NE(frame, nullptr);
+    frame->begin(3);
+    frame->append(1, std::as_bytes(std::span("abc", 3)), {});
+    frame->append(2, {}, std::as_bytes(std::span("defgh", 5)));
+    // On the wire: what other processes read (docs/wire.md section 4).
+    EXPECT_EQ(frame->used, 8u + (8 + 8) + (8 + 8));
+    const std::string image(reinterpret_cast<const char*>(frame->bytes()), frame->used);
+    EXPECT_EQ(image.substr(0, 8), std::string("10RG\3\0\0\0", 8));
+    EXPECT_EQ(image.substr(8, 8), std::string("\0\0\0\0\3\0\1\0", 8));
+    EXPECT_EQ(image.substr(24, 8), std::string("\5\0\0\0\0\0\2\0", 8));
+    int from = -1, seen = 0;
+    EXPECT_TRUE(each_record({frame->bytes(), frame->used}, from,
+                            [&](MessageKind kind, ConstSpan header, ConstSpan payload) {
+                                ++seen;
+                                EXPECT_EQ(kind, seen);
+                                EXPECT_EQ(header.size(), seen == 1 ? 3u : 0u);
+                                EXPECT_EQ(payload.size(), seen == 1 ? 0u : 5u);
+                            }));
+    EXPECT_EQ(from, 3);
+    EXPECT_EQ(seen, 2);
+    EXPECT_FALSE(each_record({frame->bytes(), frame->used - 8}, from,
+                             [](MessageKind, ConstSpan, ConstSpan) {}))
+        << "a frame that is cut short must be noticed";
+    pool.give(frame);
+}
+
+}  // namespace
+}  // namespace gantry::transport::ucx

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What only a network shows: staging pools that are lent to the peer, messages that overtake their
+// own envelope.
+#include "world/harness/programs.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace gantry::world {
+namespace {
+
+// Both ranks send many messages of every pair of kinds at once, received in the opposite order.
+Task<Status> flood(Rank& rank, int messages, Bytes bytes) {
+    std::vector<std::unique_ptr<Bytebuffer>> out, in;
+    std::vector<Result<p2p::Request*>> requests;
+    const int peer = 1 - rank.number;
+    for (int i = 0; i < messages; ++i) {
+        out.push_back(
+            std::make_unique<Bytebuffer>(rank, i % 2 == 0 ? Place::device : Place::host, bytes));
+        in.push_back(
+            std::make_unique<Bytebuffer>(rank, i % 4 < 2 ? Place::device : Place::host, bytes));
+        out.back()->fill(static_cast<std::uint64_t>(100 * rank.number + i));
+    }
+    for (int i = 0; i < messages; ++i)
+        requests.push_back(rank.messenger.isend(rank.all, out[static_cast<std::size_t>(i)]->whole(),
+                                                peer, i, p2p::SendMode::standard));
+    for (int i = messages - 1; i >= 0; --i)
+        requests.push_back(
+            rank.messenger.ireceive(rank.all, in[static_cast<std::size_t>(i)]->whole(), peer, i));
+    for (Result<p2p::Request*>& request : requests) {
+        Received ended = co_await finish(rank.executor, rank, std::move(request));
+        GANTRY_CO_TRY(ended.status);
+    }
+    for (int i = 0; i < messages; ++i)
+        if (!in[static_cast<std::size_t>(i)]->holds(static_cast<std::uint64_t>(100 * peer + i),
+                                                    bytes))
+            co_return failure(MPI_ERR_OTHER, "message {} has wrong data", i);
+    co_return success();
+}
+
+TEST(NetworkPools, SmallerThanWhatBothRanksSendAtOnceOnlyMakeThemWait) {
+    for (const char* machine : {"c2050-qdr", "h200"}) {
+        for (const Bytes pool : {kMiB / 2, kMiB, 2 * kMiB}) {
+            World world(
+                {.machine = machine,
+                 .ranks = 2,
+                 .seed = 3,
+                 .jitter = 2 * kMicrosecond,
+                 .change_config = [pool](config::Config& config) { config.device_pool = pool; }});
+            const Ending ending = world.run([](Rank& rank) { return flood(rank, 24, kMiB + 5); });
+            EXPECT_TRUE(ending.good()) << machine << ", pool " << pool << ": " << ending;
+            EXPECT_TRUE(world.settle()) << machine << ", pool " << pool;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace gantry::world
