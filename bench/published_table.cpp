@@ -61,12 +61,9 @@ bool print(SharedPinned shared_pinned) {
     const bool with = shared_pinned == SharedPinned::with;
     const PublishedTable table = gantry::world::measure_published(shared_pinned);
     const BlockTime best = table.best_user();
-    fmt::print(
-        "\n{} (one pinned buffer shared by driver and adapter{})\n",
-        with ? "With GPUDirect v1" : "Without GPUDirect v1",
-        with ? ""
-             : fmt::format(": not here, each side copies once more on the host; GANTRY_DEPTH={}",
-                           gantry::world::kDepthWithHostCopies));
+    fmt::print("\n{} (one pinned buffer shared by driver and adapter{})\n",
+               with ? "With GPUDirect v1" : "Without GPUDirect v1",
+               with ? "" : ": not here, each side copies once more on the host");
     fmt::print("  {:<34}{:>13}   {:>7}\n", "4 MiB, device to device, one way", "latency",
                "below copy+Send");
     row("copy + Send", table.copy_and_send, table, "");

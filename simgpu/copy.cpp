@@ -18,7 +18,8 @@ struct Staged {
 };
 
 // Managed memory behaves like page-locked memory with a device on one side only.
-Direction direction_of(const Place& target, const Place& source) {
+// `executor`: the GPU whose stream runs the copy.
+Direction direction_of(const Place& target, const Place& source, const Device* executor) {
     const auto on_device = [](const Place& place, const Place& other) {
         return place.residence == Residence::device ||
                (place.residence == Residence::managed && other.residence != Residence::device);
@@ -26,7 +27,9 @@ Direction direction_of(const Place& target, const Place& source) {
     const bool to = on_device(target, source);
     const bool from = on_device(source, target);
     if (to && from) {
-        return target.device == source.device ? Direction::d2d : Direction::peer;
+        return target.device == source.device ? Direction::d2d
+               : target.device == executor    ? Direction::peer_get
+                                              : Direction::peer;
     }
     return to ? Direction::h2d : from ? Direction::d2h : Direction::h2h;
 }
@@ -46,7 +49,8 @@ bool must_wait(const CopyRequest& request, Direction direction, const Place& tar
     }
     switch (direction) {
         case Direction::d2d:
-        case Direction::peer: return false;
+        case Direction::peer:
+        case Direction::peer_get: return false;
         case Direction::h2d: return !(pageable(source) && bytes <= kStagedHtoD);
         case Direction::d2h:
         case Direction::h2h: return true;
@@ -89,7 +93,7 @@ CUresult copy(Driver& d, const CopyRequest& request, CUstream handle) {
     if (ref.stream->capture == CaptureState::active) {
         return CUDA_SUCCESS;  // recorded, not run: graphs are not modelled further
     }
-    const Direction direction = direction_of(target, source);
+    const Direction direction = direction_of(target, source, ref.stream->context->device);
     const HostMemory host = (direction == Direction::h2d && pageable(source)) ||
                                     (direction == Direction::d2h && pageable(target))
                                 ? HostMemory::pageable

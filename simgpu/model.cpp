@@ -32,6 +32,7 @@ Cost Model::copy(Direction direction, std::size_t bytes, std::size_t rows, Shape
             return work(host == HostMemory::pageable ? Operation::pageable_d2h : Operation::d2h);
         case Direction::d2d: return work(Operation::d2d);
         case Direction::peer: return work(Operation::peer);
+        case Direction::peer_get: return work(Operation::peer_get);
         case Direction::h2h: break;
     }
     return {kNoEngine, 0, timed() ? scaled(machine_.host.memcpy.time(bytes)) : 0, false};

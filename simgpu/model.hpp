@@ -23,7 +23,7 @@ namespace simgpu {
 inline constexpr int kNoEngine = -1;
 inline constexpr int kEngines = gantry::model::kEngines;
 
-enum class Direction { h2d, d2h, d2d, peer, h2h };
+enum class Direction { h2d, d2h, d2d, peer, peer_get, h2h };
 enum class HostMemory { pinned, pageable };
 enum class Shape { contiguous, strided };
 

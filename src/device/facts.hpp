@@ -32,9 +32,10 @@ struct GpuFacts {
     double d2h_bytes_per_second = 12e9;
     double h2d_bytes_per_second = 12e9;
     double d2d_bytes_per_second = 200e9;
-    double peer_bytes_per_second = 0;  // to another GPU of the node; 0 without peer access
-    Nanoseconds copy_latency = 8000;   // one copy, from the call until its completion is seen
-    Nanoseconds chunk_cost = 3500;     // what each further copy in a row adds (engine gap, event)
+    double peer_bytes_per_second = 0;      // put to another GPU of the node; 0 without peer access
+    double peer_get_bytes_per_second = 0;  // got from another GPU; 0: as fast as a put
+    Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
+    Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
     Bytes h2d_without_turn = 0;     // host-to-device copies from this size up need no turn

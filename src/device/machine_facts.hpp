@@ -17,6 +17,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.h2d_bytes_per_second = gpu.h2d.rate.peak();
     facts.d2d_bytes_per_second = gpu.d2d.rate.peak();
     facts.peer_bytes_per_second = machine.peer_access ? gpu.peer.rate.peak() : 0;
+    facts.peer_get_bytes_per_second =
+        machine.peer_access && !gpu.peer_get.rate.points().empty() ? gpu.peer_get.rate.peak() : 0;
     facts.copy_latency = gpu.d2h.latency;
     facts.chunk_cost = gpu.d2h.gap;
     facts.queue_turn = gpu.turn;

@@ -12,6 +12,8 @@ const CopyCost& copy_cost(const Gpu& gpu, Operation operation) {
         case Operation::h2d: return gpu.h2d;
         case Operation::h2d_2d: return gpu.h2d_2d;
         case Operation::peer: return gpu.peer;
+        case Operation::peer_get:
+            return gpu.peer_get.rate.points().empty() ? gpu.peer : gpu.peer_get;
         case Operation::pageable_d2h: return gpu.pageable_d2h;
         case Operation::pageable_h2d: return gpu.pageable_h2d;
         case Operation::fill: return gpu.fill;
@@ -30,7 +32,8 @@ Engine engine_of(Operation operation) {
         case Operation::h2d:
         case Operation::h2d_2d:
         case Operation::pageable_h2d: return Engine::h2d;
-        case Operation::peer: return Engine::peer;
+        case Operation::peer:
+        case Operation::peer_get: return Engine::peer;
         case Operation::d2d:
         case Operation::fill: return Engine::d2d;
         case Operation::kernel: break;

@@ -24,8 +24,10 @@ enum class Operation : std::uint8_t {
     pageable_d2h,
     pageable_h2d,
     fill,
-    kernel
+    kernel,
+    peer_get  // between two GPUs, by the one that the bytes go to
 };
+inline constexpr int kOperations = 10;
 enum class Engine : std::uint8_t { d2h, h2d, d2d, peer, compute };
 inline constexpr int kEngines = 5;
 

@@ -63,8 +63,11 @@ struct Gpu {
     std::string name;
     int compute_major = 0, compute_minor = 0;
     Bytes memory = 0;
-    CopyCost d2h, h2d, h2d_2d, d2d, peer;  // peer: to another GPU of the node
-    CopyCost pageable_d2h, pageable_h2d;   // the driver staging through its own pinned memory
+    CopyCost d2h, h2d, h2d_2d, d2d;
+    CopyCost peer;  // to another GPU of the node, by the GPU that the bytes come from
+    CopyCost
+        peer_get;  // the same by the GPU that they go to; without a rate it costs what `peer` does
+    CopyCost pageable_d2h, pageable_h2d;  // the driver staging through its own pinned memory
     CopyCost fill;
     KernelCost kernel;
     CallCost calls;

@@ -163,6 +163,7 @@ void read_gpu(Fields& fields, Gpu& gpu) {
     fields.object("h2d_2d", gpu.h2d_2d, read_copy);
     fields.object("d2d", gpu.d2d, read_copy);
     fields.object("peer", gpu.peer, read_copy);
+    fields.object("peer_get", gpu.peer_get, read_copy);
     fields.object("pageable_d2h", gpu.pageable_d2h, read_copy);
     fields.object("pageable_h2d", gpu.pageable_h2d, read_copy);
     fields.object("fill", gpu.fill, read_copy);
@@ -243,6 +244,7 @@ Json gpu_json(const Gpu& gpu) {
             {"h2d_2d", copy_json(gpu.h2d_2d)},
             {"d2d", copy_json(gpu.d2d)},
             {"peer", copy_json(gpu.peer)},
+            {"peer_get", copy_json(gpu.peer_get)},
             {"pageable_d2h", copy_json(gpu.pageable_d2h)},
             {"pageable_h2d", copy_json(gpu.pageable_h2d)},
             {"fill", copy_json(gpu.fill)},

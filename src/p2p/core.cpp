@@ -13,6 +13,8 @@ namespace gantry::p2p {
 namespace {
 
 constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
+// Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
+constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
 
 std::size_t index_of(transport::Pool which) {
     return static_cast<std::size_t>(which);
@@ -234,6 +236,7 @@ void Core::check_exports() {
         for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
             if (!exported.peers.contains(rank) || !peer(rank).lost.ok()) continue;
             peer(rank).direct_buffers.erase(exported.handle.buffer_id);
+            peer(rank).put_buffers.erase(exported.handle.buffer_id);
             Status sent = send(rank, wire::kForget, forget);
             if (!sent.ok())
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
@@ -243,7 +246,13 @@ void Core::check_exports() {
 }
 
 int Core::progress() {
-    int events = device.pending() ? device.progress() : 0;
+    int events = 0;
+    if (device.pending()) {
+        const Nanoseconds now = executor.now();
+        if (now - last_look_ > kAbsence) ++absences_;
+        last_look_ = now;
+        events = device.progress();
+    }
     check_exports();
     for (transport::Transport* transport : transports_)
         events += transport->progress();

@@ -11,6 +11,7 @@
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
+#include "p2p/shared_gpu.hpp"
 #include "p2p/slots.hpp"
 #include "plan/explain.hpp"
 
@@ -34,7 +35,8 @@ struct Peer {
     std::unordered_set<std::uint64_t>
         direct_buffers;  // our allocations that it asked to have named, not staged
     std::unordered_map<std::uint64_t, int>
-        staged_uses;                       // messages staged so far, by its allocation
+        staged_uses;                                // messages staged so far, by its allocation
+    std::unordered_set<std::uint64_t> put_buffers;  // our allocations that it has mapped to put
     bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
     struct Early {
         transport::MessageKind kind;
@@ -77,6 +79,15 @@ class Core final : public transport::Receiver {
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
     plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source,
                           const device::Uuid* other_gpu);
+
+    // How this process stands with a GPU that it may share with others.
+    SharedGpu& shared_gpu(int gpu) { return shared_gpus_[gpu]; }
+    // Counts the times that the program kept us from looking at copies in flight.
+    std::uint64_t absences() const { return absences_; }
+    // A copy starts whose time matters.
+    void watch_copies() {
+        if (!device.pending()) last_look_ = executor.now();
+    }
 
     // Peers that were told of an allocation of ours are told when it is gone (looked after in
     // progress()).
@@ -141,6 +152,9 @@ class Core final : public transport::Receiver {
     };
     std::map<std::uint64_t, Export> exports_;  // by buffer id
     Nanoseconds next_export_check_ = 0;
+    std::unordered_map<int, SharedGpu> shared_gpus_;
+    Nanoseconds last_look_ = 0;  // at copies in flight
+    std::uint64_t absences_ = 0;
     std::uint64_t next_id_ = 1;
 };
 

@@ -67,9 +67,11 @@ wire::RequestToSend request_to_send(Core& core, const Outgoing& message,
         }
     }
     rts.uses_driver = core.device.active() ? 1 : 0;
-    if (message.location.gpu >= 0)
+    if (message.location.gpu >= 0) {
+        rts.gpu_used = static_cast<std::uint64_t>(core.shared_gpu(message.location.gpu).used());
         std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(),
                     sizeof rts.handle.gpu);
+    }
     return rts;
 }
 

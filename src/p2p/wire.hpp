@@ -80,6 +80,8 @@ struct RequestToSend {
     std::uint8_t contiguous;
     std::uint8_t synchronous;
     std::uint8_t uses_driver;  // this process can map device memory
+    std::uint64_t gpu_used;    // when this process copied inside the source's GPU last (the node's
+                               // clock); 0: not lately, see p2p/shared_gpu.hpp
 };
 
 struct ClearToSend {

@@ -31,6 +31,9 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
     const Bytes room = std::clamp<Bytes>(line.in_flight / chunk, 1, kDeepest);
     // Its credit comes back after another handshake's way.
     Bytes depth = static_cast<Bytes>((fill + line.handshake) / std::max<Nanoseconds>(pace, 1)) + 1;
+    // Twice what an even flow needs: pieces and credits come in bursts, and a host copy on the way
+    // is not in the facts. A slot that waits costs nothing.
+    depth *= 2;
     depth = std::max(depth, static_cast<Bytes>(line.shallowest));
     if (line.fixed_depth > 0) depth = static_cast<Bytes>(line.fixed_depth);
     depth = std::min({depth, room, pieces});

@@ -104,13 +104,17 @@ struct DirectCopy {
     CopyEngine engine = CopyEngine::copy_engine;
 };
 
-DirectCopy direct_copy(const Ask& ask, bool one_gpu) {
+DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
     const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
     DirectCopy copy;
     if (from_gpu && to_gpu) {
         const device::GpuFacts& gpu = ask.source_gpu;
         copy.latency = gpu.copy_latency;
         copy.bytes_per_second = one_gpu ? gpu.d2d_bytes_per_second : gpu.peer_bytes_per_second;
+        // A GPU reads from another more slowly than it writes to it.
+        if (!one_gpu && executor == Executor::receiver &&
+            ask.sink_gpu.peer_get_bytes_per_second > 0)
+            copy.bytes_per_second = ask.sink_gpu.peer_get_bytes_per_second;
         if (copy.bytes_per_second <= 0)
             copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
     } else if (from_gpu) {
@@ -131,7 +135,7 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu) {
 
 Candidate self_candidate(const Ask& ask) {
     if (!ask.facts.peer.self) return impossible(Protocol::self, "the peer is another process");
-    DirectCopy copy = direct_copy(ask, ask.source_gpu.uuid == ask.sink_gpu.uuid);
+    DirectCopy copy = direct_copy(ask, ask.source_gpu.uuid == ask.sink_gpu.uuid, Executor::sender);
     if (ask.bytes == 0) copy = {0, kHostCopyRate, CopyEngine::cpu};
     Candidate candidate;
     candidate.plan = {.protocol = Protocol::self,
@@ -239,7 +243,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
                           "the process that would copy does not use the driver or "
                           "does not see the GPU");
 
-    DirectCopy copy = direct_copy(ask, ask.facts.same_gpu);
+    DirectCopy copy = direct_copy(ask, ask.facts.same_gpu, executor);
     const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
     Candidate candidate;
     Nanoseconds price = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second);
@@ -251,7 +255,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     // compute queue.
     if (!from_gpu && gpu.queue_turn > 0 && ask.bytes < gpu.h2d_without_turn)
         copy.engine = CopyEngine::copy_engine_2d;
-    if (!ask.facts.ipc_open && ask.bytes < kIpcOpenPaidBelow) {
+    if (!(gets ? ask.facts.ipc_open : ask.facts.put_open) && ask.bytes < kIpcOpenPaidBelow) {
         price += gpu.ipc_open / (1 + ask.facts.uses);
         candidate.lost = "opening the peer's memory costs more than it saves";
     }

@@ -41,7 +41,8 @@ struct Facts {
     device::GpuFacts sink_gpu;
     bool same_gpu = false;     // both ends on one GPU (two processes share it)
     bool peer_access = false;  // the GPUs reach each other directly
-    bool ipc_open = false;     // the mapping that an ipc plan needs is open already
+    bool ipc_open = false;     // the receiver has opened the source's memory already
+    bool put_open = false;     // the sender has opened the sink's memory already
     int uses =
         0;  // messages of this allocation that were staged so far: what opening would have saved
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU

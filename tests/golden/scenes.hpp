@@ -19,6 +19,7 @@ inline device::GpuFacts h200() {
     gpu.h2d_bytes_per_second = 55e9;
     gpu.d2d_bytes_per_second = 2000e9;
     gpu.peer_bytes_per_second = 375e9;
+    gpu.peer_get_bytes_per_second = 236e9;
     gpu.copy_latency = 7200;
     gpu.chunk_cost = 3500;
     gpu.queue_turn = 135000;
@@ -100,7 +101,7 @@ inline std::vector<Scene> scenes() {
         return all.emplace_back(Scene{std::move(name), scene_facts, {}, ipc});
     };
     auto same_gpu = facts(shared_memory(), h200(), h200());
-    same_gpu.same_gpu = same_gpu.peer_access = same_gpu.ipc_open = true;
+    same_gpu.same_gpu = same_gpu.peer_access = same_gpu.ipc_open = same_gpu.put_open = true;
     auto two_gpus = facts(shared_memory(), h200(), other_h200());
     two_gpus.peer_access = true;
 
@@ -110,8 +111,9 @@ inline std::vector<Scene> scenes() {
     add("one shared GPU (H200), kernels of the other process in flight", same_gpu, IpcKind::legacy)
         .facts.gpu_wait = 200 * kMicrosecond;
     add("two GPUs with peer access (H200), mapping not open yet", two_gpus, IpcKind::legacy);
-    add("two GPUs with peer access (H200), mapping open", two_gpus, IpcKind::legacy)
-        .facts.ipc_open = true;
+    auto open = two_gpus;
+    open.ipc_open = open.put_open = true;
+    add("two GPUs with peer access (H200), mappings open", open, IpcKind::legacy);
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;

@@ -76,6 +76,7 @@ std::string cost(Options options, Shape shape) {
         {Operation::h2d_2d, "h2d two rows"},
         {Operation::d2d, "d2d"},
         {Operation::peer, "peer"},
+        {Operation::peer_get, "peer get"},
         {Operation::pageable_d2h, "pageable d2h"},
         {Operation::pageable_h2d, "pageable h2d"}};
     for (int rank = 0; rank < 2; ++rank) {

@@ -4,9 +4,20 @@
 #include "base/log.hpp"
 #include "device/machine_facts.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 
 namespace gantry::device::cuda {
+
+namespace {
+
+bool same_letters(char left, char right) {
+    return std::tolower(static_cast<unsigned char>(left)) ==
+           std::tolower(static_cast<unsigned char>(right));
+}
+
+}  // namespace
 
 void GpuTable::fill() {
     if (filled_ || !driver_.ready()) return;
@@ -49,8 +60,8 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     return gpu;
 }
 
-// "NVIDIA H200" describes every device whose name holds "H200": the last word of the described name
-// is its model.
+// "NVIDIA H200" describes every device whose name holds "H200", in whatever case: the last word of
+// the described name is its model.
 GpuFacts GpuTable::facts_for(const std::string& name) const {
     if (!machine_.empty()) {
         Result<model::Machine> machine = model::load(machine_);
@@ -62,8 +73,9 @@ GpuFacts GpuTable::facts_for(const std::string& name) const {
         if (!machine.ok()) continue;
         const std::string& described = machine->gpu.name;
         const std::string model_name = described.substr(described.rfind(' ') + 1);
-        if (!model_name.empty() && name.find(model_name) != std::string::npos)
-            return gpu_facts(*machine);
+        const auto at = std::search(name.begin(), name.end(), model_name.begin(), model_name.end(),
+                                    same_letters);
+        if (!model_name.empty() && at != name.end()) return gpu_facts(*machine);
     }
     return GpuFacts{};
 }

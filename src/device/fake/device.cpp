@@ -139,7 +139,10 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
 
     model::Work work{Operation::d2d, copy.bytes, 1, 0};
     if (from_device && to_device) {
-        work.operation = source.gpu == sink.gpu ? Operation::d2d : Operation::peer;
+        const bool gets = sink.gpu == first_gpu_ + copy.gpu;
+        work.operation = source.gpu == sink.gpu ? Operation::d2d
+                         : gets                 ? Operation::peer_get
+                                                : Operation::peer;
     } else if (from_device) {
         work.operation = sink.kind == MemoryKind::host ? Operation::pageable_d2h : Operation::d2h;
     } else if (copy.engine == Engine::h2d_2d) {

@@ -25,8 +25,8 @@ struct Faults {
 
 // Exact counts of what the rank asked of its device.
 struct Counts {
-    std::uint64_t copies[9] = {};  // by model::Operation
-    Bytes bytes[9] = {};
+    std::uint64_t copies[model::kOperations] = {};  // by model::Operation
+    Bytes bytes[model::kOperations] = {};
     std::uint64_t host_copies = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0;
     std::uint64_t all_copies() const;

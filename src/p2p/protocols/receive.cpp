@@ -43,22 +43,41 @@ bool all_ahead(const Receiving& receiving) {
            static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
 }
 
+// On a GPU that nobody of the two used lately: shall this process take it from now on?
+void consider_taking_the_gpu(Receiving& receiving) {
+    plan::Facts taken = receiving.facts;
+    taken.last_user = plan::GpuUser::receiver;
+    const plan::Choice direct = plan::choose(receiving.question, taken, receiving.core.tuning);
+    const Nanoseconds saving = plan_of(receiving).expected - direct.plan.expected;
+    if (direct.plan.protocol != plan::Protocol::ipc ||
+        direct.plan.executor != plan::Executor::receiver)
+        return;
+    SharedGpu& gpu = receiving.core.shared_gpu(receiving.side.location.gpu);
+    if (!gpu.invest(saving, receiving.facts.sink_gpu.queue_turn, receiving.core.executor.now()))
+        return;
+    receiving.facts = taken;
+    receiving.choice = direct;
+}
+
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+    if (receiving.facts.same_gpu && receiving.facts.last_user == plan::GpuUser::unknown &&
+        !receiving.question.already_staged)
+        consider_taking_the_gpu(receiving);
     // The sender need not copy anything ahead of the verdict from this allocation: it is better
     // copied directly.
-    const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc &&
-                        plan_of(receiving).executor == plan::Executor::receiver;
+    const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc;
     receiving.direct_next = direct ? rts.handle.buffer_id : 0;
-    if (!all_ahead(receiving)) return;
-    // This time it lies in slots.
-    if (rts.handle.kind != 0 && !receiving.facts.ipc_open) {
+    if (direct && !all_ahead(receiving)) return;
+    if (rts.handle.kind != 0 && !(receiving.facts.ipc_open && receiving.facts.put_open)) {
         auto& uses = receiving.core.peer(receiving.message.peer).staged_uses;
         if (uses.size() >= kRememberedAllocations)
             uses.clear();  // forgetting only delays an opening
         ++uses[rts.handle.buffer_id];
     }
+    if (!all_ahead(receiving)) return;
+    // This time it lies in slots.
     receiving.question.already_staged = true;
     receiving.question.started_chunk = rts.offer.chunk;
     receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
@@ -235,8 +254,13 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     if (status.ok()) {
         const std::byte* source =
             static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
-        status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
-                                      receiving.accepted, gpu, device::Engine::automatic);
+        const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
+        if (inside)
+            status = co_await copy_inside(executor, receiving.core, receiving.side.at(0), source,
+                                          receiving.accepted, gpu);
+        else
+            status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
+                                          receiving.accepted, gpu, device::Engine::automatic);
     }
     device.close_memory(handle, gpu);
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain
@@ -255,6 +279,8 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
     if (!handle.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
+    // The sender will have mapped it: it is told when the program frees it.
+    receiving.core.note_export(*handle, receiving.message.peer);
     wire::ClearToSend cts{};
     cts.handle = wire::encode(*handle);
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
@@ -264,7 +290,12 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) co_return next.status();
         if (next->pool == wire::kInPlace) {
-            if (next->bytes == receiving.accepted) co_return success();
+            if (next->bytes == receiving.accepted) {
+                auto& mapped = receiving.core.peer(receiving.message.peer).put_buffers;
+                if (mapped.size() >= kRememberedAllocations) mapped.clear();
+                mapped.insert(handle->buffer_id);
+                co_return success();
+            }
             co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                               "the sender cannot map the receiver's device memory");
         }
@@ -345,6 +376,15 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
         auto seen = core.peer(message.peer).staged_uses.find(handle.buffer_id);
         if (seen != core.peer(message.peer).staged_uses.end()) receiving.facts.uses = seen->second;
     }
+    if (receiving.facts.same_gpu && source_on_device) {
+        const Nanoseconds mine = core.shared_gpu(request.location.gpu).used();
+        const auto its = static_cast<Nanoseconds>(message.rts.gpu_used);
+        if (mine != 0 || its != 0)
+            receiving.facts.last_user =
+                its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
+    }
+    receiving.facts.put_open =
+        core.peer(message.peer).put_buffers.contains(request.location.buffer_id);
     receiving.shared = receiving.facts.peer.shared_memory;
     Status status;
     while (true) {

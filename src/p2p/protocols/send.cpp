@@ -323,9 +323,14 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
                           "the peer's device memory cannot be mapped: {}", mapped.status().text());
     auto* sink = static_cast<std::byte*>(*mapped) + (sending.message.cts.sink_offset - handle.base);
     const bool two_rows = sending.plan.sink_engine == plan::CopyEngine::copy_engine_2d;
-    Status status =
-        co_await device_copy(executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
-                             two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
+    Status status;
+    if (sending.side.on_device() && device.gpu_of(handle.gpu) == gpu)
+        status = co_await copy_inside(executor, sending.core, sink, sending.side.at(0),
+                                      sending.limit, gpu);
+    else
+        status = co_await device_copy(
+            executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
+            two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
     device.close_memory(handle, gpu);
     co_return status;
 }

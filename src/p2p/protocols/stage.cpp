@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "p2p/protocols/stage.hpp"
 
+#include "plan/p2p_model.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -43,6 +45,22 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
     Completion done(executor);
     core.device.copy(copy, done);
     Status status = co_await done;
+    co_return status;
+}
+
+Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
+                         Bytes bytes, int gpu) {
+    const device::GpuFacts facts = core.device.gpu_facts(gpu);
+    const Nanoseconds begin = executor.now();
+    core.watch_copies();
+    const std::uint64_t absences = core.absences();
+    Status status = co_await device_copy(executor, core, destination, source, bytes, gpu,
+                                         device::Engine::automatic);
+    const Nanoseconds now = executor.now();
+    const bool watched = core.absences() == absences;
+    const Nanoseconds expected =
+        facts.copy_latency + plan::transfer_time(bytes, facts.d2d_bytes_per_second);
+    core.shared_gpu(gpu).copied(now - begin, expected, facts.queue_turn, now, watched);
     co_return status;
 }
 

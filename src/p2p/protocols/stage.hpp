@@ -33,6 +33,10 @@ void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from)
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine);
 
+// A copy inside a GPU that another process uses too: this process is its last user then.
+Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
+                         Bytes bytes, int gpu);
+
 // A strided device buffer to packed host memory and back: the whole extent is copied, so that holes
 // keep their bytes.
 Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,

@@ -151,6 +151,17 @@ TEST_F(CudaPointers, TheSecondGpusMemoryIsOnTheSecondGpu) {
     gpu.cuDevicePrimaryCtxRelease_v2(1);
 }
 
+TEST_F(CudaPointers, AGpuIsPricedByTheMachineThatItsNameSpeaksOf) {
+    char name[256] = {};
+    CUdevice device = 0;
+    ASSERT_EQ(gpu.cuDeviceGet(&device, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuDeviceGetName(name, sizeof name, device), CUDA_SUCCESS);
+    const std::string_view spoken(name);
+    if (!spoken.ends_with("H200") && !spoken.ends_with("(h200)")) GTEST_SKIP() << "another GPU";
+    EXPECT_GT(cuda->gpu_facts(0).d2h_bytes_per_second, 50e9);
+    EXPECT_GT(cuda->gpu_facts(0).queue_turn, 0);
+}
+
 TEST_F(CudaPointers, ARefusedQueryIsAnErrorThatNamesIt) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
     const CUdeviceptr memory = allocate(4096);

@@ -212,8 +212,9 @@ TEST(ChooseProperty, ALargerMessageIsNeverExpectedToBeFaster) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
         Dice dice(seed);
         auto with = any_facts(dice);
-        with.ipc_open = true;  // the price of opening is charged to small messages only
-        with.peer.rails = 1;   // a message is striped from some size up
+        with.ipc_open = with.put_open =
+            true;             // the price of opening is charged to small messages only
+        with.peer.rails = 1;  // a message is striped from some size up
         auto question = any_question(dice);
         plan::Tuning tuning;
         tuning.eager_limit = 0;  // a promise, not a price

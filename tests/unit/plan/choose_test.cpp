@@ -129,8 +129,24 @@ TEST(Choose, TwoGpusWithPeerAccessAreOneCopy) {
         const auto plan = plan_for(
             verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy), two_gpus());
         EXPECT_EQ(plan.protocol, Protocol::ipc);
-        EXPECT_EQ(plan.executor, Executor::receiver);
     }
+}
+
+// A get needs no answer, a put is the faster copy: the bytes decide.
+TEST(Choose, BetweenTwoGpusTheSenderPutsWhatIsLargeEnoughToRepayTheAnswer) {
+    const auto executor = [](Bytes bytes, const plan::Facts& with) {
+        return plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy),
+                        with)
+            .executor;
+    };
+    auto with = two_gpus();
+    with.ipc_open = with.put_open = true;
+    EXPECT_EQ(executor(8, with), Executor::receiver);
+    EXPECT_EQ(executor(64 * kKiB, with), Executor::receiver);
+    EXPECT_EQ(executor(4 * kMiB, with), Executor::sender);
+    EXPECT_EQ(executor(64 * kMiB, with), Executor::sender);
+    with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 0;
+    EXPECT_EQ(executor(64 * kMiB, with), Executor::receiver) << "equally fast: no answer needed";
 }
 
 TEST(Choose, WhoeverCanOpenTheOthersMemoryCopies) {
@@ -174,7 +190,7 @@ TEST(Choose, SmallMessagesDoNotPayForOpeningAMapping) {
 
 TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {
     auto with = facts(shared_memory(), h200(), h200());
-    with.same_gpu = with.peer_access = with.ipc_open = true;
+    with.same_gpu = with.peer_access = with.ipc_open = with.put_open = true;
     auto question = [](Bytes bytes) {
         return verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
     };

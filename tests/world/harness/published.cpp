@@ -155,11 +155,6 @@ Task<Status> ping_pong(Rank& rank, Setup& setup) {
 }
 
 Nanoseconds measure(SharedPinned shared_pinned, Setup setup, std::string* path = nullptr) {
-    // The planner is not told of the extra host copies, so it holds fewer pieces in flight than
-    // they need.
-    const auto tune = [shared_pinned](config::Config& config) {
-        if (shared_pinned == SharedPinned::without) config.depth = kDepthWithHostCopies;
-    };
     const auto share_queue = [queues = setup.queues](model::Machine& machine) {
         if (queues == Queues::shared) machine.network.control_max = 0;
     };
@@ -167,8 +162,7 @@ Nanoseconds measure(SharedPinned shared_pinned, Setup setup, std::string* path =
                  .ranks = 2,
                  .seed = 1,
                  .copies_through_host = shared_pinned == SharedPinned::without,
-                 .change_machine = share_queue,
-                 .change_config = tune});
+                 .change_machine = share_queue});
     const Ending ending = world.run([&setup](Rank& rank) { return ping_pong(rank, setup); });
     if (!ending.good()) {
         std::ostringstream story;

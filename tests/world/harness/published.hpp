@@ -24,8 +24,6 @@ inline constexpr Bytes kPublishedBytes = 4 * kMiB;
 // GPUDirect of 2011: driver and adapter share one pinned buffer. Without it, every byte is copied
 // once more by the host on each side, in pieces, beside the wire.
 enum class SharedPinned : std::uint8_t { with, without };
-// GANTRY_DEPTH of the worlds without it.
-inline constexpr int kDepthWithHostCopies = 8;
 
 struct BlockTime {
     Bytes block;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "p2p/shared_gpu.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gantry::p2p {
+namespace {
+
+constexpr Nanoseconds kTurn = 135 * kMicrosecond, kSaving = 7 * kMicrosecond,
+                      kCopy = 8 * kMicrosecond;
+
+// Messages staged until the next attempt.
+int staged_before_attempt(SharedGpu& gpu) {
+    int messages = 0;
+    while (!gpu.invest(kSaving, kTurn, kSecond))
+        ++messages;
+    return messages;
+}
+
+TEST(SharedGpu, IsTakenWhenTheSavingsPayForATurn) {
+    SharedGpu gpu;
+    EXPECT_EQ(gpu.used(), 0);
+    EXPECT_EQ(staged_before_attempt(gpu), static_cast<int>(kTurn / kSaving));
+    EXPECT_GT(gpu.used(), 0);
+}
+
+TEST(SharedGpu, IsKeptWhileCopiesNeedNoTurnAfterTheFirst) {
+    SharedGpu gpu;
+    staged_before_attempt(gpu);
+    gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
+    for (int i = 0; i < 10; ++i)
+        gpu.copied(kCopy, kCopy, kTurn, 2 * kSecond, true);
+    EXPECT_EQ(gpu.used(), 2 * kSecond);
+}
+
+TEST(SharedGpu, IsLeftToABusyNeighbourAndTriedMoreSeldom) {
+    SharedGpu gpu;
+    const int first = staged_before_attempt(gpu);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
+        gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
+        EXPECT_EQ(gpu.used(), 0);
+        EXPECT_GE(staged_before_attempt(gpu), (2 << attempt) * first);
+    }
+}
+
+TEST(SharedGpu, ACopyThatNobodyWatchedSaysNothing) {
+    SharedGpu gpu;
+    staged_before_attempt(gpu);
+    for (int i = 0; i < 10; ++i)
+        gpu.copied(kCopy + kSecond, kCopy, kTurn, 2 * kSecond, false);
+    EXPECT_EQ(gpu.used(), 2 * kSecond);
+}
+
+}  // namespace
+}  // namespace gantry::p2p

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two ranks on one GPU of an H200: small and large messages in both directions settle on copies by
+// the rank that used the GPU last, and go back to host memory when the other rank computes.
+#include "world/harness/programs.hpp"
+
+namespace gantry::world {
+namespace {
+
+using model::Operation;
+
+struct Exchange {
+    Bytes bytes;
+    int rounds;
+    int measured;              // of them, at the end
+    Nanoseconds busy[2] = {};  // kernels that each rank queues before each round
+    Nanoseconds latency = 0;   // result: half a round trip
+};
+
+Task<Status> ping_pong(Rank& rank, Exchange& test) {
+    Bytebuffer out(rank, Place::device, test.bytes), in(rank, Place::device, test.bytes);
+    const int other = 1 - rank.number;
+    Nanoseconds begin = 0;
+    for (int round = 0; round < test.rounds; ++round) {
+        if (round == test.rounds - test.measured) {
+            begin = rank.processor.now();
+            rank.device.reset_counts();
+        }
+        out.fill(static_cast<std::uint64_t>(2 * round + rank.number));
+        in.clear();
+        Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, in.whole(), other, 0);
+        if (test.busy[rank.number] > 0) rank.device.compute(0, test.busy[rank.number]);
+        if (rank.number == 0) {
+            Status sent = co_await send(rank, out.whole(), other, 0);
+            GANTRY_CO_TRY(sent);
+        }
+        Received received = co_await finish(rank.executor, rank, std::move(posted));
+        GANTRY_CO_TRY(received.status);
+        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(2 * round + other), test.bytes));
+        if (rank.number == 1) {
+            Status sent = co_await send(rank, out.whole(), other, 0);
+            GANTRY_CO_TRY(sent);
+        }
+    }
+    if (rank.number == 0) test.latency = (rank.processor.now() - begin) / (2 * test.measured);
+    co_return success();
+}
+
+struct Copies {
+    std::uint64_t inside[2] = {}, staged = 0;
+};
+
+Copies run(Exchange& test) {
+    World world({.machine = "h200", .ranks_per_node = 2, .seed = 3});
+    const Ending ending = world.run([&test](Rank& rank) { return ping_pong(rank, test); });
+    EXPECT_TRUE(ending.good()) << ending;
+    Copies copies;
+    for (int rank = 0; rank < 2; ++rank) {
+        const device::fake::Counts& counts = world.rank(rank).device.counts();
+        copies.inside[rank] = counts.copies[static_cast<int>(Operation::d2d)];
+        copies.staged += counts.copies[static_cast<int>(Operation::d2h)];
+    }
+    return copies;
+}
+
+TEST(SharedGpu, SettlesOnOneRankThatCopiesInBothDirections) {
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB}) {
+        Exchange test{bytes, 120, 20};
+        const Copies copies = run(test);
+        EXPECT_EQ(copies.staged, 0u) << bytes;
+        EXPECT_EQ(copies.inside[0] + copies.inside[1], 40u) << bytes;
+        EXPECT_TRUE(copies.inside[0] == 0 || copies.inside[1] == 0)
+            << bytes << ": each change of the rank costs a turn of the compute queue";
+        EXPECT_LE(test.latency, (bytes < kMiB ? 15 : 16) * kMicrosecond) << bytes;
+    }
+}
+
+TEST(SharedGpu, IsCopiedInByTheRankThatComputesOrStaged) {
+    for (const Bytes bytes : {64 * kKiB, 4 * kMiB}) {
+        Exchange test{bytes, 300, 20, {0, 200 * kMicrosecond}};
+        const Copies copies = run(test);
+        EXPECT_EQ(copies.inside[0], 0u) << bytes << ": its copies would wait for the kernels";
+        EXPECT_LE(test.latency, (bytes < kMiB ? 30 : 140) * kMicrosecond) << bytes;
+    }
+}
+
+TEST(SharedGpu, IsStagedWhileBothRanksCompute) {
+    for (const Bytes bytes : {64 * kKiB, 4 * kMiB}) {
+        Exchange test{bytes, 300, 20, {200 * kMicrosecond, 200 * kMicrosecond}};
+        const Copies copies = run(test);
+        EXPECT_EQ(copies.inside[0] + copies.inside[1], 0u) << bytes;
+        EXPECT_LE(test.latency, (bytes < kMiB ? 30 : 140) * kMicrosecond) << bytes;
+    }
+}
+
+}  // namespace
+}  // namespace gantry::world
