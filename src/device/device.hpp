@@ -30,8 +30,14 @@ struct Location {
     bool on_device() const { return kind == MemoryKind::device; }
 };
 
-// Which engine does a copy. `automatic` lets the device choose from the locations.
-enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer };
+// Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
+// device memories: by a copy engine at once, or, while others are in flight, with those that come
+// meanwhile in one kernel.
+enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused };
+
+// How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
+// alone; or by an event, which holds up the copy right behind it less.
+enum class Notice : std::uint8_t { event, flag };
 
 struct Copy {
     void* destination = nullptr;
@@ -39,6 +45,7 @@ struct Copy {
     Bytes bytes = 0;
     int gpu = 0;  // whose stream and engine run it
     Engine engine = Engine::automatic;
+    Notice notice = Notice::event;
 };
 
 // A name for device memory that another process of the node can open.

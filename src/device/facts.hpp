@@ -41,6 +41,9 @@ struct GpuFacts {
     Bytes h2d_without_turn = 0;     // host-to-device copies from this size up need no turn
     Nanoseconds ipc_open = 100000;  // opening a peer's mapping
     double pageable_bytes_per_second = 6e9;
+    // One core copying between a slot and pageable memory: inside the cache, and past it.
+    double host_bytes_per_second = 10e9;
+    double host_streaming_bytes_per_second = 8e9;
 };
 
 }  // namespace gantry::device

@@ -25,6 +25,13 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.h2d_without_turn = gpu.h2d.turn_below;
     facts.ipc_open = gpu.calls.ipc_open;
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
+    const model::Rate& memcpy = machine.host.memcpy;
+    if (!memcpy.points().empty()) {
+        facts.host_bytes_per_second = memcpy.peak();
+        facts.host_streaming_bytes_per_second = machine.host.streaming > 0
+                                                    ? machine.host.streaming
+                                                    : memcpy.points().back().bytes_per_second;
+    }
     return facts;
 }
 

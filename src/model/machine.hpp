@@ -77,7 +77,9 @@ struct Gpu {
 
 // Processors and memory of a node.
 struct Host {
-    Rate memcpy;           // one thread
+    Rate memcpy;  // one thread
+    double streaming =
+        0;  // bytes per second of one thread that writes past the cache; 0: as memcpy
     Nanoseconds flag = 0;  // until a store is seen by another core
     bool operator==(const Host&) const = default;
 };

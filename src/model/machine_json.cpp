@@ -173,6 +173,7 @@ void read_gpu(Fields& fields, Gpu& gpu) {
 
 void read_host(Fields& fields, Host& host) {
     fields.rate("memcpy", host.memcpy);
+    fields.real("streaming_bytes_per_second", host.streaming);
     fields.integer("flag_ns", host.flag);
 }
 
@@ -283,7 +284,8 @@ Result<Machine> from_json(std::string_view text, std::string_view origin) {
 }
 
 std::string to_json(const Machine& machine) {
-    Json host{{"flag_ns", machine.host.flag}};
+    Json host{{"flag_ns", machine.host.flag},
+              {"streaming_bytes_per_second", machine.host.streaming}};
     if (!machine.host.memcpy.points().empty()) host["memcpy"] = rate_json(machine.host.memcpy);
     const Json json{{"name", machine.name},
                     {"about", machine.about},

@@ -248,6 +248,13 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
         if (!status.ok()) {
             message->answers.close(status);
             message->grants.close(status);
+        } else {
+            // The receiver has copied what we offered: its verdict, and the end, in one message.
+            wire::ClearToSend verdict{};
+            verdict.send_id = finish.send_id;
+            verdict.verdict = wire::encode(message->choice.plan);
+            verdict.accepted = message->bytes;
+            message->answers.push(verdict);
         }
         if (!message->finished.done()) message->finished.complete(status);
         return;

@@ -21,6 +21,8 @@ using device::MemoryKind;
 // Opening a mapping is an investment. Small messages share its price with the messages of the same
 // allocation before them (who came n times is expected n times more); larger ones open at once.
 constexpr Bytes kIpcOpenPaidBelow = 64 * kKiB;
+// Up to here a copy's fixed price is what counts, and many in flight share it in one kernel.
+constexpr Bytes kFusedUpTo = 64 * kKiB;
 // Header, credit and bookkeeping of one piece, on either side.
 constexpr Nanoseconds kPieceHandling = 300;
 // One core copying between two host buffers that the cache holds (eager payloads, packing).
@@ -259,11 +261,15 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         price += gpu.ipc_open / (1 + ask.facts.uses);
         candidate.lost = "opening the peer's memory costs more than it saves";
     }
+    if (from_gpu && to_gpu && ask.bytes <= kFusedUpTo && ask.tuning.kernels &&
+        copy.engine == CopyEngine::copy_engine)
+        copy.engine = CopyEngine::fused;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::ipc,
             .executor = executor,
             .source_engine = copy.engine,
-            .sink_engine = copy.engine};
+            .sink_engine = copy.engine,
+            .completion = Completion::flag};
     // A get starts when the offer arrives; a put after the verdict, and its end must be told.
     plan.expected = (gets ? 1 : 3) * ask.hop + price;
     if (from_gpu && to_gpu)
@@ -295,8 +301,12 @@ CopyEngine slot_engine(const Ask& ask, const End& end) {
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,
              Executor executor) {
     if (engine == CopyEngine::cpu) {
-        const double rate =
+        double rate =
             ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
+        // Beside a device's slot: in the cache, or by streaming stores past it.
+        if (by_copy_engine(ask.source) || by_copy_engine(ask.sink))
+            rate = ask.bytes < kStreamedFrom ? gpu.host_bytes_per_second
+                                             : gpu.host_streaming_bytes_per_second;
         return {kPieceHandling, kPieceHandling, rate};
     }
     // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
@@ -382,7 +392,13 @@ Candidate pipeline_candidate(const Ask& ask) {
     plan.depth = pieces.depth;
     plan.rails = put ? rails_for(ask, std::min(pieces.chunk, ask.bytes)) : 1;
     plan.expected = pieces.expected;
-    if (!ask.question.sink_known && line.ahead) plan.ahead = pieces.depth;
+    // The copy right behind one whose end is a flag waits longer than behind an event.
+    plan.completion = ask.bytes <= pieces.chunk ? Completion::flag : Completion::event;
+    // Page-locked memory is mostly bound for a device, and then put there directly: copying pieces
+    // ahead would hold that up for the sake of one hop.
+    const bool may_be_put = ask.source.kind == MemoryKind::pinned && peer.shared_memory &&
+                            ask.tuning.ipc && ask.bytes > kSmallestChunk;
+    if (!ask.question.sink_known && line.ahead && !may_be_put) plan.ahead = pieces.depth;
     // Below h2d_without_turn a copy into a shared GPU would wait for its compute queue; two rows do
     // not.
     if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine &&

@@ -17,6 +17,7 @@ std::string_view name(CopyEngine engine) {
         case CopyEngine::copy_engine: return "copy engine";
         case CopyEngine::copy_engine_2d: return "copy engine (2D)";
         case CopyEngine::kernel: return "kernel";
+        case CopyEngine::fused: return "copy engine or one kernel for many";
     }
     return "?";
 }

@@ -27,7 +27,13 @@ enum class Executor : std::uint8_t {
     sender = 0,
     receiver = 1
 };  // who issues the copy of an ipc plan
-enum class CopyEngine : std::uint8_t { cpu = 0, copy_engine = 1, copy_engine_2d = 2, kernel = 3 };
+enum class CopyEngine : std::uint8_t {
+    cpu = 0,
+    copy_engine = 1,
+    copy_engine_2d = 2,
+    kernel = 3,
+    fused = 4,  // copy engine, or one kernel with the others that come while some are in flight
+};
 enum class Completion : std::uint8_t { event = 0, flag = 1 };  // how the end of a copy is seen
 enum class Stage : std::uint8_t {
     direct = 0,
@@ -62,6 +68,10 @@ struct Choice {
     Rejected rejected[5];
     int rejected_count = 0;
 };
+
+// From this size up the processor's copies between a user's buffer and a device's slots go past the
+// cache: the message is larger than the cache's share, and plain copies only empty it.
+inline constexpr Bytes kStreamedFrom = 2 * kMiB;
 
 // What the user or `gantry tune` fixed; the rest is chosen from Facts.
 struct Tuning {

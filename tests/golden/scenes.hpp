@@ -26,6 +26,8 @@ inline device::GpuFacts h200() {
     gpu.h2d_without_turn = 32 * kKiB;
     gpu.ipc_open = 1000000;
     gpu.pageable_bytes_per_second = 12e9;
+    gpu.host_bytes_per_second = 31e9;
+    gpu.host_streaming_bytes_per_second = 16e9;
     return gpu;
 }
 
@@ -45,6 +47,8 @@ inline device::GpuFacts c2050() {
     gpu.chunk_cost = 2000;
     gpu.queue_turn = 100000;
     gpu.pageable_bytes_per_second = 2e9;
+    gpu.host_bytes_per_second = 8e9;
+    gpu.host_streaming_bytes_per_second = 5e9;
     return gpu;
 }
 

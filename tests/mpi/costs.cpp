@@ -107,6 +107,7 @@ void check_steady_state(const Cost& cost) {
     CHECK(cost.calls.attribute <= kMessages + cost.looks_at_mapped);
     CHECK_EQ(cost.calls.synchronise, 0);
     CHECK_EQ(cost.calls.set_up, 0);
+    CHECK(cost.done.flags <= cost.done.copies);  // one behind a copy that is alone
     CHECK_EQ(cost.done.others, 0);
 }
 

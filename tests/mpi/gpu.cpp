@@ -283,6 +283,8 @@ Operations operations() {
         if (each.kind == SIMGPU_COPY) {
             ++found.copies;
             found.bytes += each.bytes;
+        } else if (each.kind == SIMGPU_VALUE_WRITE) {
+            ++found.flags;
         } else if (each.kind != SIMGPU_EVENT && each.kind != SIMGPU_MARKER) {
             ++found.others;
         }

@@ -82,7 +82,7 @@ Calls calls();
 // One operation of a stream of this process that the simulator finished: a copy, unless the kind
 // says otherwise.
 struct Operations {
-    std::uint64_t copies = 0, bytes = 0, others = 0;
+    std::uint64_t copies = 0, bytes = 0, flags = 0, others = 0;
 };
 Operations operations();
 void clear_operations();

@@ -138,7 +138,7 @@ TEST(MessageCost, LargeDeviceMessages) {
               "receiver h2d 16");
     EXPECT_EQ(cost(one_node(), {D, D, 4 * kMiB}),
               "rts 1, cts 1, chunk 16, credit 16, sender d2h 16, receiver h2d 16");
-    EXPECT_EQ(cost(one_gpu(), {D, D, 4 * kMiB}), "rts 1, cts 1, finish 1, receiver d2d 1");
+    EXPECT_EQ(cost(one_gpu(), {D, D, 4 * kMiB}), "rts 1, finish 1, receiver d2d 1");
     EXPECT_EQ(cost(network(), {H, D, 4 * kMiB}),
               "rts 1, cts 1, chunk 16, credit 16, put 16, data bytes 4194304, receiver h2d 16");
     EXPECT_EQ(cost(network(), {D, H, 4 * kMiB}),

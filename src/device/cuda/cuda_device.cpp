@@ -22,7 +22,9 @@ std::size_t limit(std::int64_t value) {
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
-    : owner_(getpid()),
+    : kernels_(config.kernels),
+      flags_(config.flags),
+      owner_(getpid()),
       driver_(config.cuda_library),
       gpus_(driver_, config.machine),
       query_(driver_),
@@ -118,7 +120,15 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
         if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu)
             route.context = end->context;
 
-    route.host_only = copy.engine == Engine::automatic && !source.device && !destination.device;
+    // A kernel copies only what the copying GPU reaches by itself, in one context.
+    const auto reached = [&route](const Place& end) {
+        return end.device && (end.context == nullptr || end.context == route.context) &&
+               (end.mapped || end.home == route.gpu);
+    };
+    if (copy.engine == Engine::fused && !(reached(source) && reached(destination)))
+        route.order.copy.engine = Engine::automatic;
+    route.host_only =
+        route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
@@ -140,7 +150,8 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
         case Engine::h2d_2d: return Lane::h2d;
         case Engine::d2d: return Lane::d2d;
         case Engine::peer: return Lane::peer;
-        case Engine::automatic: break;
+        case Engine::automatic:
+        case Engine::fused: break;
     }
     if (!source.device) return Lane::h2d;
     if (!destination.device) return Lane::d2h;
@@ -202,7 +213,8 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
     for (const auto& streams : streams_)
         if (streams->context().handle == context) return streams.get();
     const Context fresh{context, context_id(driver_, context), gpu};
-    std::unique_ptr<Streams> streams(new (std::nothrow) Streams(driver_, fresh, gpus_.count()));
+    std::unique_ptr<Streams> streams(new (std::nothrow)
+                                         Streams(driver_, fresh, gpus_.count(), kernels_, flags_));
     if (streams == nullptr)
         return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
     if (const Status refused = pins_.apply(fresh); !refused.ok())

@@ -93,7 +93,8 @@ class CudaDevice final : public Device {
     void drop_dead_contexts();
     const IpcHandle* own_export(const IpcHandle& handle) const;
 
-    pid_t owner_;  // a forked child owns nothing of this
+    const bool kernels_, flags_;  // GANTRY_KERNELS, GANTRY_FLAGS
+    pid_t owner_;                 // a forked child owns nothing of this
     Driver driver_;
     GpuTable gpus_;
     DriverQuery query_;

@@ -31,12 +31,14 @@ struct Calls {
     std::uint64_t queries = 0;   // what is this pointer?
     std::uint64_t contexts = 0;  // push, pop, capture mode
     std::uint64_t copies = 0;
+    std::uint64_t launches = 0;          // kernels
     std::uint64_t completions = 0;       // events recorded and looked at
     std::uint64_t synchronizations = 0;  // calls that wait for the GPU
     std::uint64_t setups = 0;            // streams, events, registrations, tables: once each
     std::uint64_t ipc = 0;
     std::uint64_t total() const {
-        return probes + queries + contexts + copies + completions + synchronizations + setups + ipc;
+        return probes + queries + contexts + copies + launches + completions + synchronizations +
+               setups + ipc;
     }
 };
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/streams.hpp"
 
+#include "base/clock.hpp"
+
 #include <utility>
 
 namespace gantry::device::cuda {
 
 namespace {
+
+// A flag that does not show for so long: ask the driver what became of the stream.
+constexpr Nanoseconds kDoubt = kMillisecond;
+constexpr unsigned kLooksBetweenClocks = 64;
 
 CUdeviceptr device_address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);
@@ -18,26 +24,33 @@ std::string describe(const Copy& copy) {
 
 }  // namespace
 
-Streams::Streams(Driver& driver, const Context& context, int gpus)
+Streams::Streams(Driver& driver, const Context& context, int gpus, bool kernels, bool flags)
     : driver_(driver),
       context_(context),
-      lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)) {}
+      lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
+      flags_(driver, lanes_.size(), flags),
+      fused_(driver, context, kernels, flags) {}
 
-Streams::LaneState& Streams::lane(const Order& order) {
+std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
     if (order.lane == Lane::peer)
         index += static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer);
     GANTRY_ASSERT(index < lanes_.size());
-    return lanes_[index];
+    return index;
 }
 
 bool Streams::start(const Order& order, Completion& done) {
+    if (order.copy.engine == Engine::fused) {
+        if (!fused_.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        return !lost_;
+    }
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
         return false;
     }
-    LaneState& lane = this->lane(order);
+    const std::size_t index = lane(order);
+    LaneState& lane = lanes_[index];
     Issued issued{CUDA_SUCCESS, 0, "cuStreamCreate for a copy"};
     if (lane.stream == nullptr)
         issued.result =
@@ -57,7 +70,16 @@ bool Streams::start(const Order& order, Completion& done) {
             return true;
         }
     }
-    lane.pending.push_back({&done, record(lane.stream), order.copy, std::move(failure)});
+    Pending pending{&done, nullptr, 0, order.copy, std::move(failure)};
+    const bool alone = lane.pending.empty() && order.copy.notice == Notice::flag;
+    if (alone && flags_.ready()) {
+        if (++lane.flags == 0) ++lane.flags;
+        if (flags_.write(lane.stream, index, lane.flags)) pending.flag = lane.flags;
+        lane.looks = 0;
+        lane.next_query = 0;
+    }
+    if (pending.flag == 0) pending.event = record(lane.stream);
+    lane.pending.push_back(std::move(pending));
     ++in_flight_;
     return true;
 }
@@ -86,6 +108,7 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
         case Engine::h2d_2d: return issue_two_rows(copy, stream);
         case Engine::d2d:
         case Engine::peer:
+        case Engine::fused:
             return once(
                 driver_.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
                 "cuMemcpyDtoDAsync");
@@ -139,18 +162,46 @@ CUevent Streams::record(CUstream stream) {
     return nullptr;
 }
 
+// The head of that lane has a flag, and it shows.
+bool Streams::flag_shows(std::size_t index) {
+    const LaneState& lane = lanes_[index];
+    return !lane.pending.empty() && lane.pending.front().flag != 0 &&
+           flags_.reached(index, lane.pending.front().flag);
+}
+
+// Whether the driver must be asked about the head: it has no flag, or none shows for long.
+bool Streams::doubtful(LaneState& lane) const {
+    if (lane.pending.empty()) return false;
+    if (lane.pending.front().flag == 0) return true;
+    if (++lane.looks % kLooksBetweenClocks != 0) return false;
+    const Nanoseconds now = SteadyClock{}.now();
+    if (lane.next_query == 0) lane.next_query = now + kDoubt;
+    if (now < lane.next_query) return false;
+    lane.next_query = now + kDoubt;
+    return true;
+}
+
 int Streams::progress() {
-    if (in_flight_ == 0) return 0;
+    const int fused = fused_.pending() ? fused_.progress() : 0;
+    if (in_flight_ == 0) return fused;
     const int before = in_flight_;
+    bool ask = false;
+    for (std::size_t index = 0; index < lanes_.size(); ++index) {
+        LaneState& lane = lanes_[index];
+        if (flag_shows(index)) complete_head(lane, std::move(lane.pending.front().failure));
+        lane.ask = doubtful(lane);
+        ask = ask || lane.ask;
+    }
+    if (!ask) return fused + before - in_flight_;
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
-        return before;
+        return fused + before;
     }
     for (LaneState& lane : lanes_)
-        while (!lost_ && !lane.pending.empty() && finish_head(lane)) {
+        while (!lost_ && lane.ask && !lane.pending.empty() && finish_head(lane)) {
         }
-    return before - in_flight_;
+    return fused + before - in_flight_;
 }
 
 // False when the head is not done yet.
@@ -192,6 +243,8 @@ void Streams::complete_head(LaneState& lane, Status status) {
 // Streams and events died with their context: the handles are forgotten, not destroyed.
 void Streams::abandon(CUresult why) {
     lost_ = true;
+    flags_.abandon();
+    fused_.abandon(why);
     free_events_.clear();
     for (LaneState& lane : lanes_) {
         lane.stream = nullptr;
@@ -206,11 +259,13 @@ void Streams::abandon(CUresult why) {
 
 void Streams::close() {
     if (lost_) return;
+    fused_.close();
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
         return;
     }
+    flags_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;
         if (!lane.pending.empty()) driver_.call(driver_.cu.cuStreamSynchronize, lane.stream);

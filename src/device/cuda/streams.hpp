@@ -10,12 +10,17 @@
 //          d2d
 //          peer 0, peer 1, ...
 //
+// The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
+// load, and no call of the driver is made unless it does not show for a millisecond. Small copies
+// to and from other processes have a way of their own (fused.hpp).
+//
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
 // then everything in it completes with that error.
 #pragma once
 
-#include "device/cuda/context.hpp"
+#include "device/cuda/flags.hpp"
+#include "device/cuda/fused.hpp"
 #include "device/device.hpp"
 
 #include <deque>
@@ -37,14 +42,14 @@ struct Order {
 
 class Streams {
   public:
-    Streams(Driver& driver, const Context& context, int gpus);
+    Streams(Driver& driver, const Context& context, int gpus, bool kernels, bool flags);
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 
     const Context& context() const { return context_; }
     // The context has died; nothing may be started here any more.
-    bool lost() const { return lost_; }
-    bool pending() const { return in_flight_ > 0; }
+    bool lost() const { return lost_ || fused_.lost(); }
+    bool pending() const { return in_flight_ > 0 || fused_.pending(); }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
@@ -60,20 +65,27 @@ class Streams {
   private:
     struct Pending {
         Completion* done;
-        CUevent event;  // null: seen by a query of the whole stream
+        CUevent event;       // null: seen by a flag, or by a query of the whole stream
+        std::uint32_t flag;  // what the lane's flag will be; 0: no flag
         Copy copy;
         Status failure;  // what went wrong after the copy had started
     };
     struct LaneState {
         CUstream stream = nullptr;
         std::deque<Pending> pending;
+        std::uint32_t flags = 0;     // written so far
+        unsigned looks = 0;          // at the flag of the head
+        Nanoseconds next_query = 0;  // when the flag of the head is doubted
+        bool ask = false;            // of the driver, in this progress()
     };
     struct Issued {
         CUresult result = CUDA_SUCCESS;
         int started = 0;  // copies that are in the stream all the same
         const char* call = "";
     };
-    LaneState& lane(const Order& order);
+    std::size_t lane(const Order& order) const;
+    bool flag_shows(std::size_t index);
+    bool doubtful(LaneState& lane) const;
     Issued issue(const Order& order, CUstream stream);
     Issued issue_two_rows(const Copy& copy, CUstream stream);
     CUevent record(CUstream stream);
@@ -83,6 +95,8 @@ class Streams {
     Driver& driver_;
     Context context_;
     std::vector<LaneState> lanes_;
+    Flags flags_;  // one of each lane
+    FusedCopies fused_;
     std::vector<CUevent> free_events_;
     int in_flight_ = 0;
     bool lost_ = false;

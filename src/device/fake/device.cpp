@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace gantry::device::fake {
 namespace {
@@ -125,11 +126,18 @@ int FakeDevice::gpu_of(const Uuid& uuid) {
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
+    const bool fused = copy.engine == Engine::fused;
+    if (fused && fused_in_flight_ > 0) {
+        waiting_.push_back({copy, &done});
+        return;
+    }
+    if (fused) ++fused_in_flight_;
+    const bool flag = fused || copy.notice == Notice::flag;
     processor_.spend(gpus_.machine().gpu.calls.copy);
     const Result<Place> from = place(copy.source, copy.bytes);
     const Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
-        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
+        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), fused});
         return;
     }
     const Place source = from.value();
@@ -168,11 +176,43 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
             MPI_ERR_OTHER,
             "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
             copy.bytes, copy.gpu);
-    gpus_.timeline().at(interval.end, [this, source, sink, bytes = copy.bytes, &done, status] {
+    gpus_.timeline().at(interval.end,
+                        [this, source, sink, bytes = copy.bytes, &done, status, fused, flag] {
+                            if (dead_) return;
+                            gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
+                            if (status.ok() && bytes > 0)
+                                std::memmove(sink.bytes, source.bytes, bytes);
+                            finished_.push_back({&done, status, fused, flag});
+                        });
+}
+
+// Everything that waited, in one kernel.
+void FakeDevice::launch_waiting() {
+    std::vector<Waiting> together = std::exchange(waiting_, {});
+    ++counts_.launches;
+    processor_.spend(gpus_.machine().gpu.calls.launch);
+    Bytes bytes = 0;
+    for (const Waiting& each : together)
+        bytes += each.copy.bytes;
+    const model::Gpu& gpu = gpus_.machine().gpu;
+    const int on = first_gpu_ + together.front().copy.gpu;
+    model::Interval interval = gpus_.reserve(
+        on, {Operation::kernel, bytes, 1, 256 * together.size()}, rank_, processor_.now());
+    interval.end += gpu.peer.rate.time(bytes);
+    fused_in_flight_ += static_cast<int>(together.size());
+    gpus_.timeline().at(interval.end, [this, together] {
         if (dead_) return;
-        gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
-        if (status.ok() && bytes > 0) std::memmove(sink.bytes, source.bytes, bytes);
-        finished_.push_back({&done, status});
+        for (const Waiting& each : together) {
+            const Result<Place> from = place(each.copy.source, each.copy.bytes);
+            const Result<Place> to = place(each.copy.destination, each.copy.bytes);
+            Status status = from.ok() ? to.status() : from.status();
+            if (from.ok() && to.ok()) {
+                gpus_.timeline().note(static_cast<std::uint64_t>(rank_), each.copy.bytes);
+                std::memmove(to.value().bytes, from.value().bytes, each.copy.bytes);
+                status = success();
+            }
+            finished_.push_back({each.done, status, true, true});
+        }
     });
 }
 
@@ -183,9 +223,12 @@ int FakeDevice::progress() {
         finished_.pop_front();
         --in_flight_;
         ++completed;
-        processor_.spend(gpus_.machine().gpu.calls.event_query);
+        if (finished.fused) --fused_in_flight_;
+        processor_.spend(finished.flag ? gpus_.machine().host.flag
+                                       : gpus_.machine().gpu.calls.event_query);
         finished.done->complete(finished.status);
     }
+    if (fused_in_flight_ == 0 && !waiting_.empty()) launch_waiting();
     return completed;
 }
 

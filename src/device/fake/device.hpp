@@ -28,6 +28,7 @@ struct Counts {
     std::uint64_t copies[model::kOperations] = {};  // by model::Operation
     Bytes bytes[model::kOperations] = {};
     std::uint64_t host_copies = 0;
+    std::uint64_t launches = 0;  // kernels, for copies that waited together
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0;
     std::uint64_t all_copies() const;
 };
@@ -93,7 +94,14 @@ class FakeDevice final : public Device {
     struct Finished {
         Completion* done;
         Status status;
+        bool fused = false;
+        bool flag = false;  // its end is seen by a load
     };
+    struct Waiting {  // a fused copy behind others in flight
+        Copy copy;
+        Completion* done;
+    };
+    void launch_waiting();
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
     Result<Place> place(const void* address, Bytes bytes);
     bool pinned(const void* address, Bytes bytes) const;
@@ -108,6 +116,8 @@ class FakeDevice final : public Device {
     std::map<std::uintptr_t, Bytes> pins_;
     std::deque<Finished> finished_;
     Counts counts_;
+    std::vector<Waiting> waiting_;
+    int fused_in_flight_ = 0;
     int in_flight_ = 0;
     bool active_ = false;
     bool dead_ = false;

@@ -43,6 +43,14 @@ bool all_ahead(const Receiving& receiving) {
            static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
 }
 
+// The offer is what will happen: the sender only waits.
+bool sender_expects_get(const Receiving& receiving) {
+    const wire::Plan& offer = receiving.message.rts.offer;
+    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
+           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
+           offer.ahead == 0;
+}
+
 // On a GPU that nobody of the two used lately: shall this process take it from now on?
 void consider_taking_the_gpu(Receiving& receiving) {
     plan::Facts taken = receiving.facts;
@@ -115,7 +123,8 @@ Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
     const bool two_rows = plan_of(receiving).sink_engine == plan::CopyEngine::copy_engine_2d;
     Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset),
                                          slot, chunk.bytes, receiving.side.location.gpu,
-                                         two_rows ? device::Engine::h2d_2d : device::Engine::h2d);
+                                         two_rows ? device::Engine::h2d_2d : device::Engine::h2d,
+                                         notice_of(plan_of(receiving)));
     Status returned = return_slot(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
@@ -159,7 +168,8 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             pieces.spawn(drain(executor, receiving, chunk, slot));
             continue;
         }
-        copy_in(receiving.side, chunk.offset, chunk.bytes, slot);
+        copy_in(receiving.side, chunk.offset, chunk.bytes, slot,
+                stores_for(static_cast<transport::Pool>(chunk.pool), receiving.accepted));
         status = return_slot(receiving, chunk);
         if (!status.ok()) break;
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
@@ -250,17 +260,19 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     if (!mapped.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
     receiving.message.discard_chunks = true;
-    Status status = answer(receiving, wire::ClearToSend{});
+    // A sender that copies nothing ahead and expects to be read needs no answer but the end.
+    Status status;
+    if (!sender_expects_get(receiving)) status = answer(receiving, wire::ClearToSend{});
     if (status.ok()) {
         const std::byte* source =
             static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
         const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
         if (inside)
             status = co_await copy_inside(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu);
+                                          receiving.accepted, gpu, engine_of(plan_of(receiving)));
         else
             status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu, device::Engine::automatic);
+                                          receiving.accepted, gpu, engine_of(plan_of(receiving)));
     }
     device.close_memory(handle, gpu);
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain

@@ -65,6 +65,7 @@ void start_copy_out(Sending& sending, Staged& piece) {
     copy.bytes = piece.bytes;
     copy.gpu = sending.side.location.gpu;
     copy.engine = device::Engine::d2h;
+    copy.notice = notice_of(sending.plan);
     sending.core.device.copy(copy, piece.copied);
 }
 
@@ -169,7 +170,7 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
             chunks.spawn(stage_shared(executor, sending, **pool, which, slot, offset, bytes));
             continue;
         }
-        copy_out(sending.side, offset, bytes, slot.memory);
+        copy_out(sending.side, offset, bytes, slot.memory, stores_for(which, sending.limit));
         status = tell_chunk(sending, **pool, which, slot, offset, bytes);
         if (!status.ok()) {
             (*pool)->release(slot);
@@ -322,15 +323,13 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                           "the peer's device memory cannot be mapped: {}", mapped.status().text());
     auto* sink = static_cast<std::byte*>(*mapped) + (sending.message.cts.sink_offset - handle.base);
-    const bool two_rows = sending.plan.sink_engine == plan::CopyEngine::copy_engine_2d;
     Status status;
     if (sending.side.on_device() && device.gpu_of(handle.gpu) == gpu)
         status = co_await copy_inside(executor, sending.core, sink, sending.side.at(0),
-                                      sending.limit, gpu);
+                                      sending.limit, gpu, engine_of(sending.plan));
     else
-        status = co_await device_copy(
-            executor, sending.core, sink, sending.side.at(0), sending.limit, gpu,
-            two_rows ? device::Engine::h2d_2d : device::Engine::automatic);
+        status = co_await device_copy(executor, sending.core, sink, sending.side.at(0),
+                                      sending.limit, gpu, engine_of(sending.plan));
     device.close_memory(handle, gpu);
     co_return status;
 }
@@ -421,7 +420,8 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
             }
             break;
         }
-        // The receiver copies out of our memory, or from our buffer in this very process.
+        // The receiver copies out of our memory, or from our buffer in this very process. (Its
+        // `finish` alone may say so: Core::on_finish.)
         status = co_await message.finished;
         break;
     }

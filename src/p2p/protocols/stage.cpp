@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "p2p/protocols/stage.hpp"
 
+#include "base/streaming_copy.hpp"
 #include "plan/p2p_model.hpp"
 
 #include <cstdlib>
@@ -17,24 +18,31 @@ Bytes span_of(const Buffer& buffer) {
            buffer.layout->blocks.back().bytes;
 }
 
+void move(std::byte* to, const std::byte* from, Bytes bytes, Stores stores) {
+    if (stores == Stores::streaming)
+        streaming_copy(to, from, bytes);
+    else
+        std::memcpy(to, from, bytes);
+}
+
 }  // namespace
 
-void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to) {
+void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to, Stores stores) {
     if (side.contiguous())
-        std::memcpy(to, side.at(offset), bytes);
+        move(to, side.at(offset), bytes, stores);
     else
         layout::pack(*side.buffer.layout, side.buffer.address, offset, bytes, to);
 }
 
-void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from) {
+void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from, Stores stores) {
     if (side.contiguous())
-        std::memcpy(side.at(offset), from, bytes);
+        move(side.at(offset), from, bytes, stores);
     else
         layout::unpack(*side.buffer.layout, side.buffer.address, offset, bytes, from);
 }
 
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu, device::Engine engine) {
+                         Bytes bytes, int gpu, device::Engine engine, device::Notice notice) {
     if (bytes == 0) co_return success();
     device::Copy copy;
     copy.destination = destination;
@@ -42,6 +50,7 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
     copy.bytes = bytes;
     copy.gpu = gpu;
     copy.engine = engine;
+    copy.notice = notice;
     Completion done(executor);
     core.device.copy(copy, done);
     Status status = co_await done;
@@ -49,13 +58,12 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
 }
 
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu) {
+                         Bytes bytes, int gpu, device::Engine engine) {
     const device::GpuFacts facts = core.device.gpu_facts(gpu);
     const Nanoseconds begin = executor.now();
     core.watch_copies();
     const std::uint64_t absences = core.absences();
-    Status status = co_await device_copy(executor, core, destination, source, bytes, gpu,
-                                         device::Engine::automatic);
+    Status status = co_await device_copy(executor, core, destination, source, bytes, gpu, engine);
     const Nanoseconds now = executor.now();
     const bool watched = core.absences() == absences;
     const Nanoseconds expected =

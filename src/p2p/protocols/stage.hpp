@@ -25,17 +25,38 @@ struct Side {
     }
 };
 
-// Host sides only: copies at once.
-void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to);
-void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from);
+// Host sides only: copies at once, past the cache if `streaming` (large messages of devices).
+enum class Stores : std::uint8_t { cached, streaming };
+void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to,
+              Stores stores = Stores::cached);
+void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
+             Stores stores = Stores::cached);
+// What suits a message of that size whose pieces lie in that pool.
+inline Stores stores_for(transport::Pool pool, Bytes message) {
+    return pool == transport::Pool::device_slots && message >= plan::kStreamedFrom
+               ? Stores::streaming
+               : Stores::cached;
+}
 
 // One copy through the device.
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu, device::Engine engine);
+                         Bytes bytes, int gpu, device::Engine engine,
+                         device::Notice notice = device::Notice::flag);
+// How the plan wants the end of a copy to be seen, and what makes an ipc plan's copy.
+inline device::Notice notice_of(const plan::Plan& plan) {
+    return plan.completion == plan::Completion::flag ? device::Notice::flag : device::Notice::event;
+}
+inline device::Engine engine_of(const plan::Plan& plan) {
+    switch (plan.sink_engine) {
+        case plan::CopyEngine::fused: return device::Engine::fused;
+        case plan::CopyEngine::copy_engine_2d: return device::Engine::h2d_2d;
+        default: return device::Engine::automatic;
+    }
+}
 
 // A copy inside a GPU that another process uses too: this process is its last user then.
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu);
+                         Bytes bytes, int gpu, device::Engine engine);
 
 // A strided device buffer to packed host memory and back: the whole extent is copied, so that holes
 // keep their bytes.

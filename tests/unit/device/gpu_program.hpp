@@ -18,6 +18,7 @@ namespace gantry::device::testing_support {
 #define GANTRY_TEST_CALLS(X)        \
     X(cuInit)                       \
     X(cuDeviceGetCount)             \
+    X(cuDeviceGetName)              \
     X(cuDevicePrimaryCtxRetain)     \
     X(cuDevicePrimaryCtxRelease_v2) \
     X(cuDevicePrimaryCtxReset_v2)   \

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Flags: words in page-locked host memory that a stream or a kernel writes when the work before it
+// is done, so that its end is seen by a load instead of a call of the driver (1.3 us on an H200).
+// Each word has a cache line of its own and counts up: a number is reached once, ever. The memory
+// is ours and only registered with the driver, so a context that the program destroys takes
+// nothing away from under a load.
+#pragma once
+
+#include "base/units.hpp"
+#include "device/cuda/context.hpp"
+
+#include <atomic>
+
+namespace gantry::device::cuda {
+
+class Flags {
+  public:
+    static constexpr Bytes kStride = 64;
+
+    // `words`: how many; nothing is allocated before ready().
+    Flags(Driver& driver, std::size_t words, bool wanted)
+        : driver_(driver), bytes_(words * kStride), wanted_(wanted) {}
+    ~Flags();
+    Flags(const Flags&) = delete;
+    Flags& operator=(const Flags&) = delete;
+
+    // Whether flags can be used: reserves and registers the memory at the first call, in the
+    // current context.
+    bool ready();
+    // Queues the write behind everything in `stream`; false when the driver refuses: no flags then.
+    bool write(CUstream stream, std::size_t word, std::uint32_t number);
+    bool reached(std::size_t word, std::uint32_t number) const {
+        // Pairs with the device's write, which comes after the work before it is visible.
+        const auto* flag = reinterpret_cast<const std::uint32_t*>(memory_ + word * kStride);
+        return __atomic_load_n(flag, __ATOMIC_ACQUIRE) == number;
+    }
+    CUdeviceptr address(std::size_t word) const { return device_ + word * kStride; }
+    // With the context current, before it goes.
+    void close();
+    // The context is gone, and the registration with it.
+    void abandon() { registered_ = wanted_ = false; }
+
+  private:
+    Driver& driver_;
+    std::byte* memory_ = nullptr;
+    CUdeviceptr device_ = 0;
+    Bytes bytes_;
+    bool wanted_;
+    bool registered_ = false;
+};
+
+}  // namespace gantry::device::cuda

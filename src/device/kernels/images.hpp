@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The kernels as PTX text (ptx/*.ptx, made by clang-19 from the .cu); cmake/kernels.cmake writes
+// the definitions.
+#pragma once
+
+namespace gantry::kernels {
+
+const char* copy_many_ptx();
+
+}  // namespace gantry::kernels

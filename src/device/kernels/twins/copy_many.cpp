@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Host twins of the kernels, for the simulated GPU (simgpu/kernels.hpp): the same effect, one block
+// after the other.
+#include "device/kernels/copy_many.hpp"
+#include "kernels.hpp"
+
+#include <atomic>
+#include <cstring>
+
+namespace {
+
+using gantry::kernels::CopyMany;
+using gantry::kernels::Word;
+
+void copy_many(const simgpu_launch* launch) {
+    CopyMany work;
+    std::memcpy(&work, launch->parameters[0], sizeof work);
+    for (Word item = 0; item < work.copies * work.parts; ++item) {
+        const auto& copy = work.copy[item / work.parts];
+        if (item % work.parts == 0)
+            std::memmove(reinterpret_cast<void*>(copy.destination),
+                         reinterpret_cast<const void*>(copy.source), copy.bytes);
+        auto* flag =
+            reinterpret_cast<unsigned*>(work.flags + item * gantry::kernels::kFlagWords * 4);
+        __atomic_store_n(flag, static_cast<unsigned>(work.sequence), __ATOMIC_RELEASE);
+    }
+}
+
+void copy_many_traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
+    CopyMany work;
+    std::memcpy(&work, launch->parameters[0], sizeof work);
+    *device_bytes = 0;
+    for (Word i = 0; i < work.copies; ++i)
+        *device_bytes += 2 * work.copy[i].bytes;
+    *link_bytes = 0;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void simgpu_twins(
+    void (*add)(const simgpu_twin* twin)) {
+    static const simgpu_twin kTwins[] = {{"gantry_copy_many", &copy_many, &copy_many_traffic, 0}};
+    for (const simgpu_twin& twin : kTwins)
+        add(&twin);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small copies that wait for each other and go in one kernel: right bytes at every size and
+// alignment, exact numbers of launches, and a form without kernels and without flags.
+#include "cuda_fixture.hpp"
+
+#include <deque>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::CudaTest;
+using testing_support::pointer;
+
+struct CudaFused : CudaTest {
+    static constexpr Bytes kBytes = Bytes{1} << 20;
+    // Copies of sizes and alignments of every kind, all posted at once; the number of launches.
+    std::uint64_t copy_all(int count) {
+        const CUdeviceptr from = allocate(kBytes), to = allocate(kBytes);
+        write(from, pattern(kBytes));
+        gpu.cuMemsetD8_v2(to, 0, kBytes);
+        gpu.cuCtxSynchronize();
+        classify(pointer(from), kBytes);
+        classify(pointer(to), kBytes);
+        const std::uint64_t before = cuda->calls().launches;
+        std::vector<std::uint8_t> expected(kBytes, 0);
+        const std::vector<std::uint8_t> data = pattern(kBytes);
+        std::deque<Completion> done;
+        Bytes at = 0;
+        for (int i = 0; i < count; ++i) {
+            const Bytes bytes = 1 + static_cast<Bytes>(i) * 131 % 6000;
+            const Bytes offset = at + static_cast<Bytes>(i % 5);
+            std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset), bytes,
+                        expected.begin() + static_cast<std::ptrdiff_t>(offset));
+            done.emplace_back(executor);
+            cuda->copy({pointer(to + offset), pointer(from + offset), bytes, 0, Engine::fused},
+                       done.back());
+            at = (offset + bytes + 15) & ~Bytes{15};
+        }
+        while (cuda->pending())
+            cuda->progress();
+        for (const Completion& each : done)
+            EXPECT_TRUE(each.done() && each.status().ok());
+        EXPECT_EQ(read(to, kBytes), expected);
+        gpu.cuMemFree_v2(from);
+        gpu.cuMemFree_v2(to);
+        return cuda->calls().launches - before;
+    }
+};
+
+TEST_F(CudaFused, OneAloneIsACopy) {
+    EXPECT_EQ(copy_all(1), 0u);
+}
+
+TEST_F(CudaFused, ThoseBehindItShareALaunch) {
+    EXPECT_EQ(copy_all(65), 1u);
+    EXPECT_EQ(copy_all(129), 1u);
+    EXPECT_EQ(copy_all(200), 2u) << "one launch holds 128";
+}
+
+TEST_F(CudaFused, WithoutKernelsTheyAreCopies) {
+    config.kernels = false;
+    make_device();
+    EXPECT_EQ(copy_all(65), 0u);
+}
+
+TEST_F(CudaFused, WithoutFlagsTheyAreCopiesWhoseStreamIsAsked) {
+    config.flags = false;
+    make_device();
+    EXPECT_EQ(copy_all(65), 0u);
+}
+
+TEST_F(CudaFused, AnEndIsSeenWithoutACallOfTheDriver) {
+    const CUdeviceptr from = allocate(4096), to = allocate(4096);
+    classify(pointer(from), 4096);
+    classify(pointer(to), 4096);
+    for (const Engine engine : {Engine::fused, Engine::d2d}) {
+        for (int round = 0; round < 2; ++round) {  // the first one sets up
+            Completion done(executor);
+            cuda->copy({pointer(to), pointer(from), 4096, 0, engine, Notice::flag}, done);
+            gpu.cuCtxSynchronize();
+            const std::uint64_t before = cuda->calls().total();
+            cuda->progress();
+            EXPECT_TRUE(done.done());
+            if (round == 1) {
+                EXPECT_EQ(cuda->calls().total(), before);
+            }
+        }
+    }
+    gpu.cuMemFree_v2(from);
+    gpu.cuMemFree_v2(to);
+}
+
+}  // namespace
+}  // namespace gantry::device
