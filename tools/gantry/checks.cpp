@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "checks.hpp"
 
-#include "base/config.hpp"
 #include "plan/text.hpp"
 
 #include <dlfcn.h>
@@ -63,42 +62,23 @@ Check locked_memory() {
     rlimit limit{};
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY) return {"locked memory", Verdict::good, "no limit", ""};
-    return {"locked memory", Verdict::note,
-            fmt::format("limited to {}", plan::bytes_text(limit.rlim_cur)),
+    std::error_code ignored;
+    const bool verbs = !std::filesystem::is_empty("/sys/class/infiniband", ignored) && !ignored;
+    return {"locked memory", verbs ? Verdict::bad : Verdict::note,
+            fmt::format("limited to {}{}", plan::bytes_text(limit.rlim_cur),
+                        verbs ? ", and this machine has InfiniBand" : ""),
             "matters for InfiniBand only: ulimit -l unlimited (in /etc/security/limits.conf: * - "
-            "memlock unlimited)"};
+            "memlock unlimited; for slurmd: LimitMEMLOCK=infinity in its unit)"};
 }
 
+// A rank holds a few descriptors per peer of its machine, and one per connection.
 Check open_files() {
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur >= 1024)
-        return {"open files", Verdict::good, fmt::format("{} allowed", limit.rlim_cur), ""};
-    return {"open files", Verdict::note, fmt::format("only {} allowed", limit.rlim_cur),
+    const std::string found = fmt::format("{} allowed, at most {}", limit.rlim_cur, limit.rlim_max);
+    if (limit.rlim_cur >= 1024) return {"open files", Verdict::good, found, ""};
+    return {"open files", limit.rlim_cur < 64 ? Verdict::bad : Verdict::note, found,
             "ulimit -n 4096 before jobs with many ranks on one machine"};
-}
-
-Check launcher() {
-    struct Known {
-        const char* variable;
-        const char* name;
-    };
-    for (const Known& known :
-         {Known{"PMI_FD", "PMI-1 (mpiexec)"}, Known{"PMI_PORT", "PMI-1 by port (Hydra)"},
-          Known{"PMIX_NAMESPACE", "PMIx"}, Known{"SLURM_STEP_ID", "Slurm"}})
-        if (config::environment(known.variable))
-            return {"launcher", Verdict::good, fmt::format("inside a job of {}", known.name), ""};
-    char path[4096];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-    const std::filesystem::path self =
-        length > 0 ? std::filesystem::path(std::string(path, static_cast<std::size_t>(length)))
-                   : std::filesystem::path{};
-    const std::filesystem::path ours = self.parent_path() / "mpiexec";
-    if (std::filesystem::exists(ours))
-        return {"launcher", Verdict::good,
-                fmt::format("not inside a job; {} starts one", ours.string()), ""};
-    return {"launcher", Verdict::note, "not inside a job, and mpiexec is not beside this program",
-            "install Gantry's mpiexec, or use Slurm, PRRTE or Hydra"};
 }
 
 Check library() {
@@ -140,8 +120,8 @@ Check tracing() {
 }  // namespace
 
 std::vector<Check> machine_checks() {
-    return {library(),       launcher(),   processors(), shared_memory(),
-            locked_memory(), open_files(), tracing(),    network()};
+    return {library(),    processors(), shared_memory(), locked_memory(),
+            open_files(), tracing(),    network()};
 }
 
 }  // namespace gantry::tool

@@ -18,8 +18,10 @@ struct Check {
     std::string remedy;  // empty when nothing needs to be done
 };
 
-// Everything but devices: processors, shared memory, limits, launcher, network engine.
+// Processors, shared memory, limits, network engine.
 std::vector<Check> machine_checks();
+// Who started this process, and what can start jobs on several hosts.
+std::vector<Check> launcher_checks();
 // The CUDA driver and its devices. This initialises the driver: only a tool may.
 std::vector<Check> device_checks(const std::string& library);
 

@@ -48,6 +48,8 @@ int doctor(Format format) {
     std::vector<Check> checks = {parameters(cuda_library)};
     for (Check& check : machine_checks())
         checks.push_back(std::move(check));
+    for (Check& check : launcher_checks())
+        checks.push_back(std::move(check));
     for (Check& check : device_checks(cuda_library))
         checks.push_back(std::move(check));
     const auto broken = std::ranges::count(checks, Verdict::bad, &Check::verdict);
