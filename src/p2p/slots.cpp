@@ -44,9 +44,16 @@ Slot SlotPool::take(std::uint32_t units, SlotUse use) {
     return {};
 }
 
+bool SlotPool::source_waits() {
+    for (Waiter* waiter = waiters_.next(nullptr); waiter != nullptr; waiter = waiters_.next(waiter))
+        if (waiter->use != SlotUse::sink) return true;
+    return false;
+}
+
 Slot SlotPool::try_acquire(Bytes bytes, SlotUse use) {
-    // Sinks do not queue behind sources: their reserve must stay reachable while sources wait.
-    if (use != SlotUse::sink && !waiters_.empty()) return {};
+    // First come, first served among sources. Nobody queues behind a sink that waits: it may wait
+    // for the peer, who may wait for what this one is about to send.
+    if (use != SlotUse::sink && source_waits()) return {};
     return take(static_cast<std::uint32_t>(divide_up(bytes, unit_bytes_)), use);
 }
 

@@ -62,6 +62,7 @@ class SlotPool {
         Slot slot;
     };
     Slot take(std::uint32_t units, SlotUse use);
+    bool source_waits();
     struct Part {
         std::uint32_t begin, end;
     };

@@ -18,6 +18,10 @@ namespace gantry::transport::ucx {
 
 inline constexpr std::uint32_t kFrameMagic = 0x47523031;  // "GR01"
 
+// Numbers of our active messages at UCX.
+inline constexpr unsigned kFrameId = 0;
+inline constexpr unsigned kPieceId = 1;
+
 struct FrameHead {
     std::uint32_t magic;
     std::uint32_t from;  // rank of the sender

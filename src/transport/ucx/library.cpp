@@ -14,17 +14,25 @@ namespace {
 constexpr const char* kName = "libucp.so.0";
 constexpr Version kOldest{1, 13, 0};
 
-// Signal handlers belong to the program; device memory is classified by us; UCX's CUDA module would
-// initialise the driver and may end the process (DESIGN 2.10). What fails comes back as an MPI
-// error, so UCX need not print it too.
 constexpr struct {
     const char* name;
     const char* value;
-} kSettings[] = {{"UCX_HANDLE_ERRORS", "none"},
-                 {"UCX_MEMTYPE_CACHE", "n"},
-                 {"UCX_MODULES", "^cuda"},
-                 {"UCX_WARN_UNUSED_ENV_VARS", "n"},
-                 {"UCX_LOG_LEVEL", "fatal"}};
+} kSettings[] = {
+    // Signal handlers belong to the program; device memory is classified by us; UCX's CUDA module
+    // would initialise the driver and may end the process (DESIGN 2.10).
+    {"UCX_HANDLE_ERRORS", "none"},
+    {"UCX_MEMTYPE_CACHE", "n"},
+    {"UCX_MODULES", "^cuda"},
+    // What fails comes back as an MPI error, so UCX need not print it too.
+    {"UCX_WARN_UNUSED_ENV_VARS", "n"},
+    {"UCX_LOG_LEVEL", "fatal"},
+    // An unreachable host must not block the call that connects (facts/transports.md 4.2).
+    {"UCX_TCP_CONN_NB", "y"},
+    {"UCX_KEEPALIVE_INTERVAL", "1s"},
+    // One buffer of TCP holds our largest message: one system call, and nothing to put together.
+    {"UCX_TCP_TX_SEG_SIZE", "80k"},
+    {"UCX_TCP_RX_SEG_SIZE", "80k"},
+};
 
 bool is_folder(const std::string& path) {
     struct stat about {};
@@ -49,14 +57,19 @@ void* open_one(const std::string& place) {
 
 }  // namespace
 
-QuietStart::QuietStart() {
+QuietStart::QuietStart(const config::Config& config) {
+    const auto set = [this](const char* name, const char* value) {
+        if (config::environment(name)) return;
+        setenv(name, value, 1);
+        ours_.push_back(name);
+    };
     for (const auto& setting : kSettings) {
         const bool wants_to_see =
             std::string_view(setting.name) == "UCX_LOG_LEVEL" && log::level() >= log::Level::info;
-        if (config::environment(setting.name) || wants_to_see) continue;
-        setenv(setting.name, setting.value, 1);
-        ours_.push_back(setting.name);
+        if (!wants_to_see) set(setting.name, setting.value);
     }
+    // Since 1.22.
+    set("UCX_TCP_USER_TIMEOUT", fmt::format("{}ms", config.peer_timeout / kMillisecond).c_str());
 }
 
 QuietStart::~QuietStart() {

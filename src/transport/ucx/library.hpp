@@ -56,10 +56,11 @@ class Library {
     std::string path_;
 };
 
-// Variables of UCX that hold while it loads and starts. What the user has set stays.
+// Variables of UCX that hold while it loads and opens its workers. What the user has set stays.
+// Transports' settings go this way too: 1.13 takes them from nowhere else.
 class QuietStart {
   public:
-    QuietStart();
+    explicit QuietStart(const config::Config& config);
     ~QuietStart();
     QuietStart(const QuietStart&) = delete;
     QuietStart& operator=(const QuietStart&) = delete;

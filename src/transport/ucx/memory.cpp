@@ -16,10 +16,11 @@ void Memory::drop(Registered& registered) {
 }
 
 Result<Region> Memory::add(void* address, Bytes bytes) {
-    Registered registered;
-    const auto base = reinterpret_cast<std::uint64_t>(address);
-    const auto base_bytes = std::as_bytes(std::span(&base, 1));
-    std::vector<std::byte> key(base_bytes.begin(), base_bytes.end());
+    Registered registered{static_cast<std::byte*>(address), bytes, {}, {}};
+    const std::uint64_t id = next_id_++;
+    const std::uint64_t head[] = {reinterpret_cast<std::uint64_t>(address), id};
+    const auto head_bytes = std::as_bytes(std::span(head));
+    std::vector<std::byte> key(head_bytes.begin(), head_bytes.end());
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
         if (Status failed = add_to(rail, address, bytes, registered, key)) {
             drop(registered);
@@ -27,7 +28,6 @@ Result<Region> Memory::add(void* address, Bytes bytes) {
         }
     }
     registered.key = RemoteKey(key);
-    const std::uint64_t id = next_id_++;
     regions_.emplace(id, std::move(registered));
     return Region{id, address, bytes};
 }
@@ -75,12 +75,23 @@ RemoteKey Memory::key(const Region& region) const {
     return found == regions_.end() ? RemoteKey{} : found->second.key;
 }
 
+std::byte* Memory::at(std::uint64_t region, Bytes offset, Bytes bytes) const {
+    const auto found = regions_.find(region);
+    if (found == regions_.end()) return nullptr;
+    const Registered& registered = found->second;
+    if (offset > registered.bytes || bytes > registered.bytes - offset) return nullptr;
+    return registered.address + offset;
+}
+
 KeyView read_key(const RemoteKey& key, int rail) {
     KeyView read;
     ConstSpan rest = key.view();
-    if (rest.size() < sizeof read.address) return read;
-    std::memcpy(&read.address, rest.data(), sizeof read.address);
-    rest = rest.subspan(sizeof read.address);
+    std::uint64_t head[2];
+    if (rest.size() < sizeof head) return read;
+    std::memcpy(head, rest.data(), sizeof head);
+    read.address = head[0];
+    read.region = head[1];
+    rest = rest.subspan(sizeof head);
     for (int at = 0; !rest.empty(); ++at) {
         const auto length = static_cast<std::size_t>(rest.front());
         if (rest.size() < 1 + length) return read;

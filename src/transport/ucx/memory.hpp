@@ -5,7 +5,7 @@
 // cache, which watches for unmapping; so asking again for the same buffer costs a look-up, and a
 // buffer that was freed and came back elsewhere is never taken for the old one.
 //
-//   key:  | address u64 | then for each rail: | length u8 | key of UCX ... |
+//   key:  | address u64 | region u64 | then for each rail: | length u8 | key of UCX ... |
 #pragma once
 
 #include "transport/transport.hpp"
@@ -26,9 +26,13 @@ class Memory {
     Result<Region> add(void* address, Bytes bytes);
     void remove(const Region& region);
     RemoteKey key(const Region& region) const;
+    // Where a peer's put goes; null when there is no such region or the bytes leave it.
+    std::byte* at(std::uint64_t region, Bytes offset, Bytes bytes) const;
 
   private:
     struct Registered {
+        std::byte* address;
+        Bytes bytes;
         std::vector<ucp_mem_h> handles;  // by rail
         RemoteKey key;
     };
@@ -44,6 +48,7 @@ class Memory {
 // A peer's key, read.
 struct KeyView {
     std::uint64_t address = 0;
+    std::uint64_t region = 0;
     ConstSpan packed;  // of the rail asked for
 };
 // Nothing in `packed` when the key is damaged or has no such rail.

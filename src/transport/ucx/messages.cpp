@@ -17,7 +17,7 @@ constexpr int kInFlight = 2;
 
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind != kGoodbye);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kPutAnswer);
     if (!peer.lost.ok()) [[unlikely]]
         return peer.lost;
     if (peer.left) [[unlikely]]
@@ -76,7 +76,7 @@ void UcxTransport::post(Peer& peer) {
         how.user_data = frame;
         how.flags = UCP_AM_SEND_FLAG_EAGER;
         how.memory_type = UCS_MEMORY_TYPE_HOST;
-        void* request = (*library_)->ucp_am_send_nbx(peer.endpoints.front(), 0, nullptr, 0,
+        void* request = (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
                                                      frame->bytes(), frame->used, &how);
         if (UCS_PTR_IS_PTR(request)) {
             ++peer.in_flight;
@@ -144,6 +144,8 @@ void UcxTransport::deliver(ConstSpan frame) {
             ++events_;
             if (kind == kGoodbye)
                 peer.left = true;
+            else if (kind == kPutAnswer)
+                on_put_answer(peer, header);
             else
                 receiver_->on_message(from, kind, header, payload);
         });

@@ -7,6 +7,7 @@
 #include "transport/ucx/ucx.hpp"
 
 #include <deque>
+#include <unordered_map>
 
 namespace gantry::transport::ucx {
 
@@ -33,19 +34,37 @@ struct UcxTransport::Peer {
     int sent_at_once = 0;     // since the last progress()
     bool waits = false;       // is in waiting_
     std::vector<std::unique_ptr<Unpacked>> keys;
+    std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
+    std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
 
-// One put: its own completion and the flush behind it, both end before `done` is told.
+// Before each piece of a put by message (docs/wire.md section 4).
+struct UcxTransport::PieceHead {
+    std::uint32_t magic;
+    std::uint32_t from;
+    std::uint64_t ticket;  // of the whole put, at its sender
+    std::uint64_t region;
+    std::uint64_t offset;  // of this piece in the region
+    std::uint64_t whole;   // bytes of the whole put
+};
+// One put, until all its steps have ended: what it posted, and the flush or the peer's answer.
 struct UcxTransport::Putting {
     UcxTransport* owner;
     Completion* done;
-    Unpacked* key;
+    Unpacked* key;  // null: by message
     int steps;
     ucs_status_t status;
     int peer;
     Bytes bytes;
+    std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
+};
+
+// The answer: everything is in place, or that there was no place for it.
+struct UcxTransport::PutAnswer {
+    std::uint64_t ticket;
+    std::uint64_t refused;
 };
 
 }  // namespace gantry::transport::ucx

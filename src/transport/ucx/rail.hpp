@@ -17,8 +17,7 @@ class Rail {
     ~Rail();
 
     // `devices`: what UCX_NET_DEVICES takes; empty: all.
-    static Result<Rail> open(const Library& library, const config::Config& config,
-                             const std::string& devices);
+    static Result<Rail> open(const Library& library, const std::string& devices);
 
     ucp_context_h context() const { return context_; }
     ucp_worker_h worker() const { return worker_; }

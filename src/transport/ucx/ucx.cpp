@@ -93,7 +93,7 @@ PeerFacts UcxTransport::facts(int) const {
 Status UcxTransport::publish(job::Job& job) {
     rank_ = job.rank();
     job_ = &job;
-    const QuietStart quiet;
+    const QuietStart quiet(config_);
     Result<std::unique_ptr<Library>> library = Library::load(config_);
     GANTRY_TRY(library.status());
     library_ = std::move(*library);
@@ -117,19 +117,24 @@ Status UcxTransport::open(job::Job& job, Receiver& receiver) {
     for (int rank = 0; rank < job.size(); ++rank)
         peers_.push_back(std::make_unique<Peer>(*this, rank));
     for (Rail& rail : rails_) {
-        ucp_am_handler_param_t handler{};
-        handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                             UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-        handler.id = 0;
-        handler.flags = UCP_AM_FLAG_WHOLE_MSG;
-        handler.cb = &UcxTransport::on_frame;
-        handler.arg = this;
-        const ucs_status_t status =
-            (*library_)->ucp_worker_set_am_recv_handler(rail.worker(), &handler);
-        if (status != UCS_OK) return library_->failed("listening to the network", status);
+        GANTRY_TRY(listen(rail, kFrameId, &UcxTransport::on_frame));
+        GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
     }
     // If every rank agrees with the next one, all agree; so one look finds any mixture.
     return addresses_of((rank_ + 1) % job.size()).status();
+}
+
+Status UcxTransport::listen(Rail& rail, unsigned id, ucp_am_recv_callback_t callback) {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                         UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = id;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    handler.cb = callback;
+    handler.arg = this;
+    const ucs_status_t status =
+        (*library_)->ucp_worker_set_am_recv_handler(rail.worker(), &handler);
+    return status == UCS_OK ? success() : library_->failed("listening to the network", status);
 }
 
 Result<std::vector<std::string>> UcxTransport::addresses_of(int rank) {
@@ -205,6 +210,7 @@ void UcxTransport::handle_broken() {
         for (Frame* frame : std::exchange(peer->full, {}))
             frames_.give(frame);
         if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
+        fail_unanswered(*peer);
         ++events_;
         if (peer->left || stage_ != Stage::running) continue;
         peer->lost =

@@ -50,9 +50,12 @@ class UcxTransport final : public Transport {
     struct Peer;
     struct Putting;
     struct Unpacked;
+    struct PieceHead;
+    struct PutAnswer;
     enum class Stage : std::uint8_t { running, draining, closing, closed };
     // Between transports only: this rank sends nothing after it and may close the connection.
     static constexpr MessageKind kGoodbye = 0xff;
+    static constexpr MessageKind kPutAnswer = 0xfe;
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -73,10 +76,20 @@ class UcxTransport final : public Transport {
     static ucs_status_t on_frame(void* transport, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
     void deliver(ConstSpan frame);
+    Status listen(Rail& rail, unsigned id, ucp_am_recv_callback_t handler);
 
     // --- puts (puts.cpp)
     Result<Unpacked*> unpack(Peer& peer, int rail, ConstSpan packed);
     void drop_keys(Peer& peer);
+    void put_one_sided(Peer& peer, int rail, const void* source, Putting& putting,
+                       std::uint64_t address);
+    void put_by_messages(Peer& peer, int rail, const std::byte* source, Putting& putting,
+                         std::uint64_t region, Bytes offset);
+    static ucs_status_t on_piece(void* transport, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length, const ucp_am_recv_param_t* param);
+    void take_piece(const PieceHead& head, ConstSpan data);
+    void on_put_answer(Peer& peer, ConstSpan header);
+    void fail_unanswered(Peer& peer);
     static void on_put(void* request, ucs_status_t status, void* putting);
     void finish_step(Putting& putting, ucs_status_t status);
 
@@ -93,8 +106,9 @@ class UcxTransport final : public Transport {
     std::vector<Peer*> waiting_;  // have a frame that is not posted, or sent since progress()
     std::vector<std::pair<Peer*, ucs_status_t>> broken_;
     std::vector<void*> closing_;  // requests of endpoints being closed
-    int in_flight_ = 0;           // frames and puts that UCX holds
-    int events_ = 0;              // since the last progress()
+    int in_flight_ = 0;           // frames and puts under way
+    std::uint64_t next_ticket_ = 1;
+    int events_ = 0;  // since the last progress()
     Stage stage_ = Stage::running;
     Completion* leaving_ = nullptr;
     Nanoseconds leaving_since_ = 0;

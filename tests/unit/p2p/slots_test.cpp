@@ -100,6 +100,20 @@ TEST_F(SlotPoolTest, ASinkDoesNotQueueBehindWaitingSources) {
     EXPECT_TRUE(source.done());
 }
 
+TEST_F(SlotPoolTest, ASourceDoesNotQueueBehindWaitingSinks) {
+    while (pool.try_acquire(1024, SlotUse::sink).units != 0) {
+    }
+    Slot waiting;
+    Task<Status> sink = acquire_into(executor, pool, 1024, SlotUse::sink, &waiting);
+    sink.start();
+    ASSERT_FALSE(sink.done());
+    EXPECT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u)
+        << "the sink waits for the peer, and the peer may wait for this source";
+    pool.release(0, 1);
+    run();
+    EXPECT_TRUE(sink.done());
+}
+
 TEST_F(SlotPoolTest, ASlotThatCanNeverBeHadIsAnErrorNotAWait) {
     Slot slot;
     Task<Status> task = acquire_into(executor, pool, 64 * 1024, SlotUse::source, &slot);

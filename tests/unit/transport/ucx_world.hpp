@@ -30,8 +30,9 @@ struct Rank {
 
 // True when UCX is here; else says why its tests are not run.
 inline bool found_ucx(std::string& why) {
-    const QuietStart quiet;
-    const Result<std::unique_ptr<Library>> library = Library::load(config::Config{});
+    const config::Config config;
+    const QuietStart quiet(config);
+    const Result<std::unique_ptr<Library>> library = Library::load(config);
     why = std::string(library.status().text());
     return library.ok();
 }
