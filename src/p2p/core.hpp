@@ -43,6 +43,10 @@ struct Peer {
         std::vector<std::byte> header, payload;
     };
     std::map<std::uint32_t, Early> early;  // envelopes that overtook others, by sequence
+    // What follows a request to send that has not come yet, or waits in `early`, by its id; and the
+    // last such id that came (a sender's ids only grow).
+    std::map<std::uint64_t, std::vector<Early>> early_followers;
+    std::uint64_t last_rendezvous = 0;
 };
 
 class Core final : public transport::Receiver {
@@ -125,7 +129,10 @@ class Core final : public transport::Receiver {
     void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
+    void take_request_to_send(int from, const wire::RequestToSend& rts);
     void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
+    bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
+                             transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
     void on_credit(const wire::Credit& credit);
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);

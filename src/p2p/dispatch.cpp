@@ -52,9 +52,20 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
         }
         case wire::kClearToSend:
             return on_clear_to_send(from, wire::read<wire::ClearToSend>(header), payload);
-        case wire::kChunk: return on_chunk(from, wire::read<wire::Chunk>(header));
+        case wire::kChunk: {
+            const auto chunk = wire::read<wire::Chunk>(header);
+            if (!keep_early_follower(from, chunk.send_id, kind, header, payload))
+                on_chunk(from, chunk);
+            return;
+        }
         case wire::kCredit: return on_credit(wire::read<wire::Credit>(header));
-        case wire::kFinish: return on_finish(from, wire::read<wire::Finish>(header), payload);
+        case wire::kFinish: {
+            const auto finish = wire::read<wire::Finish>(header);
+            if (finish.target == wire::For::sender ||
+                !keep_early_follower(from, finish.send_id, kind, header, payload))
+                on_finish(from, finish, payload);
+            return;
+        }
         case wire::kBudget: {
             Peer& sender = peer(from);
             sender.eager_outstanding -=
@@ -166,7 +177,27 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
     operations.spawn(receive_rendezvous(executor, *this, reference));
 }
 
+// A network may deliver a piece of a message before the envelope that it belongs to.
+bool Core::keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
+                               transport::ConstSpan header, transport::ConstSpan payload) {
+    Peer& sender = peer(from);
+    if (send_id <= sender.last_rendezvous) return false;
+    sender.early_followers[send_id].push_back(
+        {kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+    return true;
+}
+
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
+    Peer& sender = peer(from);
+    sender.last_rendezvous = rts.send_id;
+    const auto followers = sender.early_followers.extract(rts.send_id);
+    take_request_to_send(from, rts);
+    if (followers.empty()) return;
+    for (const Peer::Early& follower : followers.mapped())
+        on_message(from, follower.kind, follower.header, follower.payload);
+}
+
+void Core::take_request_to_send(int from, const wire::RequestToSend& rts) {
     auto message = std::make_unique<Incoming>(executor);
     message->envelope = rts.envelope;
     message->peer = from;

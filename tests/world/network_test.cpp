@@ -55,5 +55,19 @@ TEST(NetworkPools, SmallerThanWhatBothRanksSendAtOnceOnlyMakeThemWait) {
     }
 }
 
+TEST(NetworkOrder, PiecesThatOvertakeTheirEnvelopeAreNotLost) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        World world({.machine = "c2050-qdr",
+                     .ranks = 2,
+                     .ranks_per_node = 2,
+                     .seed = seed,
+                     .jitter = 200 * kMicrosecond,
+                     .shared_memory_order = transport::fake::Order::shuffled});
+        const Ending ending = world.run([](Rank& rank) { return flood(rank, 8, 100 * kKiB + 5); });
+        EXPECT_TRUE(ending.good()) << ending;
+        EXPECT_TRUE(world.settle()) << "seed " << seed;
+    }
+}
+
 }  // namespace
 }  // namespace gantry::world

@@ -2,8 +2,8 @@
 #include "checks.hpp"
 
 #include "plan/text.hpp"
+#include "transport/ucx/rail.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -94,17 +94,38 @@ Check library() {
 }
 
 Check network() {
-    void* ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
-    if (ucp == nullptr)
-        return {"network", Verdict::note, "UCX (libucp.so.0) is not installed",
+    const Result<config::Config> read = config::from_environment();
+    const config::Config config = read.ok() ? read.value() : config::Config{};
+    const transport::ucx::QuietStart quiet(config);
+    const auto library = transport::ucx::Library::load(config);
+    if (!library.ok())
+        return {"network", config.ucx.empty() ? Verdict::note : Verdict::bad,
+                std::string(library.status().text()),
                 "only jobs on several machines need it: apt-get install libucx0, or pip install "
-                "libucx-cu13"};
-    using GetVersion = void (*)(unsigned*, unsigned*, unsigned*);
-    auto version = reinterpret_cast<GetVersion>(dlsym(ucp, "ucp_get_version"));
-    unsigned major = 0, minor = 0, release = 0;
-    if (version != nullptr) version(&major, &minor, &release);
-    return {"network", Verdict::good,
-            fmt::format("UCX {}.{}.{} is installed", major, minor, release), ""};
+                "libucx-cu13; GANTRY_UCX names a library that lies elsewhere"};
+    const transport::ucx::Library& ucx = *library.value();
+    const std::string found = fmt::format("UCX {} in {}", ucx.version().text(), ucx.path());
+    const auto rails = transport::ucx::open_rails(ucx, config);
+    if (!rails.ok())
+        return {"network", Verdict::bad, fmt::format("{}: {}", found, rails.status().text()),
+                "look at UCX_TLS, UCX_NET_DEVICES and GANTRY_RAILS; `ucx_info -d` lists what UCX "
+                "can use"};
+    std::string devices;
+    bool tcp = true;
+    for (const transport::ucx::Rail& rail : rails.value()) {
+        tcp = tcp && rail.only_tcp();
+        for (const std::string& resource : rail.resources())
+            if (resource.rfind("self/", 0) != 0)
+                devices += (devices.empty() ? "" : ", ") + resource;
+    }
+    Check check{"network", Verdict::good, fmt::format("{}: {}", found, devices), ""};
+    if (tcp && std::filesystem::exists("/sys/class/infiniband")) {
+        check.verdict = Verdict::note;
+        check.remedy =
+            "only TCP, though the machine has InfiniBand: this UCX lacks its verbs module (the "
+            "wheel has none); install the distribution's UCX, or unset UCX_TLS";
+    }
+    return check;
 }
 
 // Direct reads of another process's memory, and descriptors taken from it, need this.

@@ -68,8 +68,9 @@ struct World::State {
         fabric.refuse_pools = options.refuse_pools;
         fabric.host_pool = config.host_pool;
         fabric.device_pool = config.device_pool;
+        fabric.order =
+            medium == Medium::network ? options.network_order : options.shared_memory_order;
         if (medium == Medium::network) {
-            fabric.order = options.network_order;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());

@@ -37,6 +37,8 @@ struct Options {
     std::uint64_t seed = 1;
     Nanoseconds jitter = 0;  // of copies and links
     transport::fake::Order network_order = transport::fake::Order::kept;
+    // Real rings keep the order; shuffled, this is a network whose messages carry the data.
+    transport::fake::Order shared_memory_order = transport::fake::Order::kept;
     bool duplicate_envelopes = false;  // of the network
     bool refuse_pools = false;
     bool copies_through_host =
