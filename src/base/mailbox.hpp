@@ -9,8 +9,9 @@
 #include "base/executor.hpp"
 #include "base/status.hpp"
 
-#include <deque>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace gantry {
 
@@ -29,24 +30,30 @@ class Mailbox {
         failure_ = std::move(failure);
         wake();
     }
-    bool empty() const { return items_.empty(); }
-    std::size_t size() const { return items_.size(); }
+    bool empty() const { return first_ == items_.size(); }
+    std::size_t size() const { return items_.size() - first_; }
     T pop() {
-        T item = std::move(items_.front());
-        items_.pop_front();
+        T item = std::move(items_[first_++]);
+        if (empty()) {
+            items_.clear();
+            first_ = 0;
+        } else if (first_ == kTakenAtMost) {
+            items_.erase(items_.begin(), items_.begin() + kTakenAtMost);
+            first_ = 0;
+        }
         return item;
     }
 
     struct Next {
         Mailbox& mailbox;
         Resumable waiting{};
-        bool await_ready() const { return !mailbox.items_.empty() || !mailbox.failure_.ok(); }
+        bool await_ready() const { return !mailbox.empty() || !mailbox.failure_.ok(); }
         void await_suspend(std::coroutine_handle<> taker) {
             waiting.handle = taker;
             mailbox.waiter_ = &waiting;
         }
         Result<T> await_resume() {
-            if (mailbox.items_.empty()) return mailbox.failure_;
+            if (mailbox.empty()) return mailbox.failure_;
             return mailbox.pop();
         }
     };
@@ -57,7 +64,11 @@ class Mailbox {
         if (waiter_ != nullptr) executor_->make_ready(*std::exchange(waiter_, nullptr));
     }
     Executor* executor_;
-    std::deque<T> items_;
+    // A deque would allocate before the first item comes, and most mailboxes of a message stay
+    // empty.
+    static constexpr std::ptrdiff_t kTakenAtMost = 64;
+    std::vector<T> items_;
+    std::size_t first_ = 0;
     Status failure_;
     Resumable* waiter_ = nullptr;
 };

@@ -44,6 +44,7 @@ struct GpuFacts {
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;
     double host_streaming_bytes_per_second = 8e9;
+    bool operator==(const GpuFacts&) const = default;
 };
 
 }  // namespace gantry::device

@@ -165,6 +165,16 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
     return facts;
 }
 
+const plan::Choice& Core::choose(const plan::Question& question, const plan::Facts& facts) {
+    const auto kinds = 4 * static_cast<std::size_t>(question.source.kind) +
+                       static_cast<std::size_t>(question.sink.kind);
+    Answer& answer =
+        answers_[(question.bytes + kinds + (question.sink_known ? 3 : 0)) % answers_.size()];
+    if (!answer.valid || answer.question != question || answer.facts != facts)
+        answer = {question, facts, plan::choose(question, facts, tuning), true};
+    return answer.choice;
+}
+
 Outgoing& Core::add_outgoing(int to) {
     auto message = std::make_unique<Outgoing>(executor);
     message->id = next_id_++;
@@ -205,7 +215,7 @@ void Core::record_eager(int to, const device::Location& location, const Buffer& 
     question.bytes = buffer.bytes();
     question.source = end_of(location, buffer);
     const plan::Facts facts = facts_for(to, location, true, nullptr);
-    explain.record(question, facts, plan::choose(question, facts, tuning), to, false);
+    explain.record(question, facts, choose(question, facts), to, false);
 }
 
 void Core::finish_request(Request& request, Status status) {

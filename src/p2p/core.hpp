@@ -15,6 +15,7 @@
 #include "p2p/slots.hpp"
 #include "plan/explain.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -93,6 +94,10 @@ class Core final : public transport::Receiver {
         if (!device.pending()) last_look_ = executor.now();
     }
 
+    // plan::choose with this engine's tuning. It is a pure function, and programs repeat
+    // themselves: the last answers are remembered.
+    const plan::Choice& choose(const plan::Question& question, const plan::Facts& facts);
+
     // Peers that were told of an allocation of ours are told when it is gone (looked after in
     // progress()).
     void note_export(const device::IpcHandle& handle, int to);
@@ -160,6 +165,13 @@ class Core final : public transport::Receiver {
     std::map<std::uint64_t, Export> exports_;  // by buffer id
     Nanoseconds next_export_check_ = 0;
     std::unordered_map<int, SharedGpu> shared_gpus_;
+    struct Answer {
+        plan::Question question;
+        plan::Facts facts;
+        plan::Choice choice;
+        bool valid = false;
+    };
+    std::array<Answer, 8> answers_;
     Nanoseconds last_look_ = 0;  // at copies in flight
     std::uint64_t absences_ = 0;
     std::uint64_t next_id_ = 1;

@@ -133,7 +133,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
     // knows.
     message.facts.peer_access = message.facts.ipc_open;
-    message.choice = plan::choose(message.question, message.facts, core.tuning);
+    message.choice = core.choose(message.question, message.facts);
     core.explain.record(message.question, message.facts, message.choice, to, false);
 
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);

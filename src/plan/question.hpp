@@ -30,6 +30,7 @@ struct Question {
         false;  // the sender has put all of it into slots: only taking it out is left
     Bytes started_chunk =
         0;  // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
+    bool operator==(const Question&) const = default;
 };
 
 // Which end's process used a shared GPU last: its operations need no turn of the compute queue.
@@ -50,6 +51,7 @@ struct Facts {
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
     Nanoseconds gpu_wait =
         0;  // how long a turn of its compute queue waits behind kernels in flight
+    bool operator==(const Facts&) const = default;
 };
 
 }  // namespace gantry::plan

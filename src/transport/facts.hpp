@@ -17,6 +17,7 @@ struct PeerFacts {
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire
+    bool operator==(const PeerFacts&) const = default;
 };
 
 }  // namespace gantry::transport

@@ -55,7 +55,7 @@ bool sender_expects_get(const Receiving& receiving) {
 void consider_taking_the_gpu(Receiving& receiving) {
     plan::Facts taken = receiving.facts;
     taken.last_user = plan::GpuUser::receiver;
-    const plan::Choice direct = plan::choose(receiving.question, taken, receiving.core.tuning);
+    const plan::Choice direct = receiving.core.choose(receiving.question, taken);
     const Nanoseconds saving = plan_of(receiving).expected - direct.plan.expected;
     if (direct.plan.protocol != plan::Protocol::ipc ||
         direct.plan.executor != plan::Executor::receiver)
@@ -69,7 +69,7 @@ void consider_taking_the_gpu(Receiving& receiving) {
 
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
-    receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+    receiving.choice = receiving.core.choose(receiving.question, receiving.facts);
     if (receiving.facts.same_gpu && receiving.facts.last_user == plan::GpuUser::unknown &&
         !receiving.question.already_staged)
         consider_taking_the_gpu(receiving);
@@ -88,7 +88,7 @@ void decide(Receiving& receiving) {
     // This time it lies in slots.
     receiving.question.already_staged = true;
     receiving.question.started_chunk = rts.offer.chunk;
-    receiving.choice = plan::choose(receiving.question, receiving.facts, receiving.core.tuning);
+    receiving.choice = receiving.core.choose(receiving.question, receiving.facts);
 }
 
 // The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
