@@ -38,8 +38,10 @@ struct GpuFacts {
     Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
-    Bytes h2d_without_turn = 0;     // host-to-device copies from this size up need no turn
-    Nanoseconds ipc_open = 100000;  // opening a peer's mapping
+    Bytes h2d_without_turn = 0;      // host-to-device copies from this size up need no turn
+    Nanoseconds ipc_open = 100000;   // opening a peer's mapping
+    Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
+    Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
     double pageable_bytes_per_second = 6e9;
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;

@@ -24,6 +24,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;
     facts.ipc_open = gpu.calls.ipc_open;
+    facts.event_query = gpu.calls.event_query;
+    facts.flag_write = gpu.calls.write_value;
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {

@@ -34,8 +34,9 @@ std::string describe(const Copy& copy) {
 FusedCopies::FusedCopies(Driver& driver, const Context& context, bool kernels, bool flags)
     : driver_(driver),
       context_(context),
-      kernels_(kernels && flags),
-      flags_(driver, kFlagCount, flags) {}
+      kernels_(kernels),
+      copies_by_flag_(flags),
+      flags_(driver, kFlagCount, kernels || flags) {}
 
 FusedCopies::~FusedCopies() = default;
 
@@ -137,6 +138,7 @@ bool FusedCopies::launch() {
 // By the copy engine, and one flag behind them all.
 CUresult FusedCopies::copy_one_by_one() {
     std::size_t started = 0;
+    const bool by_flag = copies_by_flag_ && flying_.back().copy.notice == Notice::flag;
     for (std::size_t i = 0; i < flying_.size(); ++i) {
         const Copy& copy = flying_[i].copy;
         const CUresult result =
@@ -150,8 +152,9 @@ CUresult FusedCopies::copy_one_by_one() {
         finish(i, driver_.failed("cuMemcpyDtoDAsync", result, describe(copy)));
     }
     one_flag_ = true;
-    seen_ = started > 0 && flags_.ready() && flags_.write(stream_, 0, sequence_) ? Seen::flags
-                                                                                 : Seen::query;
+    seen_ = by_flag && started > 0 && flags_.ready() && flags_.write(stream_, 0, sequence_)
+                ? Seen::flags
+                : Seen::query;
     return CUDA_SUCCESS;
 }
 

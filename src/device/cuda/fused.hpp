@@ -55,6 +55,7 @@ class FusedCopies {
     Driver& driver_;
     Context context_;
     bool kernels_;
+    const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
     Flags flags_;
     CUstream stream_ = nullptr;
     CUmodule module_ = nullptr;

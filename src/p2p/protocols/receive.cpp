@@ -271,10 +271,11 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
         const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
         if (inside)
             status = co_await copy_inside(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu, engine_of(plan_of(receiving)));
+                                          receiving.accepted, gpu, plan_of(receiving));
         else
             status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu, engine_of(plan_of(receiving)));
+                                          receiving.accepted, gpu, engine_of(plan_of(receiving)),
+                                          notice_of(plan_of(receiving)));
     }
     device.close_memory(handle, gpu);
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain

@@ -326,10 +326,11 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     Status status;
     if (sending.side.on_device() && device.gpu_of(handle.gpu) == gpu)
         status = co_await copy_inside(executor, sending.core, sink, sending.side.at(0),
-                                      sending.limit, gpu, engine_of(sending.plan));
+                                      sending.limit, gpu, sending.plan);
     else
-        status = co_await device_copy(executor, sending.core, sink, sending.side.at(0),
-                                      sending.limit, gpu, engine_of(sending.plan));
+        status =
+            co_await device_copy(executor, sending.core, sink, sending.side.at(0), sending.limit,
+                                 gpu, engine_of(sending.plan), notice_of(sending.plan));
     device.close_memory(handle, gpu);
     co_return status;
 }

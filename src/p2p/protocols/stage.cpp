@@ -58,12 +58,13 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
 }
 
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu, device::Engine engine) {
+                         Bytes bytes, int gpu, const plan::Plan& plan) {
     const device::GpuFacts facts = core.device.gpu_facts(gpu);
     const Nanoseconds begin = executor.now();
     core.watch_copies();
     const std::uint64_t absences = core.absences();
-    Status status = co_await device_copy(executor, core, destination, source, bytes, gpu, engine);
+    Status status = co_await device_copy(executor, core, destination, source, bytes, gpu,
+                                         engine_of(plan), notice_of(plan));
     const Nanoseconds now = executor.now();
     const bool watched = core.absences() == absences;
     const Nanoseconds expected =

@@ -41,7 +41,7 @@ inline Stores stores_for(transport::Pool pool, Bytes message) {
 // One copy through the device.
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine,
-                         device::Notice notice = device::Notice::flag);
+                         device::Notice notice = device::Notice::event);
 // How the plan wants the end of a copy to be seen, and what makes an ipc plan's copy.
 inline device::Notice notice_of(const plan::Plan& plan) {
     return plan.completion == plan::Completion::flag ? device::Notice::flag : device::Notice::event;
@@ -56,7 +56,7 @@ inline device::Engine engine_of(const plan::Plan& plan) {
 
 // A copy inside a GPU that another process uses too: this process is its last user then.
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
-                         Bytes bytes, int gpu, device::Engine engine);
+                         Bytes bytes, int gpu, const plan::Plan& plan);
 
 // A strided device buffer to packed host memory and back: the whole extent is copied, so that holes
 // keep their bytes.

@@ -64,10 +64,10 @@ TEST_F(CudaFused, WithoutKernelsTheyAreCopies) {
     EXPECT_EQ(copy_all(65), 0u);
 }
 
-TEST_F(CudaFused, WithoutFlagsTheyAreCopiesWhoseStreamIsAsked) {
+TEST_F(CudaFused, WithoutFlagsForCopiesKernelsStillRaiseTheirs) {
     config.flags = false;
     make_device();
-    EXPECT_EQ(copy_all(65), 0u);
+    EXPECT_EQ(copy_all(65), 1u);
 }
 
 TEST_F(CudaFused, AnEndIsSeenWithoutACallOfTheDriver) {
