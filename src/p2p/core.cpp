@@ -189,36 +189,6 @@ Outgoing* Core::outgoing(std::uint64_t id) {
     return found == outgoing_.end() ? nullptr : found->second.get();
 }
 
-void Core::remove_outgoing(std::uint64_t id) {
-    const auto found = outgoing_.find(id);
-    if (found == outgoing_.end()) return;
-    claims_.give_back(found->second->claim);
-    outgoing_.erase(found);
-}
-
-void Core::take_claim(Outgoing& message) {
-    message.claim =
-        claims_.take(peer(message.peer).transport->claim_words(world_rank_), message.id);
-}
-
-void Core::remind_of_claim(const Incoming& message) {
-    reminders_.push_back({executor.now() + config_.claim_wait, message.peer, message.rts.send_id});
-}
-
-void Core::check_claims() {
-    const Nanoseconds now = executor.now();
-    while (!reminders_.empty() && reminders_.front().at <= now) {
-        const Reminder due = reminders_.front();
-        reminders_.pop_front();
-        Incoming* message = incoming(due.peer, due.id);
-        if (message == nullptr) continue;
-        wire::Chunk reminder{};
-        reminder.send_id = due.id;
-        reminder.pool = wire::kClaimDue;
-        message->arrived.push(reminder);
-    }
-}
-
 void Core::add_incoming(std::unique_ptr<Incoming> message) {
     const auto key = std::make_pair(message->peer, message->rts.send_id);
     incoming_[key] = message.get();
@@ -294,7 +264,6 @@ int Core::progress() {
         events = device.progress();
     }
     check_exports();
-    if (!reminders_.empty()) check_claims();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
     if (executor.has_ready()) events += executor.run_ready();

@@ -8,7 +8,6 @@
 #include "base/config.hpp"
 #include "base/scope.hpp"
 #include "base/slab.hpp"
-#include "p2p/claims.hpp"
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
@@ -17,7 +16,6 @@
 #include "plan/explain.hpp"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -96,11 +94,6 @@ class Core final : public transport::Receiver {
         if (!device.pending()) last_look_ = executor.now();
     }
 
-    // The claim word of a message that its receiver might execute instead of us.
-    void take_claim(Outgoing& message);
-    // Wakes the receiver of a message when its sender had claim_wait to begin.
-    void remind_of_claim(const Incoming& message);
-
     // plan::choose with this engine's tuning. It is a pure function, and programs repeat
     // themselves: the last answers are remembered.
     const plan::Choice& choose(const plan::Question& question, const plan::Facts& facts);
@@ -112,7 +105,7 @@ class Core final : public transport::Receiver {
     // --- messages under way ---
     Outgoing& add_outgoing(int to);
     Outgoing* outgoing(std::uint64_t id);
-    void remove_outgoing(std::uint64_t id);
+    void remove_outgoing(std::uint64_t id) { outgoing_.erase(id); }
     void add_incoming(std::unique_ptr<Incoming> message);  // matched rendezvous, until it ends
     void remove_incoming(int from, std::uint64_t id);
 
@@ -151,7 +144,6 @@ class Core final : public transport::Receiver {
     Incoming* incoming(int from, std::uint64_t id);
     void on_forget(const wire::Forget& forget);
     void check_exports();
-    void check_claims();
 
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
@@ -180,14 +172,7 @@ class Core final : public transport::Receiver {
         bool valid = false;
     };
     std::array<Answer, 8> answers_;
-    Claims claims_;
-    struct Reminder {
-        Nanoseconds at;
-        int peer;
-        std::uint64_t id;
-    };
-    std::deque<Reminder> reminders_;  // in the order of their times
-    Nanoseconds last_look_ = 0;       // at copies in flight
+    Nanoseconds last_look_ = 0;  // at copies in flight
     std::uint64_t absences_ = 0;
     std::uint64_t next_id_ = 1;
 };

@@ -283,8 +283,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             // The receiver has copied what we offered: its verdict, and the end, in one message.
             wire::ClearToSend verdict{};
             verdict.send_id = finish.send_id;
-            verdict.verdict.protocol = static_cast<std::uint8_t>(plan::Protocol::ipc);
-            verdict.verdict.executor = static_cast<std::uint8_t>(plan::Executor::receiver);
+            verdict.verdict = wire::encode(message->choice.plan);
             verdict.accepted = message->bytes;
             message->answers.push(verdict);
         }

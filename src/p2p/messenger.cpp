@@ -47,7 +47,8 @@ Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
     co_return success();
 }
 
-wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::Envelope& envelope) {
+wire::RequestToSend request_to_send(Core& core, const Outgoing& message,
+                                    const wire::Envelope& envelope) {
     wire::RequestToSend rts{};
     rts.envelope = envelope;
     rts.send_id = message.id;
@@ -62,8 +63,6 @@ wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::E
         auto handle = core.device.export_memory(message.location);
         if (handle.ok()) {
             rts.handle = wire::encode(*handle);
-            core.take_claim(message);
-            rts.claim = message.claim;
             core.note_export(*handle, message.peer);
         }
     }

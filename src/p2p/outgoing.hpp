@@ -27,7 +27,6 @@ struct Outgoing {
     plan::Question question;
     plan::Facts facts;
     plan::Choice choice;                  // the offer, then the verdict as this side sees it
-    std::uint32_t claim = 0;              // number of its claim word; 0: none
     std::unique_ptr<std::byte[]> packed;  // a strided device message, packed on the host
 
     Mailbox<wire::ClearToSend>

@@ -82,7 +82,6 @@ struct RequestToSend {
     std::uint8_t uses_driver;  // this process can map device memory
     std::uint64_t gpu_used;    // when this process copied inside the source's GPU last (the node's
                                // clock); 0: not lately, see p2p/shared_gpu.hpp
-    std::uint32_t claim;       // one more than the claim word's index; 0: none (p2p/claims.hpp)
 };
 
 struct ClearToSend {
@@ -108,8 +107,6 @@ struct Chunk {
 // The sender executed: `bytes` of the message are at their final place; 0: it could not, another
 // verdict please.
 inline constexpr std::uint8_t kInPlace = 0xff;
-// Never sent: the receiver's own reminder that the sender had claim_wait to begin its put.
-inline constexpr std::uint8_t kClaimDue = 0xfe;
 
 // Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to
 // the message.

@@ -93,41 +93,6 @@ TEST(Window, WithoutKernelsEachMessageIsACopy) {
     EXPECT_EQ(counts.launches, 0u);
 }
 
-// Rank 0 posts a large message and computes; rank 1 waits for it.
-Task<Status> send_and_compute(Rank& rank, Nanoseconds& received_after) {
-    constexpr Bytes kBytes = 4 * kMiB;
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    for (int round = 0; round < 3; ++round) {
-        Status met = co_await meet(rank, 1000 + round);
-        GANTRY_CO_TRY(met);
-        const Nanoseconds begin = rank.processor.now();
-        if (rank.number == 0) {
-            buffer.fill(static_cast<std::uint64_t>(round));
-            Result<p2p::Request*> sending =
-                rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
-            rank.work(5 * kMillisecond);
-            Received sent = co_await finish(rank.executor, rank, std::move(sending));
-            GANTRY_CO_TRY(sent.status);
-        } else {
-            Received received = co_await receive(rank, buffer.whole(), 0, 0);
-            GANTRY_CO_TRY(received.status);
-            received_after = rank.processor.now() - begin;
-            WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(round), kBytes));
-        }
-    }
-    co_return success();
-}
-
-TEST(Window, AReceiverTakesThePutOverThatItsComputingSenderDoesNotBegin) {
-    Nanoseconds received_after = 0;
-    World world({.machine = "h200", .ranks_per_node = 2, .seed = 5});
-    const Ending ending =
-        world.run([&received_after](Rank& rank) { return send_and_compute(rank, received_after); });
-    EXPECT_TRUE(ending.good()) << ending;
-    EXPECT_LT(received_after, 200 * kMicrosecond) << "the sender computes for 5 ms";
-    EXPECT_TRUE(world.settle());
-}
-
 TEST(Window, LargeMessagesArePutByTheSender) {
     Window test{4 * kMiB, 4, 3};
     const Counts counts = run(test);

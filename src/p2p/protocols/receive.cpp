@@ -143,7 +143,6 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             break;
         }
         wire::Chunk chunk = *next;
-        if (chunk.pool == wire::kClaimDue) continue;
         if (chunk.offset >= receiving.accepted) {  // past the room of a truncated receive
             status = return_slot(receiving, chunk);
             if (!status.ok()) break;
@@ -263,8 +262,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     receiving.message.discard_chunks = true;
     // A sender that copies nothing ahead and expects to be read needs no answer but the end.
     Status status;
-    if (!receiving.answered && !sender_expects_get(receiving))
-        status = answer(receiving, wire::ClearToSend{});
+    if (!sender_expects_get(receiving)) status = answer(receiving, wire::ClearToSend{});
     if (status.ok()) {
         const std::byte* source =
             static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
@@ -279,9 +277,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     }
     device.close_memory(handle, gpu);
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain
-        const wire::Chunk in_vain = receiving.message.arrived.pop();
-        if (in_vain.pool == wire::kClaimDue) continue;
-        Status returned = return_slot(receiving, in_vain);
+        Status returned = return_slot(receiving, receiving.message.arrived.pop());
     }
     if (status.ok())
         status = receiving.core.send(
@@ -290,17 +286,9 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-// The sender does not begin (it is not in MPI): true when the copy is ours from now on.
-bool take_over(Receiving& receiving) {
-    const wire::RequestToSend& rts = receiving.message.rts;
-    std::uint32_t* words =
-        receiving.core.peer(receiving.message.peer).transport->claim_words(receiving.message.peer);
-    return words != nullptr && claim(words + rts.claim - 1, rts.send_id, Claimant::receiver);
-}
-
 // The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or
 // it cannot map it.
-Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
+Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
     if (!handle.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
@@ -311,21 +299,9 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
     Status status = answer(receiving, cts);
     GANTRY_CO_TRY(status);
-    const bool could_get = receiving.message.rts.claim != 0 && receiving.facts.receiver_opens &&
-                           receiving.question.source.ipc != device::IpcKind::none;
-    if (could_get) receiving.core.remind_of_claim(receiving.message);
     while (true) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) co_return next.status();
-        if (next->pool == wire::kClaimDue) {
-            if (!take_over(receiving)) continue;
-            receiving.choice.plan.executor = plan::Executor::receiver;
-            Status got = co_await get_by_ipc(executor, receiving);
-            // The word is ours for good: there is no put to come back to.
-            if (got.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
-                receiving.question.sink.ipc = device::IpcKind::none;
-            co_return got;
-        }
         if (next->pool == wire::kInPlace) {
             if (next->bytes == receiving.accepted) {
                 auto& mapped = receiving.core.peer(receiving.message.peer).put_buffers;
@@ -437,9 +413,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                 status = co_await let_sender_put(executor, receiving);
             if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
                 log::info("p2p: message from rank {} is staged: {}", message.peer, status.text());
-                (plan_of(receiving).executor == plan::Executor::receiver ? question.source
-                                                                         : question.sink)
-                    .ipc = device::IpcKind::none;
+                (plan.executor == plan::Executor::receiver ? question.source : question.sink).ipc =
+                    device::IpcKind::none;
                 continue;
             }
         } else if (receiving.shared) {

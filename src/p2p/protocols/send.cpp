@@ -335,15 +335,6 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     co_return status;
 }
 
-// Before the first device call of a put.
-bool claimed(const Sending& sending) {
-    const Outgoing& message = sending.message;
-    if (message.claim == 0) return true;
-    std::uint32_t* words =
-        sending.core.peer(message.peer).transport->claim_words(sending.core.world_rank());
-    return claim(words + message.claim - 1, message.id, Claimant::sender);
-}
-
 Status tell_in_place(Sending& sending, Bytes bytes) {
     return sending.core.send(sending.message.peer, wire::kChunk,
                              wire::Chunk{sending.message.id, 0, bytes, 0, 0, 0, wire::kInPlace});
@@ -421,9 +412,6 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
             break;
         }
         if (protocol == plan::Protocol::ipc && sending.plan.executor == plan::Executor::sender) {
-            // Too late: the receiver has begun to copy. Its next word is the end, or another
-            // verdict.
-            if (!claimed(sending)) continue;
             status = co_await put_by_ipc(executor, sending);
             const bool refused = status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;
             if (status.ok() || refused) {
