@@ -159,8 +159,8 @@ MPI_CASE_OWN_INIT(a_staged_message_costs_one_copy_per_chunk_and_side, 2) {
 // A machine whose processes share a GPU without turns of its compute queue, as under MPS: whether
 // such a turn repays itself depends on measured times, and these tests have none.
 std::string machine_without_turns() {
-    const std::string name = "/tmp/gantry-machine-" + std::to_string(getppid()) + "-" +
-                             std::to_string(getpid()) + ".json";
+    const std::string name = std::string(P_tmpdir) + "/gantry-machine-" +
+                             std::to_string(getppid()) + "-" + std::to_string(getpid()) + ".json";
     std::ofstream(name) << R"({"name": "no turns", "peer_access": true, "ipc": true, "gpu": {
         "name": "GPU", "d2h": {"latency_ns": 7000, "gap_ns": 3500, "bytes_per_second": 5e10},
         "h2d": {"latency_ns": 7000, "gap_ns": 3500, "bytes_per_second": 5e10},
