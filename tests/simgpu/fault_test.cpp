@@ -39,6 +39,7 @@ TEST(Faults, NonsenseIsRefused) {
 }
 
 TEST(Faults, WithoutADeviceCuInitSaysSo) {
+    NEEDS_SIMULATOR();
     simulated_raw("dev=0", [] { EXPECT_EQ(cuda().cuInit(0), CUDA_ERROR_NO_DEVICE); });
     setenv("SIMGPU_FAULT", "no_device", 1);
     simulated_raw("", [] { EXPECT_EQ(cuda().cuInit(0), CUDA_ERROR_NO_DEVICE); });
@@ -92,6 +93,7 @@ TEST(Counters, CountCallsPerEntryPoint) {
 }
 
 TEST(Counters, AreWrittenAtExitWithTheTrace) {
+    NEEDS_SIMULATOR();
     const std::string base = testing::TempDir() + "simgpu-" + std::to_string(getpid());
     simulated("counts=" + base + ".counts,trace=" + base + ".trace", [] {
         OK(cuda().cuMemsetD8_v2(device_memory(4096), 0, 4096));

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as xml
 from dataclasses import dataclass, field
 
 import build
-from console import Failure, cores, note, step
+from console import ROOT, Failure, cores, note, step
 from environment import build_folder, find_tool, for_tools, real_gpu, simulated_gpu
 
 
@@ -47,6 +47,7 @@ def choose_driver(preset, real):
     env["GANTRY_TEST_GPU"] = "real" if real else "simulated"  # read by tests/CMakeLists.txt
     # Reports of the sanitizers must fail the test that caused them.
     env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99")
+    env.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'leaks.txt'}:print_suppressions=0")
     env.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1:exitcode=99")
     return env
