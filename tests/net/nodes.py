@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two machines that are network namespaces, joined by a cable (a veth pair) that can be shaped and cut.
+
+Each node has namespaces of its own for network, processes, mounts (with its own /dev/shm and /sys) and host name, so that everybody takes
+it for another machine: Gantry by its process namespace, UCX by what sysfs shows, the simulated GPU by /dev/shm. Needs root, or a kernel
+that lets users make namespaces; run_in_namespaces() says why not. Every process dies with this one.
+"""
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+NOT_RUN = 77
+INSIDE = "GANTRY_TEST_NODES"  # tells the second start of a script that it is inside
+ADDRESS = "10.77.0.{}"
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def not_run(why):
+    print(f"not run: {why}")
+    sys.exit(NOT_RUN)
+
+
+def run_in_namespaces():
+    """Starts this script again as root of a user namespace of its own; returns in there, and never outside."""
+    if os.environ.get(INSIDE):
+        return
+    for tool in ("unshare", "nsenter", "ip", "tc"):
+        if shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None:
+            not_run(f"two network namespaces need `{tool}` (apt install util-linux iproute2)")
+    unshare = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
+    for attempt in (unshare, ["unshare", "--net", "--mount"]):
+        refused = subprocess.run(attempt + ["unshare", "--pid", "--fork", "--mount-proc", "true"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True)
+        if refused.returncode == 0:
+            break
+    else:
+        not_run(f"this machine refuses namespaces: {refused.stderr.strip()}")
+    os.environ[INSIDE] = "1"
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    os.execvp(attempt[0], attempt + [sys.executable, "-B"] + sys.argv)
+
+
+def child_of(pid, patience=10):
+    """The process that a forking helper (unshare --fork, nsenter --pid) started."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            found = children.read().split()
+        if found:
+            return int(found[0])
+        time.sleep(0.01)
+    raise RuntimeError("a helper started nothing")
+
+
+class Node:
+    """One machine; `address` is where the others reach it."""
+
+    def __init__(self, number):
+        self.name, self.address, self.device = f"node{number}", ADDRESS.format(number + 1), f"cable{number}"
+        script = (f"mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /dev/shm && hostname {self.name} && ip link set lo up && "
+                  "echo up && exec cat")
+        # `cat` ends, and with it every process of the node, when our end of its input closes.
+        self.keeper = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc",
+                                        "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                       preexec_fn=die_with_parent)
+        if self.keeper.stdout.readline() != "up\n":
+            not_run(f"{self.name} could not be set up")
+        self.first = child_of(self.keeper.pid)
+
+    def close(self):
+        self.keeper.stdin.close()
+        self.keeper.stdout.close()
+        self.keeper.wait()
+
+    def enter(self):
+        return ["nsenter", "-t", str(self.first), "--net", "--mount", "--uts", "--ipc", "--pid", "--"]
+
+    def start(self, command, env=None, **how):
+        return subprocess.Popen(self.enter() + command, env=dict(os.environ, **(env or {})), stdin=subprocess.DEVNULL,
+                                preexec_fn=die_with_parent, **how)
+
+    def run(self, command):
+        subprocess.run(self.enter() + command, check=True)
+
+    def wait_for_carrier(self, patience=10):
+        """Programs that look for networks before the kernel calls this one running do not find it."""
+        end = time.monotonic() + patience
+        while "LOWER_UP" not in self.cable() or "state UP" not in self.cable():
+            if time.monotonic() > end:
+                raise RuntimeError(f"the cable of {self.name} stays down: {self.cable()}")
+            time.sleep(0.01)
+
+    def cable(self):
+        return subprocess.run(self.enter() + ["ip", "link", "show", self.device], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def cut(self):
+        self.run(["ip", "link", "set", self.device, "down"])
+
+    def mend(self):
+        self.run(["ip", "link", "set", self.device, "up"])
+
+
+def two_nodes(bytes_per_second=None, mtu=1500):
+    """Two joined nodes; the cable carries `bytes_per_second` each way, as much as it can when None."""
+    nodes = [Node(0), Node(1)]
+    subprocess.run(["ip", "link", "add", nodes[0].device, "mtu", str(mtu), "netns", str(nodes[0].first), "type", "veth",
+                    "peer", "name", nodes[1].device, "mtu", str(mtu), "netns", str(nodes[1].first)], check=True)
+    for node in nodes:
+        node.run(["ip", "address", "add", node.address + "/24", "dev", node.device])
+        node.mend()
+        if bytes_per_second:
+            node.run(["tc", "qdisc", "add", "dev", node.device, "root", "tbf", "rate", f"{int(bytes_per_second * 8)}bit",
+                      "burst", "160k", "limit", "64m"])
+    for node in nodes:
+        node.wait_for_carrier()
+    return nodes
+
+
+def kill(process):
+    """SIGKILL to what Node.start started (nsenter only waits for it)."""
+    os.kill(child_of(process.pid), signal.SIGKILL)
+
+
+def job_environment(nodes, rank, port=15000):
+    """One rank on each node."""
+    return {"GANTRY_RENDEZVOUS": f"{nodes[0].address}:{port}", "GANTRY_SIZE": str(len(nodes)), "GANTRY_RANK": str(rank)}
