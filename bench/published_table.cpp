@@ -97,9 +97,24 @@ bool print(SharedPinned shared_pinned) {
     return all;
 }
 
+// What bench/published_network compares real processes with.
+int print_json() {
+    const gantry::Nanoseconds ideal = gantry::world::measure_published(SharedPinned::with).ideal;
+    fmt::print("{{\n");
+    for (const gantry::world::PlacedTimes& times : gantry::world::measure_placements())
+        fmt::print(
+            "  \"{}\": {{\"staged\": {}, \"user-pipelined\": {}, \"block\": {}, \"Gantry\": "
+            "{}}},\n",
+            times.placement, microseconds(times.copy_and_send), microseconds(times.user.time),
+            times.user.block, microseconds(times.gantry));
+    fmt::print("  \"ideal\": {}\n}}\n", microseconds(ideal));
+    return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    if (argc == 2 && std::string_view(argv[1]) == "--json") return print_json();
     fmt::print(
         "The published table, in the simulated world: Tesla C2050 (copies 5.5 GB/s each way), QDR "
         "(3.1 GB/s), two nodes.\n"

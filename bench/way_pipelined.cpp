@@ -87,13 +87,22 @@ class PipelinedWay final : public Way {
             for (int block = 0; block < blocks_; ++block) {
                 std::byte* source = static_cast<std::byte*>(from.message(message)) + offset(block);
                 if (from.on_device()) {
-                    driver().check(driver().cuEventSynchronize(event(message, block)),
-                                   "cuEventSynchronize");
+                    wait_for(event(message, block));
                     source = host(outgoing_, message, block);
                 }
                 MPI_Isend(source, static_cast<int>(length(block)), MPI_BYTE, peer(), kTag,
                           MPI_COMM_WORLD, &sends_.emplace_back());
             }
+    }
+    // The sends under way need this process: a program that slept until the next copy has ended
+    // would only start them then.
+    void wait_for(CUevent copied) {
+        CUresult state = CUDA_SUCCESS;
+        while ((state = driver().cuEventQuery(copied)) == CUDA_ERROR_NOT_READY) {
+            int all = 0;
+            MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &all, MPI_STATUSES_IGNORE);
+        }
+        driver().check(state, "cuEventQuery");
     }
     void finish_sends() {
         MPI_Waitall(static_cast<int>(sends_.size()), sends_.data(), MPI_STATUSES_IGNORE);

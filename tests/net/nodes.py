@@ -17,6 +17,7 @@ NOT_RUN = 77
 INSIDE = "GANTRY_TEST_NODES"  # tells the second start of a script that it is inside
 ADDRESS = "10.77.0.{}"
 PR_SET_PDEATHSIG = 1
+FULL_PACKET, DATA_OF_PACKET = 1514, 1448  # of TCP; jumbo packets are larger than the windows of a slow cable, and stall it
 
 
 def die_with_parent():
@@ -84,7 +85,9 @@ class Node:
         return ["nsenter", "-t", str(self.first), "--net", "--mount", "--uts", "--ipc", "--pid", "--"]
 
     def start(self, command, env=None, **how):
-        return subprocess.Popen(self.enter() + command, env=dict(os.environ, **(env or {})), stdin=subprocess.DEVNULL,
+        # Entering a mount namespace leads to its root folder.
+        here = ["env", f"--chdir={os.getcwd()}"]
+        return subprocess.Popen(self.enter() + here + command, env=dict(os.environ, **(env or {})), stdin=subprocess.DEVNULL,
                                 preexec_fn=die_with_parent, **how)
 
     def run(self, command):
@@ -108,16 +111,16 @@ class Node:
         self.run(["ip", "link", "set", self.device, "up"])
 
 
-def two_nodes(bytes_per_second=None, mtu=1500):
-    """Two joined nodes; the cable carries `bytes_per_second` each way, as much as it can when None."""
+def two_nodes(bytes_per_second=None):
+    """Two joined nodes; the cable carries `bytes_per_second` of data each way, as much as it can when None."""
     nodes = [Node(0), Node(1)]
-    subprocess.run(["ip", "link", "add", nodes[0].device, "mtu", str(mtu), "netns", str(nodes[0].first), "type", "veth",
-                    "peer", "name", nodes[1].device, "mtu", str(mtu), "netns", str(nodes[1].first)], check=True)
+    subprocess.run(["ip", "link", "add", nodes[0].device, "netns", str(nodes[0].first), "type", "veth",
+                    "peer", "name", nodes[1].device, "netns", str(nodes[1].first)], check=True)
     for node in nodes:
         node.run(["ip", "address", "add", node.address + "/24", "dev", node.device])
         node.mend()
         if bytes_per_second:
-            node.run(["tc", "qdisc", "add", "dev", node.device, "root", "tbf", "rate", f"{int(bytes_per_second * 8)}bit",
+            node.run(["tc", "qdisc", "add", "dev", node.device, "root", "tbf", "rate", f"{int(bytes_per_second * 8 * FULL_PACKET / DATA_OF_PACKET)}bit",
                       "burst", "160k", "limit", "64m"])
     for node in nodes:
         node.wait_for_carrier()

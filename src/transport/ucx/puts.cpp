@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kKeysKept = 64;
 // One message of UCX over TCP holds 64 KiB with its headers.
-constexpr Bytes kPieceBytes = 60 * kKiB;
+constexpr Bytes kPieceBytes = 64 * kKiB;
 
 }  // namespace
 

@@ -84,6 +84,11 @@ PeerFacts UcxTransport::facts(int) const {
     facts.bytes_per_second = tcp ? kTcpBytesPerSecond : kCardBytesPerSecond;
     facts.message_latency = tcp ? kTcpLatency : kCardLatency;
     facts.put_cost = tcp ? kTcpPutCost : kCardPutCost;
+    if (described_) {
+        facts.bytes_per_second = described_->rate.peak();
+        facts.message_latency = described_->latency;
+        facts.put_cost = described_->put_cost;
+    }
     return facts;
 }
 
@@ -101,6 +106,13 @@ Status UcxTransport::publish(job::Job& job) {
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
     memory_.emplace(*library_, rails_);
+    if (!config_.machine.empty()) {
+        Result<model::Machine> machine = model::load(config_.machine);
+        if (machine.ok())
+            described_ = machine->network;
+        else
+            log::warn("ucx: {}", machine.status().text());
+    }
     std::string value;
     write(value, WireUp{kFrameMagic, static_cast<std::uint16_t>(library_->version().major),
                         static_cast<std::uint16_t>(library_->version().minor),

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "model/machine.hpp"
 #include "transport/transport.hpp"
 #include "transport/ucx/frame.hpp"
 #include "transport/ucx/memory.hpp"
@@ -99,6 +100,7 @@ class UcxTransport final : public Transport {
     job::Job* job_ = nullptr;
     Receiver* receiver_ = nullptr;
     std::unique_ptr<Library> library_;
+    std::optional<model::Link> described_;  // by GANTRY_MACHINE
     std::vector<Rail> rails_;
     std::optional<Memory> memory_;
     FramePool frames_;

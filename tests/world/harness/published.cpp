@@ -4,6 +4,7 @@
 #include "world/harness/programs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -17,10 +18,9 @@ constexpr int kTag = 1;
 
 // What each rank has, as a program would set it up before the timing.
 struct Buffers {
-    explicit Buffers(Rank& rank)
-        : device(rank, Place::device, kPublishedBytes),
-          staging(rank, Place::pinned, kPublishedBytes) {}
-    Bytebuffer device, staging;
+    Buffers(Rank& rank, Place place)
+        : message(rank, place, kPublishedBytes), staging(rank, Place::pinned, kPublishedBytes) {}
+    Bytebuffer message, staging;
 };
 
 // Whether control messages have a queue pair of their own beside the bulk
@@ -33,7 +33,12 @@ struct Setup {
     Method method;
     Bytes block = kPublishedBytes;
     Queues queues = Queues::apart;
-    Nanoseconds latency = 0;  // the result
+    std::array<Place, 2> places{Place::device, Place::device};  // of the message, by rank
+    Nanoseconds latency = 0;                                    // the result
+
+    bool by_hand(const Rank& rank) const {
+        return places[static_cast<std::size_t>(rank.number)] == Place::device;
+    }
 };
 
 // Starts a driver copy of each block; `done` has a completion for each.
@@ -49,20 +54,26 @@ void start_copies(Rank& rank, std::byte* to, std::byte* from, Bytes block,
 Task<Status> push_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
     std::deque<Completion> copied;
     std::vector<Result<p2p::Request*>> sending;
-    start_copies(rank, buffers.staging.address(), buffers.device.address(), setup.block, copied);
-    Bytes at = 0;
-    for (Completion& block : copied) {
-        Status status = co_await block;
+    const bool by_hand = setup.by_hand(rank);
+    if (by_hand)
+        start_copies(rank, buffers.staging.address(), buffers.message.address(), setup.block,
+                     copied);
+    Bytebuffer& ready = by_hand ? buffers.staging : buffers.message;
+    for (Bytes at = 0; at < kPublishedBytes; at += setup.block) {
+        Status status = success();
+        if (by_hand) {
+            Completion& block = copied[at / setup.block];
+            status = co_await block;
+        }
         GANTRY_CO_TRY(status);
         const Bytes bytes = std::min(setup.block, kPublishedBytes - at);
         if (setup.method == Method::slides_loop) {
-            status = co_await send(rank, buffers.staging.part(at, bytes), 1 - rank.number, kTag);
+            status = co_await send(rank, ready.part(at, bytes), 1 - rank.number, kTag);
             GANTRY_CO_TRY(status);
         } else {
-            sending.push_back(rank.messenger.isend(rank.all, buffers.staging.part(at, bytes),
-                                                   1 - rank.number, kTag, p2p::SendMode::standard));
+            sending.push_back(rank.messenger.isend(rank.all, ready.part(at, bytes), 1 - rank.number,
+                                                   kTag, p2p::SendMode::standard));
         }
-        at += bytes;
     }
     for (Result<p2p::Request*>& request : sending) {
         Received sent = co_await finish(rank.executor, rank, std::move(request));
@@ -74,10 +85,12 @@ Task<Status> push_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
 Task<Status> pull_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
     std::vector<Result<p2p::Request*>> receiving;
     std::deque<Completion> copied;
+    const bool by_hand = setup.by_hand(rank);
+    Bytebuffer& arriving = by_hand ? buffers.staging : buffers.message;
     const bool posted_ahead = setup.method == Method::user_pipeline;
     for (Bytes at = 0; posted_ahead && at < kPublishedBytes; at += setup.block)
         receiving.push_back(rank.messenger.ireceive(
-            rank.all, buffers.staging.part(at, std::min(setup.block, kPublishedBytes - at)),
+            rank.all, arriving.part(at, std::min(setup.block, kPublishedBytes - at)),
             1 - rank.number, kTag));
     std::size_t index = 0;
     for (Bytes at = 0; at < kPublishedBytes; at += setup.block, ++index) {
@@ -86,12 +99,13 @@ Task<Status> pull_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
         if (posted_ahead)
             next = std::move(receiving[index]);
         else
-            next = rank.messenger.ireceive(rank.all, buffers.staging.part(at, bytes),
-                                           1 - rank.number, kTag);
+            next =
+                rank.messenger.ireceive(rank.all, arriving.part(at, bytes), 1 - rank.number, kTag);
         Received received = co_await finish(rank.executor, rank, std::move(next));
         GANTRY_CO_TRY(received.status);
+        if (!by_hand) continue;
         copied.emplace_back(rank.executor);
-        rank.device.copy({buffers.device.address() + at, buffers.staging.address() + at, bytes, 0,
+        rank.device.copy({buffers.message.address() + at, buffers.staging.address() + at, bytes, 0,
                           device::Engine::automatic},
                          copied.back());
     }
@@ -105,7 +119,7 @@ Task<Status> pull_pipelined(Rank& rank, Buffers& buffers, const Setup& setup) {
 Task<Status> push(Rank& rank, Buffers& buffers, const Setup& setup) {
     const int to = 1 - rank.number;
     switch (setup.method) {
-        case Method::gantry: return send(rank, buffers.device.whole(), to, kTag);
+        case Method::gantry: return send(rank, buffers.message.whole(), to, kTag);
         case Method::host_to_host: return send(rank, buffers.staging.whole(), to, kTag);
         default: return push_pipelined(rank, buffers, setup);
     }
@@ -118,7 +132,7 @@ Task<Status> receive_into(Rank& rank, p2p::Buffer buffer) {
 
 Task<Status> pull(Rank& rank, Buffers& buffers, const Setup& setup) {
     switch (setup.method) {
-        case Method::gantry: return receive_into(rank, buffers.device.whole());
+        case Method::gantry: return receive_into(rank, buffers.message.whole());
         case Method::host_to_host: return receive_into(rank, buffers.staging.whole());
         default: return pull_pipelined(rank, buffers, setup);
     }
@@ -131,9 +145,9 @@ Task<Status> step(Rank& rank, Buffers& buffers, const Setup& setup, Side side) {
 
 // Rank 0 sends first. The first round warms up: pools are reserved and pinned there.
 Task<Status> ping_pong(Rank& rank, Setup& setup) {
-    Buffers buffers(rank);
+    Buffers buffers(rank, setup.places[static_cast<std::size_t>(rank.number)]);
     if (rank.number == 0) {
-        buffers.device.fill(1);
+        buffers.message.fill(1);
         buffers.staging.fill(1);
     }
     Status met = co_await meet(rank, 9);
@@ -150,7 +164,7 @@ Task<Status> ping_pong(Rank& rank, Setup& setup) {
     }
     if (rank.number == 0) setup.latency = (rank.processor.now() - begin) / (2 * kRounds);
     WORLD_CHECK(setup.method == Method::host_to_host ? buffers.staging.holds(1, kPublishedBytes)
-                                                     : buffers.device.holds(1, kPublishedBytes));
+                                                     : buffers.message.holds(1, kPublishedBytes));
     co_return success();
 }
 
@@ -184,6 +198,33 @@ BlockTime PublishedTable::best_user() const {
 
 double PublishedTable::gain(Nanoseconds time, Nanoseconds baseline) {
     return 1 - static_cast<double>(time) / static_cast<double>(baseline);
+}
+
+BlockTime measure_user_pipeline(SharedPinned shared_pinned, const std::array<Place, 2>& places) {
+    BlockTime best{0, 0};
+    for (Bytes block = 16 * kKiB; block <= kPublishedBytes; block *= 2) {
+        const Nanoseconds time =
+            measure(shared_pinned, {Method::user_pipeline, block, Queues::apart, places});
+        if (best.time == 0 || time < best.time) best = {block, time};
+    }
+    return best;
+}
+
+std::vector<PlacedTimes> measure_placements() {
+    std::vector<PlacedTimes> all;
+    for (const auto& [name, places] : {std::pair{"D-D", std::array{Place::device, Place::device}},
+                                       std::pair{"D-H", std::array{Place::device, Place::host}},
+                                       std::pair{"H-D", std::array{Place::host, Place::device}}}) {
+        PlacedTimes times;
+        times.placement = name;
+        times.copy_and_send = measure(
+            SharedPinned::with, {Method::copy_and_send, kPublishedBytes, Queues::apart, places});
+        times.user = measure_user_pipeline(SharedPinned::with, places);
+        times.gantry =
+            measure(SharedPinned::with, {Method::gantry, kPublishedBytes, Queues::apart, places});
+        all.push_back(times);
+    }
+    return all;
 }
 
 PublishedTable measure_published(SharedPinned shared_pinned) {

@@ -51,4 +51,13 @@ struct PublishedTable {
 
 PublishedTable measure_published(SharedPinned shared_pinned);
 
+// The same between other kinds of memory: rank 0's and rank 1's, there and back. Shared pinned.
+struct PlacedTimes {
+    std::string placement;  // "D-H": device memory on rank 0, host memory on rank 1
+    Nanoseconds copy_and_send = 0;
+    BlockTime user{0, 0};
+    Nanoseconds gantry = 0;
+};
+std::vector<PlacedTimes> measure_placements();
+
 }  // namespace gantry::world
