@@ -194,6 +194,21 @@ void UcxTransport::on_put(void* request, ucs_status_t status, void* arg) {
     putting.owner->finish_step(putting, status);
 }
 
+// A card tells a put of a broken connection before, or instead of, the connection's handler.
+Status UcxTransport::failure_of(const Putting& putting) {
+    Peer& peer = peer_of(putting.peer);
+    switch (putting.status) {
+        case UCS_ERR_NO_MEMORY:
+        case UCS_ERR_INVALID_PARAM:
+        case UCS_ERR_INVALID_ADDR:
+        case UCS_ERR_UNSUPPORTED:
+            return library_->failed(
+                fmt::format("putting {} bytes to rank {}", putting.bytes, putting.peer),
+                putting.status);
+        default: on_error(&peer, nullptr, putting.status); return loss_of(peer, putting.status);
+    }
+}
+
 void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
     if (status != UCS_OK && putting.status == UCS_OK) putting.status = status;
     if (--putting.steps > 0) return;
@@ -201,11 +216,7 @@ void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
     if (putting.key != nullptr) --putting.key->users;
     const std::unique_ptr<Putting> ended(&putting);
     if (receiver_ == nullptr) return;  // nobody waits any more
-    putting.done->complete(putting.status == UCS_OK
-                               ? success()
-                               : library_->failed(fmt::format("putting {} bytes to rank {}",
-                                                              putting.bytes, putting.peer),
-                                                  putting.status));
+    putting.done->complete(putting.status == UCS_OK ? success() : failure_of(putting));
 }
 
 }  // namespace gantry::transport::ucx

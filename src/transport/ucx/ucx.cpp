@@ -215,6 +215,14 @@ void UcxTransport::on_error(void* arg, ucp_ep_h, ucs_status_t status) {
     peer.owner.broken_.emplace_back(&peer, status);
 }
 
+Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
+    if (!peer.lost.ok()) return peer.lost;
+    return failure(MPI_ERR_PROC_ABORTED,
+                   "rank {} is lost: the connection to it broke (UCX says '{}'); it has ended "
+                   "without MPI_Finalize, or its host cannot be reached any more",
+                   peer.rank, library_->text(status));
+}
+
 void UcxTransport::handle_broken() {
     for (const auto& [peer, status] : std::exchange(broken_, {})) {
         drop_keys(*peer);
@@ -225,11 +233,7 @@ void UcxTransport::handle_broken() {
         fail_unanswered(*peer);
         ++events_;
         if (peer->left || stage_ != Stage::running) continue;
-        peer->lost =
-            failure(MPI_ERR_PROC_ABORTED,
-                    "rank {} is lost: the connection to it broke (UCX says '{}'); it has ended "
-                    "without MPI_Finalize, or its host cannot be reached any more",
-                    peer->rank, library_->text(status));
+        peer->lost = loss_of(*peer, status);
         log::info("ucx: {}", peer->lost.text());
         receiver_->on_peer_lost(peer->rank, peer->lost);
     }

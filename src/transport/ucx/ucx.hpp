@@ -64,6 +64,7 @@ class UcxTransport final : public Transport {
     Status connect(Peer& peer);
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
     void handle_broken();
+    Status loss_of(const Peer& peer, ucs_status_t status) const;
     void close_endpoints(Peer& peer, unsigned flags);
     void watch_closing();
     void advance_closing();
@@ -92,6 +93,7 @@ class UcxTransport final : public Transport {
     void on_put_answer(Peer& peer, ConstSpan header);
     void fail_unanswered(Peer& peer);
     static void on_put(void* request, ucs_status_t status, void* putting);
+    Status failure_of(const Putting& putting);
     void finish_step(Putting& putting, ucs_status_t status);
 
     const Clock& clock_;
