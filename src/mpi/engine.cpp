@@ -36,7 +36,7 @@ Engine::Engine(Parts parts)
       explain_(parts_.config->explain),
       requests_(*this),
       universe_size_(parts_.job->size()),
-      spin_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
+      patience_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();
     for (int peer = 0; peer < size(); ++peer)
@@ -104,11 +104,11 @@ int Engine::progress() {
 }
 
 void Engine::rest_unless(bool something_happened) {
-    if (something_happened) {
-        empty_polls_ = 0;
-    } else if (++empty_polls_ > spin_) {
-        sched_yield();
-    }
+    if (something_happened) return patience_.rewarded();
+    if (!patience_.exhausted()) return;
+    const Nanoseconds since = clock().now();
+    sched_yield();
+    patience_.yielded(clock().now() - since);
 }
 
 void Engine::write_explanation() const {

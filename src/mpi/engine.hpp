@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/config.hpp"
 #include "base/executor.hpp"
+#include "base/patience.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
@@ -102,8 +103,7 @@ class Engine {
     std::uint32_t copies_ = 0;
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
-    std::int64_t spin_;
-    std::int64_t empty_polls_ = 0;
+    Patience patience_;
     bool started_ = false;
     bool stopped_ = false;
 };

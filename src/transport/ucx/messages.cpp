@@ -78,6 +78,7 @@ void UcxTransport::post(Peer& peer) {
         how.memory_type = UCS_MEMORY_TYPE_HOST;
         void* request = (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
                                                      frame->bytes(), frame->used, &how);
+        ++frames_posted_;
         if (UCS_PTR_IS_PTR(request)) {
             ++peer.in_flight;
             ++in_flight_;

@@ -72,6 +72,47 @@ TEST_F(UcxTest, MessagesThatWaitForCompanyLeaveWithFlush) {
     EXPECT_EQ(notebook(1).messages.size(), 51u);
 }
 
+TEST_F(UcxTest, AWindowOfSmallMessagesLeavesInFiveFramesAndArrivesWithoutTheSender) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    const std::string envelope(24, 'e'), payload(8, 'p');
+    for (int window = 1; window <= 100; ++window) {
+        turn();
+        const std::uint64_t before = transport(0).frames_posted();
+        for (int i = 0; i < 64; ++i)
+            ASSERT_TRUE(transport(0).send(1, 2, bytes(envelope), bytes(payload)).ok());
+        transport(0).flush();  // as every blocking call of MPI does at its end
+        EXPECT_EQ(transport(0).frames_posted() - before, 5u) << "four alone, sixty together";
+        // No turn of the sender any more. UCX hands over what the socket gives, at least a frame at
+        // a time; empty looks are the kernel's time, and bounded by the clock alone.
+        const std::size_t all = 1 + 64 * static_cast<std::size_t>(window);
+        const SteadyClock clock;
+        const Nanoseconds end = clock.now() + 10 * kSecond;
+        int turns_with_messages = 0;
+        while (notebook(1).messages.size() < all && clock.now() < end)
+            if (transport(1).progress() > 0) ++turns_with_messages;
+        ASSERT_EQ(notebook(1).messages.size(), all);
+        EXPECT_LE(turns_with_messages, 10);
+    }
+}
+
+TEST_F(UcxTest, MessagesThatAFullSocketHoldsBackShareFrames) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    const std::uint64_t before = transport(0).frames_posted();
+    const std::string envelope(24, 'e'), payload(8, 'p');
+    constexpr std::size_t kMessages = 200'000;  // 8 MB as records of 40 bytes
+    for (std::size_t i = 0; i < kMessages; ++i)
+        ASSERT_TRUE(transport(0).send(1, 2, bytes(envelope), bytes(payload)).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1 + kMessages; }));
+    // 199 records fill a frame of 8000 bytes; the few that left alone, and what each turn flushed.
+    const std::uint64_t frames = transport(0).frames_posted() - before;
+    EXPECT_GE(frames, kMessages / 199);
+    EXPECT_LE(frames, kMessages / 199 + 10);
+}
+
 TEST_F(UcxTest, APutIsAtThePeerWhenItIsDone) {
     start(2);
     for (const Bytes size : {Bytes{1}, Bytes{4096}, kMiB + 3}) {
