@@ -9,16 +9,13 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 namespace gantry::mpi {
 namespace {
 
-int usable_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return CPU_COUNT(&set);
+// Of the whole node: a launcher may bind each rank to a processor of its own, and the mask of one
+// says nothing about how many share it. Who shares one after all learns it (base/patience.hpp).
+bool crowded(int local_ranks) {
+    return local_ranks > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 std::vector<transport::Transport*> addresses(
@@ -36,7 +33,7 @@ Engine::Engine(Parts parts)
       explain_(parts_.config->explain),
       requests_(*this),
       universe_size_(parts_.job->size()),
-      patience_(parts_.job->local_size() > usable_processors() ? 0 : parts_.config->spin) {
+      patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
     everybody_.rank = rank();
     for (int peer = 0; peer < size(); ++peer)

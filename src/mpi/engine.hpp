@@ -48,6 +48,11 @@ class Engine {
     Task<Status> leave(Executor& executor);
     // One turn of everything; returns how much happened.
     int progress();
+    // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
+    int progress_waiting() {
+        const int events = progress();
+        return events == 0 && started_ ? messenger_->look_again() : events;
+    }
     // Lets go of messages that transports hold back for company.
     void flush() {
         if (!started_) return;

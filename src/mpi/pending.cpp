@@ -38,7 +38,7 @@ bool Pending::poll() {
 Status wait(Pending pending) {
     while (!pending.poll()) {
         Engine& engine = *pending.engine();
-        engine.rest_unless(engine.progress() > 0);
+        engine.rest_unless(engine.progress_waiting() > 0);
     }
     // The program may now compute for long: nothing that it sent may wait here meanwhile.
     if (Engine* engine = pending.engine()) engine->flush();

@@ -267,7 +267,7 @@ Status Requests::start(p2p::Request& request) {
     return success();
 }
 
-int Requests::progress() {
+int Requests::end_finished() {
     int ended = 0;
     if (!spawned_.empty())
         ended += static_cast<int>(

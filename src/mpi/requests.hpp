@@ -80,12 +80,13 @@ class Requests {
     Status start(p2p::Request& request);
 
     // Ends what is finished in the background; returns how many.
-    int progress();
+    int progress() { return idle() ? 0 : end_finished(); }
     bool idle() const { return spawned_.empty() && orphans_.empty(); }
 
   private:
     static Task<Status> watch(Executor& executor, p2p::Request* request, Task<Status> task);
     void end(p2p::Request& request);
+    int end_finished();
 
     Engine& engine_;
     std::vector<Task<Status>> spawned_;

@@ -121,6 +121,9 @@ class Core final : public transport::Receiver {
     void record_eager(int to, const device::Location& location, const Buffer& buffer);
 
     int progress();
+    // For somebody who waits, after a turn that brought nothing: only the network again, a few
+    // times, where all messages come by it and no device is at work.
+    int look_again();
     bool idle() const;
 
     // --- transport::Receiver ---
@@ -129,6 +132,7 @@ class Core final : public transport::Receiver {
     void on_peer_lost(int peer, const Status& why) override;
 
   private:
+    transport::Transport* the_only_network() const;
     void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header,
                      transport::ConstSpan payload);
     void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
@@ -147,6 +151,7 @@ class Core final : public transport::Receiver {
 
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
+    transport::Transport* only_network_ = nullptr;
     int world_rank_;
     std::vector<Peer> peers_;
     std::optional<SlotPool> pools_[2];

@@ -310,6 +310,9 @@ Request* Messenger::at(std::uint32_t index) const {
 int Messenger::progress() {
     return core_->progress();
 }
+int Messenger::look_again() {
+    return core_->look_again();
+}
 bool Messenger::idle() const {
     return core_->idle();
 }

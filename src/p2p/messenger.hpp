@@ -84,6 +84,8 @@ class Messenger {
     // --- progress
     // --------------------------------------------------------------------------------------------------------------
     int progress();
+    // For a blocking wait, after a turn that brought nothing (Core::look_again).
+    int look_again();
     bool idle() const;  // nothing queued, copied or awaited by this engine
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);

@@ -102,7 +102,8 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
 }
 
 void UcxTransport::post_open_frames() {
-    for (Peer* peer : std::exchange(waiting_, {})) {
+    std::swap(waiting_, visiting_);
+    for (Peer* peer : visiting_) {
         peer->waits = false;
         peer->sent_at_once = 0;
         if (peer->endpoints.empty() && !peer->broken && !peer->left && stage_ == Stage::running) {
@@ -111,6 +112,7 @@ void UcxTransport::post_open_frames() {
         }
         if (!peer->endpoints.empty()) post(*peer);
     }
+    visiting_.clear();
 }
 
 void UcxTransport::flush() {
