@@ -13,8 +13,8 @@ namespace gantry::p2p {
 namespace {
 
 constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
-// Looks at the only network before anything else is asked again: each is a system call over TCP, and
-// what lies between two of them is added to the latency of what arrives.
+// Looks at the only network before anything else is asked again: each is a system call over TCP,
+// and what lies between two of them is added to the latency of what arrives.
 constexpr int kMoreLooks = 3;
 // Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
 constexpr Nanoseconds kAbsence = 20 * kMicrosecond;

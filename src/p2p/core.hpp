@@ -143,6 +143,7 @@ class Core final : public transport::Receiver {
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
                              transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
+    void on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload);
     void on_credit(const wire::Credit& credit);
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
     Incoming* incoming(int from, std::uint64_t id);

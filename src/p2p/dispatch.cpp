@@ -66,6 +66,12 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
                 on_finish(from, finish, payload);
             return;
         }
+        case wire::kPayload: {
+            const auto follower = wire::read<wire::Payload>(header);
+            if (!keep_early_follower(from, follower.send_id, kind, header, payload))
+                on_payload(from, follower, payload);
+            return;
+        }
         case wire::kBudget: {
             Peer& sender = peer(from);
             sender.eager_outstanding -=
@@ -244,6 +250,25 @@ void Core::on_chunk(int from, const wire::Chunk& chunk) {
     Status sent =
         send(from, wire::kCredit, wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
     if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
+}
+
+void Core::on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload) {
+    Incoming* message = incoming(from, follower.send_id);
+    if (message == nullptr || message->finished.done()) return;
+    if (payload.size() != message->envelope.bytes) {
+        message->finished.complete(failure(MPI_ERR_INTERN, "rank {} announced {} bytes and sent {}",
+                                           from, message->envelope.bytes, payload.size()));
+        return;
+    }
+    message->payload.reset(new (std::nothrow) std::byte[payload.size()]);
+    if (message->payload == nullptr) {
+        message->finished.complete(failure(MPI_ERR_NO_MEM,
+                                           "no memory to keep a message of {} bytes from rank {}",
+                                           payload.size(), from));
+        return;
+    }
+    std::memcpy(message->payload.get(), payload.data(), payload.size());
+    message->finished.complete(success());
 }
 
 void Core::on_credit(const wire::Credit& credit) {

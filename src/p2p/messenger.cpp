@@ -139,23 +139,24 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
     Status sent;
     const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
-    if (eager) {
+    const bool at_once = eager && host_memory_of(*location);
+    if (at_once) {
         auto payload = payload_of(buffer);
         sent = payload.ok()
                    ? core.send(to, wire::kEagerSynchronous,
                                wire::EagerSynchronous{envelope, message.id}, payload->bytes)
                    : payload.status();
-        if (sent.ok()) peer.eager_outstanding += bytes;
     } else {
         sent = core.send(to, wire::kRequestToSend, request_to_send(core, message, envelope));
     }
+    if (sent.ok() && eager) peer.eager_outstanding += bytes;
     if (!sent.ok()) {
         core.remove_outgoing(message.id);
         core.requests.destroy(request);
         return sent;
     }
-    core.operations.spawn(eager ? await_match(core.executor, core, message)
-                                : send_rendezvous(core.executor, core, message));
+    core.operations.spawn(at_once ? await_match(core.executor, core, message)
+                                  : send_rendezvous(core.executor, core, message));
     return request;
 }
 

@@ -38,6 +38,7 @@ enum Kind : transport::MessageKind {
     kFinish = 7,
     kBudget = 8,
     kForget = 9,
+    kPayload = 10,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -122,6 +123,12 @@ struct Finish {
     std::uint64_t send_id;
     std::int32_t error_class;
     For target;
+};
+
+// All of a message whose request to send offered `eager`: its place among the messages was taken
+// before the bytes had come out of a device.
+struct Payload {
+    std::uint64_t send_id;
 };
 
 struct Budget {

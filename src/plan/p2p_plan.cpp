@@ -153,7 +153,8 @@ Candidate self_candidate(const Ask& ask) {
 Candidate eager_candidate(const Ask& ask) {
     if (ask.facts.peer.self) return impossible(Protocol::eager, "the peer is this process");
     const bool empty = ask.bytes == 0;
-    if (!empty && by_copy_engine(ask.source))
+    const bool from_device = !empty && by_copy_engine(ask.source);
+    if (from_device && (ask.facts.peer.shared_memory || !ask.facts.peer.put))
         return impossible(Protocol::eager, "the source is not in host memory");
     if (ask.bytes > ask.tuning.eager_limit)
         return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
@@ -167,13 +168,20 @@ Candidate eager_candidate(const Ask& ask) {
     plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
     plan.expected = ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second) +
                     transfer_time(ask.bytes, kHostCopyRate);
+    if (from_device) {
+        plan.source_engine = CopyEngine::copy_engine;
+        plan.source_stage = Stage::slot;
+        plan.why = "within GANTRY_EAGER_LIMIT: sent as soon as it is copied, without a verdict";
+        plan.expected += ask.source_gpu.copy_latency +
+                         transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
+    }
     if (!empty && by_copy_engine(ask.sink)) {
         plan.sink_engine = CopyEngine::copy_engine;
         plan.sink_stage = Stage::slot;
         plan.expected +=
             ask.sink_gpu.copy_latency + transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
     }
-    candidate.settled = true;
+    candidate.settled = !from_device;  // a large limit may make the pipeline the faster one
     return candidate;
 }
 

@@ -64,11 +64,13 @@ std::string cost(Options options, Shape shape) {
         {wire::kEager, "eager"},       {wire::kEagerSynchronous, "eager_sync"},
         {wire::kRequestToSend, "rts"}, {wire::kClearToSend, "cts"},
         {wire::kChunk, "chunk"},       {wire::kCredit, "credit"},
-        {wire::kFinish, "finish"},     {wire::kBudget, "budget"}};
+        {wire::kFinish, "finish"},     {wire::kBudget, "budget"},
+        {wire::kPayload, "payload"}};
     for (const auto& [kind, name] : kKinds)
         add(name, fabric.count(kind).messages);
     add("put", fabric.puts().messages);
-    Bytes data = fabric.puts().payload_bytes + fabric.count(wire::kEager).payload_bytes;
+    Bytes data = fabric.puts().payload_bytes + fabric.count(wire::kEager).payload_bytes +
+                 fabric.count(wire::kPayload).payload_bytes;
     add("data bytes", data);
     constexpr std::pair<Operation, const char*> kCopies[] = {
         {Operation::d2h, "d2h"},
@@ -121,14 +123,13 @@ TEST(MessageCost, LargeHostMessagesOfANodeGoThroughCells) {
 }
 TEST(MessageCost, SmallDeviceMessages) {
     EXPECT_EQ(cost(network(), {D, D, 8}),
-              "rts 1, cts 1, chunk 1, credit 1, put 1, data bytes 8, sender d2h 1, receiver h2d 1");
+              "rts 1, payload 1, data bytes 8, sender d2h 1, receiver pageable h2d 1");
     EXPECT_EQ(cost(one_node(), {D, D, 8}),
               "rts 1, cts 1, chunk 1, credit 1, sender d2h 1, receiver h2d 1");
     EXPECT_EQ(cost(one_gpu(), {D, D, 8}),
               "rts 1, cts 1, chunk 1, credit 1, sender d2h 1, receiver h2d two rows 1");
     EXPECT_EQ(cost(network(), {H, D, 8}), "eager 1, data bytes 8, receiver pageable h2d 1");
-    EXPECT_EQ(cost(network(), {D, H, 8}),
-              "rts 1, cts 1, finish 1, put 1, data bytes 8, sender d2h 1");
+    EXPECT_EQ(cost(network(), {D, H, 8}), "rts 1, payload 1, data bytes 8, sender d2h 1");
 }
 // A host source on one node starts in host cells before the verdict (8 of 64 KiB) and goes on in
 // device slots (14 of 256 KiB): 22 pieces.

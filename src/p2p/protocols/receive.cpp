@@ -356,9 +356,18 @@ Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
+bool offered_eagerly(const Incoming& message) {
+    return static_cast<plan::Protocol>(message.rts.offer.protocol) == plan::Protocol::eager;
+}
+
 Task<Status> run(Executor& executor, Receiving& receiving) {
     Core& core = receiving.core;
     Incoming& message = receiving.message;
+    if (offered_eagerly(message)) {
+        Status taken =
+            co_await take_payload(executor, core, message, receiving.side, receiving.accepted);
+        co_return taken;
+    }
     Request& request = *message.request;
     std::unique_ptr<std::byte[]> packed;
     if (receiving.side.on_device() && !request.buffer.contiguous() && receiving.accepted > 0) {
@@ -460,21 +469,6 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
     }
     core.remove_incoming(message.peer, message.rts.send_id);
     core.finish_request(request, status.ok() ? truncation : status);
-    co_return success();
-}
-
-Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
-                                     std::unique_ptr<std::byte[]> payload, Bytes bytes) {
-    const Status truncation = receive.status;
-    const Side side{receive.buffer, receive.location, nullptr};
-    Status status;
-    if (side.contiguous())
-        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes,
-                                      receive.location.gpu, device::Engine::h2d);
-    else
-        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
-                                           payload.get());
-    core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
 }
 

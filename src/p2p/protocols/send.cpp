@@ -8,6 +8,7 @@
 //   put wire:     user -> my slot -> put into the receiver's slot, `chunk` -> [receiver: slot ->
 //   user, grants it again]
 //                 either slot falls away where that side is direct
+//   small, from a device, put wire:  user -> my slot -> `payload`; nobody answers
 //   ipc:          the receiver copies out of my device memory (`finish` tells me), or I copy into
 //   its
 #include "base/log.hpp"
@@ -348,6 +349,45 @@ Status tell_receiver(Sending& sending, const Status& status) {
         std::as_bytes(std::span(text)));
 }
 
+// The offer was eager: nobody answers, the bytes follow as soon as they are out of the device.
+Task<Status> send_payload(Executor& executor, Sending& sending) {
+    Core& core = sending.core;
+    const Bytes bytes = sending.message.bytes;
+    const wire::Payload head{sending.message.id};
+    Status status;
+    if (!sending.side.on_device()) {  // packed already
+        status = core.send(sending.message.peer, wire::kPayload, head,
+                           transport::ConstSpan(sending.side.at(0), bytes));
+    } else {
+        Result<SlotPool*> pool = core.pool(transport::Pool::device_slots);
+        GANTRY_CO_TRY(pool.status());
+        Slot slot;
+        std::unique_ptr<std::byte[]> memory;
+        std::byte* staging = nullptr;
+        if (bytes <= (*pool)->largest(SlotUse::source)) {
+            Result<Slot> granted = co_await (*pool)->acquire(executor, bytes, SlotUse::source);
+            GANTRY_CO_TRY(granted.status());
+            slot = *granted;
+            staging = slot.memory;
+        } else {  // a limit above what a slot holds
+            Result<std::unique_ptr<std::byte[]>> made = host_memory(bytes, "a device message");
+            GANTRY_CO_TRY(made.status());
+            memory = std::move(*made);
+            staging = memory.get();
+        }
+        status = co_await device_copy(executor, core, staging, sending.side.at(0), bytes,
+                                      sending.side.location.gpu, device::Engine::d2h,
+                                      notice_of(sending.plan));
+        if (status.ok())
+            status = core.send(sending.message.peer, wire::kPayload, head,
+                               transport::ConstSpan(staging, bytes));
+        if (slot.units != 0) (*pool)->release(slot);
+    }
+    if (status.ok() && sending.message.question.synchronous)
+        status = co_await sending.message.finished;
+    co_return status;
+}
+
 Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
     Sending sending{core,
                     message,
@@ -367,6 +407,10 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
                                            message.packed.get());
         GANTRY_CO_TRY(status);
         sending.side.packed = message.packed.get();
+    }
+    if (sending.plan.protocol == plan::Protocol::eager) {
+        status = co_await send_payload(executor, sending);
+        co_return status;
     }
     bool answered = false;
     bool verdict_needed = true;

@@ -65,6 +65,10 @@ Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
 Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
                               device::Location location, Bytes bytes, const std::byte* packed);
 
+// The end of a message whose request to send offered `eager` (eager.cpp).
+Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Side side,
+                          Bytes accepted);
+
 // Nothrow host memory, or the failure.
 Result<std::unique_ptr<std::byte[]>> host_memory(Bytes bytes, const char* what);
 

@@ -109,7 +109,7 @@ class UcxTransport final : public Transport {
     std::optional<Memory> memory_;
     FramePool frames_;
     std::vector<std::unique_ptr<Peer>> peers_;
-    std::vector<Peer*> waiting_;  // have a frame that is not posted, or sent since progress()
+    std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<Peer*, ucs_status_t>> broken_;
     std::vector<void*> closing_;  // requests of endpoints being closed

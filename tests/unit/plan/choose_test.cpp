@@ -211,8 +211,18 @@ TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {
     EXPECT_EQ(plan_for(question(8), with).protocol, Protocol::pipeline);
 }
 
-TEST(Choose, SmallDeviceMessagesAreOnePieceCopiedBeforeTheAnswer) {
+TEST(Choose, SmallDeviceMessagesToAnotherNodeNeedNoAnswer) {
     const auto plan = plan_for(offer(1024, MemoryKind::device), facts(ndr(), h200(), h200()));
+    EXPECT_EQ(plan.protocol, Protocol::eager);
+    EXPECT_EQ(plan.source_stage, plan::Stage::slot);
+    auto full = offer(1024, MemoryKind::device);
+    full.budget = false;
+    EXPECT_EQ(plan_for(full, facts(ndr(), h200(), h200())).protocol, Protocol::pipeline);
+}
+
+TEST(Choose, SmallDeviceMessagesOfANodeAreOnePieceCopiedBeforeTheAnswer) {
+    const auto plan =
+        plan_for(offer(1024, MemoryKind::device), facts(shared_memory(), h200(), h200()));
     EXPECT_EQ(plan.protocol, Protocol::pipeline);
     EXPECT_GE(plan.chunk, Bytes{1024});
     EXPECT_EQ(plan.ahead, 1);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The receiver's side of messages that come without a verdict: with their envelope, or (small, from
+// a device of another node) right behind their request to send.
+#include "p2p/protocols/stage.hpp"
+
+namespace gantry::p2p {
+
+// The bytes follow their request to send, or are here already; the sender waits for nothing, unless
+// the program asked to know that it was matched.
+Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Side side,
+                          Bytes accepted) {
+    if (message.rts.synchronous != 0) {
+        Status told = core.send(message.peer, wire::kFinish,
+                                wire::Finish{message.rts.send_id, MPI_SUCCESS, wire::For::sender});
+        GANTRY_CO_TRY(told);
+    }
+    Status status = co_await message.finished;
+    core.consumed_eager(message.peer, message.envelope.bytes);
+    if (!status.ok() || accepted == 0) co_return status;
+    if (!side.on_device()) {
+        copy_in(side, 0, accepted, message.payload.get());
+        co_return success();
+    }
+    if (!side.contiguous()) {
+        status = co_await unpack_to_device(executor, core, side.buffer, side.location, accepted,
+                                           message.payload.get());
+        co_return status;
+    }
+    status = co_await device_copy(executor, core, side.at(0), message.payload.get(), accepted,
+                                  side.location.gpu, device::Engine::h2d);
+    co_return status;
+}
+
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
+                                     std::unique_ptr<std::byte[]> payload, Bytes bytes) {
+    const Status truncation = receive.status;
+    const Side side{receive.buffer, receive.location, nullptr};
+    Status status;
+    if (side.contiguous())
+        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes,
+                                      receive.location.gpu, device::Engine::h2d);
+    else
+        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
+                                           payload.get());
+    core.finish_request(receive, status.ok() ? truncation : status);
+    co_return success();
+}
+
+}  // namespace gantry::p2p
