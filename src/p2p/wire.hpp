@@ -26,7 +26,7 @@
 
 namespace gantry::p2p::wire {
 
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 
 enum Kind : transport::MessageKind {
     kEager = 1,

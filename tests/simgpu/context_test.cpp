@@ -14,7 +14,9 @@ TEST(StartUp, NothingWorksBeforeCuInit) {
         EXPECT_EQ(cuda().cuDeviceGetCount(&count), CUDA_ERROR_NOT_INITIALIZED);
         OK(cuda().cuInit(0));
         OK(cuda().cuDeviceGetCount(&count));
-        if (is_simulator()) EXPECT_EQ(count, 1);
+        if (is_simulator()) {
+            EXPECT_EQ(count, 1);
+        }
     });
 }
 

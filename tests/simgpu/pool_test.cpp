@@ -77,8 +77,9 @@ TEST(Pools, AFreeHappensInStreamOrder) {
         OK(cuda().cuMemsetD8Async(memory, 1, 64, stream));
         OK(cuda().cuMemFreeAsync(memory, stream));
         unsigned type = 0;
-        if (is_simulator())  // a real driver forgets it at the call already
+        if (is_simulator()) {  // a real driver forgets it at the call already
             OK(cuda().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory));
+        }
         __atomic_store_n(gate, 1, __ATOMIC_RELEASE);
         OK(cuda().cuStreamSynchronize(stream));
         EXPECT_EQ(cuda().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory),
