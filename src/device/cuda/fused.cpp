@@ -132,6 +132,7 @@ bool FusedCopies::launch() {
     }
     seen_ = Seen::flags;
     one_flag_ = false;
+    recorded_ = false;
     return true;
 }
 
@@ -155,7 +156,18 @@ CUresult FusedCopies::copy_one_by_one() {
     seen_ = by_flag && started > 0 && flags_.ready() && flags_.write(stream_, 0, sequence_)
                 ? Seen::flags
                 : Seen::query;
+    recorded_ = seen_ == Seen::query && record();
     return CUDA_SUCCESS;
+}
+
+// Asking the stream instead made a lone message 0.5 to 0.8 us slower (two H200s, 8 B to 64 KiB).
+bool FusedCopies::record() {
+    if (behind_ == nullptr &&
+        driver_.call(driver_.cu.cuEventCreate, &behind_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        behind_ = nullptr;
+        return false;
+    }
+    return driver_.call(driver_.cu.cuEventRecord, behind_, stream_) == CUDA_SUCCESS;
 }
 
 void FusedCopies::finish(std::size_t index, Status status) {
@@ -200,7 +212,12 @@ int FusedCopies::ask() {
         abandon(current.result());
         return static_cast<int>(before);
     }
-    const CUresult result = driver_.call(driver_.cu.cuStreamQuery, stream_);
+    CUresult result = recorded_ ? driver_.call(driver_.cu.cuEventQuery, behind_)
+                                : driver_.call(driver_.cu.cuStreamQuery, stream_);
+    if (result == CUDA_ERROR_NOT_READY) return 0;
+    if (recorded_ && result != CUDA_SUCCESS &&
+        !is_lost(result))  // the event's trouble or a copy's?
+        result = driver_.call(driver_.cu.cuStreamQuery, stream_);
     if (result == CUDA_ERROR_NOT_READY) return 0;
     if (is_lost(result)) {
         abandon(result);
@@ -237,6 +254,7 @@ void FusedCopies::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
     stream_ = nullptr;
+    behind_ = nullptr;
     module_ = nullptr;
     kernel_ = nullptr;
     for (std::size_t i = 0; i < flying_.size(); ++i)
@@ -261,6 +279,7 @@ void FusedCopies::close() {
     }
     if (lost_) return;
     lost_ = true;
+    if (behind_ != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, behind_);
     if (stream_ != nullptr) driver_.call(driver_.cu.cuStreamDestroy_v2, stream_);
     if (module_ != nullptr) driver_.call(driver_.cu.cuModuleUnload, module_);
     flags_.close();

@@ -46,6 +46,7 @@ class FusedCopies {
     CUresult start_waiting();
     bool launch();
     CUresult copy_one_by_one();
+    bool record();
     void finish(std::size_t index, Status status);
     void fail_waiting(const Status& why);
     int look();
@@ -58,6 +59,7 @@ class FusedCopies {
     const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
     Flags flags_;
     CUstream stream_ = nullptr;
+    CUevent behind_ = nullptr;  // recorded behind copies that are asked about
     CUmodule module_ = nullptr;
     CUfunction kernel_ = nullptr;
     std::uint32_t sequence_ = 0;
@@ -67,6 +69,7 @@ class FusedCopies {
     unsigned parts_ = 1;     // blocks, and flags, of each
     bool one_flag_ = false;  // a single flag after all of them
     Seen seen_ = Seen::flags;
+    bool recorded_ = false;  // behind_ is, for what flies now
     Nanoseconds next_query_ = 0;
     unsigned looks_ = 0;
     std::deque<Item> waiting_;
