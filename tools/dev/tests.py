@@ -88,6 +88,8 @@ def reason_of_skip(output):
             return lines[index + 1]
         if line.lower().startswith("skip"):
             return line
+        if line.startswith("not run: "):
+            return line.removeprefix("not run: ")
     return "no reason given"
 
 
