@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiles src/device/kernels/ptx/*.ptx in, each as one raw string; the driver translates it for its GPU. The committed
-# PTX is what clang-19 makes of the .cu beside it (dev kernels).
+# PTX is what clang-19 made of the .cu beside it; nothing makes it again by itself yet.
 
 set(rows "")
 foreach(name copy_many)

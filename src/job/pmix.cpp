@@ -111,26 +111,26 @@ pmix::Proc PmixJob::proc(std::uint32_t rank) const {
     return other;
 }
 
-std::optional<std::int64_t> PmixJob::number(std::uint32_t rank, const char* key) const {
+// Only what came with the job: asking the server for what nobody will say may take for ever.
+pmix::Value* PmixJob::known(std::uint32_t rank, const char* key) const {
     const pmix::Proc whose = proc(rank);
-    // Only what came with the job: asking the server for what nobody will say may take for ever.
     pmix::Info optional = directive("pmix.optional", pmix::kBool);
     optional.value.data.flag = true;
     pmix::Value* value = nullptr;
-    if (library_.call.PMIx_Get(&whose, key, &optional, 1, &value) != 0 || value == nullptr)
-        return std::nullopt;
+    return library_.call.PMIx_Get(&whose, key, &optional, 1, &value) == 0 ? value : nullptr;
+}
+
+std::optional<std::int64_t> PmixJob::number(std::uint32_t rank, const char* key) const {
+    pmix::Value* value = known(rank, key);
+    if (value == nullptr) return std::nullopt;
     const std::optional<std::int64_t> said = number_in(*value);
     free_value(value);
     return said;
 }
 
 std::optional<std::string> PmixJob::text(std::uint32_t rank, const char* key) const {
-    const pmix::Proc whose = proc(rank);
-    pmix::Info optional = directive("pmix.optional", pmix::kBool);
-    optional.value.data.flag = true;
-    pmix::Value* value = nullptr;
-    if (library_.call.PMIx_Get(&whose, key, &optional, 1, &value) != 0 || value == nullptr)
-        return std::nullopt;
+    pmix::Value* value = known(rank, key);
+    if (value == nullptr) return std::nullopt;
     std::optional<std::string> said;
     if (value->type == pmix::kString && value->data.string != nullptr) said = value->data.string;
     free_value(value);

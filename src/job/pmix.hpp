@@ -46,6 +46,7 @@ class PmixJob final : public Job {
     Status failed(std::string_view attempt, pmix::Code code) const;
     pmix::Proc proc(std::uint32_t rank) const;
     // What the launcher says of itself: nothing when it does not say.
+    pmix::Value* known(std::uint32_t rank, const char* key) const;  // null: nobody said it
     std::optional<std::int64_t> number(std::uint32_t rank, const char* key) const;
     std::optional<std::string> text(std::uint32_t rank, const char* key) const;
 

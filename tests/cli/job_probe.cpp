@@ -34,7 +34,7 @@ void fence(job::Job& job, Executor& executor) {
     while (!task.done()) {
         job.progress();
         executor.run_ready();
-        usleep(100);
+        usleep(100);  // only spares the processor between two looks: 40 of these run at once
     }
     if (Status failed = task.take()) fail(failed);
 }
@@ -65,7 +65,8 @@ void exchange(job::Job& job, Executor& executor, std::size_t bytes) {
 void wait_until_dying(const std::string& process) {
     char target[8];
     while (readlink(("/proc/" + process + "/exe").c_str(), target, sizeof target) >= 0)
-        usleep(100);
+        usleep(
+            100);  // between two looks; there is nothing to wait on for a process that is no child
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "device/cuda/copies.hpp"
 #include "device/kernels/copy_many.hpp"
 #include "device/kernels/images.hpp"
 
@@ -16,18 +17,6 @@ namespace {
 constexpr Bytes kBytesPerPart = 8 * kKiB;
 constexpr unsigned kMaxParts = 8;
 constexpr std::size_t kFlagCount = static_cast<std::size_t>(kernels::kCopiesPerLaunch) * kMaxParts;
-// A flag that does not show for so long: ask the driver what became of the stream.
-constexpr Nanoseconds kDoubt = kMillisecond;
-constexpr unsigned kLooksBetweenClocks = 64;
-
-CUdeviceptr device_address(const void* pointer) {
-    return reinterpret_cast<CUdeviceptr>(pointer);
-}
-
-std::string describe(const Copy& copy) {
-    return fmt::format("of {} bytes from {} to {} on GPU {}", copy.bytes, fmt::ptr(copy.source),
-                       fmt::ptr(copy.destination), copy.gpu);
-}
 
 }  // namespace
 

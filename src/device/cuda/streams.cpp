@@ -2,27 +2,11 @@
 #include "device/cuda/streams.hpp"
 
 #include "base/clock.hpp"
+#include "device/cuda/copies.hpp"
 
 #include <utility>
 
 namespace gantry::device::cuda {
-
-namespace {
-
-// A flag that does not show for so long: ask the driver what became of the stream.
-constexpr Nanoseconds kDoubt = kMillisecond;
-constexpr unsigned kLooksBetweenClocks = 64;
-
-CUdeviceptr device_address(const void* pointer) {
-    return reinterpret_cast<CUdeviceptr>(pointer);
-}
-
-std::string describe(const Copy& copy) {
-    return fmt::format("of {} bytes from {} to {} on GPU {}", copy.bytes, fmt::ptr(copy.source),
-                       fmt::ptr(copy.destination), copy.gpu);
-}
-
-}  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, int gpus, bool kernels, bool flags)
     : driver_(driver),

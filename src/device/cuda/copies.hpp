@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What copies one by one (streams.hpp) and copies in one launch (fused.hpp) have in common.
+#pragma once
+
+#include "base/units.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/device.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace gantry::device::cuda {
+
+// A flag that does not show for so long: ask the driver what became of the stream.
+inline constexpr Nanoseconds kDoubt = kMillisecond;
+inline constexpr unsigned kLooksBetweenClocks = 64;
+
+inline CUdeviceptr device_address(const void* pointer) {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+// For errors: "of 8 bytes from 0x... to 0x... on GPU 0".
+inline std::string describe(const Copy& copy) {
+    return fmt::format("of {} bytes from {} to {} on GPU {}", copy.bytes, fmt::ptr(copy.source),
+                       fmt::ptr(copy.destination), copy.gpu);
+}
+
+}  // namespace gantry::device::cuda
