@@ -260,7 +260,10 @@ class Entry:
     def statements(self) -> list:
         function = self.function
         if function.row.get("direct"):
-            return [f"return mpi::{function.body}({', '.join(p.name for p in self.parameters)});"]
+            call = f"return mpi::{function.body}({', '.join(p.name for p in self.parameters)});"
+            # Those that look up handles do so inside the boundary; times and addresses need none.
+            lookup = function.name.endswith(("_toint", "_fromint"))
+            return ["const mpi::Visit visit;", call] if lookup else [call]
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
         # The object whose error handler is to judge failures comes first, and what the other

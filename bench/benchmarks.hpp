@@ -4,11 +4,14 @@
 #pragma once
 
 #include "options.hpp"
+#include "way.hpp"
 
 namespace gantry::bench {
 
 void latency(const Options& options);
 void bandwidth(const Options& options);  // bw and bibw
+void message_rate(const Options& options);
+void overlap(const Options& options);
 void demo(const Options& options);
 
 // After MPI_Finalize, when Gantry has written its record: which path the demo's messages took.
@@ -16,5 +19,8 @@ void demo(const Options& options);
 void prepare_taken_path();
 void print_taken_path();
 void forget_taken_path();  // the file it was in
+
+// Seconds of a window from the first rank of a pair to the second, until its answer to all of it.
+double answered_window(Way& way, const Buffer& outgoing, const Buffer& incoming);
 
 }  // namespace gantry::bench

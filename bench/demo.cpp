@@ -36,7 +36,7 @@ std::string label(const Figure& figure) {
 void demo(const Options& options) {
     const std::string placement = placement_text(options);
     const Plan plan{
-        .bytes = options.largest, .messages = 1, .samples = kSamples, .both_ways = true};
+        .bytes = options.sizes.back(), .messages = 1, .samples = kSamples, .both_ways = true};
     const std::vector<Figure> figures = measure(options, plan, ping_pong);
     if (!first()) return;
     fmt::print("\n4 MiB from device memory to device memory, between two processes\n\n");

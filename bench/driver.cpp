@@ -30,8 +30,11 @@ bool Driver::load(std::string* why_not) {
         *why_not = fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol); \
         return false;                                                                         \
     }
+#define GANTRY_BENCH_OPTIONAL(symbol) \
+    symbol = reinterpret_cast<PFN_##symbol>(dlsym(library, #symbol));
 #include "bench/driver_calls.def"
 #undef GANTRY_BENCH_CALL
+#undef GANTRY_BENCH_OPTIONAL
     if (CUresult result = cuInit(0); result != CUDA_SUCCESS) {
         const char* error = nullptr;
         cuGetErrorName(result, &error);
@@ -41,6 +44,16 @@ bool Driver::load(std::string* why_not) {
     }
     library_ = library;
     return true;
+}
+
+bool Driver::has_floors() const {
+    bool all = true;
+#define GANTRY_BENCH_CALL(symbol)
+#define GANTRY_BENCH_OPTIONAL(symbol) all = all && symbol != nullptr;
+#include "bench/driver_calls.def"
+#undef GANTRY_BENCH_CALL
+#undef GANTRY_BENCH_OPTIONAL
+    return all;
 }
 
 int Driver::count(std::string* why_none) {

@@ -17,6 +17,8 @@ class Driver {
     // Opens the library and this rank's device, or ends the job saying why not.
     void start(int gpu);
     void stop();
+    // Makes its context current in another thread of this rank.
+    void use_here() const { check(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
     bool started() const { return context_ != nullptr; }
     int gpu() const { return gpu_; }
     std::string gpu_name() const;
@@ -26,8 +28,12 @@ class Driver {
     void check(CUresult result, const char* call, std::size_t bytes = 0) const;
 
 #define GANTRY_BENCH_CALL(symbol) PFN_##symbol symbol = nullptr;
+#define GANTRY_BENCH_OPTIONAL(symbol) PFN_##symbol symbol = nullptr;
 #include "bench/driver_calls.def"
 #undef GANTRY_BENCH_CALL
+#undef GANTRY_BENCH_OPTIONAL
+    // Whether the driver has all that the optional calls are.
+    bool has_floors() const;
 
   private:
     bool load(std::string* why_not);

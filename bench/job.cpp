@@ -10,13 +10,38 @@
 namespace gantry::bench {
 
 int rank() {
-    int number = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    static const int mine = [] {
+        int number = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &number);
+        return number;
+    }();
+    return mine;
+}
+
+int pairs() {
+    static const int number = [] {
+        int ranks = 0;
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        return ranks / 2;
+    }();
     return number;
 }
 
 void meet() {
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+double slowest(double seconds) {
+    double largest = 0;
+    MPI_Allreduce(&seconds, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return largest;
+}
+
+bool launched() {
+    for (const char* variable : {"PMI_RANK", "PMI_FD", "PMIX_RANK", "OMPI_COMM_WORLD_RANK",
+                                 "GANTRY_RENDEZVOUS", "SLURM_PROCID"})
+        if (std::getenv(variable) != nullptr) return true;
+    return false;
 }
 
 std::string library_text() {
@@ -37,7 +62,9 @@ std::string library_name() {
 
 void finish(int status) {
     std::fflush(nullptr);
-    MPI_Finalize();
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized != 0) MPI_Finalize();
     std::exit(status);
 }
 

@@ -13,7 +13,7 @@ namespace {
 double ping_pong(Way& way, const Buffer& outgoing, const Buffer& incoming) {
     const double start = now_seconds();
     for (int i = 0; i < outgoing.messages(); ++i) {
-        if (first()) {
+        if (side() == 0) {
             way.send_one(outgoing, i);
             way.receive_one(incoming, i);
         } else {
@@ -33,8 +33,7 @@ double microseconds_one_way(double seconds, const Plan& plan) {
 void latency(const Options& options) {
     Report report(options, {"us", true, microseconds_one_way},
                   "half a round trip: from before rank 0's MPI_Send until after its MPI_Recv");
-    for (Bytes bytes = options.smallest; bytes <= options.largest;
-         bytes = bytes == 0 ? 1 : bytes * 2) {
+    for (const Bytes bytes : options.sizes) {
         Plan plan{.bytes = bytes, .both_ways = true};
         plan.messages = bytes <= 8 * kKiB ? 16 : 1;
         plan.samples = options.iterations > 0 ? options.iterations

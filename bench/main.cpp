@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry-bench latency | bw | bibw | demo: messages between two ranks. Runs with any MPI.
+// gantry-bench latency | bw | bibw | mr | overlap | demo: messages between pairs of ranks. Runs
+// with any MPI.
 #include "benchmarks.hpp"
+#include "busy.hpp"
 #include "driver.hpp"
 #include "job.hpp"
 #include "measure.hpp"
+#include "side_by_side.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 int main(int argc, char** argv) {
     using namespace gantry::bench;
+    if (wants_side_by_side(argc, argv) && !launched()) return side_by_side(parse(argc, argv, true));
     const bool wants_demo = argc > 1 && std::string_view(argv[1]) == "demo";
     if (wants_demo) prepare_taken_path();
     MPI_Init(&argc, &argv);
@@ -20,22 +25,34 @@ int main(int argc, char** argv) {
     Options options = parse(argc, argv, is_first);
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2) {
+    if (!options.peers.empty()) {
         if (is_first)
-            fmt::print(
-                stderr,
-                "gantry-bench: measures between 2 ranks, not {}: mpiexec -n 2 gantry-bench ...\n",
-                ranks);
+            fmt::print(stderr,
+                       "gantry-bench: --peers starts jobs itself: run gantry-bench without "
+                       "mpiexec\n");
+        finish(1);
+    }
+    if (ranks != 2 * options.pairs) {
+        if (is_first)
+            fmt::print(stderr,
+                       "gantry-bench: {} pairs are {} ranks, not {}: mpiexec -n {} gantry-bench "
+                       "...\n",
+                       options.pairs, 2 * options.pairs, ranks, 2 * options.pairs);
         finish(1);
     }
     prepare_device(options);
+    std::optional<Busy> neighbour;
+    if (options.busy && side() == 1) neighbour.emplace();
     switch (options.benchmark) {
         case Benchmark::latency: latency(options); break;
         case Benchmark::bw:
         case Benchmark::bibw: bandwidth(options); break;
+        case Benchmark::mr: message_rate(options); break;
+        case Benchmark::overlap: overlap(options); break;
         case Benchmark::demo: demo(options); break;
     }
     std::fflush(stdout);
+    neighbour.reset();
     driver().stop();
     MPI_Finalize();
     if (wants_demo) {

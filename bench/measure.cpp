@@ -2,9 +2,7 @@
 #include "measure.hpp"
 
 #include "job.hpp"
-#include "pattern.hpp"
-
-#include <fmt/format.h>
+#include "way_bare.hpp"
 
 #include <algorithm>
 
@@ -12,64 +10,37 @@ namespace gantry::bench {
 namespace {
 
 constexpr int kWarmUp = 2;
+// Mappings of device memory are opened when they have repaid themselves (docs/design/0003): a run
+// shows what comes after that.
+constexpr int kMostWarmUp = 400;
+constexpr double kWarmUpSeconds = 0.05;
 constexpr int kRoundsBeforeTheClock = 3;
 constexpr int kSearchSamples = 5;
 constexpr Bytes kSmallestBlock = 16 * kKiB, kLargestBlock = kMiB;
 
-// The buffers of one size and what is in them.
+// One size: its buffers, and how a sample is taken.
 class Exercise {
   public:
     Exercise(const Options& options, const Plan& plan, Exchange exchange)
-        : options_(options),
-          plan_(plan),
-          exchange_(exchange),
-          outgoing_(options.placement[rank()], plan.bytes, plan.messages),
-          incoming_(options.placement[rank()], plan.bytes, plan.messages),
-          scratch_(outgoing_.total_bytes(), true) {}
+        : exchange_(exchange), contents_(options, plan) {}
+
+    const Contents& contents() const { return contents_; }
 
     double sample(Way& way) {
-        ++sample_;
-        if (options_.validate) fill_outgoing();
+        contents_.renew();
         meet();
         // Checking the last sample took long enough for caches, clocks and links to fall asleep.
         for (int i = 0; i < kRoundsBeforeTheClock; ++i)
-            exchange_(way, outgoing_, incoming_);
-        const double seconds = exchange_(way, outgoing_, incoming_);
-        if (options_.validate) check_incoming(way);
+            exchange_(way, contents_.outgoing(), contents_.incoming());
+        const double seconds = exchange_(way, contents_.outgoing(), contents_.incoming());
+        way.settle();
+        contents_.check(way.name());
         return seconds;
     }
 
   private:
-    bool sends() const { return first() || plan_.both_ways; }
-    bool receives() const { return !first() || plan_.both_ways; }
-
-    void fill_outgoing() {
-        if (!sends()) return;
-        for (int i = 0; i < plan_.messages; ++i)
-            fill(place(i), {plan_.bytes, sample_, i, rank()});
-        outgoing_.write(scratch_.data());
-    }
-    void check_incoming(Way& way) {
-        if (!receives()) return;
-        incoming_.read(scratch_.data());
-        for (int i = 0; i < plan_.messages; ++i)
-            if (auto wrong = mistake(place(i), {plan_.bytes, sample_, i, peer()}))
-                give_up(
-                    fmt::format("wrong data in message {} of sample {} from rank {} ({}, {} "
-                                "bytes): {}\n  to see it again: {}",
-                                i, sample_, peer(), way.name(), plan_.bytes, *wrong,
-                                command_for(options_, plan_.bytes)));
-    }
-    std::byte* place(int message) const {
-        return scratch_.data() + outgoing_.stride() * static_cast<Bytes>(message);
-    }
-
-    const Options& options_;
-    const Plan& plan_;
     Exchange exchange_;
-    Buffer outgoing_, incoming_;
-    HostMemory scratch_;
-    std::uint64_t sample_ = 0;
+    Contents contents_;
 };
 
 // The block size that is fastest here, by trying; rank 0 measures and tells.
@@ -96,6 +67,17 @@ Bytes best_block(Exercise& exercise, const Plan& plan) {
     return best;
 }
 
+// Rank 0 looks at its clock and tells.
+bool is_cold(const Options& options, int sample, double begin) {
+    if (sample < kWarmUp) return true;
+    const bool devices = std::ranges::any_of(
+        options.placement, [](Placement placement) { return placement == Placement::device; });
+    if (!devices) return false;
+    int more = sample < kMostWarmUp && now_seconds() - begin < kWarmUpSeconds ? 1 : 0;
+    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return more != 0;
+}
+
 }  // namespace
 
 double now_seconds() {
@@ -105,12 +87,12 @@ double now_seconds() {
 void prepare_device(Options& options) {
     const bool any = std::ranges::any_of(
         options.placement, [](Placement placement) { return placement != Placement::host; });
-    if (!any) return;
+    if (!any && !options.busy) return;
     std::string why_none;
     const int devices = driver().count(&why_none);
     if (options.gpus.empty()) options.gpus = {0, devices > 1 ? 1 : 0};
     if (options.gpus.size() == 1) options.gpus.push_back(options.gpus[0]);
-    driver().start(options.gpus[static_cast<std::size_t>(rank())]);
+    driver().start(options.gpus[static_cast<std::size_t>(side())]);
 }
 
 std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange) {
@@ -123,17 +105,24 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
     };
     if (options.library) add(library_way(), 0);
     if (options.staged) add(staged_way(plan.bytes, plan.messages), 0);
+    if (options.floors)
+        for (const Bare kind : floors_of(options, plan))
+            add(bare_way(kind, options, exercise.contents().outgoing(),
+                         exercise.contents().incoming()),
+                0);
     if (options.pipelined) {
         const Bytes block = best_block(exercise, plan);
         add(pipelined_way(plan.bytes, plan.messages, block), block);
     }
 
+    const double begin = now_seconds();
+    for (int sample = 0; is_cold(options, sample, begin); ++sample)
+        for (const auto& way : ways)
+            exercise.sample(*way);
     std::vector<std::vector<double>> times(ways.size());
-    for (int sample = -kWarmUp; sample < plan.samples; ++sample)
-        for (std::size_t i = 0; i < ways.size(); ++i) {
-            const double seconds = exercise.sample(*ways[i]);
-            if (sample >= 0) times[i].push_back(seconds);
-        }
+    for (int sample = 0; sample < plan.samples; ++sample)
+        for (std::size_t i = 0; i < ways.size(); ++i)
+            times[i].push_back(exercise.sample(*ways[i]));
     for (std::size_t i = 0; i < ways.size(); ++i)
         figures[i].seconds = median(std::move(times[i]));
     return figures;

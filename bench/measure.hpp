@@ -8,6 +8,7 @@
 // Filling, checking and meeting are outside the time.
 #pragma once
 
+#include "contents.hpp"
 #include "statistics.hpp"
 #include "way.hpp"
 
@@ -23,13 +24,6 @@ struct Figure {
     std::string way;
     Median seconds;   // of one sample
     Bytes block = 0;  // user-pipelined: the best block size found
-};
-
-struct Plan {
-    Bytes bytes = 0;
-    int messages = 1;  // of one sample, each with a place and a content of its own
-    int samples = 1;
-    bool both_ways = false;  // rank 1 sends too
 };
 
 // The library first, then the baselines that were asked for.

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <sstream>
+
 namespace gantry::bench {
 namespace {
 
@@ -20,17 +22,33 @@ Bytes bytes_of(const std::string& text) {
     throw CLI::ValidationError("-m", "'" + text + "' is not a size such as 8, 64K or 4M");
 }
 
-void set_sizes(Options& options, const std::string& text) {
-    const auto colon = text.find(':');
-    try {
-        options.smallest = bytes_of(text.substr(0, colon));
-        options.largest =
-            colon == std::string::npos ? options.smallest : bytes_of(text.substr(colon + 1));
-    } catch (const std::logic_error&) {
-        throw CLI::ValidationError("-m", "'" + text + "' is not MIN:MAX such as 1:4M");
+// All that doubling gives between the two, 0 first if it is asked for.
+std::vector<Bytes> doubling(Bytes smallest, Bytes largest) {
+    std::vector<Bytes> sizes;
+    for (Bytes bytes = smallest; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 2)
+        sizes.push_back(bytes);
+    return sizes;
+}
+
+// Sizes and ranges: "8,64K:1M".
+std::vector<Bytes> sizes_of(const std::string& text) {
+    std::vector<Bytes> sizes;
+    std::istringstream items(text);
+    for (std::string item; std::getline(items, item, ',');) {
+        const auto colon = item.find(':');
+        Bytes smallest = 0, largest = 0;
+        try {
+            smallest = bytes_of(item.substr(0, colon));
+            largest = colon == std::string::npos ? smallest : bytes_of(item.substr(colon + 1));
+        } catch (const std::logic_error&) {
+            throw CLI::ValidationError(
+                "-m", "'" + item + "' is not a size such as 64K or a range MIN:MAX such as 1:4M");
+        }
+        if (smallest > largest) throw CLI::ValidationError("-m", "MIN is larger than MAX");
+        for (const Bytes bytes : doubling(smallest, largest))
+            sizes.push_back(bytes);
     }
-    if (options.smallest > options.largest)
-        throw CLI::ValidationError("-m", "MIN is larger than MAX");
+    return sizes;
 }
 
 Placement placement_of(const std::string& text) {
@@ -50,6 +68,8 @@ const char* name(Benchmark benchmark) {
         case Benchmark::latency: return "latency";
         case Benchmark::bw: return "bw";
         case Benchmark::bibw: return "bibw";
+        case Benchmark::mr: return "mr";
+        case Benchmark::overlap: return "overlap";
         case Benchmark::demo: return "demo";
     }
     return "?";
@@ -69,15 +89,21 @@ Options parse(int argc, char** argv, bool talk) {
     for (const Row& row :
          {Row{Benchmark::latency, "half a round trip of one message"},
           Row{Benchmark::bw, "one way, a window of messages in flight"},
-          Row{Benchmark::bibw, "both ways at once, a window of messages in flight"}}) {
+          Row{Benchmark::bibw, "both ways at once, a window of messages in flight"},
+          Row{Benchmark::mr, "messages a second: a window in flight, one way, between all pairs"},
+          Row{Benchmark::overlap,
+              "share of a transfer that hides behind computing, without and with the progress "
+              "thread"}}) {
         CLI::App* command = app.add_subcommand(name(row.benchmark), row.help);
         command
             ->add_option("placement", placements,
                          "buffers of rank 0 and of rank 1: D device, H host, M managed, P pinned "
                          "host (default D D)")
             ->expected(0, 2);
-        command->add_option("-m,--sizes", sizes, "message sizes, doubling: MIN:MAX (default 1:4M)")
-            ->type_name("MIN:MAX");
+        command
+            ->add_option("-m,--sizes", sizes,
+                         "message sizes: 8,64K,4M or, doubling, MIN:MAX (default 1:4M)")
+            ->type_name("SIZES");
         command
             ->add_option("-i,--iterations", options.iterations,
                          "samples of each size (default: by size)")
@@ -101,6 +127,25 @@ Options parse(int argc, char** argv, bool talk) {
         command->add_flag(
             "--no-validation", no_validation,
             "do not check the data (every byte of every message is checked otherwise)");
+        command->add_flag("--floor", options.floors,
+                          "beside the library: bare copies of the driver with a flag, no MPI");
+        command->add_flag("--busy", options.busy,
+                          "the second rank of each pair keeps kernels queued on its GPU");
+        if (row.benchmark == Benchmark::mr)
+            command->add_option("--pairs", options.pairs, "pairs of ranks (default 1)")
+                ->check(CLI::Range(1, 512));
+        if (row.benchmark == Benchmark::overlap)
+            command
+                ->add_option("--compute", options.compute,
+                             "computing lasts so many times the transfer (default 1)")
+                ->check(CLI::PositiveNumber);
+        command->add_option("--peers", options.peers,
+                            "a folder with impi/, ompi/, ucx/: run them too, one table (start "
+                            "gantry-bench without mpiexec)");
+        command
+            ->add_option("--rounds", options.rounds,
+                         "with --peers and overlap: rounds of all runs (default 3)")
+            ->check(CLI::PositiveNumber);
         command->add_flag("--json", options.json, "JSON instead of columns");
         command->callback([&options, benchmark = row.benchmark] { options.benchmark = benchmark; });
     }
@@ -111,7 +156,9 @@ Options parse(int argc, char** argv, bool talk) {
 
     try {
         app.parse(argc, argv);
-        if (!sizes.empty()) set_sizes(options, sizes);
+        options.sizes = doubling(options.benchmark == Benchmark::overlap ? 64 * kKiB : 1,
+                                 options.benchmark == Benchmark::mr ? 64 * kKiB : 4 * kMiB);
+        if (!sizes.empty()) options.sizes = sizes_of(sizes);
         for (std::size_t i = 0; i < placements.size(); ++i)
             options.placement[i] = placement_of(placements[i]);
         if (placements.size() == 1) options.placement[1] = options.placement[0];
@@ -129,10 +176,34 @@ Options parse(int argc, char** argv, bool talk) {
     if (!options.library && !options.staged && !options.pipelined)
         options.staged = options.pipelined = true;
     if (options.benchmark == Benchmark::demo) {
-        options.smallest = options.largest = 4 * kMiB;
+        options.sizes = {4 * kMiB};
         options.staged = options.pipelined = true;
     }
     return options;
+}
+
+std::vector<std::string> arguments_of_a_run(const Options& options) {
+    std::vector<std::string> words = {name(options.benchmark),
+                                      std::string(1, static_cast<char>(options.placement[0])),
+                                      std::string(1, static_cast<char>(options.placement[1])), "-m",
+                                      fmt::format("{}", fmt::join(options.sizes, ","))};
+    const auto add = [&words](auto... more) { (words.emplace_back(more), ...); };
+    if (options.iterations > 0) add("-i", std::to_string(options.iterations));
+    if (options.window > 0) add("-w", std::to_string(options.window));
+    if (!options.gpus.empty()) add("--gpus", fmt::format("{}", fmt::join(options.gpus, ",")));
+    if (options.staged || options.pipelined)
+        add("--baseline", options.staged && options.pipelined ? "all"
+                          : options.staged                    ? "staged"
+                                                              : "user-pipelined");
+    if (!options.library) add("--no-library");
+    if (!options.validate) add("--no-validation");
+    if (options.busy) add("--busy");
+    if (options.floors) add("--floor");
+    if (options.benchmark == Benchmark::mr) add("--pairs", std::to_string(options.pairs));
+    if (options.benchmark == Benchmark::overlap)
+        add("--compute", fmt::format("{}", options.compute));
+    add("--json");
+    return words;
 }
 
 std::string command_for(const Options& options, Bytes bytes) {

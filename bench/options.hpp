@@ -10,7 +10,7 @@
 
 namespace gantry::bench {
 
-enum class Benchmark { latency, bw, bibw, demo };
+enum class Benchmark { latency, bw, bibw, mr, overlap, demo };
 
 // Where a rank's message buffers are.
 enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };
@@ -18,21 +18,29 @@ enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 
 struct Options {
     Benchmark benchmark = Benchmark::latency;
     Placement placement[2] = {Placement::device, Placement::device};
-    Bytes smallest = 1, largest = 4 * kMiB;
-    int iterations = 0;     // samples per size; 0: by size
-    int window = 0;         // messages in flight of bw and bibw; 0: by size
-    std::vector<int> gpus;  // of rank 0 and 1; empty: one each if there are two
+    std::vector<Bytes> sizes;  // of messages; never empty once parsed
+    int iterations = 0;        // samples per size; 0: by size
+    int window = 0;            // messages in flight of bw and bibw; 0: by size
+    std::vector<int> gpus;     // of rank 0 and 1; empty: one each if there are two
     bool validate = true;
     bool staged = false, pipelined = false;  // baselines beside the library
     bool library =
         true;  // false: only the baselines (an MPI that knows no device memory would crash)
     bool json = false;
+    int pairs = 1;        // of ranks; mr only
+    bool busy = false;    // the second rank of each pair keeps its GPU busy
+    bool floors = false;  // bare driver copies beside the library
+    double compute = 1;   // overlap: computing lasts so many transfers
+    std::string peers;    // a folder with other libraries
+    int rounds = 3;       // of jobs beside each other
 };
 
 const char* name(Benchmark benchmark);
 // Ends the program itself for --help and mistakes (told by `talk` only, so that two ranks do not
 // say it twice).
 Options parse(int argc, char** argv, bool talk);
+// The arguments of one job of a comparison: all but what concerns the comparison.
+std::vector<std::string> arguments_of_a_run(const Options& options);
 // The command line that would run one size again.
 std::string command_for(const Options& options, Bytes bytes);
 

@@ -32,7 +32,7 @@ Value value_of(const Figure& figure, const Unit& unit, const Plan& plan) {
 
 std::string placement_text(const Options& options) {
     char mine[256] = "", other[256] = "";
-    std::string text(1, static_cast<char>(options.placement[rank()]));
+    std::string text(1, static_cast<char>(options.placement[side()]));
     if (driver().started())
         text += fmt::format(" (GPU {}, {})", driver().gpu(), driver().gpu_name());
     std::strncpy(mine, text.c_str(), sizeof mine - 1);
@@ -50,6 +50,7 @@ Report::Report(const Options& options, Unit unit, std::string timed)
     }
     fmt::print("# gantry-bench {}, {}\n# {}\n# {}\n", name(options.benchmark), library_text(),
                placement, timed_);
+    if (options.busy) fmt::print("# The GPU of the second rank of each pair is kept busy\n");
     fmt::print("# Medians with their 95 % intervals; {}\n",
                options.validate ? "every byte of every message is checked, outside the time"
                                 : "data is NOT checked");
@@ -83,7 +84,7 @@ void Report::add(const Plan& plan, const std::vector<Figure>& figures) {
             if (figure.block != 0) way["block"] = figure.block;
             row["ways"].push_back(way);
         }
-        rows_ += (rows_.empty() ? "" : ",") + row.dump();
+        add_row(row.dump());
         return;
     }
     if (!begun_) heading(figures);
@@ -102,16 +103,23 @@ void Report::add(const Plan& plan, const std::vector<Figure>& figures) {
     std::fflush(stdout);
 }
 
+void Report::add_row(const std::string& json) {
+    rows_ += (rows_.empty() ? "" : ",") + json;
+}
+
 void Report::end() {
     if (!first() || !options_.json) return;
     nlohmann::ordered_json document = {
         {"benchmark", name(options_.benchmark)},
         {"library", library_text()},
         {"unit", unit_.name},
+        {"smaller_is_better", unit_.smaller_is_better},
         {"timed", timed_},
         {"validated", options_.validate},
         {"placement", std::string{static_cast<char>(options_.placement[0]),
                                   static_cast<char>(options_.placement[1])}},
+        {"pairs", pairs()},
+        {"busy", options_.busy},
         {"gpus", options_.gpus},
         {"rows", nlohmann::ordered_json::parse("[" + rows_ + "]")}};
     fmt::print("{}\n", document.dump(2));

@@ -13,7 +13,7 @@ namespace gantry::bench {
 struct Unit {
     const char* name;  // "us", "MB/s"
     bool smaller_is_better;
-    // From the seconds of one sample.
+    // From the seconds of one sample; null for a benchmark that makes its own rows.
     double (*value)(double seconds, const Plan& plan);
 };
 
@@ -21,6 +21,8 @@ class Report {
   public:
     Report(const Options& options, Unit unit, std::string timed);
     void add(const Plan& plan, const std::vector<Figure>& figures);
+    // One row of JSON, made by a benchmark that has more to tell.
+    void add_row(const std::string& json);
     void end();
 
   private:

@@ -20,6 +20,8 @@ class Way {
     virtual void send(const Buffer& from) = 0;
     virtual void receive(const Buffer& into) = 0;
     virtual void exchange(const Buffer& from, const Buffer& into) = 0;
+    // After a sample, outside of its time: what still goes on behind calls that have returned.
+    virtual void settle() {}
     // One message, for ping-pong.
     virtual void send_one(const Buffer& from, int message) = 0;
     virtual void receive_one(const Buffer& into, int message) = 0;

@@ -228,9 +228,16 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute which, v
     return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, std::size_t) {
+CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, std::size_t count) {
     SIM_ENTER(cuMemPoolSetAccess);
-    (void)d;
+    for (std::size_t index = 0; index < count; ++index) {
+        const bool other = access[index].location.id != pool_of(handle)->device->ordinal;
+        if (other && !d.model.machine().peer_access) {
+            return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+        }
+        // What another GPU has to map as well is dear.
+        entry.costs(other ? d.model.calls().pool_open_peer - d.model.calls().pool_open : 0);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -275,6 +282,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* handle, void* shareabl
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
+    entry.costs(d.model.calls().pool_open);
     auto* pool = new Pool;
     pool->device = on;
     pool->imported = true;

@@ -24,6 +24,10 @@ struct Generic {
     bool own = true;     // counts against this device's memory
 };
 
+unsigned handle_types(const Generic& generic) {
+    return static_cast<unsigned>(generic.properties.requestedHandleTypes);
+}
+
 }  // namespace simgpu
 
 namespace {
@@ -232,6 +236,10 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
             if (access[index].location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
                 return CUDA_ERROR_NOT_SUPPORTED;
             }
+            if (access[index].location.id != range->device->ordinal &&
+                !d.model.machine().peer_access) {
+                return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+            }
             range->accessible = access[index].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         }
         address = range->base + range->bytes;
@@ -288,6 +296,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
+    entry.costs(d.model.calls().vmm_open);
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.requestedHandleTypes = type;

@@ -13,7 +13,8 @@ namespace simgpu {
 
 enum class MemoryKind { device, imported, mapped, pooled, pinned, registered, managed };
 
-struct Generic;  // physical memory of cuMemCreate
+struct Generic;                                 // physical memory of cuMemCreate
+unsigned handle_types(const Generic& generic);  // that it was made for (api_vmm.cpp)
 
 struct Range {
     Address base = 0;

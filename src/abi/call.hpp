@@ -16,6 +16,7 @@
 
 #include "abi/handle_kind.hpp"
 #include "base/status.hpp"
+#include "mpi/boundary.hpp"
 #include "mpi/comm.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/errhandler.hpp"
@@ -225,6 +226,9 @@ class Call {
     void no_memory();
 
   private:
+    // First in, last out: also judging a handle looks into tables that progress changes.
+    const mpi::Visit visit_;
+
     static bool in(int value, int number) { return value >= 0 && value < number; }
     template <class Handle>
     static std::uintptr_t value_of(Handle handle) {

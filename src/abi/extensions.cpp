@@ -14,6 +14,7 @@ using namespace gantry;
 extern "C" {
 
 int MPIX_Query_cuda_support(void) {
+    const mpi::Visit visit;
     return mpi::gpu_support(MPIX_GPU_SUPPORT_CUDA) ? 1 : 0;
 }
 

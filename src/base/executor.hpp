@@ -36,10 +36,14 @@ class Executor {
         (last_ready_ != nullptr ? last_ready_->next : first_ready_) = &coroutine;
         last_ready_ = &coroutine;
     }
-    bool has_ready() const { return first_ready_ != nullptr; }
+    bool has_ready() const {
+        return first_ready_ != nullptr || (first_of_program_ != nullptr && !in_background_);
+    }
     // Resumes what was ready at the call; what becomes ready meanwhile waits for the next one, so
     // that a coroutine that yields lets progress() poll in between. Returns how many were resumed.
     int run_ready() {
+        if (first_of_program_ != nullptr && !in_background_) [[unlikely]]
+            take_what_was_left();
         Resumable* coroutine = first_ready_;
         first_ready_ = last_ready_ = nullptr;
         int resumed = 0;
@@ -50,6 +54,15 @@ class Executor {
             ++resumed;
         }
         return resumed;
+    }
+
+    // Whether a thread of our own drives the engine now, not one of the program's.
+    bool in_background() const { return in_background_; }
+    void set_background(bool background) { in_background_ = background; }
+    // Goes on at the next run_ready() of a program's thread.
+    void leave_to_program(Resumable& coroutine) {
+        coroutine.next = first_of_program_;
+        first_of_program_ = &coroutine;
     }
 
     // Frames by size class; null when memory is exhausted (the coroutine then returns
@@ -64,9 +77,18 @@ class Executor {
     struct FreeFrame {
         FreeFrame* next;
     };
+    void take_what_was_left() {
+        while (first_of_program_ != nullptr) {
+            Resumable* coroutine = first_of_program_;
+            first_of_program_ = coroutine->next;
+            make_ready(*coroutine);
+        }
+    }
     const Clock& clock_;
     Resumable* first_ready_ = nullptr;
     Resumable* last_ready_ = nullptr;
+    Resumable* first_of_program_ = nullptr;
+    bool in_background_ = false;
     FreeFrame* free_[kClasses] = {};
     std::size_t live_frames_ = 0;
 };

@@ -32,14 +32,12 @@ class Scope {
             note(task.take());
             return;
         }
-        auto* child = new (std::nothrow) Child;
-        GANTRY_ASSERT(child !=
-                      nullptr);  // a running task that cannot be watched could never be joined
-        child->task = watch(executor_, *this, *child, std::move(task));
-        GANTRY_ASSERT(!child->task.done());
+        void* memory = executor_.allocate_frame(sizeof(Child));
+        // A running task that cannot be watched could never be joined.
+        GANTRY_ASSERT(memory != nullptr);
+        auto* child = new (memory) Child(*this, std::move(task));
         ++running_;
         running_children_.push_back(*child);
-        child->task.start();
     }
 
     bool cancelled() const { return !first_failure_.ok(); }
@@ -57,25 +55,30 @@ class Scope {
     }
 
   private:
-    struct Child : Link<Child> {
+    struct Child final : Link<Child>, TaskWatcher {
+        Child(Scope& in, Task<Status> running) : scope(in), task(std::move(running)) {
+            task.when_done(*this);
+        }
+        void task_ended() override { scope.ended(*this); }
+        Scope& scope;
         Task<Status> task;
     };
-    static Task<Status> watch(Executor&, Scope& scope, Child& child, Task<Status> task) {
-        Status status = co_await std::move(task);
-        scope.note(std::move(status));
-        --scope.running_;
-        // Only moved here: this frame still runs. Whoever spawns or joins next frees it.
+    // Only moved here: its frame ends right now. Whoever spawns or joins next frees it.
+    void ended(Child& child) {
+        note(child.task.take());
+        --running_;
         child.unlink();
-        scope.finished_children_.push_back(child);
-        if (scope.running_ == 0 && scope.joiner_ != nullptr) scope.joiner_->complete(success());
-        co_return success();
+        finished_children_.push_back(child);
+        if (running_ == 0 && joiner_ != nullptr) joiner_->complete(success());
     }
     void note(Status status) {
         if (!status.ok() && first_failure_.ok()) first_failure_ = std::move(status);
     }
     void reap() {
-        while (Child* child = finished_children_.pop_front())
-            delete child;
+        while (Child* child = finished_children_.pop_front()) {
+            child->~Child();
+            executor_.free_frame(child);
+        }
     }
     Executor& executor_;
     IntrusiveList<Child> running_children_;

@@ -31,6 +31,16 @@ namespace gantry {
 
 class Scope;
 
+// Told that a task has ended, while it ends: it may note that and take the result, but must not
+// destroy the task yet.
+class TaskWatcher {
+  public:
+    virtual void task_ended() = 0;
+
+  protected:
+    ~TaskWatcher() = default;
+};
+
 namespace task_detail {
 
 inline Executor& executor_of(Executor& executor) {
@@ -69,6 +79,7 @@ struct PromiseBase {
         void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
             PromiseBase& promise = self.promise();
             if (promise.parent != nullptr) promise.executor.make_ready(*promise.parent);
+            if (promise.watcher != nullptr) promise.watcher->task_ended();
         }
         void await_resume() const noexcept {}
     };
@@ -79,6 +90,7 @@ struct PromiseBase {
 
     Executor& executor;
     Resumable* parent = nullptr;  // who waits for the end of this task
+    TaskWatcher* watcher = nullptr;
 };
 
 }  // namespace task_detail
@@ -130,6 +142,8 @@ class [[nodiscard]] Task {
     T take() { return handle_ ? std::move(*handle_.promise().value) : std::move(*ready_); }
     // Queues `waiter` when the task ends. The task has started and is not done.
     void when_done(Resumable& waiter) { handle_.promise().parent = &waiter; }
+    // Tells `watcher` at once.
+    void when_done(TaskWatcher& watcher) { handle_.promise().watcher = &watcher; }
 
     auto operator co_await() && { return Awaiter(std::move(*this)); }
 

@@ -6,6 +6,7 @@
 // the lower rank's part on the left. Else reduce to rank 0 and broadcast.
 #include "coll/allreduce.hpp"
 
+#include "base/program_thread.hpp"
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
@@ -28,6 +29,7 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
         Status met =
             co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
         failed.note(std::move(met));
+        if (reducer.calls_program()) co_await ProgramThread(executor);
         if (partner > team.rank()) {
             reducer.apply(result->address(), arrived.address(), shape.count);
             result->swap(arrived);
@@ -64,6 +66,7 @@ Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer red
         Status met =
             co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
         failed.note(std::move(met));
+        if (reducer.calls_program()) co_await ProgramThread(executor);
         reducer.apply(scratch.address, mine.address, mine.count);
     }
     for (int step = 0; step < size - 1; ++step) {

@@ -5,6 +5,7 @@
 // reduced to rank 0 and sent on to the root.
 #include "coll/reduce.hpp"
 
+#include "base/program_thread.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 
@@ -33,6 +34,7 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
         Status received =
             co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
         failed.note(std::move(received));
+        if (reducer.calls_program()) co_await ProgramThread(executor);
         reducer.apply(result->address(), arrived.address(), shape.count);
         result->swap(arrived);
     }

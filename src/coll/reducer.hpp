@@ -21,6 +21,8 @@ struct Reducer {
     std::ptrdiff_t extent = 0;                  // of one element
     bool commutative = true;
 
+    // Whether `apply` calls a function of the program: await a ProgramThread first.
+    bool calls_program() const { return predefined == nullptr; }
     // second[i] = first[i] op second[i]
     void apply(const void* first, void* second, std::uint64_t count) const;
 };

@@ -4,6 +4,7 @@
 // passes it to the rank 2^(k+1) above. What comes from below always goes on the left.
 #include "coll/scan.hpp"
 
+#include "base/program_thread.hpp"
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
@@ -37,6 +38,7 @@ Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
         Status met = co_await shift(executor, team, with_mine.buffer(), arrived.buffer(), distance);
         GANTRY_CO_TRY(met);
         if (team.rank() - distance < 0) continue;
+        if (reducer.calls_program()) co_await ProgramThread(executor);
         reducer.apply(arrived.address(), with_mine.address(), source.count);
         if (!exclusive) continue;
         if (anything_before) {

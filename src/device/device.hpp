@@ -27,6 +27,7 @@ struct Location {
     std::uint64_t buffer_id = 0;  // the driver's identity of the allocation, unique for ever
     std::uintptr_t base = 0;      // the allocation around the pointer
     Bytes size = 0;
+    std::uint64_t pool = 0;  // the driver's name of the pool that it comes from; 0: none
     bool on_device() const { return kind == MemoryKind::device; }
 };
 
@@ -48,7 +49,8 @@ struct Copy {
     Notice notice = Notice::event;
 };
 
-// A name for device memory that another process of the node can open.
+// A name for device memory that another process of the node can open. Virtual memory and pools need
+// a file descriptor beside it, which travels alone and only when it is asked for.
 struct IpcHandle {
     IpcKind kind = IpcKind::none;
     std::array<std::uint8_t, 64> bytes{};
@@ -56,7 +58,12 @@ struct IpcHandle {
     std::uintptr_t base = 0;      // the exporter's address of the first byte of the mapping
     Bytes size = 0;
     Uuid gpu{};
+    std::uint64_t origin = 0;  // of the exporting process: no two of a node have the same
+    std::uint64_t pool = 0;    // kind pool: which of the exporter's
 };
+
+// How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.
+enum class Access : std::uint8_t { open, closed, no_descriptor, never };
 
 class Device {
   public:
@@ -88,6 +95,12 @@ class Device {
     virtual int progress() = 0;
     virtual bool pending() const = 0;
 
+    // --- network cards
+    // -------------------------------------------------------------------------------------------
+    // What a card has written into that GPU's memory (GPUDirect) is visible to whatever starts from
+    // now on (facts: writes may still be on their way to memory when the card reports their end).
+    virtual Status settle_network_writes(int gpu) = 0;
+
     // --- host memory for staging
     // -------------------------------------------------------------------------------------------
     // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it
@@ -101,8 +114,13 @@ class Device {
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
-    // True while the mapping of `handle` is already open (using it then costs nothing).
-    virtual bool is_open(const IpcHandle& handle, int gpu) = 0;
+    // What opening it would take: nothing (`open`), a call (`closed`), or first its descriptor.
+    // Makes no driver call.
+    virtual Access access(const IpcHandle& handle, int gpu) = 0;
+    // Where this process takes file descriptors of peers' memory; 0: nowhere.
+    virtual std::uint32_t descriptor_inbox() = 0;
+    // Sends the descriptor of memory that this process exported to a peer's inbox; does not wait.
+    virtual Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) = 0;
     // Closes every mapping of this exporter's buffer: its owner freed it.
     virtual void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) = 0;
     // Whether a buffer id handed out by export_memory is still the allocation at that address.

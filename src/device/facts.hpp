@@ -38,10 +38,15 @@ struct GpuFacts {
     Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
-    Bytes h2d_without_turn = 0;      // host-to-device copies from this size up need no turn
-    Nanoseconds ipc_open = 100000;   // opening a peer's mapping
+    Bytes h2d_without_turn = 0;  // host-to-device copies from this size up need no turn
+    // Opening a peer's memory (and closing it again some time): legacy handles and pools of the
+    // same GPU, and of another one; virtual memory.
+    Nanoseconds ipc_open = 100000, ipc_open_peer = 1000000;
+    Nanoseconds pool_open = 400000, pool_open_peer = 10000000;
+    Nanoseconds vmm_open = 250000;
     Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
     Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
+    Nanoseconds event_seen = 2700;   // the same when the driver is asked instead
     double pageable_bytes_per_second = 6e9;
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;

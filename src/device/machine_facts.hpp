@@ -24,8 +24,14 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;
     facts.ipc_open = gpu.calls.ipc_open;
+    facts.ipc_open_peer = gpu.calls.ipc_open_peer;
+    facts.pool_open = gpu.calls.pool_open;
+    facts.pool_open_peer = gpu.calls.pool_open_peer;
+    facts.vmm_open = gpu.calls.vmm_open;
     facts.event_query = gpu.calls.event_query;
     facts.flag_write = gpu.calls.write_value;
+    // A query of the driver is made about twice until the end is known.
+    facts.event_seen = gpu.calls.event_seen > 0 ? gpu.calls.event_seen : 2 * gpu.calls.event_query;
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {

@@ -69,7 +69,7 @@ Result<const Allocation*> PointerCache::resolve(std::uintptr_t address, bool may
 // pieces); nothing else may follow.
 Result<Location> PointerCache::check_extent(const Allocation& first, std::uintptr_t address,
                                             Bytes bytes) {
-    const Location location = first.location;
+    Location location = first.location;
     std::uintptr_t reached = end_of(first);
     const std::uintptr_t end = address + bytes;
     // Only a part of the host memory is page-locked: the whole is treated as what its worst part
@@ -77,7 +77,7 @@ Result<Location> PointerCache::check_extent(const Allocation& first, std::uintpt
     if (location.kind == MemoryKind::pinned) return reached >= end ? location : Location{};
     while (reached < end) {
         const bool virtual_memory =
-            location.ipc == IpcKind::none && location.kind == MemoryKind::device;
+            first.location.ipc != IpcKind::legacy && location.kind == MemoryKind::device;
         const Allocation* next = nullptr;
         if (virtual_memory) {
             Result<const Allocation*> found = resolve(reached, false);
@@ -91,6 +91,7 @@ Result<Location> PointerCache::check_extent(const Allocation& first, std::uintpt
                            bytes, address, name(location.kind), location.size, location.base,
                            location.gpu, end - reached);
         reached = end_of(*next);
+        location.ipc = IpcKind::none;  // a handle names one of the mappings
     }
     return location;
 }

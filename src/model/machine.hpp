@@ -48,6 +48,7 @@ struct CallCost {
     Nanoseconds event_record = 0;
     Nanoseconds event_query = 0;
     Nanoseconds write_value = 0;    // cuStreamWriteValue32 until the host sees the flag
+    Nanoseconds event_seen = 0;     // the same for a copy's end that is seen by asking for an event
     Nanoseconds classify_host = 0;  // one attribute query on memory the driver does not know
     Nanoseconds classify_device = 0;
     Nanoseconds allocate = 0;
@@ -56,6 +57,9 @@ struct CallCost {
     Nanoseconds ipc_open = 0;       // memory of the same GPU
     Nanoseconds ipc_open_peer = 0;  // memory of another GPU
     Nanoseconds ipc_close = 0;
+    Nanoseconds vmm_open = 0;   // importing, reserving, mapping virtual memory of a peer
+    Nanoseconds pool_open = 0;  // importing a pool of the same GPU
+    Nanoseconds pool_open_peer = 0;
     bool operator==(const CallCost&) const = default;
 };
 
@@ -89,15 +93,18 @@ struct Host {
 struct Link {
     std::string name;
     int rails = 1;
-    Nanoseconds latency = 0;       // an empty message, one way
-    Nanoseconds message_cost = 0;  // what each message holds the sender's rail beyond its bytes
-    Nanoseconds put_cost = 0;      // the same for a put
-    Bytes eager_max = 0;           // largest payload of one active message
-    Bytes header = 0;              // bytes on the wire around each message
+    Nanoseconds latency = 0;        // an empty message, one way
+    Nanoseconds message_cost = 0;   // what each message holds the sender's rail beyond its bytes
+    Nanoseconds put_cost = 0;       // the same for a put
+    Nanoseconds register_cost = 0;  // registering memory with all rails, whatever the size
+    Bytes eager_max = 0;            // largest payload of one active message
+    Bytes header = 0;               // bytes on the wire around each message
     Bytes control_max = 0;  // messages up to this size have a queue of their own beside the bulk;
                             // 0: one queue for all
     Rate rate;              // one rail
     bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
+    // Bytes per second that one rail reads out of device memory and writes into it; 0: as its rate.
+    double device_read = 0, device_write = 0;
     bool operator==(const Link&) const = default;
 };
 

@@ -132,6 +132,7 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("event_record_ns", calls.event_record);
     fields.integer("event_query_ns", calls.event_query);
     fields.integer("write_value_ns", calls.write_value);
+    fields.integer("event_seen_ns", calls.event_seen);
     fields.integer("classify_host_ns", calls.classify_host);
     fields.integer("classify_device_ns", calls.classify_device);
     fields.integer("allocate_ns", calls.allocate);
@@ -140,6 +141,9 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("ipc_open_ns", calls.ipc_open);
     fields.integer("ipc_open_peer_ns", calls.ipc_open_peer);
     fields.integer("ipc_close_ns", calls.ipc_close);
+    fields.integer("vmm_open_ns", calls.vmm_open);
+    fields.integer("pool_open_ns", calls.pool_open);
+    fields.integer("pool_open_peer_ns", calls.pool_open_peer);
 }
 
 void read_kernel(Fields& fields, KernelCost& kernel) {
@@ -183,11 +187,14 @@ void read_link(Fields& fields, Link& link) {
     fields.integer("latency_ns", link.latency);
     fields.integer("message_ns", link.message_cost);
     fields.integer("put_ns", link.put_cost);
+    fields.integer("register_ns", link.register_cost);
     fields.integer("eager_max_bytes", link.eager_max);
     fields.integer("header_bytes", link.header);
     fields.integer("control_max_bytes", link.control_max);
     fields.rate("bytes_per_second", link.rate);
     fields.flag("device_memory", link.device_memory);
+    fields.real("device_read_bytes_per_second", link.device_read);
+    fields.real("device_write_bytes_per_second", link.device_write);
     if (link.rails < 1) fields.complain("rails", "at least 1");
 }
 
@@ -225,6 +232,7 @@ Json calls_json(const CallCost& calls) {
             {"event_record_ns", calls.event_record},
             {"event_query_ns", calls.event_query},
             {"write_value_ns", calls.write_value},
+            {"event_seen_ns", calls.event_seen},
             {"classify_host_ns", calls.classify_host},
             {"classify_device_ns", calls.classify_device},
             {"allocate_ns", calls.allocate},
@@ -232,7 +240,10 @@ Json calls_json(const CallCost& calls) {
             {"ipc_export_ns", calls.ipc_export},
             {"ipc_open_ns", calls.ipc_open},
             {"ipc_open_peer_ns", calls.ipc_open_peer},
-            {"ipc_close_ns", calls.ipc_close}};
+            {"ipc_close_ns", calls.ipc_close},
+            {"vmm_open_ns", calls.vmm_open},
+            {"pool_open_ns", calls.pool_open},
+            {"pool_open_peer_ns", calls.pool_open_peer}};
 }
 
 Json gpu_json(const Gpu& gpu) {
@@ -259,10 +270,13 @@ Json link_json(const Link& link) {
               {"latency_ns", link.latency},
               {"message_ns", link.message_cost},
               {"put_ns", link.put_cost},
+              {"register_ns", link.register_cost},
               {"eager_max_bytes", link.eager_max},
               {"header_bytes", link.header},
               {"control_max_bytes", link.control_max},
-              {"device_memory", link.device_memory}};
+              {"device_memory", link.device_memory},
+              {"device_read_bytes_per_second", link.device_read},
+              {"device_write_bytes_per_second", link.device_write}};
     if (!link.rate.points().empty()) json["bytes_per_second"] = rate_json(link.rate);
     return json;
 }

@@ -14,6 +14,9 @@ namespace gantry::mpi {
 Result<std::unique_ptr<Engine>> discover_engine() {
     Result<config::Config> config = config::from_environment();
     if (!config.ok()) return std::move(config).status();
+    if (config->progress != "calls" && config->progress != "thread")
+        return failure(MPI_ERR_ARG, "GANTRY_PROGRESS is '{}', but it takes calls or thread",
+                       config->progress);
     Parts parts;
     parts.config = std::make_unique<config::Config>(std::move(*config));
     parts.clock = std::make_unique<SteadyClock>();

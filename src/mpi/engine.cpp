@@ -64,6 +64,8 @@ Task<Status> Engine::start(Executor& executor) {
                                                   addresses(parts_.transports), rank(), size(),
                                                   *parts_.config, explain_);
     relay_.to = &messenger_->receiver();
+    for (const auto& transport : parts_.transports)
+        if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
     co_return success();
 }
@@ -88,6 +90,7 @@ Task<Status> Engine::leave(Executor& executor) {
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
     }
     parts_.device->shut_down();
+    holding_back_.clear();
     started_ = false;
     stopped_ = true;
     co_return parts_.job->finalize();
@@ -97,6 +100,14 @@ int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
     events += requests_.progress();
+    return events;
+}
+
+int Engine::progress_in_background() {
+    if (!started_) return 0;
+    executor().set_background(true);
+    const int events = messenger_->progress();
+    executor().set_background(false);
     return events;
 }
 

@@ -48,6 +48,11 @@ class Engine {
     Task<Status> leave(Executor& executor);
     // One turn of everything; returns how much happened.
     int progress();
+    // One turn between two calls of the program, by the progress thread: what only the program's
+    // own threads may do (its functions, handles) is left to its next call.
+    int progress_in_background();
+    // Whether such a turn may be of use.
+    bool pending() const { return started_ && messenger_->pending(); }
     // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
     int progress_waiting() {
         const int events = progress();
@@ -55,8 +60,7 @@ class Engine {
     }
     // Lets go of messages that transports hold back for company.
     void flush() {
-        if (!started_) return;
-        for (const auto& transport : parts_.transports)
+        for (transport::Transport* transport : holding_back_)
             transport->flush();
     }
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
@@ -102,6 +106,7 @@ class Engine {
     plan::Explain explain_;
     Relay relay_;
     std::unique_ptr<p2p::Messenger> messenger_;
+    std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Requests requests_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;

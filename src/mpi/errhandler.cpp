@@ -4,6 +4,7 @@
 #include "mpi/errhandler.hpp"
 
 #include "base/log.hpp"
+#include "mpi/boundary.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/engine.hpp"
 #include "mpi/process.hpp"
@@ -41,6 +42,7 @@ std::string describe(const Comm* comm) {
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);
     const int code = exit_code(status.error_class());
+    drop_boundary();
     if (p.engine != nullptr && !p.forked)
         p.engine->job().abort(
             code, fmt::format("{} failed: {}", function, class_name(status.error_class())));

@@ -2,6 +2,7 @@
 //
 // MPI_Init to MPI_Finalize (MPI 5.0 section 11.2).
 #include "mpi/bodies.hpp"
+#include "mpi/boundary.hpp"
 #include "mpi/engine.hpp"
 #include "mpi/process.hpp"
 
@@ -45,6 +46,8 @@ Task<Status> start_world(Executor& executor, Engine& engine) {
     }
     Status made = make_world(engine);
     GANTRY_CO_TRY(made);
+    Status raised = raise_boundary(engine);
+    GANTRY_CO_TRY(raised);
     process().phase = Process::Phase::running;
     co_return success();
 }
@@ -53,6 +56,7 @@ Task<Status> start_world(Executor& executor, Engine& engine) {
 Task<Status> stop_world(Executor& executor, Engine& engine) {
     Process& p = process();
     if (p.sessions_open == 0) {
+        drop_boundary();
         Status stopped = co_await engine.stop(executor);
         GANTRY_CO_TRY(stopped);
     }
@@ -130,6 +134,7 @@ Status abort(Comm& comm, int errorcode) {
     const std::string reason =
         fmt::format("MPI_Abort({}, {}) on rank {}",
                     comm.name.empty() ? "a communicator" : comm.name, errorcode, p.engine->rank());
+    drop_boundary();
     std::fflush(nullptr);
     p.engine->job().abort(code, reason);
     _exit(code);

@@ -23,7 +23,11 @@ Errhandler* predefined(Slab<Errhandler>& slab, Errhandler::Kind kind, MPI_Errhan
 }  // namespace
 
 Process::Process() : main_thread(std::this_thread::get_id()) {
-    pthread_atfork(nullptr, nullptr, [] { process().forked = true; });
+    pthread_atfork(nullptr, nullptr, [] {
+        Process& child = process();
+        child.forked = true;
+        child.boundary = nullptr;  // its thread stayed with the parent
+    });
     fill_predefined(datatypes, predefined_datatypes);
     fill_predefined(ops, predefined_ops);
     errors_are_fatal = predefined(errhandlers, Errhandler::Kind::fatal, MPI_ERRORS_ARE_FATAL);

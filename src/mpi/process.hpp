@@ -23,6 +23,7 @@
 
 namespace gantry::mpi {
 
+class Boundary;
 class Engine;
 
 struct Process {
@@ -40,6 +41,9 @@ struct Process {
     int thread_level = MPI_THREAD_SINGLE;
     int sessions_open = 0;
 
+    // What a call passes when a progress thread exists; else null (mpi/boundary.hpp).
+    Boundary* boundary = nullptr;
+    bool stops_thread_at_exit = false;
     std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
     Comm* world = nullptr;           // while running
     Comm* self = nullptr;
@@ -76,6 +80,7 @@ struct Process {
     bool running() const { return (phase == Phase::running || sessions_open > 0) && !forked; }
 };
 
-Process& process();
+// Always the same object: one look serves a whole function.
+[[gnu::const]] Process& process();
 
 }  // namespace gantry::mpi

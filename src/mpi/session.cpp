@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/log.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/boundary.hpp"
 #include "mpi/context.hpp"
 #include "mpi/engine.hpp"
 #include "mpi/process.hpp"
@@ -44,6 +45,12 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
     session->errhandler = retain(errhandler);
     session->hints = std::move(hints);
     set_pair(session->hints, kMemoryKindsKey, kMemoryKinds);
+    Status raised = raise_boundary(*engine);
+    if (!raised.ok()) {
+        release(session->errhandler);
+        process().sessions.destroy(session);
+        co_return raised;
+    }
     ++process().sessions_open;
     *handle = session->handle;
     co_return success();
@@ -56,6 +63,7 @@ Task<Status> close_session(Executor& executor, Engine* engine, MPI_Session* hand
     release(session->errhandler);
     process().sessions.destroy(session);
     --process().sessions_open;
+    if (!process().running()) drop_boundary();
     *handle = MPI_SESSION_NULL;
     co_return success();
 }

@@ -109,18 +109,18 @@ Result<SlotPool*> Core::pool(transport::Pool which) {
     return &*pool;
 }
 
-Result<transport::RemoteKey> Core::pool_key(int to) {
+Result<transport::Region> Core::pool_region(int to) {
     auto slots = pool(transport::Pool::device_slots);
     if (!slots.ok()) return slots.status();
     transport::Transport* transport = peer(to).transport;
     auto known = pool_regions_.find(transport);
     if (known == pool_regions_.end()) {
-        auto region =
-            transport->register_memory((*slots)->memory().data(), (*slots)->memory().size());
+        auto region = transport->register_memory(
+            {.address = (*slots)->memory().data(), .bytes = (*slots)->memory().size()});
         if (!region.ok()) return region.status();
         known = pool_regions_.emplace(transport, *region).first;
     }
-    return transport->key(known->second);
+    return known->second;
 }
 
 Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offset,
@@ -163,6 +163,8 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
                             const device::Uuid* other_gpu) {
     plan::Facts facts;
     facts.peer = peer(to).facts;
+    (i_am_source ? facts.source_reach : facts.sink_reach) =
+        facts.peer.device_memory ? plan::Reach::device_memory : plan::Reach::host_memory;
     device::GpuFacts& my_gpu = i_am_source ? facts.source_gpu : facts.sink_gpu;
     device::GpuFacts& its_gpu = i_am_source ? facts.sink_gpu : facts.source_gpu;
     if (device.gpu_count() > 0) my_gpu = its_gpu = device.gpu_facts(std::max(mine.gpu, 0));
@@ -193,7 +195,7 @@ const plan::Choice& Core::choose(const plan::Question& question, const plan::Fac
 }
 
 Outgoing& Core::add_outgoing(int to) {
-    auto message = std::make_unique<Outgoing>(executor);
+    auto message = outgoing_memory_.create(executor);
     message->id = next_id_++;
     message->peer = to;
     Outgoing& reference = *message;
@@ -204,6 +206,21 @@ Outgoing& Core::add_outgoing(int to) {
 Outgoing* Core::outgoing(std::uint64_t id) {
     auto found = outgoing_.find(id);
     return found == outgoing_.end() ? nullptr : found->second.get();
+}
+
+void Core::start(Outgoing& message) {
+    if (message.running) return;
+    message.running = true;
+    operations.spawn(send_rendezvous(executor, *this, message));
+}
+
+// Each may end, and leave the table, as it starts.
+void Core::start_all_outgoing() {
+    std::vector<Outgoing*> waiting;
+    for (const auto& [id, message] : outgoing_)
+        if (!message->running) waiting.push_back(message.get());
+    for (Outgoing* message : waiting)
+        start(*message);
 }
 
 void Core::add_incoming(std::unique_ptr<Incoming> message) {
@@ -241,10 +258,56 @@ void Core::finish_request(Request& request, Status status) {
     if (detached) requests.destroy(&request);
 }
 
+// Only device memory that a process of this node may map: what names it is most of the message.
+Status Core::request(int to, const wire::RequestToSend& rts) {
+    if (rts.handle.kind == 0) return send(to, wire::kRequestToSend, rts);
+    wire::RequestToSend rest = rts;
+    rest.envelope = {};
+    rest.send_id = rest.address = 0;
+    wire::RequestToSend& last = peer(to).request_sent;
+    if (std::memcmp(&rest, &last, sizeof rest) == 0)
+        return send(to, wire::kRequestAgain,
+                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address});
+    Status sent = send(to, wire::kRequestToSend, rts);
+    if (sent.ok()) std::memcpy(&last, &rest, sizeof last);
+    return sent;
+}
+
+void Core::read_whole(int from, std::uint64_t send_id) {
+    Peer& sender = peer(from);
+    if (sender.finished.empty()) tell_.push_back(from);
+    sender.finished.push_back(send_id);
+    if (sender.finished.size() == wire::kFinishesPerMessage) tell_finished();
+}
+
+void Core::tell_finished() {
+    for (const int rank : tell_) {
+        std::vector<std::uint64_t>& finished = peer(rank).finished;
+        Status sent;
+        if (finished.size() == 1)
+            sent = send(rank, wire::kFinish,
+                        wire::Finish{finished.front(), MPI_SUCCESS, wire::For::sender});
+        else
+            sent = send(rank, wire::kFinishMany, wire::FinishMany{finished.size()},
+                        std::as_bytes(std::span(finished)));
+        if (!sent.ok() && peer(rank).lost.ok())
+            log::error("rank {} was not told of messages that were read: {}", rank, sent.text());
+        finished.clear();
+    }
+    tell_.clear();
+}
+
 void Core::note_export(const device::IpcHandle& handle, int to) {
     Export& known = exports_[handle.buffer_id];
     known.handle = handle;
     known.peers.insert(to);
+}
+
+void Core::send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox) {
+    const auto known = exports_.find(buffer_id);
+    if (known == exports_.end()) return;  // freed since
+    Status sent = device.send_descriptor(known->second.handle, inbox);
+    if (!sent.ok()) log::info("p2p: messages from an allocation stay staged: {}", sent.text());
 }
 
 // A freed allocation stays in memory until every importer has closed its mapping, so they are told
@@ -263,7 +326,9 @@ void Core::check_exports() {
         for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
             if (!exported.peers.contains(rank) || !peer(rank).lost.ok()) continue;
             peer(rank).direct_buffers.erase(exported.handle.buffer_id);
-            peer(rank).put_buffers.erase(exported.handle.buffer_id);
+            peer(rank).mappings.freed(exported.handle.buffer_id);
+            if (peer(rank).last_offer.source == exported.handle.buffer_id)
+                peer(rank).last_offer.source = 0;
             Status sent = send(rank, wire::kForget, forget);
             if (!sent.ok())
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
@@ -284,6 +349,7 @@ int Core::progress() {
     for (transport::Transport* transport : transports_)
         events += transport->progress();
     if (executor.has_ready()) events += executor.run_ready();
+    if (!tell_.empty()) tell_finished();
     return events;
 }
 
@@ -294,6 +360,13 @@ int Core::look_again() {
         events = only_network_->progress();
     if (executor.has_ready()) events += executor.run_ready();
     return events;
+}
+
+bool Core::pending() const {
+    if (!idle() || matcher.waiting() > 0) return true;
+    for (const transport::Transport* transport : transports_)
+        if (transport->busy()) return true;
+    return false;
 }
 
 bool Core::idle() const {

@@ -6,8 +6,10 @@
 #pragma once
 
 #include "base/config.hpp"
+#include "base/recycler.hpp"
 #include "base/scope.hpp"
 #include "base/slab.hpp"
+#include "p2p/mappings.hpp"
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
@@ -35,9 +37,33 @@ struct Peer {
     Status lost;                      // why it cannot be reached any more
     std::unordered_set<std::uint64_t>
         direct_buffers;  // our allocations that it asked to have named, not staged
-    std::unordered_map<std::uint64_t, int>
-        staged_uses;                                // messages staged so far, by its allocation
-    std::unordered_set<std::uint64_t> put_buffers;  // our allocations that it has mapped to put
+    Mappings mappings;   // what is known of mappings between it and us
+    // The last offer of device memory that was only to be read: the next one from the same
+    // allocation is made like it.
+    struct Offer {
+        std::uint64_t source = 0;  // the allocation; 0: none
+        plan::Question question;
+        plan::Facts facts;
+        plan::Choice choice;
+        wire::RequestToSend request{};
+    };
+    Offer last_offer;
+    // The last whole requests to send, without what is each message's own.
+    wire::RequestToSend request_sent{};
+    wire::RequestToSend request_received{};
+    // The last device message that was read out of its memory by its plan alone, for the short way
+    // of the next one (get_again): what must be the same, and what the plan said.
+    struct Get {
+        std::uint64_t source = 0;  // its allocation; 0: none yet
+        Bytes bytes = 0;
+        int gpu = -1;  // of our buffer
+        device::Engine engine = device::Engine::automatic;
+        device::Notice notice = device::Notice::event;
+    };
+    Get last_get;
+    unsigned gets = 0;  // by the short way
+    // Its messages that were read and that it has not been told of (tell_finished).
+    std::vector<std::uint64_t> finished;
     bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
     struct Early {
         transport::MessageKind kind;
@@ -74,10 +100,13 @@ class Core final : public transport::Receiver {
     }
     // This rank's staging memory, reserved (and, for device slots, pinned) at first use.
     Result<SlotPool*> pool(transport::Pool which);
-    // Its registration with the transport to that peer: what a CTS carries for puts into slots.
-    Result<transport::RemoteKey> pool_key(int to);
+    // Its registration with the transport to that peer: puts go into slots and out of them.
+    Result<transport::Region> pool_region(int to);
     // A peer's shared slot as mapped here; pinned when a device will read it.
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
+
+    // Announces a message, in short where the last one to that peer was alike.
+    Status request(int to, const wire::RequestToSend& rts);
 
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);
@@ -101,9 +130,14 @@ class Core final : public transport::Receiver {
     // Peers that were told of an allocation of ours are told when it is gone (looked after in
     // progress()).
     void note_export(const device::IpcHandle& handle, int to);
+    // A peer wants to open an allocation that was named to it: sends the file descriptor behind it.
+    void send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox);
 
     // --- messages under way ---
     Outgoing& add_outgoing(int to);
+    // Starts what its sender has to do: at once, or when the first answer comes.
+    void start(Outgoing& message);
+    void start_all_outgoing();
     Outgoing* outgoing(std::uint64_t id);
     void remove_outgoing(std::uint64_t id) { outgoing_.erase(id); }
     void add_incoming(std::unique_ptr<Incoming> message);  // matched rendezvous, until it ends
@@ -116,6 +150,9 @@ class Core final : public transport::Receiver {
     void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
                        transport::ConstSpan payload, Request& receive);
     void finish_request(Request& request, Status status);
+    // A message of that peer was read whole: it is told with the others that end in the same turn.
+    void read_whole(int from, std::uint64_t send_id);
+    void tell_finished();
     void consumed_eager(int from, Bytes bytes);
     // The small-message path does not ask the planner; the ledger does, so that it can say why.
     void record_eager(int to, const device::Location& location, const Buffer& buffer);
@@ -125,6 +162,8 @@ class Core final : public transport::Receiver {
     // times, where all messages come by it and no device is at work.
     int look_again();
     bool idle() const;
+    // Whether progress() is worth a thread of its own: something is under way, or a receive waits.
+    bool pending() const;
 
     // --- transport::Receiver ---
     void on_message(int from, transport::MessageKind kind, transport::ConstSpan header,
@@ -138,6 +177,7 @@ class Core final : public transport::Receiver {
     void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
+    void on_request_again(int from, const wire::RequestAgain& again);
     void take_request_to_send(int from, const wire::RequestToSend& rts);
     void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
@@ -159,7 +199,8 @@ class Core final : public transport::Receiver {
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
     std::map<transport::Transport*, transport::Region> pool_regions_;
     bool slots_pinned_ = false;
-    std::unordered_map<std::uint64_t, std::unique_ptr<Outgoing>> outgoing_;
+    Recycler<Outgoing> outgoing_memory_;
+    std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> outgoing_;
     // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the
     // matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
@@ -169,6 +210,7 @@ class Core final : public transport::Receiver {
         std::unordered_set<int> peers;
     };
     std::map<std::uint64_t, Export> exports_;  // by buffer id
+    std::vector<int> tell_;                    // peers with messages in `finished`
     Nanoseconds next_export_check_ = 0;
     std::unordered_map<int, SharedGpu> shared_gpus_;
     struct Answer {
@@ -183,9 +225,15 @@ class Core final : public transport::Receiver {
     std::uint64_t next_id_ = 1;
 };
 
+// What puts of this message read, registered until the message ends; released with it.
+Status register_source(Core& core, Outgoing& message);
+void release_source(Core& core, Outgoing& message);
+
 // The protocols (p2p/protocols/): what happens after the envelope.
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
+// The short way of a rendezvous; false: it must go the whole way, and nothing has happened.
+bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request);
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
                                      std::unique_ptr<std::byte[]> payload, Bytes bytes);
 

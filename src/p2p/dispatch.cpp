@@ -28,7 +28,8 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
     switch (kind) {
         case wire::kEager:
         case wire::kEagerSynchronous:
-        case wire::kRequestToSend: {
+        case wire::kRequestToSend:
+        case wire::kRequestAgain: {
             wire::Envelope envelope;
             std::memcpy(&envelope, header.data(), sizeof envelope);
             Peer& sender = peer(from);
@@ -66,6 +67,17 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
                 on_finish(from, finish, payload);
             return;
         }
+        case wire::kFinishMany: {
+            const auto many = wire::read<wire::FinishMany>(header);
+            for (std::size_t i = 0;
+                 i < many.count && (i + 1) * sizeof(std::uint64_t) <= payload.size(); ++i) {
+                wire::Finish finish{0, MPI_SUCCESS, wire::For::sender};
+                std::memcpy(&finish.send_id, payload.data() + i * sizeof finish.send_id,
+                            sizeof finish.send_id);
+                on_finish(from, finish, {});
+            }
+            return;
+        }
         case wire::kPayload: {
             const auto follower = wire::read<wire::Payload>(header);
             if (!keep_early_follower(from, follower.send_id, kind, header, payload))
@@ -89,10 +101,15 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
 void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header,
                        transport::ConstSpan payload) {
     ++peer(from).next_expected;
-    if (kind == wire::kRequestToSend)
-        on_request_to_send(from, wire::read<wire::RequestToSend>(header));
-    else
+    if (kind == wire::kRequestToSend) {
+        const auto rts = wire::read<wire::RequestToSend>(header);
+        if (rts.handle.kind != 0) peer(from).request_received = rts;  // what the next may repeat
+        on_request_to_send(from, rts);
+    } else if (kind == wire::kRequestAgain) {
+        on_request_again(from, wire::read<wire::RequestAgain>(header));
+    } else {
         on_eager(from, kind, header, payload);
+    }
 }
 
 void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
@@ -173,6 +190,10 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
                       {message->payload.get(), message->envelope.bytes}, receive);
         return;
     }
+    if (get_again(*this, message->peer, message->rts, receive)) {
+        incoming_.erase({message->peer, message->rts.send_id});
+        return;
+    }
     Incoming& reference = *message;
     reference.request = &receive;
     receive.outcome = {reference.envelope.source, reference.envelope.tag,
@@ -193,6 +214,14 @@ bool Core::keep_early_follower(int from, std::uint64_t send_id, transport::Messa
     return true;
 }
 
+void Core::on_request_again(int from, const wire::RequestAgain& again) {
+    wire::RequestToSend rts = peer(from).request_received;
+    rts.envelope = again.envelope;
+    rts.send_id = again.send_id;
+    rts.address = again.address;
+    on_request_to_send(from, rts);
+}
+
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     Peer& sender = peer(from);
     sender.last_rendezvous = rts.send_id;
@@ -204,12 +233,14 @@ void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
 }
 
 void Core::take_request_to_send(int from, const wire::RequestToSend& rts) {
+    Request* receive = matcher.arrive(rts.envelope);
+    if (receive != nullptr && get_again(*this, from, rts, *receive)) return;
     auto message = std::make_unique<Incoming>(executor);
     message->envelope = rts.envelope;
     message->peer = from;
     message->rendezvous = true;
     message->rts = rts;
-    if (Request* receive = matcher.arrive(rts.envelope)) {
+    if (receive != nullptr) {
         deliver(std::move(message), *receive);
         return;
     }
@@ -223,6 +254,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         if (direct.size() >= kRememberedAllocations) direct.clear();
         direct.insert(cts.direct_next);
     }
+    if (cts.inbox != 0) send_descriptor(cts.wanted, cts.inbox);
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
     if (cts.key_bytes > std::min<Bytes>(payload.size(), transport::RemoteKey::kLongest)) {
@@ -237,6 +269,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         message->grants.push(unit);
     }
     message->answers.push(cts);
+    start(*message);
 }
 
 void Core::on_chunk(int from, const wire::Chunk& chunk) {
@@ -301,6 +334,12 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             }
             return;
         }
+        if (status.ok() && !message->running) {  // it waited for nothing else
+            Request& request = *message->request;
+            remove_outgoing(finish.send_id);
+            finish_request(request, status);
+            return;
+        }
         if (!status.ok()) {
             message->answers.close(status);
             message->grants.close(status);
@@ -313,6 +352,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             message->answers.push(verdict);
         }
         if (!message->finished.done()) message->finished.complete(status);
+        start(*message);
         return;
     }
     Incoming* message = incoming(from, finish.send_id);
@@ -334,6 +374,7 @@ void Core::on_peer_lost(int lost, const Status& why) {
         message->grants.close(gone.lost);
         if (!message->finished.done()) message->finished.complete(gone.lost);
     }
+    start_all_outgoing();
     for (auto& [key, message] : incoming_) {
         if (key.first != lost) continue;
         message->failure = gone.lost;

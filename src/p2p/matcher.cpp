@@ -49,7 +49,7 @@ Request* Matcher::arrive(const wire::Envelope& envelope) {
     Request* any = first_fitting(queues.posted_any, envelope.tag);
     Request* oldest = named;
     if (named == nullptr || (any != nullptr && any->order < named->order)) oldest = any;
-    if (oldest != nullptr) oldest->unlink();
+    if (oldest != nullptr) withdraw(*oldest);
     return oldest;
 }
 
@@ -88,6 +88,7 @@ const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {
 
 void Matcher::post(Request& receive) {
     receive.order = next_order_++;
+    ++waiting_;
     Context& queues = context(receive.context);
     if (receive.source == MPI_ANY_SOURCE)
         queues.posted_any.push_back(receive);
@@ -103,7 +104,7 @@ std::vector<Request*> Matcher::withdraw_from(int peer) {
             for (Request* receive = list->next(nullptr); receive != nullptr;) {
                 Request* following = list->next(receive);
                 if (receive->peer == peer) {
-                    receive->unlink();
+                    withdraw(*receive);
                     found.push_back(receive);
                 }
                 receive = following;

@@ -30,11 +30,15 @@ class Matcher {
     const Incoming* find(std::uint32_t context, int source, int tag);
     void post(Request& receive);
     bool posted(const Request& receive) const { return receive.linked(); }
-    void withdraw(Request& receive) { receive.unlink(); }
+    void withdraw(Request& receive) {
+        receive.unlink();
+        --waiting_;
+    }
 
     // Receives that name this peer (world rank), removed: it will never send again.
     std::vector<Request*> withdraw_from(int peer);
     std::size_t unexpected() const { return unexpected_; }
+    std::size_t waiting() const { return waiting_; }  // receives that are posted
 
   private:
     struct Context {
@@ -51,6 +55,7 @@ class Matcher {
     std::uint32_t last_id_ = 0;
     std::uint64_t next_order_ = 0;
     std::size_t unexpected_ = 0;
+    std::size_t waiting_ = 0;
 };
 
 }  // namespace gantry::p2p

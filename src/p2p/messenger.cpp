@@ -38,6 +38,14 @@ Result<Payload> payload_of(const Buffer& buffer) {
     return payload;
 }
 
+bool reads_device_memory_itself(const Outgoing& message) {
+    const plan::Plan& plan = message.choice.plan;
+    const bool puts =
+        plan.protocol == plan::Protocol::rdma ||
+        (plan.protocol == plan::Protocol::pipeline && plan.source_stage == plan::Stage::direct);
+    return puts && message.location.on_device() && message.bytes > 0;
+}
+
 // A synchronous eager message: complete when the receiver says that it was matched.
 Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
     Status status = co_await message.finished;
@@ -47,16 +55,21 @@ Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
     co_return success();
 }
 
-wire::RequestToSend request_to_send(Core& core, const Outgoing& message,
-                                    const wire::Envelope& envelope) {
+// Nothing is copied ahead of the verdict, or packed for it.
+bool waits_for_an_answer(const Outgoing& message) {
+    const plan::Plan& offer = message.choice.plan;
+    if (message.location.on_device() && !message.buffer.contiguous()) return false;
+    if (offer.protocol == plan::Protocol::eager) return false;
+    return offer.protocol != plan::Protocol::pipeline || offer.ahead == 0;
+}
+
+// All but what is each message's own.
+wire::RequestToSend request_to_send(Core& core, const Outgoing& message) {
     wire::RequestToSend rts{};
-    rts.envelope = envelope;
-    rts.send_id = message.id;
     rts.offer = wire::encode(message.choice.plan);
     rts.source_kind = static_cast<std::uint8_t>(message.location.kind);
     rts.contiguous = message.buffer.contiguous() ? 1 : 0;
     rts.synchronous = message.question.synchronous ? 1 : 0;
-    rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
     const transport::PeerFacts& peer = core.peer(message.peer).facts;
     if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
         message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
@@ -66,13 +79,59 @@ wire::RequestToSend request_to_send(Core& core, const Outgoing& message,
             core.note_export(*handle, message.peer);
         }
     }
+    rts.source_reach = static_cast<std::uint8_t>(message.facts.source_reach);
     rts.uses_driver = core.device.active() ? 1 : 0;
+    if (rts.uses_driver != 0 && peer.shared_memory && !peer.self && core.tuning.ipc) {
+        rts.inbox = core.device.descriptor_inbox();
+        rts.busy = core.device.pending() ? 1 : 0;
+    }
     if (message.location.gpu >= 0) {
         rts.gpu_used = static_cast<std::uint64_t>(core.shared_gpu(message.location.gpu).used());
         std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(),
                     sizeof rts.handle.gpu);
     }
     return rts;
+}
+
+void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
+    const Peer& peer = core.peer(message.peer);
+    message.question = question;
+    message.facts = core.facts_for(message.peer, message.location, true, nullptr);
+    message.facts.ipc_open = peer.direct_buffers.contains(message.location.buffer_id);
+    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
+    // knows.
+    message.facts.peer_access = message.facts.ipc_open;
+    message.choice = core.choose(message.question, message.facts);
+    // The receiver must know for sure what our rails reach, and an offer that stages starts at
+    // once.
+    if (reads_device_memory_itself(message) && !register_source(core, message).ok()) {
+        message.facts.source_reach = plan::Reach::nothing;
+        message.choice = core.choose(message.question, message.facts);
+    }
+    core.explain.record(message.question, message.facts, message.choice, message.peer, false);
+}
+
+// A window of device messages is made of one offer: the planner and the driver need not be asked
+// for each.
+bool like_the_last(Core& core, const Peer& peer, const device::Location& location,
+                   const plan::Question& question) {
+    const Peer::Offer& last = peer.last_offer;
+    return last.source != 0 && last.source == location.buffer_id && last.question == question &&
+           !core.explain.on() && core.shared_gpu(location.gpu).used() == 0;
+}
+
+void repeat_offer(Outgoing& message, const Peer::Offer& last) {
+    message.question = last.question;
+    message.facts = last.facts;
+    message.choice = last.choice;
+}
+
+void remember_offer(Peer& peer, const Outgoing& message, const wire::RequestToSend& rts) {
+    if (!wire::expects_get(rts.offer) || rts.handle.kind == 0 || rts.gpu_used != 0 ||
+        !message.facts.ipc_open)
+        return;
+    peer.last_offer = {message.location.buffer_id, message.question, message.facts, message.choice,
+                       rts};
 }
 
 }  // namespace
@@ -124,17 +183,16 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     message.buffer = buffer;
     message.location = *location;
     message.bytes = bytes;
-    message.question.bytes = bytes;
-    message.question.source = core.end_of(*location, buffer);
-    message.question.synchronous = mode == SendMode::synchronous;
-    message.question.budget = in_budget;
-    message.facts = core.facts_for(to, *location, true, nullptr);
-    message.facts.ipc_open = peer.direct_buffers.contains(location->buffer_id);
-    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
-    // knows.
-    message.facts.peer_access = message.facts.ipc_open;
-    message.choice = core.choose(message.question, message.facts);
-    core.explain.record(message.question, message.facts, message.choice, to, false);
+    plan::Question question;
+    question.bytes = bytes;
+    question.source = core.end_of(*location, buffer);
+    question.synchronous = mode == SendMode::synchronous;
+    question.budget = in_budget;
+    const bool again = like_the_last(core, peer, *location, question);
+    if (again)
+        repeat_offer(message, peer.last_offer);
+    else
+        make_offer(core, message, question);
 
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
     Status sent;
@@ -147,16 +205,26 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
                                wire::EagerSynchronous{envelope, message.id}, payload->bytes)
                    : payload.status();
     } else {
-        sent = core.send(to, wire::kRequestToSend, request_to_send(core, message, envelope));
+        wire::RequestToSend rts = again ? peer.last_offer.request : request_to_send(core, message);
+        if (!again) remember_offer(peer, message, rts);
+        rts.envelope = envelope;
+        rts.send_id = message.id;
+        rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
+        sent = core.request(to, rts);
     }
     if (sent.ok() && eager) peer.eager_outstanding += bytes;
     if (!sent.ok()) {
+        release_source(core, message);
         core.remove_outgoing(message.id);
         core.requests.destroy(request);
         return sent;
     }
-    core.operations.spawn(at_once ? await_match(core.executor, core, message)
-                                  : send_rendezvous(core.executor, core, message));
+    if (at_once) {
+        message.running = true;
+        core.operations.spawn(await_match(core.executor, core, message));
+    } else if (!waits_for_an_answer(message)) {
+        core.start(message);
+    }
     return request;
 }
 
@@ -318,7 +386,13 @@ bool Messenger::idle() const {
     return core_->idle();
 }
 
+bool Messenger::pending() const {
+    return core_->pending();
+}
+
 Task<Status> Messenger::drain(Executor& executor) {
+    // A send whose request was freed may still wait for its answer.
+    core_->start_all_outgoing();
     Status status = co_await core_->operations.join(executor);
     co_return status;
 }

@@ -87,6 +87,8 @@ class Messenger {
     // For a blocking wait, after a turn that brought nothing (Core::look_again).
     int look_again();
     bool idle() const;  // nothing queued, copied or awaited by this engine
+    // Whether anything may happen without a call of the program: work under way, a posted receive.
+    bool pending() const;
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);
     Executor& executor();

@@ -19,6 +19,7 @@ struct Outgoing {
         : answers(executor), finished(executor), grants(executor) {}
 
     std::uint64_t id = 0;
+    bool running = false;  // its coroutine is; else nothing is to be done before an answer comes
     int peer = -1;
     Request* request = nullptr;
     Buffer buffer;
@@ -33,6 +34,7 @@ struct Outgoing {
         answers;               // the verdict; a second one when the first could not be carried out
     wire::ClearToSend cts{};   // the verdict in force
     transport::RemoteKey key;  // of the memory that it names
+    transport::Region source;  // put wire: the buffer's registration, until the message ends
     Completion finished;       // the receiver copied, or matched (synchronous eager), or gave up
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back

@@ -43,6 +43,8 @@ Handle encode(const device::IpcHandle& handle) {
     out.buffer_id = handle.buffer_id;
     out.base = handle.base;
     out.size = handle.size;
+    out.origin = handle.origin;
+    out.pool = handle.pool;
     return out;
 }
 
@@ -54,6 +56,8 @@ device::IpcHandle decode(const Handle& handle) {
     out.buffer_id = handle.buffer_id;
     out.base = handle.base;
     out.size = handle.size;
+    out.origin = handle.origin;
+    out.pool = handle.pool;
     return out;
 }
 

@@ -2,19 +2,7 @@
 //
 // What p2p messages look like on the wire; docs/wire.md draws them. Both ends run the same build of
 // Gantry on the same kind of machine (checked at wire-up), so headers are plain structs, copied
-// with memcpy. Append only, and bump kWireVersion.
-//
-//   eager            Envelope                         + payload            the whole message
-//   eager_sync       Envelope, send id                + payload            the same, answered by
-//   `finish` when matched (MPI_Ssend) request_to_send  Envelope, send id, offer, handle a
-//   rendezvous begins clear_to_send    send id, verdict, key or handle  + credits (u32 each) the
-//   receiver's answer chunk            send id, offset, slot                                 a
-//   piece lies in a slot (the sender's, or the receiver's after a put) credit           slot of the
-//   sender's pool, or send id and slot        that slot may be used again finish           id, who
-//   it is for, error class   + error text         the executor of a direct copy is done, or an
-//   abort budget           bytes                                                 eager bytes
-//   consumed since the last one forget           buffer id, GPU that exported allocation is gone:
-//   close its mapping
+// with memcpy. Append only, and bump kWireVersion (transport/wire_version.hpp).
 #pragma once
 
 #include "device/device.hpp"
@@ -25,8 +13,6 @@
 #include <type_traits>
 
 namespace gantry::p2p::wire {
-
-inline constexpr std::uint32_t kWireVersion = 3;
 
 enum Kind : transport::MessageKind {
     kEager = 1,
@@ -39,6 +25,8 @@ enum Kind : transport::MessageKind {
     kBudget = 8,
     kForget = 9,
     kPayload = 10,
+    kFinishMany = 11,
+    kRequestAgain = 12,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -68,7 +56,7 @@ struct Handle {
     std::uint8_t kind;
     std::uint8_t bytes[64];
     std::uint8_t gpu[16];
-    std::uint64_t buffer_id, base, size;
+    std::uint64_t buffer_id, base, size, origin, pool;
 };
 
 struct RequestToSend {
@@ -80,11 +68,21 @@ struct RequestToSend {
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
     std::uint8_t synchronous;
-    std::uint8_t uses_driver;  // this process can map device memory
-    std::uint64_t gpu_used;    // when this process copied inside the source's GPU last (the node's
-                               // clock); 0: not lately, see p2p/shared_gpu.hpp
+    std::uint8_t uses_driver;   // this process can map device memory
+    std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
+                                // clock); 0: not lately, see p2p/shared_gpu.hpp
+    std::uint8_t source_reach;  // plan::Reach at the sender, of this source
+    std::uint8_t busy;          // it has device work pending
+    std::uint32_t inbox;        // where this process takes file descriptors; 0: nowhere
 };
 
+// A request to send that says of everything else what the last whole one to that peer said: one
+// cache line instead of four.
+struct RequestAgain {
+    Envelope envelope;
+    std::uint64_t send_id;
+    std::uint64_t address;
+};
 struct ClearToSend {
     std::uint64_t send_id;
     Plan verdict;
@@ -95,6 +93,9 @@ struct ClearToSend {
     Handle handle;              // sink device memory, when the sender executes an ipc plan
     std::uint64_t direct_next;  // messages of this source allocation are better copied directly
                                 // from now on; 0: nothing to say
+    std::uint64_t wanted;       // source allocation whose file descriptor should be sent to `inbox`
+    std::uint32_t inbox;        // of the receiver; 0: none is wanted
+    std::uint8_t sink_open;     // the receiver believes that the sender has mapped `handle` already
 };
 
 struct Chunk {
@@ -106,8 +107,9 @@ struct Chunk {
     std::uint8_t pool;          // transport::Pool, or kInPlace
 };
 // The sender executed: `bytes` of the message are at their final place; 0: it could not, another
-// verdict please.
+// verdict please (`unit` says whether it makes sense to try again some time).
 inline constexpr std::uint8_t kInPlace = 0xff;
+inline constexpr std::uint32_t kRefused = 0, kClosedMeanwhile = 1;
 
 // Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to
 // the message.
@@ -125,6 +127,12 @@ struct Finish {
     For target;
 };
 
+// Several messages of one sender at once, all read by the receiver: their ids (u64 each) follow as
+// payload.
+struct FinishMany {
+    std::uint64_t count;
+};
+inline constexpr std::size_t kFinishesPerMessage = 64;
 // All of a message whose request to send offered `eager`: its place among the messages was taken
 // before the bytes had come out of a device.
 struct Payload {
@@ -151,6 +159,14 @@ Header read(transport::ConstSpan bytes) {
     GANTRY_ASSERT(bytes.size() == sizeof(Header));
     std::memcpy(&header, bytes.data(), sizeof(Header));
     return header;
+}
+
+// An offer that copies nothing ahead: the receiver reads, and the sender only waits for its
+// `finish`.
+inline bool expects_get(const Plan& offer) {
+    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
+           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
+           offer.ahead == 0;
 }
 
 Plan encode(const plan::Plan& plan);

@@ -8,19 +8,19 @@
 //
 // While the sink is unknown (the sender's offer) a device source expects a device sink like itself,
 // a host source a host sink.
+#include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace gantry::plan {
 namespace {
 
 using device::IpcKind;
-using device::MemoryKind;
 
-// Opening a mapping is an investment. Small messages share its price with the messages of the same
-// allocation before them (who came n times is expected n times more); larger ones open at once.
-constexpr Bytes kIpcOpenPaidBelow = 64 * kKiB;
+// Opening a mapping while device work is pending stalls that work, too.
+constexpr int kBusyOpening = 2;
 // Up to here a copy's fixed price is what counts, and many in flight share it in one kernel.
 constexpr Bytes kFusedUpTo = 64 * kKiB;
 // Header, credit and bookkeeping of one piece, on either side.
@@ -36,64 +36,6 @@ constexpr Bytes kSmallestFixedChunk = 64;
 constexpr int kHostCellsInFlight = 8;
 // Striping a piece finer than this costs more in puts than the rails gain.
 constexpr Bytes kSmallestStripe = 64 * kKiB;
-
-struct Candidate {
-    Plan plan;
-    const char* impossible = nullptr;
-    const char* lost = "slower";  // what to say if it loses
-    bool settled = false;         // wins without comparing prices
-};
-
-Candidate impossible(Protocol protocol, const char* why) {
-    Candidate candidate;
-    candidate.plan.protocol = protocol;
-    candidate.impossible = why;
-    return candidate;
-}
-
-// Managed memory is copied like device memory: a host copy would drag its pages over.
-bool by_copy_engine(const End& end) {
-    return end.kind == MemoryKind::device || end.kind == MemoryKind::managed;
-}
-bool in_host_memory(const End& end) {
-    return !by_copy_engine(end);
-}
-
-// One message and everything derived from it once.
-struct Ask {
-    const Question& question;
-    const Facts& facts;
-    const Tuning& tuning;
-    End source, sink;
-    device::GpuFacts source_gpu, sink_gpu;
-    Bytes bytes;
-    Nanoseconds hop;  // an empty message, one way
-
-    Ask(const Question& q, const Facts& f, const Tuning& t)
-        : question(q),
-          facts(f),
-          tuning(t),
-          source(q.source),
-          sink(q.sink),
-          source_gpu(f.source_gpu),
-          sink_gpu(f.sink_gpu),
-          bytes(q.bytes),
-          hop(f.peer.message_latency) {
-        if (q.sink_known) return;
-        sink = source;
-        sink.contiguous = true;
-        sink_gpu = source_gpu;
-    }
-
-    bool contiguous() const { return source.contiguous && sink.contiguous; }
-    // What an operation on the compute queue of a GPU that both processes share costs before it
-    // starts.
-    Nanoseconds turn(Executor executor) const {
-        if (!facts.same_gpu) return 0;
-        const GpuUser self = executor == Executor::sender ? GpuUser::sender : GpuUser::receiver;
-        return (facts.last_user == self ? 0 : source_gpu.queue_turn) + facts.gpu_wait;
-    }
-};
 
 double host_side_rate(const End& host, double engine_rate, double pageable_rate) {
     return host.kind == MemoryKind::host ? std::min(engine_rate, pageable_rate) : engine_rate;
@@ -113,7 +55,7 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
         const device::GpuFacts& gpu = ask.source_gpu;
         copy.latency = gpu.copy_latency;
         copy.bytes_per_second = one_gpu ? gpu.d2d_bytes_per_second : gpu.peer_bytes_per_second;
-        // A GPU reads from another more slowly than it writes to it.
+        // Over PCIe a GPU reads from another more slowly than it writes to it.
         if (!one_gpu && executor == Executor::receiver &&
             ask.sink_gpu.peer_get_bytes_per_second > 0)
             copy.bytes_per_second = ask.sink_gpu.peer_get_bytes_per_second;
@@ -191,10 +133,27 @@ int rails_for(const Ask& ask, Bytes piece) {
         std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.facts.peer.rails))));
 }
 
-// Rails read and write this end in place.
-bool rails_reach(const Ask& ask, const End& end) {
-    if (!end.contiguous || end.kind == MemoryKind::managed) return false;
-    return end.kind != MemoryKind::device || ask.facts.peer.device_memory;
+// Rails read or write this end in place.
+bool rails_reach(const End& end, Reach reach) {
+    if (!end.contiguous || end.kind == MemoryKind::managed || reach == Reach::nothing) return false;
+    return end.kind != MemoryKind::device || reach == Reach::device_memory;
+}
+
+const char* why_not_reached(const End& end, Reach reach) {
+    if (end.kind == MemoryKind::managed) return "managed memory cannot be registered";
+    if (reach == Reach::nothing) return "the network refused to register an end";
+    return "no GPUDirect: rails do not reach device memory";
+}
+
+// Cards may read a GPU's memory more slowly than they send, and write it at another rate.
+double wire_rate(const Ask& ask, Stage source, Stage sink) {
+    const transport::PeerFacts& peer = ask.facts.peer;
+    double rate = peer.bytes_per_second;
+    if (source == Stage::direct && ask.source.on_device() && peer.device_read_bytes_per_second > 0)
+        rate = std::min(rate, peer.device_read_bytes_per_second);
+    if (sink == Stage::direct && ask.sink.on_device() && peer.device_write_bytes_per_second > 0)
+        rate = std::min(rate, peer.device_write_bytes_per_second);
+    return rate;
 }
 
 Candidate rdma_candidate(const Ask& ask) {
@@ -205,22 +164,27 @@ Candidate rdma_candidate(const Ask& ask) {
                               ? "the peer is reached through shared memory"
                               : "this transport cannot write into the peer's memory");
     if (!ask.contiguous()) return impossible(Protocol::rdma, "an end is not contiguous");
-    for (const End& end : {ask.source, ask.sink})
-        if (!rails_reach(ask, end))
-            return impossible(Protocol::rdma,
-                              end.kind == MemoryKind::managed
-                                  ? "managed memory cannot be registered"
-                                  : "no GPUDirect: rails do not reach device memory");
+    if (!rails_reach(ask.source, ask.source_reach))
+        return impossible(Protocol::rdma, why_not_reached(ask.source, ask.source_reach));
+    if (!rails_reach(ask.sink, ask.sink_reach))
+        return impossible(Protocol::rdma, why_not_reached(ask.sink, ask.sink_reach));
     Candidate candidate;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::rdma, .executor = Executor::sender};
     plan.rails = rails_for(ask, ask.bytes);
-    plan.expected = 3 * ask.hop +
-                    transfer_time(ask.bytes, ask.facts.peer.bytes_per_second * plan.rails) +
-                    ask.facts.peer.put_cost;
+    plan.expected =
+        3 * ask.hop +
+        transfer_time(ask.bytes, wire_rate(ask, Stage::direct, Stage::direct) * plan.rails) +
+        ask.facts.peer.put_cost;
     plan.why = by_copy_engine(ask.source) || by_copy_engine(ask.sink)
                    ? "GPUDirect: one put between the buffers, no copy"
                    : "one put into the receiver's buffer, no copy";
+    if (ask.facts.peer.straight_from > 0) {
+        const bool straight = ask.bytes >= ask.facts.peer.straight_from;
+        if (straight) plan.expected += 2 * ask.hop;
+        plan.why = straight ? "one put into the receiver's buffer, by a connection of its own"
+                            : "one put into the receiver's buffer, in pieces";
+    }
     return candidate;
 }
 
@@ -242,10 +206,26 @@ const char* ipc_obstacle(const Ask& ask) {
     return nullptr;
 }
 
-// How the end of a copy that is alone is seen best. A query of the driver is made about twice until
-// the end is known; on an H200 a flag costs 1.5 us more than that.
+// What opening the other process's memory counts as. It is an investment: the messages of the same
+// allocation share its price, and who came n times is expected n times more. So all that is ever
+// lost is what staging them cost more, and once the price of an opening.
+Nanoseconds opening(const Ask& ask, Executor executor) {
+    const bool gets = executor == Executor::receiver;
+    if (gets ? ask.facts.ipc_open : ask.facts.put_open) return 0;
+    const End& end = gets ? ask.source : ask.sink;
+    const device::GpuFacts& gpu = gets ? ask.source_gpu : ask.sink_gpu;
+    const bool other_gpu =
+        by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !ask.facts.same_gpu;
+    Nanoseconds price = other_gpu ? gpu.ipc_open_peer : gpu.ipc_open;
+    if (end.ipc == IpcKind::vmm) price = gpu.vmm_open;
+    if (end.ipc == IpcKind::pool) price = other_gpu ? gpu.pool_open_peer : gpu.pool_open;
+    if (gets ? ask.facts.receiver_busy : ask.facts.sender_busy) price *= kBusyOpening;
+    return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
+}
+
+// How the end of a copy that is alone is seen best: on an H200 a flag costs 1.2 us more.
 Completion seen_by(const device::GpuFacts& gpu) {
-    return gpu.flag_write < 2 * gpu.event_query ? Completion::flag : Completion::event;
+    return gpu.flag_write < gpu.event_seen ? Completion::flag : Completion::event;
 }
 
 Candidate ipc_by(const Ask& ask, Executor executor) {
@@ -259,6 +239,9 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
                           "the process that would copy does not use the driver or "
                           "does not see the GPU");
 
+    if (gets && !ask.facts.descriptor)
+        return impossible(Protocol::ipc, "the descriptor of the sender's memory has not come yet");
+
     DirectCopy copy = direct_copy(ask, ask.facts.same_gpu, executor);
     const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
     Candidate candidate;
@@ -271,8 +254,8 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     // compute queue.
     if (!from_gpu && gpu.queue_turn > 0 && ask.bytes < gpu.h2d_without_turn)
         copy.engine = CopyEngine::copy_engine_2d;
-    if (!(gets ? ask.facts.ipc_open : ask.facts.put_open) && ask.bytes < kIpcOpenPaidBelow) {
-        price += gpu.ipc_open / (1 + ask.facts.uses);
+    if (const Nanoseconds investment = opening(ask, executor); investment > 0) {
+        price += investment;
         candidate.lost = "opening the peer's memory costs more than it saves";
     }
     if (from_gpu && to_gpu && ask.bytes <= kFusedUpTo && ask.tuning.kernels &&
@@ -340,7 +323,7 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
                           ask.source_gpu.d2h_bytes_per_second, Executor::sender));
     if (!peer.shared_memory)
         line.add({ask.hop, peer.put_cost + kPieceHandling,
-                  peer.bytes_per_second * std::max(1, peer.rails)});
+                  wire_rate(ask, plan.source_stage, plan.sink_stage) * std::max(1, peer.rails)});
     if (plan.sink_stage == Stage::slot)
         line.add(slot_leg(ask, plan.sink_engine, ask.sink_gpu, ask.sink_gpu.h2d_bytes_per_second,
                           Executor::receiver));
@@ -370,6 +353,10 @@ const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces)
     if (!by_copy_engine(ask.source) && !to_gpu)
         return ask.facts.peer.shared_memory ? "through shared cells: both sides copy at once"
                                             : "an end is not contiguous: packed piece by piece";
+    const bool direct_source = plan.source_stage == Stage::direct && by_copy_engine(ask.source);
+    const bool direct_sink = plan.sink_stage == Stage::direct && to_gpu;
+    if (direct_source) return "GPUDirect at the source, slots at the sink";
+    if (direct_sink) return "slots at the source, GPUDirect at the sink";
     if (ask.bytes <= pieces.chunk)
         return plan.source_stage == Stage::slot ? "one piece, copied to its slot before the answer"
                                                 : "one piece";
@@ -379,24 +366,16 @@ const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces)
                                       : "the link hides behind the copies, which are slower";
 }
 
-Candidate pipeline_candidate(const Ask& ask) {
+Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     const transport::PeerFacts& peer = ask.facts.peer;
-    if (peer.self) return impossible(Protocol::pipeline, "the peer is this process");
-    if (!peer.shared_memory && !peer.put && peer.eager_max == 0)
-        return impossible(Protocol::pipeline, "this transport moves no data");
     const bool put = !peer.shared_memory && peer.put;
-
     Candidate candidate;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::pipeline, .executor = Executor::sender};
-    plan.source_stage = put && rails_reach(ask, ask.source) ? Stage::direct : Stage::slot;
-    plan.sink_stage = put && rails_reach(ask, ask.sink) ? Stage::direct : Stage::slot;
-    if (plan.source_stage == Stage::direct && plan.sink_stage == Stage::direct)
-        return impossible(Protocol::pipeline, "nothing to stage: one put does it");
-    plan.source_engine =
-        plan.source_stage == Stage::slot ? slot_engine(ask, ask.source) : CopyEngine::cpu;
-    plan.sink_engine =
-        plan.sink_stage == Stage::slot ? slot_engine(ask, ask.sink) : CopyEngine::cpu;
+    plan.source_stage = source;
+    plan.sink_stage = sink;
+    if (source == Stage::slot) plan.source_engine = slot_engine(ask, ask.source);
+    if (sink == Stage::slot) plan.sink_engine = slot_engine(ask, ask.sink);
 
     const bool host_cells =
         peer.shared_memory && in_host_memory(ask.source) && in_host_memory(ask.sink);
@@ -426,6 +405,32 @@ Candidate pipeline_candidate(const Ask& ask) {
         plan.why = "the sender had copied all of it to slots before the receive was known";
     }
     return candidate;
+}
+
+// Each end through slots or, where rails reach it, in place. Device memory that they reach slowly
+// may be better off in slots: small messages in place, large ones staged, as the rates say.
+Candidate pipeline_candidate(const Ask& ask) {
+    const transport::PeerFacts& peer = ask.facts.peer;
+    if (peer.self) return impossible(Protocol::pipeline, "the peer is this process");
+    if (!peer.shared_memory && !peer.put && peer.eager_max == 0)
+        return impossible(Protocol::pipeline, "this transport moves no data");
+    const bool put = !peer.shared_memory && peer.put;
+    // Host memory that rails reach has no business in slots.
+    const auto may_go = [put](const End& end, Reach reach, Stage stage) {
+        const bool reached = put && rails_reach(end, reach);
+        return stage == Stage::direct ? reached : !reached || end.on_device();
+    };
+    std::optional<Candidate> best;
+    for (const Stage source : {Stage::direct, Stage::slot}) {
+        for (const Stage sink : {Stage::direct, Stage::slot}) {
+            if (source == Stage::direct && sink == Stage::direct) continue;  // that is rdma
+            if (!may_go(ask.source, ask.source_reach, source)) continue;
+            if (!may_go(ask.sink, ask.sink_reach, sink)) continue;
+            const Candidate candidate = pipeline_through(ask, source, sink);
+            if (!best || candidate.plan.expected < best->plan.expected) best = candidate;
+        }
+    }
+    return best ? *best : impossible(Protocol::pipeline, "nothing to stage: one put does it");
 }
 
 }  // namespace

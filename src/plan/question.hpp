@@ -36,16 +36,29 @@ struct Question {
 // Which end's process used a shared GPU last: its operations need no turn of the compute queue.
 enum class GpuUser : std::uint8_t { unknown, sender, receiver };
 
+// What the rails of an end's process read and write where it lies. Numbers are on the wire.
+enum class Reach : std::uint8_t {
+    nothing = 0,  // this buffer's registration was refused
+    host_memory = 1,
+    device_memory = 2,  // that too (GPUDirect)
+};
+
 struct Facts {
     transport::PeerFacts peer;
+    // A sender that does not know the sink expects it like its own end.
+    Reach source_reach = Reach::host_memory;
+    Reach sink_reach = Reach::host_memory;
     device::GpuFacts source_gpu;  // meaningful when the source is on a device
     device::GpuFacts sink_gpu;
     bool same_gpu = false;     // both ends on one GPU (two processes share it)
     bool peer_access = false;  // the GPUs reach each other directly
     bool ipc_open = false;     // the receiver has opened the source's memory already
     bool put_open = false;     // the sender has opened the sink's memory already
-    int uses =
-        0;  // messages of this allocation that were staged so far: what opening would have saved
+    int uses = 0;      // messages from the source's allocation that were staged since it was closed
+    int put_uses = 0;  // likewise into the sink's allocation
+    bool descriptor = true;    // what the receiver needs to open the source's memory is there
+    bool sender_busy = false;  // it has device work pending, which an opening would stall
+    bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
     bool receiver_opens = true;  // likewise the receiver's process and the source's GPU
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share

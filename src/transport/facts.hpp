@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the planner may know about the way to a peer: plain data.
+// What the planner may know about the way to a peer, and what a transport counts: plain data.
 #pragma once
 
 #include "base/units.hpp"
@@ -12,12 +12,38 @@ struct PeerFacts {
     bool shared_memory = false;  // the peer reads our staging slots in place (same node)
     bool put = false;            // rails can write into the peer's registered memory
     bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
+    // What a rail reads out of device memory and writes into it; 0: as fast as the rail.
+    double device_read_bytes_per_second = 0;
+    double device_write_bytes_per_second = 0;
+    bool registers_sources = false;  // a card reads what a put sends: worth registering, too
     int rails = 1;
-    Bytes eager_max = 0;                // largest payload of one active message
+    Bytes eager_max = 0;      // largest payload of one active message
+    Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire
     bool operator==(const PeerFacts&) const = default;
+};
+
+// Since the start, except `live`: what is registered now.
+struct RegistrationCounts {
+    std::uint64_t registered = 0;   // with the network, all rails together one
+    std::uint64_t reused = 0;       // found registered
+    std::uint64_t evicted = 0;      // to keep the bounds
+    std::uint64_t invalidated = 0;  // their memory was unmapped or freed
+    std::uint64_t refused = 0;
+    std::uint64_t live = 0;
+    Bytes live_bytes = 0;
+    bool operator==(const RegistrationCounts&) const = default;
+};
+// Keys of peers, as unpacked here.
+struct KeyCounts {
+    std::uint64_t unpacked = 0, reused = 0, evicted = 0;
+    bool operator==(const KeyCounts&) const = default;
+};
+struct Stats {
+    RegistrationCounts registrations;
+    KeyCounts keys;
 };
 
 }  // namespace gantry::transport

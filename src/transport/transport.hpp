@@ -40,7 +40,20 @@ class Receiver {
     virtual void on_peer_lost(int peer, const Status& why) = 0;
 };
 
-// Memory that rails may reach, and its remote name (opaque bytes that travel in a CTS).
+// Memory to register. Of device memory it says what classification told about the allocation around
+// it; `allocation` is the driver's identity, never given twice (0: there is none).
+enum class MemoryPlace : std::uint8_t { host, device };
+struct Extent {
+    void* address = nullptr;
+    Bytes bytes = 0;
+    MemoryPlace place = MemoryPlace::host;
+    std::uint64_t allocation = 0;
+    std::uintptr_t allocation_base = 0;
+    Bytes allocation_bytes = 0;
+};
+
+// Memory that rails may reach, and its remote name (opaque bytes that travel in a CTS). The region
+// may be larger than what was asked for: it is what is registered there.
 struct Region {
     std::uint64_t id = 0;  // the owner's handle; 0: none
     void* address = nullptr;
@@ -57,6 +70,13 @@ struct RemoteKey {
         std::copy(encoded.begin(), encoded.end(), bytes.begin());
     }
     ConstSpan view() const { return {bytes.data(), length}; }
+};
+
+enum class AtomicOperation : std::uint8_t { fetch_add, swap, compare_swap };
+struct AtomicOperands {
+    int width = 8;
+    std::uint64_t operand = 0;
+    std::uint64_t compare = 0;
 };
 
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
@@ -83,14 +103,24 @@ class Transport {
 
     // --- remote memory (put == true in the facts)
     // ----------------------------------------------------------------------------------
-    virtual Result<Region> register_memory(void* address,
-                                           Bytes bytes) = 0;  // cached by the implementation
+    // Registrations are cached (transport/registration_cache.hpp): `release_memory` says that this
+    // use is over, and the same buffer costs a look-up when it comes again. A refusal (no
+    // GPUDirect, the limit of locked memory) is an error that leaves everything as it was.
+    virtual Result<Region> register_memory(const Extent& extent) = 0;
     virtual void release_memory(const Region& region) = 0;
     virtual RemoteKey key(const Region& region) const = 0;
-    // Writes `bytes` at `offset` of the peer's region. `done`: the bytes are at the peer (remote
-    // completion).
-    virtual void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-                     Bytes offset, Completion& done) = 0;
+    // Writes `bytes` at `offset` of the peer's region. `source` lies in `from`, which is registered
+    // until `done`; host memory may come without (`from.id` 0). `done`: the bytes are at the peer
+    // (remote completion).
+    virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+                     const RemoteKey& key, Bytes offset, Completion& done) = 0;
+
+    // One atomic operation on a word of `width` bytes (4 or 8, aligned) at `offset` of the peer's
+    // region, as MPI's windows need them. The old value goes to the low bytes of `*result`, which
+    // stays until `done`; compare_swap stores `operand` where the word equals `compare`.
+    virtual void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
+                        const RemoteKey& key, Bytes offset, std::uint64_t* result,
+                        Completion& done);
 
     // --- shared slots (shared_memory == true in the facts)
     // ------------------------------------------------------------------------- This rank's pool,
@@ -106,6 +136,11 @@ class Transport {
     // ------------------------------------------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.
     virtual int progress() = 0;
+    virtual Stats stats() const { return {}; }
+    // Whether messages wait here for company at all: only then is flush() worth a call.
+    virtual bool holds_back() const { return false; }
+    // Whether messages or puts of ours wait here for progress() to go on.
+    virtual bool busy() const { return false; }
     // Lets go of messages that wait here for company, without delivering anything. A caller that
     // will not come back to progress() soon asks for it (the end of a blocking call).
     virtual void flush() {}

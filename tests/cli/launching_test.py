@@ -11,7 +11,7 @@ from pathlib import Path
 
 BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
-PROBE = str(BUILD / "tests" / "job_probe")
+PROBE = os.environ.get("GANTRY_JOB_PROBE", str(BUILD / "tests" / "job_probe"))
 PATIENCE = 60
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
-PROBE = next(str(place / "job_probe") for place in (BUILD / "libexec" / "gantry" / "tests", BUILD / "tests") if place.is_dir())
+PROBE = os.environ.get("GANTRY_JOB_PROBE", str(BUILD / "tests" / "job_probe"))
 PATIENCE = 60
 
 

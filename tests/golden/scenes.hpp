@@ -19,12 +19,12 @@ inline device::GpuFacts h200() {
     gpu.h2d_bytes_per_second = 55e9;
     gpu.d2d_bytes_per_second = 2000e9;
     gpu.peer_bytes_per_second = 375e9;
-    gpu.peer_get_bytes_per_second = 236e9;
     gpu.copy_latency = 7200;
     gpu.chunk_cost = 3500;
     gpu.queue_turn = 135000;
     gpu.h2d_without_turn = 32 * kKiB;
-    gpu.ipc_open = 1000000;
+    gpu.ipc_open = 100000;
+    gpu.ipc_open_peer = 1000000;
     gpu.pageable_bytes_per_second = 12e9;
     gpu.host_bytes_per_second = 31e9;
     gpu.host_streaming_bytes_per_second = 16e9;
@@ -114,7 +114,17 @@ inline std::vector<Scene> scenes() {
         .facts.last_user = plan::GpuUser::sender;
     add("one shared GPU (H200), kernels of the other process in flight", same_gpu, IpcKind::legacy)
         .facts.gpu_wait = 200 * kMicrosecond;
+    add("one shared GPU (H200), under MPS: no turns", same_gpu, IpcKind::legacy)
+        .facts.source_gpu.queue_turn = 0;
     add("two GPUs with peer access (H200), mapping not open yet", two_gpus, IpcKind::legacy);
+    auto often = two_gpus;
+    often.uses = often.put_uses = 300;
+    add("two GPUs with peer access (H200), 300 messages of the buffer were staged", often,
+        IpcKind::legacy);
+    often.descriptor = false;
+    add("two GPUs, virtual memory (H200), often staged, descriptor on its way", often, IpcKind::vmm)
+        .facts.sender_opens = false;
+    add("two GPUs, exportable pool (H200), mapping not open yet", two_gpus, IpcKind::pool);
     auto open = two_gpus;
     open.ipc_open = open.put_open = true;
     add("two GPUs with peer access (H200), mappings open", open, IpcKind::legacy);
@@ -127,9 +137,24 @@ inline std::vector<Scene> scenes() {
         IpcKind::legacy);
     add("two nodes, PCIe 5 and 2 x 400 Gb/s (H200)", facts(ndr(2), h200(), other_h200()),
         IpcKind::legacy);
-    add("two nodes, GPUDirect and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()),
-        IpcKind::legacy)
-        .facts.peer.device_memory = true;
+    auto direct = facts(ndr(), h200(), other_h200());
+    direct.source_reach = direct.sink_reach = plan::Reach::device_memory;
+    add("two nodes, GPUDirect and 400 Gb/s (H200)", direct, IpcKind::legacy);
+    add("two nodes, GPUDirect at the sender alone (H200)", direct, IpcKind::legacy)
+        .facts.sink_reach = plan::Reach::host_memory;
+    add("two nodes, GPUDirect at the receiver alone (H200)", direct, IpcKind::legacy)
+        .facts.source_reach = plan::Reach::host_memory;
+    add("two nodes, the sender's buffer cannot be registered (H200)", direct, IpcKind::legacy)
+        .facts.source_reach = plan::Reach::nothing;
+    auto hybrid = facts(qdr(), c2050(), c2050());
+    hybrid.source_reach = hybrid.sink_reach = plan::Reach::device_memory;
+    hybrid.peer.device_read_bytes_per_second = 1e9;
+    hybrid.peer.device_write_bytes_per_second = 5e9;
+    add("two nodes, GPUDirect that reads at 1 GB/s and writes at 5 (C2050 and QDR)", hybrid,
+        IpcKind::none);
+    auto slow = hybrid;
+    slow.peer.device_write_bytes_per_second = 0.8e9;
+    add("two nodes, GPUDirect that is slow both ways (C2050 and QDR)", slow, IpcKind::none);
     add("one node, no GPU", facts(shared_memory(), {}, {}), IpcKind::none);
     auto self = facts({}, h200(), h200());
     self.peer.self = true;

@@ -22,8 +22,8 @@ def run(case, ranks, **env):
 
 
 class Endings(unittest.TestCase):
-    def ends(self, case, ranks, status, *sentences):
-        code, said = run(case, ranks)
+    def ends(self, case, ranks, status, *sentences, **env):
+        code, said = run(case, ranks, **env)
         self.assertEqual(code, status, said)
         self.assertNotIn("came back", said)
         for sentence in sentences:
@@ -39,6 +39,16 @@ class Endings(unittest.TestCase):
 
     def test_abort_ends_the_job_with_its_code(self):
         self.ends("ending_by_abort", 3, 42, r"rank 2 of 3 .* ended the job with code 42: MPI_Abort\(MPI_COMM_WORLD, 42\) on rank 2")
+
+    def test_ends_are_the_same_with_a_progress_thread(self):
+        for case, ranks, status in [("ending_by_a_bad_rank", 2, 6), ("ending_by_errors_abort", 2, 2), ("ending_by_abort", 3, 42),
+                                    ("ending_by_leaving_without_finalize", 2, 1), ("ending_by_a_killed_rank", 3, 137)]:
+            with self.subTest(case):
+                self.ends(case, ranks, status, GANTRY_PROGRESS="thread")
+
+    def test_an_unknown_kind_of_progress_is_named(self):
+        self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
+                  GANTRY_PROGRESS="perhaps")
 
     def test_a_rank_killed_inside_a_message_ends_the_job(self):
         self.ends("ending_by_a_killed_rank", 3, 137, r"rank 0 of 3 .* was killed by signal 9 \(SIGKILL")

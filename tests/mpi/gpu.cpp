@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 namespace mpi_tests {
 namespace {
@@ -51,6 +52,28 @@ CUmemAllocationProp vmm_properties(int device) {
     return properties;
 }
 
+// One for each device that can travel by file descriptor, for the whole life of the process.
+CUmemoryPool shared_pool(int device) {
+    static std::map<int, CUmemoryPool> pools;
+    CUmemoryPool& pool = pools[device];
+    if (pool == nullptr) {
+        CUmemPoolProps properties;
+        std::memset(&properties, 0, sizeof properties);
+        properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        properties.location.id = device;
+        must<CUmemoryPool*, const CUmemPoolProps*>("cuMemPoolCreate", &pool, &properties);
+    }
+    return pool;
+}
+
+// Copies to and from it are the driver's.
+bool on_device(Kind kind) {
+    return kind == Kind::device || kind == Kind::pool || kind == Kind::vmm ||
+           kind == Kind::shared_pool;
+}
+
 }  // namespace
 
 void* Gpu::find(const char* symbol) const {
@@ -64,13 +87,13 @@ const Gpu& gpu() {
 
 const char* name(Kind kind) {
     constexpr const char* kNames[] = {"host",    "pinned", "registered", "device",
-                                      "managed", "pool",   "vmm"};
+                                      "managed", "pool",   "vmm",        "shared pool"};
     return kNames[static_cast<int>(kind)];
 }
 
 std::vector<Kind> every_kind() {
     return {Kind::host,    Kind::pinned, Kind::registered, Kind::device,
-            Kind::managed, Kind::pool,   Kind::vmm};
+            Kind::managed, Kind::pool,   Kind::vmm,        Kind::shared_pool};
 }
 
 void use_device(int ordinal) {
@@ -125,6 +148,14 @@ Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
             data_ = reinterpret_cast<std::byte*>(pointer);
             break;
         }
+        case Kind::shared_pool: {
+            CUdeviceptr pointer = 0;
+            must<CUdeviceptr*, size_t, CUmemoryPool, CUstream>("cuMemAllocFromPoolAsync", &pointer,
+                                                               size, shared_pool(device), nullptr);
+            must<CUstream>("cuStreamSynchronize", nullptr);
+            data_ = reinterpret_cast<std::byte*>(pointer);
+            break;
+        }
         case Kind::vmm: {
             constexpr std::size_t kGranularity = 2u << 20;
             vmm_bytes_ = (size + kGranularity - 1) / kGranularity * kGranularity;
@@ -157,6 +188,7 @@ void Memory::release() {
         case Kind::device:
         case Kind::managed: must<CUdeviceptr>("cuMemFree_v2", address(data_)); break;
         case Kind::pool:
+        case Kind::shared_pool:
             must<CUdeviceptr, CUstream>("cuMemFreeAsync", address(data_), nullptr);
             must<CUstream>("cuStreamSynchronize", nullptr);
             break;
@@ -176,7 +208,7 @@ Memory::~Memory() {
 
 void Memory::write(const void* from, std::size_t bytes, std::size_t offset) {
     if (bytes == 0) return;
-    if (kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::vmm) {
+    if (on_device(kind_)) {
         use_device(device_);
         must<CUdeviceptr, const void*, size_t>("cuMemcpyHtoD_v2", address(data_ + offset), from,
                                                bytes);
@@ -188,7 +220,7 @@ void Memory::write(const void* from, std::size_t bytes, std::size_t offset) {
 
 void Memory::read(void* to, std::size_t bytes, std::size_t offset) const {
     if (bytes == 0) return;
-    if (kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::vmm) {
+    if (on_device(kind_)) {
         use_device(device_);
         must<void*, CUdeviceptr, size_t>("cuMemcpyDtoH_v2", to, address(data_ + offset), bytes);
     } else {

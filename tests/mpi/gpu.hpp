@@ -14,7 +14,8 @@
 
 namespace mpi_tests {
 
-enum class Kind { host, pinned, registered, device, managed, pool, vmm };
+// pool: of the device, which cannot be shared; shared_pool: made for it.
+enum class Kind { host, pinned, registered, device, managed, pool, vmm, shared_pool };
 const char* name(Kind kind);
 std::vector<Kind> every_kind();
 

@@ -5,12 +5,17 @@ Each node has namespaces of its own for network, processes, mounts (with its own
 it for another machine: Gantry by its process namespace, UCX by what sysfs shows, the simulated GPU by /dev/shm. Needs root, or a kernel
 that lets users make namespaces; run_in_namespaces() says why not. Every process dies with this one.
 """
+import array
 import ctypes
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 NOT_RUN = 77
@@ -66,8 +71,10 @@ class Node:
 
     def __init__(self, number):
         self.name, self.address, self.device = f"node{number}", ADDRESS.format(number + 1), f"cable{number}"
+        self.processor = None  # the only one that what is started here may use
+        names = "127.0.0.1 localhost\\n" + "".join(f"{ADDRESS.format(other + 1)} node{other}\\n" for other in (0, 1))
         script = (f"mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /dev/shm && hostname {self.name} && ip link set lo up && "
-                  "echo up && exec cat")
+                  f"printf '{names}' > /dev/shm/hosts && mount --bind /dev/shm/hosts /etc/hosts && echo up && exec cat")
         # `cat` ends, and with it every process of the node, when our end of its input closes.
         self.keeper = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc",
                                         "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -82,7 +89,8 @@ class Node:
         self.keeper.wait()
 
     def enter(self):
-        return ["nsenter", "-t", str(self.first), "--net", "--mount", "--uts", "--ipc", "--pid", "--"]
+        one = [] if self.processor is None else ["taskset", "-c", str(self.processor)]
+        return one + ["nsenter", "-t", str(self.first), "--net", "--mount", "--uts", "--ipc", "--pid", "--"]
 
     def start(self, command, env=None, **how):
         # Entering a mount namespace leads to its root folder.
@@ -125,6 +133,54 @@ def two_nodes(bytes_per_second=None):
     for node in nodes:
         node.wait_for_carrier()
     return nodes
+
+
+class RemoteShell:
+    """Lets other libraries' launchers, which run on one node, start their part on another as they would by rsh: they are given tests/net/rsh,
+    which asks us by a socket of the file system. (A process cannot enter another node from inside one.)"""
+
+    def __init__(self, nodes):
+        self.nodes = {node.address: node for node in nodes}
+        self.folder = tempfile.mkdtemp(prefix="gantry-rsh-")
+        self.path = os.path.join(self.folder, "door")
+        self.door = socket.socket(socket.AF_UNIX)
+        self.door.bind(self.path)
+        self.door.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                guest, _ = self.door.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.run, args=(guest,), daemon=True).start()
+
+    def run(self, guest):
+        with guest:
+            asked, streams, _, _ = socket.recv_fds(guest, 1 << 20, 3)
+            while not asked.endswith(b"\0"):
+                asked += guest.recv(1 << 20)
+            host, command, folder, env = json.loads(asked[:-1])
+            node = self.nodes.get(host)
+            if node is None:
+                os.write(streams[2], f"rsh: there is no node {host}\n".encode())
+                code = 255
+            else:
+                # The parent-death signal is of the thread that starts a process; this one waits for it.
+                process = subprocess.Popen(node.enter() + ["env", "-i", f"--chdir={folder}", *(f"{name}={value}" for name, value in env.items()),
+                                                           "sh", "-c", command], stdin=streams[0], stdout=streams[1], stderr=streams[2])
+                code = process.wait()
+            for stream in streams:
+                os.close(stream)
+            try:
+                guest.sendall(array.array("i", [code]).tobytes())
+            except OSError:
+                pass  # the launcher did not wait
+
+    def close(self):
+        self.door.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def kill(process):

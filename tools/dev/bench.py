@@ -18,5 +18,9 @@ def bench(preset, wish, machine, ranks, arguments):
         env.setdefault("SIMGPU", f"machine={machine}")
         found += f", machine {machine}"
     step(f"device: {found}")
-    run([folder / "bin" / "mpiexec", "-n", str(ranks), program, *(arguments or ["latency"])], "the benchmark", env=env)
+    arguments = arguments or ["latency"]
+    # A comparison starts its jobs itself.
+    compares = arguments[0] == "overlap" or any(word.split("=")[0] == "--peers" for word in arguments)
+    launcher = [] if compares else [folder / "bin" / "mpiexec", "-n", str(ranks)]
+    run([*launcher, program, *arguments], "the benchmark", env=env)
     return 0

@@ -22,4 +22,10 @@ int explain(const ExplainOptions& options);
 
 int doctor(Format format);
 
+struct TuneOptions {
+    int gpu = 0;
+    std::string output;  // empty: where Gantry looks for it
+};
+int tune(const TuneOptions& options);
+
 }  // namespace gantry::tool

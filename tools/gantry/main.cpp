@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info | explain COMMAND... | doctor: what is set, which path messages took and why, and
-// whether this machine is ready.
+// gantry info | explain COMMAND... | doctor | tune: what is set, which path messages took and why,
+// whether this machine is ready, and what its operations cost.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -41,10 +41,21 @@ int main(int argc, char** argv) {
         "doctor", "look at this machine: driver, devices, sharing, memory, launcher");
     doctor_command->add_flag("--json", json, "as JSON");
 
+    TuneOptions tune_options;
+    CLI::App* tune_command = app.add_subcommand(
+        "tune", "measure this machine's devices (under a minute) and use what was measured");
+    tune_command->add_option("--gpu", tune_options.gpu, "which device")->type_name("NUMBER");
+    tune_command
+        ->add_option("--output", tune_options.output,
+                     "write FILE (and a picture beside it) instead of "
+                     "$XDG_CONFIG_HOME/gantry/machines/NAME.json")
+        ->type_name("FILE");
+
     CLI11_PARSE(app, argc, argv);
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
     if (*info_command) return info(format, check_file);
     if (*doctor_command) return doctor(format);
+    if (*tune_command) return tune(tune_options);
     for (const std::string& word : explain_command->remaining())
         explain_options.command.push_back(word);
     explain_options.format = format;

@@ -13,8 +13,6 @@ namespace gantry::device::cuda {
 
 namespace {
 
-constexpr std::size_t kMaxExports = 4096;  // remembered handles; beyond it they are made again
-
 std::size_t limit(std::int64_t value) {
     return value > 0 ? static_cast<std::size_t>(value) : 0;
 }
@@ -31,7 +29,8 @@ CudaDevice::CudaDevice(const config::Config& config)
       pointers_(query_),
       watch_(driver_),
       pins_(driver_),
-      mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes) {}
+      mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes),
+      exports_(driver_) {}
 
 CudaDevice::~CudaDevice() {
     shut_down();
@@ -264,6 +263,20 @@ bool CudaDevice::pending() const {
 
 // --- host memory -------------------------------------------------------------------------------
 
+Status CudaDevice::settle_network_writes(int gpu) {
+    // Older drivers order these writes themselves.
+    if (driver_.cu.cuFlushGPUDirectRDMAWrites.function == nullptr) return success();
+    Result<Context> context = working_context(gpu);
+    GANTRY_TRY(context.status());
+    const Current current(driver_, *context);
+    if (!current.ok()) return driver_.failed("cuCtxPushCurrent", current.result(), "for a flush");
+    const CUresult result = driver_.call(driver_.cu.cuFlushGPUDirectRDMAWrites,
+                                         CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+                                         CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER);
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_SUPPORTED) return success();
+    return driver_.failed("cuFlushGPUDirectRDMAWrites", result, fmt::format("on GPU {}", gpu));
+}
+
 Status CudaDevice::pin(void* address, Bytes bytes) {
     pointers_.forget_range(address, bytes);  // Ours and host memory, whatever was there before.
     pins_.add(address, bytes);
@@ -281,59 +294,25 @@ void CudaDevice::unpin(void* address) {
 // --- other processes ---------------------------------------------------------------------------
 
 Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
-    if (location.ipc != IpcKind::legacy || !location.on_device() || !driver_.ready())
+    if (location.ipc == IpcKind::none || !location.on_device() || !driver_.ready())
         return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                        "memory at {:#x} cannot be opened by other processes: it is staged",
                        location.base);
-    if (const auto known = exports_.find(location.buffer_id); known != exports_.end()) {
-        if (known->second.kind == IpcKind::none)
-            return failure(MPI_ERR_OTHER,
-                           "cuIpcGetMemHandle of the allocation at {:#x}: refused before",
-                           location.base);
-        return known->second;
-    }
     drop_dead_contexts();
     Result<Context> context = working_context(location.gpu);
     if (!context.ok()) return std::move(context).status();
-    CUipcMemHandle name{};
-    CUresult result;
-    {
-        const Current current(driver_, *context);
-        result = current.ok() ? driver_.call(driver_.cu.cuIpcGetMemHandle, &name,
-                                             static_cast<CUdeviceptr>(location.base))
-                              : current.result();
-    }
-    IpcHandle handle;
-    handle.kind = result == CUDA_SUCCESS ? IpcKind::legacy : IpcKind::none;
-    std::memcpy(handle.bytes.data(), &name, handle.bytes.size());
-    handle.buffer_id = location.buffer_id;
-    handle.base = location.base;
-    handle.size = location.size;
-    handle.gpu = gpus_.facts(location.gpu).uuid;
-    if (is_lost(result)) drop_context(context->handle);
-    if (!is_lost(result) && result != CUDA_ERROR_OUT_OF_MEMORY) {
-        if (exports_.size() >= kMaxExports) exports_.clear();
-        exports_[location.buffer_id] = handle;
-    }
-    if (result == CUDA_SUCCESS) return handle;
-    return driver_.failed(
-        "cuIpcGetMemHandle", result,
-        fmt::format("of {} bytes at {:#x} on GPU {}", location.size, location.base, location.gpu));
-}
-
-// The driver does not open a handle in the process that made it; there the memory is simply at
-// hand.
-const IpcHandle* CudaDevice::own_export(const IpcHandle& handle) const {
-    const auto known = exports_.find(handle.buffer_id);
-    if (known == exports_.end() || known->second.bytes != handle.bytes ||
-        known->second.base != handle.base)
-        return nullptr;
-    return &known->second;
+    bool lost = false;
+    Result<IpcHandle> handle =
+        exports_.name(location, *context, gpus_.facts(location.gpu).uuid, &lost);
+    if (lost) drop_context(context->handle);
+    return handle;
 }
 
 Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
-    if (own_export(handle) != nullptr) return reinterpret_cast<void*>(handle.base);
-    if (handle.kind != IpcKind::legacy)
+    // The driver does not open a handle in the process that made it; there the memory is simply at
+    // hand.
+    if (exports_.is_own(handle)) return reinterpret_cast<void*>(handle.base);
+    if (handle.kind == IpcKind::none)
         return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                        "memory of {} bytes of a peer has no handle that can be opened",
                        handle.size);
@@ -353,13 +332,22 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
 }
 
 void CudaDevice::close_memory(const IpcHandle& handle, int gpu) {
-    if (own_export(handle) != nullptr) return;
+    if (exports_.is_own(handle)) return;
     drop_dead_contexts();
     mappings_.close(handle, gpu);
 }
 
-bool CudaDevice::is_open(const IpcHandle& handle, int gpu) {
-    return own_export(handle) != nullptr || mappings_.is_open(handle, gpu);
+Access CudaDevice::access(const IpcHandle& handle, int gpu) {
+    return exports_.is_own(handle) ? Access::open : mappings_.access(handle, gpu);
+}
+
+std::uint32_t CudaDevice::descriptor_inbox() {
+    return mappings_.inbox();
+}
+
+Status CudaDevice::send_descriptor(const IpcHandle& handle, std::uint32_t inbox) {
+    drop_dead_contexts();
+    return exports_.send_descriptor(handle, inbox);
 }
 
 void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
@@ -371,7 +359,7 @@ void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
 bool CudaDevice::still_valid(const IpcHandle& handle) {
     if (handle.buffer_id == 0 || !driver_.ready()) return false;
     if (query_.buffer_id(handle.base) == handle.buffer_id) return true;
-    exports_.erase(handle.buffer_id);
+    exports_.forget(handle.buffer_id);
     return false;
 }
 

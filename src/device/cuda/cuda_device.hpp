@@ -57,8 +57,11 @@ class CudaDevice final : public Device {
 
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
+    Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
-    bool is_open(const IpcHandle& handle, int gpu) override;
+    Access access(const IpcHandle& handle, int gpu) override;
+    std::uint32_t descriptor_inbox() override;
+    Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
     bool still_valid(const IpcHandle& handle) override;
 
@@ -91,7 +94,6 @@ class CudaDevice final : public Device {
     // Lets go of everything in contexts that the program has destroyed, before their handles are
     // used again.
     void drop_dead_contexts();
-    const IpcHandle* own_export(const IpcHandle& handle) const;
 
     const bool kernels_, flags_;  // GANTRY_KERNELS, GANTRY_FLAGS
     pid_t owner_;                 // a forked child owns nothing of this
@@ -103,7 +105,7 @@ class CudaDevice final : public Device {
     Pins pins_;
     IpcCache mappings_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
-    std::map<std::uint64_t, IpcHandle> exports_;     // by buffer id
+    Exports exports_;
 };
 
 }  // namespace gantry::device::cuda

@@ -2,7 +2,7 @@
 //
 // Flags: words in page-locked host memory that a stream or a kernel writes when the work before it
 // is done, so that its end is seen by a load instead of a call of the driver (1.3 us on an H200).
-// Each word has a cache line of its own and counts up: a number is reached once, ever. The memory
+// Each word counts up: a number is reached once, ever. The memory
 // is ours and only registered with the driver, so a context that the program destroys takes
 // nothing away from under a load.
 #pragma once
@@ -16,11 +16,12 @@ namespace gantry::device::cuda {
 
 class Flags {
   public:
-    static constexpr Bytes kStride = 64;
+    static constexpr Bytes kCacheLine = 64;
 
-    // `words`: how many; nothing is allocated before ready().
-    Flags(Driver& driver, std::size_t words, bool wanted)
-        : driver_(driver), bytes_(words * kStride), wanted_(wanted) {}
+    // `words`: how many, `stride` bytes apart (4: all in few cache lines, to be looked at
+    // together); nothing is allocated before ready().
+    Flags(Driver& driver, std::size_t words, Bytes stride, bool wanted)
+        : driver_(driver), stride_(stride), bytes_(words * stride), wanted_(wanted) {}
     ~Flags();
     Flags(const Flags&) = delete;
     Flags& operator=(const Flags&) = delete;
@@ -32,10 +33,10 @@ class Flags {
     bool write(CUstream stream, std::size_t word, std::uint32_t number);
     bool reached(std::size_t word, std::uint32_t number) const {
         // Pairs with the device's write, which comes after the work before it is visible.
-        const auto* flag = reinterpret_cast<const std::uint32_t*>(memory_ + word * kStride);
+        const auto* flag = reinterpret_cast<const std::uint32_t*>(memory_ + word * stride_);
         return __atomic_load_n(flag, __ATOMIC_ACQUIRE) == number;
     }
-    CUdeviceptr address(std::size_t word) const { return device_ + word * kStride; }
+    CUdeviceptr address(std::size_t word) const { return device_ + word * stride_; }
     // With the context current, before it goes.
     void close();
     // The context is gone, and the registration with it.
@@ -45,6 +46,7 @@ class Flags {
     Driver& driver_;
     std::byte* memory_ = nullptr;
     CUdeviceptr device_ = 0;
+    Bytes stride_;
     Bytes bytes_;
     bool wanted_;
     bool registered_ = false;

@@ -13,10 +13,16 @@
 namespace gantry::device::cuda {
 namespace {
 
-// A block moves this much before another one helps it.
+// A block moves this much before another one helps it, and a launch of so many blocks fills the
+// link: more only mean more flags to look at (two H200s, 20 and 63 copies of 64 KiB).
 constexpr Bytes kBytesPerPart = 8 * kKiB;
 constexpr unsigned kMaxParts = 8;
-constexpr std::size_t kFlagCount = static_cast<std::size_t>(kernels::kCopiesPerLaunch) * kMaxParts;
+constexpr unsigned kBlocksEnough = 64;
+constexpr std::size_t kFlagsPerBatch =
+    static_cast<std::size_t>(kernels::kCopiesPerLaunch) * kMaxParts;
+// With this much waiting its time on the link (375 GB/s) is longer than a launch (4 us).
+constexpr Bytes kWorthALaunch = 2 * kMiB;
+constexpr std::size_t kEnoughForALaunch = 64;
 
 }  // namespace
 
@@ -25,29 +31,57 @@ FusedCopies::FusedCopies(Driver& driver, const Context& context, bool kernels, b
       context_(context),
       kernels_(kernels),
       copies_by_flag_(flags),
-      flags_(driver, kFlagCount, kernels || flags) {}
+      flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, kernels || flags) {
+    batches_[1].first_flag = kFlagsPerBatch;
+}
 
 FusedCopies::~FusedCopies() = default;
+
+bool FusedCopies::flying() const {
+    return batches_[0].unfinished > 0 || batches_[1].unfinished > 0;
+}
+
+FusedCopies::Batch* FusedCopies::free_batch() {
+    for (Batch& batch : batches_)
+        if (batch.unfinished == 0) return &batch;
+    return nullptr;
+}
+
+bool FusedCopies::much_waits() const {
+    return kernels_ && waiting_bytes_ >= kWorthALaunch;
+}
+
+bool FusedCopies::worth_a_launch() const {
+    if (waiting_.empty()) return false;
+    if (much_waits()) return true;
+    return !flying() && (!more_came_ || waiting_.size() >= kEnoughForALaunch);
+}
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
     waiting_.push_back({copy, &done});
-    if (unfinished_ > 0 || waiting_.size() > 1) return true;
-    if (start_waiting() == CUDA_SUCCESS) return true;
+    waiting_bytes_ += copy.bytes;
+    more_came_ = true;
+    Batch* batch = free_batch();
+    const bool alone = waiting_.size() == 1 && !flying();
+    if (batch == nullptr || !(alone || much_waits())) return true;
+    if (start_waiting(*batch) == CUDA_SUCCESS || waiting_.size() > 1) return true;
     waiting_.clear();
+    waiting_bytes_ = 0;
     return false;
 }
 
 // An answer other than success: the context is dead, and what waited still waits.
-CUresult FusedCopies::start_waiting() {
-    while (unfinished_ == 0 && !waiting_.empty()) {
+CUresult FusedCopies::start_waiting(Batch& batch) {
+    while (batch.unfinished == 0 && !waiting_.empty()) {
         const Current current(driver_, context_);
         if (!current.ok()) return current.result();
-        if (stream_ == nullptr) {
+        if (batch.stream == nullptr) {
             const CUresult result =
-                driver_.call(driver_.cu.cuStreamCreate, &stream_, CU_STREAM_NON_BLOCKING);
+                driver_.call(driver_.cu.cuStreamCreate, &batch.stream, CU_STREAM_NON_BLOCKING);
             if (is_lost(result)) return result;
             if (result != CUDA_SUCCESS) {
+                batch.stream = nullptr;
                 fail_waiting(driver_.failed("cuStreamCreate for a copy", result,
                                             describe(waiting_.front().copy)));
                 return CUDA_SUCCESS;
@@ -55,20 +89,22 @@ CUresult FusedCopies::start_waiting() {
         }
         const auto count = static_cast<std::ptrdiff_t>(
             std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch));
-        flying_.assign(waiting_.begin(), waiting_.begin() + count);
-        first_ = 0;
-        unfinished_ = flying_.size();
-        looks_ = 0;
-        next_query_ = 0;
-        ++sequence_;
-        if (count == 1 || !launch()) {
-            const CUresult result = copy_one_by_one();
+        batch.items.assign(waiting_.begin(), waiting_.begin() + count);
+        batch.first = 0;
+        batch.unfinished = batch.items.size();
+        batch.looks = 0;
+        batch.next_query = 0;
+        ++batch.sequence;
+        if (count == 1 || !launch(batch)) {
+            const CUresult result = copy_one_by_one(batch);
             if (result != CUDA_SUCCESS) {
-                unfinished_ = 0;
-                flying_.clear();
+                batch.unfinished = 0;
+                batch.items.clear();
                 return result;
             }
         }
+        for (auto item = waiting_.begin(); item != waiting_.begin() + count; ++item)
+            waiting_bytes_ -= item->copy.bytes;
         waiting_.erase(waiting_.begin(), waiting_.begin() + count);
     }
     return CUDA_SUCCESS;
@@ -92,26 +128,27 @@ bool FusedCopies::prepare_kernel() {
 }
 
 // One launch for all of them; false when nothing was started.
-bool FusedCopies::launch() {
+bool FusedCopies::launch(Batch& batch) {
     if (!prepare_kernel()) return false;
-    const std::size_t count = flying_.size();
+    const std::size_t count = batch.items.size();
     kernels::CopyMany work{};  // the driver copies all of it: no stale addresses in it
     Bytes largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const Copy& copy = flying_[i].copy;
+        const Copy& copy = batch.items[i].copy;
         work.copy[i] = {device_address(copy.destination), device_address(copy.source), copy.bytes};
         largest = std::max(largest, copy.bytes);
     }
-    parts_ =
-        static_cast<unsigned>(std::clamp<Bytes>(divide_up(largest, kBytesPerPart), 1, kMaxParts));
-    work.flags = flags_.address(0);
-    work.sequence = sequence_;
-    work.parts = parts_;
+    const Bytes most = std::clamp<Bytes>(kBlocksEnough / count, 1, kMaxParts);
+    batch.parts =
+        static_cast<unsigned>(std::clamp<Bytes>(divide_up(largest, kBytesPerPart), 1, most));
+    work.flags = flags_.address(batch.first_flag);
+    work.sequence = batch.sequence;
+    work.parts = batch.parts;
     work.copies = count;
     void* parameters[] = {&work};
     const CUresult result =
-        driver_.call(driver_.cu.cuLaunchKernel, kernel_, static_cast<unsigned>(count) * parts_, 1u,
-                     1u, kernels::kCopyThreads, 1u, 1u, 0u, stream_,
+        driver_.call(driver_.cu.cuLaunchKernel, kernel_, static_cast<unsigned>(count) * batch.parts,
+                     1u, 1u, kernels::kCopyThreads, 1u, 1u, 0u, batch.stream,
                      static_cast<void**>(parameters), static_cast<void**>(nullptr));
     if (result != CUDA_SUCCESS) {
         log::info("cuda: cuLaunchKernel on GPU {}: {}; copy engines do its work", context_.gpu,
@@ -119,121 +156,133 @@ bool FusedCopies::launch() {
         kernels_ = false;
         return false;
     }
-    seen_ = Seen::flags;
-    one_flag_ = false;
-    recorded_ = false;
+    batch.seen = Seen::flags;
+    batch.one_flag = false;
+    batch.recorded = false;
     return true;
 }
 
 // By the copy engine, and one flag behind them all.
-CUresult FusedCopies::copy_one_by_one() {
+CUresult FusedCopies::copy_one_by_one(Batch& batch) {
     std::size_t started = 0;
-    const bool by_flag = copies_by_flag_ && flying_.back().copy.notice == Notice::flag;
-    for (std::size_t i = 0; i < flying_.size(); ++i) {
-        const Copy& copy = flying_[i].copy;
+    const bool by_flag = copies_by_flag_ && batch.items.back().copy.notice == Notice::flag;
+    for (std::size_t i = 0; i < batch.items.size(); ++i) {
+        const Copy& copy = batch.items[i].copy;
         const CUresult result =
             driver_.call(driver_.cu.cuMemcpyDtoDAsync_v2, device_address(copy.destination),
-                         device_address(copy.source), copy.bytes, stream_);
+                         device_address(copy.source), copy.bytes, batch.stream);
         if (result == CUDA_SUCCESS) {
             ++started;
             continue;
         }
         if (started == 0 && (is_lost(result) || result == CUDA_ERROR_INVALID_HANDLE)) return result;
-        finish(i, driver_.failed("cuMemcpyDtoDAsync", result, describe(copy)));
+        finish(batch, i, driver_.failed("cuMemcpyDtoDAsync", result, describe(copy)));
     }
-    one_flag_ = true;
-    seen_ = by_flag && started > 0 && flags_.ready() && flags_.write(stream_, 0, sequence_)
-                ? Seen::flags
-                : Seen::query;
-    recorded_ = seen_ == Seen::query && record();
+    batch.one_flag = true;
+    batch.seen = by_flag && started > 0 && flags_.ready() &&
+                         flags_.write(batch.stream, batch.first_flag, batch.sequence)
+                     ? Seen::flags
+                     : Seen::query;
+    batch.recorded = batch.seen == Seen::query && record(batch);
     return CUDA_SUCCESS;
 }
 
 // Asking the stream instead made a lone message 0.5 to 0.8 us slower (two H200s, 8 B to 64 KiB).
-bool FusedCopies::record() {
-    if (behind_ == nullptr &&
-        driver_.call(driver_.cu.cuEventCreate, &behind_, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
-        behind_ = nullptr;
+bool FusedCopies::record(Batch& batch) {
+    if (batch.behind == nullptr && driver_.call(driver_.cu.cuEventCreate, &batch.behind,
+                                                CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        batch.behind = nullptr;
         return false;
     }
-    return driver_.call(driver_.cu.cuEventRecord, behind_, stream_) == CUDA_SUCCESS;
+    return driver_.call(driver_.cu.cuEventRecord, batch.behind, batch.stream) == CUDA_SUCCESS;
 }
 
-void FusedCopies::finish(std::size_t index, Status status) {
-    Completion* done = std::exchange(flying_[index].done, nullptr);
+void FusedCopies::finish(Batch& batch, std::size_t index, Status status) {
+    Completion* done = std::exchange(batch.items[index].done, nullptr);
     if (done == nullptr) return;
-    --unfinished_;
+    --batch.unfinished;
     done->complete(std::move(status));
 }
 
 void FusedCopies::fail_waiting(const Status& why) {
+    waiting_bytes_ = 0;
     std::deque<Item> waiting = std::exchange(waiting_, {});
     for (const Item& item : waiting)
         item.done->complete(why);
 }
 
 // By flags: a load each.
-int FusedCopies::look() {
-    const std::size_t before = unfinished_;
-    if (one_flag_) {
-        if (flags_.reached(0, sequence_))
-            for (std::size_t i = 0; i < flying_.size(); ++i)
-                finish(i, success());
+int FusedCopies::look(Batch& batch) {
+    const std::size_t before = batch.unfinished;
+    if (batch.one_flag) {
+        if (flags_.reached(batch.first_flag, batch.sequence))
+            for (std::size_t i = 0; i < batch.items.size(); ++i)
+                finish(batch, i, success());
     } else {
         // In order: the blocks of a launch start in order, so the rest is rarely done before the
         // first.
-        for (; first_ < flying_.size(); ++first_) {
+        for (; batch.first < batch.items.size(); ++batch.first) {
             bool all = true;
-            for (unsigned part = 0; part < parts_ && all; ++part)
-                all = flags_.reached(first_ * parts_ + part, sequence_);
+            for (unsigned part = 0; part < batch.parts && all; ++part)
+                all = flags_.reached(batch.first_flag + batch.first * batch.parts + part,
+                                     batch.sequence);
             if (!all) break;
-            finish(first_, success());
+            finish(batch, batch.first, success());
         }
     }
-    return static_cast<int>(before - unfinished_);
+    return static_cast<int>(before - batch.unfinished);
 }
 
 // By a call of the driver: when there are no flags, or none shows.
-int FusedCopies::ask() {
-    const std::size_t before = unfinished_;
+int FusedCopies::ask(Batch& batch) {
+    const std::size_t before = batch.unfinished;
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
         return static_cast<int>(before);
     }
-    CUresult result = recorded_ ? driver_.call(driver_.cu.cuEventQuery, behind_)
-                                : driver_.call(driver_.cu.cuStreamQuery, stream_);
+    CUresult result = batch.recorded ? driver_.call(driver_.cu.cuEventQuery, batch.behind)
+                                     : driver_.call(driver_.cu.cuStreamQuery, batch.stream);
     if (result == CUDA_ERROR_NOT_READY) return 0;
-    if (recorded_ && result != CUDA_SUCCESS &&
+    if (batch.recorded && result != CUDA_SUCCESS &&
         !is_lost(result))  // the event's trouble or a copy's?
-        result = driver_.call(driver_.cu.cuStreamQuery, stream_);
+        result = driver_.call(driver_.cu.cuStreamQuery, batch.stream);
     if (result == CUDA_ERROR_NOT_READY) return 0;
     if (is_lost(result)) {
         abandon(result);
         return static_cast<int>(before);
     }
-    const Status status =
-        result == CUDA_SUCCESS
-            ? success()
-            : driver_.failed("cuStreamQuery after copies", result, describe(flying_[first_].copy));
-    for (std::size_t i = 0; i < flying_.size(); ++i)
-        finish(i, status);
-    return static_cast<int>(before - unfinished_);
+    const Status status = result == CUDA_SUCCESS
+                              ? success()
+                              : driver_.failed("cuStreamQuery after copies", result,
+                                               describe(batch.items[batch.first].copy));
+    for (std::size_t i = 0; i < batch.items.size(); ++i)
+        finish(batch, i, status);
+    return static_cast<int>(before - batch.unfinished);
+}
+
+int FusedCopies::progress(Batch& batch) {
+    int ended = batch.seen == Seen::flags ? look(batch) : ask(batch);
+    if (ended == 0 && batch.seen == Seen::flags && ++batch.looks % kLooksBetweenClocks == 0) {
+        const Nanoseconds now = SteadyClock{}.now();
+        if (batch.next_query == 0) batch.next_query = now + kDoubt;
+        if (now >= batch.next_query) {
+            batch.next_query = now + kDoubt;
+            ended = ask(batch);
+        }
+    }
+    return ended;
 }
 
 int FusedCopies::progress() {
-    if (lost_ || unfinished_ == 0) return 0;
-    int ended = seen_ == Seen::flags ? look() : ask();
-    if (ended == 0 && seen_ == Seen::flags && ++looks_ % kLooksBetweenClocks == 0) {
-        const Nanoseconds now = SteadyClock{}.now();
-        if (next_query_ == 0) next_query_ = now + kDoubt;
-        if (now >= next_query_) {
-            next_query_ = now + kDoubt;
-            ended = ask();
-        }
-    }
-    if (!lost_ && unfinished_ == 0) {
-        const CUresult result = start_waiting();
+    int ended = 0;
+    for (Batch& batch : batches_)
+        if (!lost_ && batch.unfinished > 0) ended += progress(batch);
+    const bool worth = worth_a_launch();
+    more_came_ = false;
+    if (lost_ || !worth) return ended;
+    if (Batch* batch = free_batch()) {
+        const CUresult result = start_waiting(*batch);
         if (result != CUDA_SUCCESS) abandon(result);
     }
     return ended;
@@ -242,14 +291,17 @@ int FusedCopies::progress() {
 void FusedCopies::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
-    stream_ = nullptr;
-    behind_ = nullptr;
     module_ = nullptr;
     kernel_ = nullptr;
-    for (std::size_t i = 0; i < flying_.size(); ++i)
-        if (flying_[i].done != nullptr)
-            finish(i, driver_.failed("the context was destroyed during a copy", why,
-                                     describe(flying_[i].copy)));
+    for (Batch& batch : batches_) {
+        batch.stream = nullptr;
+        batch.behind = nullptr;
+        for (std::size_t i = 0; i < batch.items.size(); ++i)
+            if (batch.items[i].done != nullptr)
+                finish(batch, i,
+                       driver_.failed("the context was destroyed during a copy", why,
+                                      describe(batch.items[i].copy)));
+    }
     std::deque<Item> waiting = std::exchange(waiting_, {});
     for (const Item& item : waiting)
         item.done->complete(
@@ -261,15 +313,22 @@ void FusedCopies::close() {
     const Current current(driver_, context_);
     if (!current.ok()) return abandon(current.result());
     while (!lost_ && pending()) {
-        driver_.call(driver_.cu.cuStreamSynchronize, stream_);
-        const std::size_t before = unfinished_;
+        for (Batch& batch : batches_) {
+            if (batch.unfinished == 0) continue;
+            driver_.call(driver_.cu.cuStreamSynchronize, batch.stream);
+            const std::size_t before = batch.unfinished;
+            progress(batch);
+            if (!lost_ && before > 0 && batch.unfinished == before) ask(batch);
+            if (lost_) return;
+        }
         progress();
-        if (!lost_ && before > 0 && unfinished_ == before) ask();
     }
     if (lost_) return;
     lost_ = true;
-    if (behind_ != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, behind_);
-    if (stream_ != nullptr) driver_.call(driver_.cu.cuStreamDestroy_v2, stream_);
+    for (Batch& batch : batches_) {
+        if (batch.behind != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, batch.behind);
+        if (batch.stream != nullptr) driver_.call(driver_.cu.cuStreamDestroy_v2, batch.stream);
+    }
     if (module_ != nullptr) driver_.call(driver_.cu.cuModuleUnload, module_);
     flags_.close();
 }

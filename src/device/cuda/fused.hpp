@@ -5,16 +5,20 @@
 // copy; those that come while something is in flight wait and then go together in one kernel
 // launch (facts/gpu-measured.md 1.3), each ending by flags of its own:
 //
-//   copy --------> [copy engine, flag]
-//   copies ..waiting..               [one kernel: flag flag flag flag]
-//   more copies ....waiting...                                       [one kernel: ...]
+//   copy --------> [copy engine]
+//   copies ..waiting..          [one kernel: flag flag flag flag]
+//   more copies ....waiting...                                   [one kernel: ...]
 //
-// Without kernels, or without flags, those that waited go by the copy engine, one after the other.
+// A launch costs the processor 4 us, so while more keep coming they are waited for. When so much
+// waits that its way over the link takes longer than a launch, the next kernel is launched behind
+// the one in flight, on a stream of its own. Without kernels, or without flags,
+// those that waited go by the copy engine, one after the other.
 #pragma once
 
 #include "device/cuda/flags.hpp"
 #include "device/device.hpp"
 
+#include <array>
 #include <deque>
 #include <vector>
 
@@ -27,7 +31,7 @@ class FusedCopies {
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
-    bool pending() const { return unfinished_ > 0 || !waiting_.empty(); }
+    bool pending() const { return flying() || !waiting_.empty(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     // Completes what has ended and starts what waited; returns how many ended.
@@ -42,15 +46,36 @@ class FusedCopies {
         Completion* done;
     };
     enum class Seen : std::uint8_t { flags, query };
+    // What was started together: one launch, or copies one by one.
+    struct Batch {
+        CUstream stream = nullptr;
+        CUevent behind = nullptr;  // recorded behind copies that are asked about
+        std::size_t first_flag = 0;
+        std::uint32_t sequence = 0;
+        std::vector<Item> items;  // done == nullptr: ended
+        std::size_t first = 0;    // the first of them that has not ended
+        std::size_t unfinished = 0;
+        unsigned parts = 1;     // blocks, and flags, of each
+        bool one_flag = false;  // a single flag after all of them
+        Seen seen = Seen::flags;
+        bool recorded = false;  // `behind` is, for what flies now
+        Nanoseconds next_query = 0;
+        unsigned looks = 0;
+    };
 
-    CUresult start_waiting();
-    bool launch();
-    CUresult copy_one_by_one();
-    bool record();
-    void finish(std::size_t index, Status status);
+    bool flying() const;
+    Batch* free_batch();
+    bool much_waits() const;
+    bool worth_a_launch() const;
+    CUresult start_waiting(Batch& batch);
+    bool launch(Batch& batch);
+    CUresult copy_one_by_one(Batch& batch);
+    bool record(Batch& batch);
+    static void finish(Batch& batch, std::size_t index, Status status);
     void fail_waiting(const Status& why);
-    int look();
-    int ask();
+    int progress(Batch& batch);
+    int look(Batch& batch);
+    int ask(Batch& batch);
     bool prepare_kernel();
 
     Driver& driver_;
@@ -58,21 +83,12 @@ class FusedCopies {
     bool kernels_;
     const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
     Flags flags_;
-    CUstream stream_ = nullptr;
-    CUevent behind_ = nullptr;  // recorded behind copies that are asked about
     CUmodule module_ = nullptr;
     CUfunction kernel_ = nullptr;
-    std::uint32_t sequence_ = 0;
-    std::vector<Item> flying_;  // of the launch (or copies) in the stream; done == nullptr: ended
-    std::size_t first_ = 0;     // the first of them that has not ended
-    std::size_t unfinished_ = 0;
-    unsigned parts_ = 1;     // blocks, and flags, of each
-    bool one_flag_ = false;  // a single flag after all of them
-    Seen seen_ = Seen::flags;
-    bool recorded_ = false;  // behind_ is, for what flies now
-    Nanoseconds next_query_ = 0;
-    unsigned looks_ = 0;
+    std::array<Batch, 2> batches_;
     std::deque<Item> waiting_;
+    Bytes waiting_bytes_ = 0;
+    bool more_came_ = false;  // since the last progress()
     bool lost_ = false;
 };
 

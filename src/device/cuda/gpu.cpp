@@ -3,21 +3,13 @@
 
 #include "base/log.hpp"
 #include "device/machine_facts.hpp"
+#include "model/tuned.hpp"
 
-#include <algorithm>
-#include <cctype>
+#include <mpi.h>
+
 #include <cstring>
 
 namespace gantry::device::cuda {
-
-namespace {
-
-bool same_letters(char left, char right) {
-    return std::tolower(static_cast<unsigned char>(left)) ==
-           std::tolower(static_cast<unsigned char>(right));
-}
-
-}  // namespace
 
 void GpuTable::fill() {
     if (filled_ || !driver_.ready()) return;
@@ -60,23 +52,17 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     return gpu;
 }
 
-// "NVIDIA H200" describes every device whose name holds "H200", in whatever case: the last word of
-// the described name is its model.
+// GANTRY_MACHINE, else what `gantry tune` measured on such GPUs, else the built-in description.
 GpuFacts GpuTable::facts_for(const std::string& name) const {
-    if (!machine_.empty()) {
-        Result<model::Machine> machine = model::load(machine_);
-        if (machine.ok()) return gpu_facts(*machine);
+    Result<model::Machine> machine =
+        machine_.empty() ? model::description_of(name) : model::load(machine_);
+    if (machine.ok()) return gpu_facts(*machine);
+    if (machine.status().error_class() == MPI_ERR_ARG && machine_.empty())
+        log::info("cuda: {}", machine.status().text());
+    else
         log::warn("cuda: {}", machine.status().text());
-    }
-    for (std::string_view built_in : model::built_in_machines()) {
-        Result<model::Machine> machine = model::load(built_in);
-        if (!machine.ok()) continue;
-        const std::string& described = machine->gpu.name;
-        const std::string model_name = described.substr(described.rfind(' ') + 1);
-        const auto at = std::search(name.begin(), name.end(), model_name.begin(), model_name.end(),
-                                    same_letters);
-        if (!model_name.empty() && at != name.end()) return gpu_facts(*machine);
-    }
+    if (Result<model::Machine> built_in = model::built_in_for(name); built_in.ok())
+        return gpu_facts(*built_in);
     return GpuFacts{};
 }
 

@@ -15,8 +15,8 @@ namespace gantry::device::cuda {
 
 class GpuTable {
   public:
-    // `machine`: a description to use for every GPU; empty: the built-in one whose GPU has the name
-    // that the driver gives.
+    // `machine`: a description to use for every GPU; empty: the tuned or built-in one for the name
+    // that the driver gives (model/tuned.hpp).
     GpuTable(Driver& driver, std::string machine) : driver_(driver), machine_(std::move(machine)) {}
 
     // Reads the table once the driver is ready; does nothing afterwards.

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxRefused = 64;
 
 bool same(const IpcHandle& left, const IpcHandle& right) {
     return left.buffer_id == right.buffer_id && left.base == right.base && left.gpu == right.gpu &&
-           left.bytes == right.bytes;
+           left.origin == right.origin && left.bytes == right.bytes;
 }
 
 bool overlap(const IpcHandle& left, const IpcHandle& right) {
@@ -31,7 +31,7 @@ IpcCache::Iterator IpcCache::lookup(const IpcHandle& handle, int gpu) {
 Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
     Iterator hit = lookup(handle, context.gpu);
     if (hit != mappings_.end() && hit->context != context && !Current(driver_, hit->context).ok()) {
-        drop(hit);  // The context that it was opened in is gone, and the mapping with it.
+        lost(hit);  // The context that it was opened in is gone, and the mapping with it.
         hit = mappings_.end();
     }
     if (hit != mappings_.end()) {
@@ -39,39 +39,40 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
         mappings_.splice(mappings_.begin(), mappings_, hit);
         return reinterpret_cast<void*>(hit->address);
     }
-    for (const IpcHandle& refused : refused_)
-        if (same(refused, handle))
-            return failure(MPI_ERR_OTHER,
-                           "cuIpcOpenMemHandle of {} bytes of a peer: refused before", handle.size);
+    if (is_refused(handle))
+        return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: refused before", handle.size);
+    if (imports_.ready(handle) == Imports::Ready::not_yet)
+        return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: their descriptor has not come",
+                       handle.size);
     GANTRY_TRY(make_room(handle.size));
-    CUdeviceptr address = 0;
-    CUresult result = map(handle, context, address);
+    Imports::Mapped mapped = map(handle, context);
     // An older mapping of memory that its owner has freed meanwhile can stand in the way.
-    if (result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle))
-        result = map(handle, context, address);
-    if (result != CUDA_SUCCESS) {
-        if (result != CUDA_ERROR_OUT_OF_MEMORY && !is_lost(result)) {
+    if (mapped.result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle))
+        mapped = map(handle, context);
+    if (mapped.result != CUDA_SUCCESS) {
+        if (mapped.result != CUDA_ERROR_OUT_OF_MEMORY && !is_lost(mapped.result)) {
             refused_.push_front(handle);
             if (refused_.size() > kMaxRefused) refused_.pop_back();
         }
         return driver_.failed(
-            "cuIpcOpenMemHandle", result,
+            mapped.call, mapped.result,
             fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
     mappings_.push_front(
-        {handle, context.gpu, context, static_cast<std::uintptr_t>(address), 1, false});
+        {handle, context.gpu, context, static_cast<std::uintptr_t>(mapped.address), 1, false});
     bytes_ += handle.size;
-    return reinterpret_cast<void*>(address);
+    return reinterpret_cast<void*>(mapped.address);
 }
 
-CUresult IpcCache::map(const IpcHandle& handle, const Context& context, CUdeviceptr& address) {
+Imports::Mapped IpcCache::map(const IpcHandle& handle, const Context& context) {
     const Current current(driver_, context);
-    if (!current.ok()) return current.result();
-    CUipcMemHandle name;
-    static_assert(sizeof(name) == sizeof(handle.bytes));
-    std::memcpy(&name, handle.bytes.data(), sizeof(name));
-    return driver_.call(driver_.cu.cuIpcOpenMemHandle_v2, &address, name,
-                        static_cast<unsigned>(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    if (!current.ok()) return {current.result(), "cuCtxPushCurrent", 0};
+    return imports_.map(handle, context.gpu);
+}
+
+bool IpcCache::is_refused(const IpcHandle& handle) const {
+    return std::any_of(refused_.begin(), refused_.end(),
+                       [&](const IpcHandle& refused) { return same(refused, handle); });
 }
 
 Status IpcCache::make_room(Bytes bytes) {
@@ -110,10 +111,16 @@ void IpcCache::close(const IpcHandle& handle, int gpu) {
     }
 }
 
-bool IpcCache::is_open(const IpcHandle& handle, int gpu) const {
-    return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
-        return !mapping.doomed && mapping.gpu == gpu && same(mapping.handle, handle);
-    });
+Access IpcCache::access(const IpcHandle& handle, int gpu) {
+    if (lookup(handle, gpu) != mappings_.end()) return Access::open;
+    if (is_refused(handle) || handle.size > max_bytes_ || max_entries_ == 0) return Access::never;
+    switch (imports_.ready(handle)) {
+        case Imports::Ready::yes: return Access::closed;
+        case Imports::Ready::not_yet:
+            return imports_.inbox() != 0 ? Access::no_descriptor : Access::never;
+        case Imports::Ready::never: break;
+    }
+    return Access::never;
 }
 
 void IpcCache::forget(std::uint64_t buffer_id, const Uuid& gpu) {
@@ -129,6 +136,7 @@ void IpcCache::forget(std::uint64_t buffer_id, const Uuid& gpu) {
     refused_.remove_if([&](const IpcHandle& handle) {
         return handle.buffer_id == buffer_id && handle.gpu == gpu;
     });
+    imports_.forget(buffer_id);
 }
 
 const IpcCache::Mapping* IpcCache::find(const void* address) const {
@@ -141,27 +149,32 @@ const IpcCache::Mapping* IpcCache::find(const void* address) const {
 IpcCache::Iterator IpcCache::unmap(Iterator mapping) {
     {
         const Current current(driver_, mapping->context);
-        if (current.ok())
-            driver_.call(driver_.cu.cuIpcCloseMemHandle,
-                         static_cast<CUdeviceptr>(mapping->address));
+        if (!current.ok()) return lost(mapping);
+        imports_.unmap(mapping->handle, static_cast<CUdeviceptr>(mapping->address));
     }
-    return drop(mapping);
+    return erase(mapping);
 }
 
-IpcCache::Iterator IpcCache::drop(Iterator mapping) {
+// The context that it was opened in is gone, and a legacy mapping with it.
+IpcCache::Iterator IpcCache::lost(Iterator mapping) {
+    imports_.context_lost(mapping->handle, static_cast<CUdeviceptr>(mapping->address));
+    return erase(mapping);
+}
+
+IpcCache::Iterator IpcCache::erase(Iterator mapping) {
     bytes_ -= mapping->handle.size;
     return mappings_.erase(mapping);
 }
 
-// The mappings went with their context.
 void IpcCache::forget_context(CUcontext context) {
     for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();)
-        mapping = mapping->context.handle == context ? drop(mapping) : std::next(mapping);
+        mapping = mapping->context.handle == context ? lost(mapping) : std::next(mapping);
 }
 
 void IpcCache::clear() {
     for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();)
         mapping = unmap(mapping);
+    imports_.clear();
     refused_.clear();
 }
 

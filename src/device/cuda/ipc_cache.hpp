@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// IpcCache: peers' device memory that is mapped here. Opening costs 0.1 to 3 ms, so mappings stay
-// open; they are bounded in number and bytes, the one unused for longest is closed first, and one
-// that somebody uses is never closed (DESIGN section 5, "IPC mappings").
+// IpcCache: peers' device memory that is mapped here (how, imports.hpp). Opening costs 0.1 to 10
+// ms, so mappings stay open; they are bounded in number and bytes, the one unused for longest is
+// closed first, and one that somebody uses is never closed (DESIGN section 5, "IPC mappings").
 //
 //   opened --(close: users 0)--> idle --(open)--> opened
 //      |                           |--(limit reached, or the owner freed it: forget)--> closed
@@ -12,8 +12,7 @@
 // copies.
 #pragma once
 
-#include "device/cuda/context.hpp"
-#include "device/device.hpp"
+#include "device/cuda/imports.hpp"
 
 #include <list>
 
@@ -30,11 +29,14 @@ class IpcCache {
         bool doomed = false;
     };
     IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes)
-        : driver_(driver), max_entries_(max_entries), max_bytes_(max_bytes) {}
+        : driver_(driver), imports_(driver), max_entries_(max_entries), max_bytes_(max_bytes) {}
+
+    // Where descriptors are to be sent (0: they cannot be).
+    std::uint32_t inbox() { return imports_.inbox(); }
 
     Result<void*> open(const IpcHandle& handle, const Context& context);
     void close(const IpcHandle& handle, int gpu);
-    bool is_open(const IpcHandle& handle, int gpu) const;
+    Access access(const IpcHandle& handle, int gpu);
     // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the
     // same number: closing that too is harmless.
     void forget(std::uint64_t buffer_id, const Uuid& gpu);
@@ -50,12 +52,15 @@ class IpcCache {
     using Iterator = std::list<Mapping>::iterator;
     Iterator lookup(const IpcHandle& handle, int gpu);
     Status make_room(Bytes bytes);
-    CUresult map(const IpcHandle& handle, const Context& context, CUdeviceptr& address);
+    Imports::Mapped map(const IpcHandle& handle, const Context& context);
     bool unmap_overlapping(const IpcHandle& handle);
     Iterator unmap(Iterator mapping);
-    Iterator drop(Iterator mapping);
+    Iterator erase(Iterator mapping);
+    Iterator lost(Iterator mapping);
+    bool is_refused(const IpcHandle& handle) const;
 
     Driver& driver_;
+    Imports imports_;
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 namespace gantry::device::cuda {
 
 namespace {
@@ -21,19 +23,49 @@ enum Index {
     kLegacyIpc,
     kMappingStart,
     kMappingSize,
+    kHandleTypes,
+    kPool,
     kCount
 };
 constexpr int kOldest = kLegacyIpc + 1;
 
+// How other processes could map device memory outside of pools. What has no handle type for file
+// descriptors cannot travel.
+IpcKind ipc_kind(bool legacy, std::uint64_t handle_types, bool mapping) {
+    if (legacy) return IpcKind::legacy;
+    const bool travels = (handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0;
+    return travels && mapping ? IpcKind::vmm : IpcKind::none;
+}
+
 }  // namespace
+
+// The handle types of memory say nothing about its pool (an H200's driver answers 0), so a pool is
+// tried once. The default pool has no descriptor.
+bool DriverQuery::pool_travels(std::uint64_t pool) {
+    const auto known = pools_.find(pool);
+    if (known != pools_.end()) return known->second;
+    int descriptor = -1;
+    const CUresult result = driver_.call(
+        driver_.cu.cuMemPoolExportToShareableHandle, static_cast<void*>(&descriptor),
+        reinterpret_cast<CUmemoryPool>(pool), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull);
+    if (result == CUDA_SUCCESS) close(descriptor);
+    return pools_[pool] = result == CUDA_SUCCESS;
+}
 
 Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
     CUpointer_attribute attributes[kCount] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,       CU_POINTER_ATTRIBUTE_IS_MANAGED,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,    CU_POINTER_ATTRIBUTE_BUFFER_ID,
-        CU_POINTER_ATTRIBUTE_CONTEXT,           CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,        CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
-        CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_BUFFER_ID,
+        CU_POINTER_ATTRIBUTE_CONTEXT,
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+        CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+        CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+        CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES,
+        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
     };
     // The driver writes 1 to 8 bytes per attribute; zeroed words make every width read the same.
     std::uint64_t values[kCount] = {};
@@ -74,8 +106,9 @@ Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
     // were cut from: larger than the range, and no business of ours.)
     const std::uintptr_t mapping = values[kMappingStart];
     const Bytes mapped = values[kMappingSize];
-    if (address - mapping < mapped && mapping >= location.base &&
-        mapping + mapped <= location.base + location.size) {
+    const bool mapping_known = address - mapping < mapped && mapping >= location.base &&
+                               mapping + mapped <= location.base + location.size;
+    if (mapping_known) {
         location.base = mapping;
         location.size = mapped;
     }
@@ -85,10 +118,12 @@ Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
         location.base = address & ~std::uintptr_t{4095};
         location.size = 4096;
     }
-    // Virtual memory and pools could travel by file descriptor; until Gantry does that, such memory
-    // is staged.
-    if (location.kind == MemoryKind::device && (values[kLegacyIpc] & 0xff) != 0)
-        location.ipc = IpcKind::legacy;
+    location.pool = values[kPool];
+    if (location.kind == MemoryKind::device)
+        location.ipc = location.pool == 0            ? ipc_kind((values[kLegacyIpc] & 0xff) != 0,
+                                                                values[kHandleTypes], mapping_known)
+                       : pool_travels(location.pool) ? IpcKind::pool
+                                                     : IpcKind::none;
     answer.context = values[kContext];
     return answer;
 }

@@ -8,6 +8,8 @@
 #include "device/cuda/driver.hpp"
 #include "device/pointer_cache.hpp"
 
+#include <unordered_map>
+
 namespace gantry::device::cuda {
 
 class DriverQuery final : public PointerQuery {
@@ -18,7 +20,10 @@ class DriverQuery final : public PointerQuery {
     void first_use(const Allocation& allocation, std::uintptr_t address) override;
 
   private:
+    bool pool_travels(std::uint64_t pool);
+
     Driver& driver_;
+    std::unordered_map<std::uint64_t, bool> pools_;  // whether they have a file descriptor
     int attributes_ = 0;  // how many of the attributes this driver knows; 0: not tried yet
 };
 

@@ -12,7 +12,7 @@ Streams::Streams(Driver& driver, const Context& context, int gpus, bool kernels,
     : driver_(driver),
       context_(context),
       lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
-      flags_(driver, lanes_.size(), flags),
+      flags_(driver, lanes_.size(), Flags::kCacheLine, flags),
       fused_(driver, context, kernels, flags) {}
 
 std::size_t Streams::lane(const Order& order) const {

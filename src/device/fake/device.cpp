@@ -270,14 +270,19 @@ Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
         return reinterpret_cast<void*>(open->second);
     }
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
-    if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed)
+    if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed ||
+        access(handle, gpu) == Access::no_descriptor)
         return failure(MPI_ERR_OTHER,
                        "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE",
                        handle.buffer_id);
     ++counts_.opens;
     active_ = true;
     const model::CallCost& calls = gpus_.machine().gpu.calls;
-    processor_.spend(allocation->gpu == first_gpu_ + gpu ? calls.ipc_open : calls.ipc_open_peer);
+    const bool other_gpu = allocation->gpu != first_gpu_ + gpu;
+    processor_.spend(handle.kind == IpcKind::vmm ? calls.vmm_open
+                     : handle.kind == IpcKind::pool
+                         ? (other_gpu ? calls.pool_open_peer : calls.pool_open)
+                         : (other_gpu ? calls.ipc_open_peer : calls.ipc_open));
     auto range = std::make_unique<GuardedRange>(allocation->size);
     const std::uintptr_t base = range->base();
     mappings_.emplace(base, Mapping{allocation, std::move(range), 1});
@@ -292,8 +297,20 @@ void FakeDevice::close_memory(const IpcHandle& handle, int) {
     --mappings_.at(open->second).users;
 }
 
-bool FakeDevice::is_open(const IpcHandle& handle, int) {
-    return opened_.contains(handle.buffer_id);
+Access FakeDevice::access(const IpcHandle& handle, int) {
+    if (opened_.contains(handle.buffer_id)) return Access::open;
+    const bool needs = handle.kind == IpcKind::vmm || handle.kind == IpcKind::pool;
+    return needs && !gpus_.has_descriptor(handle.buffer_id, descriptor_inbox())
+               ? Access::no_descriptor
+               : Access::closed;
+}
+
+Status FakeDevice::send_descriptor(const IpcHandle& handle, std::uint32_t inbox) {
+    ++counts_.descriptors;
+    if (faults.refuse_descriptor)
+        return failure(MPI_ERR_OTHER, "fake export of a descriptor: CUDA_ERROR_NOT_SUPPORTED");
+    gpus_.give_descriptor(handle.buffer_id, inbox);
+    return success();
 }
 
 void FakeDevice::forget_memory(std::uint64_t buffer_id, const Uuid&) {

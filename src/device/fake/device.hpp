@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 
 namespace gantry::device::fake {
@@ -20,6 +21,7 @@ struct Faults {
     int hang_copy = 0;             // likewise, but it never ends
     bool refuse_ipc_export = false;
     bool refuse_ipc_open = false;
+    bool refuse_descriptor = false;
     bool refuse_pin = false;
 };
 
@@ -29,7 +31,8 @@ struct Counts {
     Bytes bytes[model::kOperations] = {};
     std::uint64_t host_copies = 0;
     std::uint64_t launches = 0;  // kernels, for copies that waited together
-    std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0;
+    std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
+    std::uint64_t descriptors = 0;
     std::uint64_t all_copies() const;
 };
 
@@ -49,6 +52,8 @@ class FakeDevice final : public Device {
     }
 
     Faults faults;
+    // What a network card wrote to this node's device memory shows from then on.
+    std::function<void()> on_flush;
     const Counts& counts() const { return counts_; }
     void reset_counts() { counts_ = {}; }
     // The process died: its copies have no effect any more.
@@ -68,12 +73,19 @@ class FakeDevice final : public Device {
     void copy(const Copy& copy, Completion& done) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
+    Status settle_network_writes(int) override {
+        ++counts_.flushes;
+        if (on_flush) on_flush();
+        return success();
+    }
     Status pin(void* address, Bytes bytes) override;
     void unpin(void* address) override;
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
-    bool is_open(const IpcHandle& handle, int gpu) override;
+    Access access(const IpcHandle& handle, int gpu) override;
+    std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
+    Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
     bool still_valid(const IpcHandle& handle) override;
     void shut_down() override;

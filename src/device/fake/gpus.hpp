@@ -10,6 +10,8 @@
 #include "model/timeline.hpp"
 
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace gantry::device::fake {
@@ -56,6 +58,14 @@ class Gpus {
     // An allocation that another process exported; null once nobody holds it.
     std::shared_ptr<Allocation> find(std::uint64_t id) const;
 
+    // File descriptors of allocations that lie in a process's inbox.
+    void give_descriptor(std::uint64_t id, std::uint32_t inbox) {
+        descriptors_.insert({id, inbox});
+    }
+    bool has_descriptor(std::uint64_t id, std::uint32_t inbox) const {
+        return descriptors_.contains({id, inbox});
+    }
+
     // Gives the work its place on its engine and holds the engine for it; up to `jitter` longer
     // than modelled.
     model::Interval reserve(int gpu, const model::Work& work, int process, Nanoseconds ready);
@@ -72,6 +82,7 @@ class Gpus {
     model::Machine machine_;
     std::vector<State> states_;
     std::vector<std::weak_ptr<Allocation>> allocations_;  // index + 1 is the id
+    std::set<std::pair<std::uint64_t, std::uint32_t>> descriptors_;
     Nanoseconds jitter_ = 0;
 };
 

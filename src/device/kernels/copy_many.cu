@@ -55,12 +55,14 @@ GANTRY_KERNEL void gantry_copy_many(CopyMany work) {
             copy_units<unsigned>(to, from, length);
         else
             copy_units<unsigned char>(to, from, length);
-        // Each thread's stores reach everybody before any thread passes, then the flag is raised.
-        publish();
+        // What the block's threads stored is before the barrier for the first thread, whose fence
+        // covers it too: then the flag may be raised.
         meet();
-        if (thread() == 0)
-            *reinterpret_cast<volatile unsigned*>(work.flags + item * kFlagWords * 4) =
+        if (thread() == 0) {
+            publish();
+            *reinterpret_cast<volatile unsigned*>(work.flags + item * kFlagBytes) =
                 static_cast<unsigned>(work.sequence);
+        }
     }
 }
 

@@ -11,8 +11,9 @@ using Word = unsigned long long;
 
 inline constexpr unsigned kCopiesPerLaunch = 128;
 inline constexpr unsigned kCopyThreads = 256;
-// One flag per block, each alone in its cache line.
-inline constexpr unsigned kFlagWords = 16;
+// One flag per block (32 bits). They lie side by side: the host looks at many of them at once, and
+// each cache line that a GPU wrote costs it a miss.
+inline constexpr unsigned kFlagBytes = 4;
 
 struct CopyMany {
     Word flags;     // device address of the first block's flag

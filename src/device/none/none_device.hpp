@@ -20,6 +20,7 @@ class NoneDevice final : public Device {
     void copy(const Copy& copy, Completion& done) override;
     int progress() override { return 0; }
     bool pending() const override { return false; }
+    Status settle_network_writes(int) override { return success(); }
     Status pin(void*, Bytes) override { return unsupported("page-locking memory"); }
     void unpin(void*) override {}
     Result<IpcHandle> export_memory(const Location&) override {
@@ -29,7 +30,11 @@ class NoneDevice final : public Device {
         return unsupported("opening device memory");
     }
     void close_memory(const IpcHandle&, int) override {}
-    bool is_open(const IpcHandle&, int) override { return false; }
+    Access access(const IpcHandle&, int) override { return Access::never; }
+    std::uint32_t descriptor_inbox() override { return 0; }
+    Status send_descriptor(const IpcHandle&, std::uint32_t) override {
+        return unsupported("sending the descriptor of device memory");
+    }
     void forget_memory(std::uint64_t, const Uuid&) override {}
     bool still_valid(const IpcHandle&) override { return false; }
     void shut_down() override {}

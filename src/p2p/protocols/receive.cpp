@@ -5,6 +5,7 @@
 // planner is asked again without it: everything still works, staged.
 #include "base/log.hpp"
 #include "base/yield.hpp"
+#include "p2p/protocols/invest.hpp"
 #include "p2p/protocols/stage.hpp"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace gantry::p2p {
 namespace {
 
 constexpr int kChunksBetweenYields = 4;
-constexpr std::size_t kRememberedAllocations = 4096;
 
 struct Receiving {
     Core& core;
@@ -27,6 +27,7 @@ struct Receiving {
     bool shared = false;
     bool answered = false;          // a CTS has gone out
     std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
+    bool wants_descriptor = false;  // of the source's allocation, likewise
 };
 
 const plan::Plan& plan_of(const Receiving& receiving) {
@@ -41,14 +42,6 @@ bool all_ahead(const Receiving& receiving) {
            static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
            offer.ahead > 0 &&
            static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
-}
-
-// The offer is what will happen: the sender only waits.
-bool sender_expects_get(const Receiving& receiving) {
-    const wire::Plan& offer = receiving.message.rts.offer;
-    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
-           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
-           offer.ahead == 0;
 }
 
 // On a GPU that nobody of the two used lately: shall this process take it from now on?
@@ -78,12 +71,10 @@ void decide(Receiving& receiving) {
     const bool direct = plan_of(receiving).protocol == plan::Protocol::ipc;
     receiving.direct_next = direct ? rts.handle.buffer_id : 0;
     if (direct && !all_ahead(receiving)) return;
-    if (rts.handle.kind != 0 && !(receiving.facts.ipc_open && receiving.facts.put_open)) {
-        auto& uses = receiving.core.peer(receiving.message.peer).staged_uses;
-        if (uses.size() >= kRememberedAllocations)
-            uses.clear();  // forgetting only delays an opening
-        ++uses[rts.handle.buffer_id];
-    }
+    Mappings& mappings = receiving.core.peer(receiving.message.peer).mappings;
+    mappings.staged(rts.handle, receiving.side.location, receiving.facts);
+    receiving.wants_descriptor = !receiving.facts.descriptor &&
+                                 would_get(receiving.core, receiving.question, receiving.facts);
     if (!all_ahead(receiving)) return;
     // This time it lies in slots.
     receiving.question.already_staged = true;
@@ -103,6 +94,10 @@ Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::Remo
     cts.verdict = wire::encode(plan_of(receiving));
     cts.accepted = receiving.accepted;
     cts.direct_next = receiving.direct_next;
+    if (receiving.wants_descriptor) {
+        cts.wanted = receiving.message.rts.handle.buffer_id;
+        cts.inbox = receiving.core.device.descriptor_inbox();
+    }
     receiving.answered = true;
     cts.key_bytes = key.length;
     std::vector<std::byte> payload(key.view().begin(), key.view().end());
@@ -206,11 +201,12 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     for (const Slot& slot : slots)
         grants.push_back(slot.unit);
     Status status;
-    Result<transport::RemoteKey> key = receiving.core.pool_key(receiving.message.peer);
-    if (key.ok()) {
-        status = answer(receiving, wire::ClearToSend{}, *key, grants);
+    const transport::Transport& transport = *receiving.core.peer(receiving.message.peer).transport;
+    Result<transport::Region> region = receiving.core.pool_region(receiving.message.peer);
+    if (region.ok()) {
+        status = answer(receiving, wire::ClearToSend{}, transport.key(*region), grants);
     } else {
-        status = key.status();
+        status = region.status();
     }
     if (status.ok()) status = co_await take_chunks(executor, receiving);
     if (!status.ok() && receiving.answered &&
@@ -218,11 +214,8 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
         !receiving.message.finished.done()) {
         // The sender may still be writing into our slots: they are ours again only when it says
         // that it stopped.
-        const std::string text(status.text().substr(0, 1024));
-        Status told = receiving.core.send(
-            receiving.message.peer, wire::kFinish,
-            wire::Finish{receiving.message.rts.send_id, status.error_class(), wire::For::sender},
-            std::as_bytes(std::span(text)));
+        Status told = tell_failure(receiving.core, receiving.message.peer,
+                                   receiving.message.rts.send_id, status, wire::For::sender);
         if (told.ok()) {
             Status stopped = co_await receiving.message.finished;
         }
@@ -232,21 +225,30 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-// Put wire, straight into the user's buffer.
+// Put wire, straight into the user's buffer. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be
+// registered, and nobody was told anything yet.
 Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
     transport::Transport& transport = *receiving.core.peer(receiving.message.peer).transport;
     // A receive without room still answers its sender; its buffer may be null or on a device that
     // was never asked about.
     std::byte no_room{};
     std::byte* sink = receiving.accepted > 0 ? receiving.side.at(0) : &no_room;
-    Result<transport::Region> region =
-        transport.register_memory(sink, std::max<Bytes>(receiving.accepted, 1));
-    if (!region.ok()) co_return region.status();
+    Result<transport::Region> region = transport.register_memory(
+        extent_of(receiving.side.location, sink, std::max<Bytes>(receiving.accepted, 1)));
+    if (!region.ok())
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", region.status().text());
     wire::ClearToSend cts{};
     cts.sink_offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
     Status status = answer(receiving, cts, transport.key(*region));
-    if (status.ok()) status = co_await receiving.message.finished;
+    if (status.ok()) {
+        status = co_await receiving.message.finished;
+        // An error of the sender's is not a refusal of ours.
+        if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+            status = failure(MPI_ERR_OTHER, "{}", status.text());
+    }
     transport.release_memory(*region);
+    if (status.ok() && receiving.side.on_device() && receiving.accepted > 0)
+        status = receiving.core.device.settle_network_writes(receiving.side.location.gpu);
     co_return status;
 }
 
@@ -259,23 +261,27 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     Result<void*> mapped = device.open_memory(handle, gpu);
     if (!mapped.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
+    receiving.core.peer(receiving.message.peer).mappings.got(handle.buffer_id);
     receiving.message.discard_chunks = true;
     // A sender that copies nothing ahead and expects to be read needs no answer but the end.
     Status status;
-    if (!sender_expects_get(receiving)) status = answer(receiving, wire::ClearToSend{});
+    const bool expected = wire::expects_get(receiving.message.rts.offer);
+    if (!expected) status = answer(receiving, wire::ClearToSend{});
     if (status.ok()) {
         const std::byte* source =
             static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
         const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
-        if (inside)
-            status = co_await copy_inside(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu, plan_of(receiving));
-        else
-            status = co_await device_copy(executor, receiving.core, receiving.side.at(0), source,
-                                          receiving.accepted, gpu, engine_of(plan_of(receiving)),
-                                          notice_of(plan_of(receiving)));
+        status = co_await direct_copy(executor, receiving.core, receiving.side.at(0), source,
+                                      receiving.accepted, gpu, plan_of(receiving), inside);
     }
     device.close_memory(handle, gpu);
+    const bool alone = !receiving.facts.same_gpu && receiving.side.on_device() &&
+                       receiving.side.packed == nullptr && gpu == receiving.side.location.gpu;
+    if (status.ok() && expected && alone &&
+        receiving.accepted == receiving.message.rts.envelope.bytes)
+        receiving.core.peer(receiving.message.peer).last_get = {
+            handle.buffer_id, receiving.accepted, gpu, engine_of(plan_of(receiving)),
+            notice_of(plan_of(receiving))};
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain
         Status returned = return_slot(receiving, receiving.message.arrived.pop());
     }
@@ -292,9 +298,20 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
     if (!handle.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
+    const wire::RequestToSend& rts = receiving.message.rts;
+    Mappings& mappings = receiving.core.peer(receiving.message.peer).mappings;
+    // Its descriptor is there before our answer is.
+    if (handle->kind != device::IpcKind::legacy && !receiving.facts.put_open) {
+        Status sent = receiving.core.device.send_descriptor(*handle, rts.inbox);
+        if (!sent.ok()) {
+            mappings.put_failed(handle->buffer_id);
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", sent.text());
+        }
+    }
     // The sender will have mapped it: it is told when the program frees it.
     receiving.core.note_export(*handle, receiving.message.peer);
     wire::ClearToSend cts{};
+    cts.sink_open = receiving.facts.put_open ? 1 : 0;
     cts.handle = wire::encode(*handle);
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
     Status status = answer(receiving, cts);
@@ -304,11 +321,14 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
         if (!next.ok()) co_return next.status();
         if (next->pool == wire::kInPlace) {
             if (next->bytes == receiving.accepted) {
-                auto& mapped = receiving.core.peer(receiving.message.peer).put_buffers;
-                if (mapped.size() >= kRememberedAllocations) mapped.clear();
-                mapped.insert(handle->buffer_id);
+                mappings.put(handle->buffer_id);
                 co_return success();
             }
+            if (next->unit == wire::kClosedMeanwhile) {
+                mappings.put_closed(handle->buffer_id);
+                co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
+            }
+            mappings.put_refused(handle->buffer_id);
             co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                               "the sender cannot map the receiver's device memory");
         }
@@ -391,13 +411,11 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     const bool source_on_device = question.source.on_device();
     receiving.facts = core.facts_for(message.peer, request.location, false,
                                      source_on_device ? &handle.gpu : nullptr);
+    receiving.facts.source_reach = static_cast<plan::Reach>(message.rts.source_reach);
     receiving.facts.sender_opens = message.rts.uses_driver != 0;
     receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
-    if (handle.kind != device::IpcKind::none && receiving.facts.receiver_opens) {
-        receiving.facts.ipc_open = core.device.is_open(handle, copying_gpu(receiving, handle));
-        auto seen = core.peer(message.peer).staged_uses.find(handle.buffer_id);
-        if (seen != core.peer(message.peer).staged_uses.end()) receiving.facts.uses = seen->second;
-    }
+    look_at_mappings(core, message, request.location, copying_gpu(receiving, handle), question,
+                     receiving.facts);
     if (receiving.facts.same_gpu && source_on_device) {
         const Nanoseconds mine = core.shared_gpu(request.location.gpu).used();
         const auto its = static_cast<Nanoseconds>(message.rts.gpu_used);
@@ -405,8 +423,6 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
             receiving.facts.last_user =
                 its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
     }
-    receiving.facts.put_open =
-        core.peer(message.peer).put_buffers.contains(request.location.buffer_id);
     receiving.shared = receiving.facts.peer.shared_memory;
     Status status;
     while (true) {
@@ -426,6 +442,11 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                     device::IpcKind::none;
                 continue;
             }
+            if (status.error_class() == MPI_ERR_PENDING) {  // the mapping has to repay itself again
+                look_at_mappings(core, message, request.location, copying_gpu(receiving, handle),
+                                 question, receiving.facts);
+                continue;
+            }
         } else if (receiving.shared) {
             status = answer(receiving, wire::ClearToSend{});
             if (status.ok()) status = co_await take_chunks(executor, receiving);
@@ -433,6 +454,12 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
             status = co_await take_puts_in_slots(executor, receiving);
         } else {
             status = co_await take_puts_directly(executor, receiving);
+            if (!receiving.answered && status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION &&
+                receiving.facts.sink_reach != plan::Reach::nothing) {
+                log::info("p2p: message from rank {} is staged: {}", message.peer, status.text());
+                receiving.facts.sink_reach = plan::Reach::nothing;
+                continue;
+            }
         }
         break;
     }
@@ -456,14 +483,12 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
                         {},
                         false,
                         false,
-                        0};
+                        0,
+                        false};
     Status status = co_await run(executor, receiving);
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
-        const std::string text(status.text().substr(0, 1024));
         Status told =
-            core.send(message.peer, wire::kFinish,
-                      wire::Finish{message.rts.send_id, status.error_class(), wire::For::sender},
-                      std::as_bytes(std::span(text)));
+            tell_failure(core, message.peer, message.rts.send_id, status, wire::For::sender);
         if (!told.ok())
             log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
     }

@@ -27,6 +27,16 @@ void move(std::byte* to, const std::byte* from, Bytes bytes, Stores stores) {
 
 }  // namespace
 
+transport::Extent extent_of(const device::Location& location, void* address, Bytes bytes) {
+    transport::Extent extent{.address = address, .bytes = bytes};
+    if (!location.on_device()) return extent;
+    extent.place = transport::MemoryPlace::device;
+    extent.allocation = location.buffer_id;
+    extent.allocation_base = location.base;
+    extent.allocation_bytes = location.size;
+    return extent;
+}
+
 void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to, Stores stores) {
     if (side.contiguous())
         move(to, side.at(offset), bytes, stores);
@@ -39,6 +49,13 @@ void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
         move(side.at(offset), from, bytes, stores);
     else
         layout::unpack(*side.buffer.layout, side.buffer.address, offset, bytes, from);
+}
+
+Status tell_failure(Core& core, int to, std::uint64_t send_id, const Status& why,
+                    wire::For target) {
+    const std::string text(why.text().substr(0, 1024));
+    return core.send(to, wire::kFinish, wire::Finish{send_id, why.error_class(), target},
+                     std::as_bytes(std::span(text)));
 }
 
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,

@@ -25,6 +25,9 @@ struct Side {
     }
 };
 
+// A part of a user's buffer, for registering it with the network.
+transport::Extent extent_of(const device::Location& location, void* address, Bytes bytes);
+
 // Host sides only: copies at once, past the cache if `streaming` (large messages of devices).
 enum class Stores : std::uint8_t { cached, streaming };
 void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to,
@@ -54,9 +57,21 @@ inline device::Engine engine_of(const plan::Plan& plan) {
     }
 }
 
+// Tells the other end of a message that this one gave up, and why.
+Status tell_failure(Core& core, int to, std::uint64_t send_id, const Status& why, wire::For target);
+
 // A copy inside a GPU that another process uses too: this process is its last user then.
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, const plan::Plan& plan);
+
+// The copy of an ipc plan, inside the GPU or not.
+inline Task<Status> direct_copy(Executor& executor, Core& core, void* destination,
+                                const void* source, Bytes bytes, int gpu, const plan::Plan& plan,
+                                bool inside) {
+    return inside ? copy_inside(executor, core, destination, source, bytes, gpu, plan)
+                  : device_copy(executor, core, destination, source, bytes, gpu, engine_of(plan),
+                                notice_of(plan));
+}
 
 // A strided device buffer to packed host memory and back: the whole extent is copied, so that holes
 // keep their bytes.

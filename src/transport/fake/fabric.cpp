@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gantry::transport::fake {
 namespace {
@@ -55,10 +56,23 @@ bool Fabric::lost_with(int rank, Nanoseconds moment) const {
     return died >= 0 && died < moment;
 }
 
-Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer,
-                           Bytes bytes) {
+// What limits this put: a card may read or write device memory more slowly than it sends.
+model::Link Fabric::link_of(int from, int to, const std::byte* source, Bytes bytes,
+                            const RemoteKey& key) const {
+    model::Link link = options_.link;
+    double rate = link.rate.peak();
+    if (link.device_read > 0 && options_.behind && options_.behind(from, source, bytes) != nullptr)
+        rate = std::min(rate, link.device_read);
+    if (link.device_write > 0 && place_of(to, key) == MemoryPlace::device)
+        rate = std::min(rate, link.device_write);
+    if (rate < link.rate.peak()) link.rate = model::Rate(rate);
+    return link;
+}
+
+Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer, Bytes bytes,
+                           const model::Link& link) {
     Nanoseconds ready = timeline_.now();
-    const bool control = transfer == model::Transfer::message && bytes <= options_.link.control_max;
+    const bool control = transfer == model::Transfer::message && bytes <= link.control_max;
     const Queue queue = control ? Queue::control : Queue::bulk;
     Rail& out = rail(from, rail_index, queue);
     Rail& in = rail(to, rail_index, queue);
@@ -73,10 +87,9 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
         out_copy.sends_until = start + options_.bounce.time(bytes);
     }
     model::Carried carried =
-        model::carry(options_.link, transfer, bytes, ready, out.sends_until, in.receives_until);
+        model::carry(link, transfer, bytes, ready, out.sends_until, in.receives_until);
     if (bounced) {
-        const Nanoseconds late =
-            out_copy.sends_until + options_.link.rate.time(piece) - carried.left;
+        const Nanoseconds late = out_copy.sends_until + link.rate.time(piece) - carried.left;
         carried.left += std::max<Nanoseconds>(late, 0);
         carried.arrived += std::max<Nanoseconds>(late, 0);
     }
@@ -84,7 +97,7 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
     in.receives_until = carried.arrived;
     Nanoseconds arrives = carried.arrived;
     if (bounced) {
-        const Nanoseconds first = arrives - options_.link.rate.time(bytes - piece);
+        const Nanoseconds first = arrives - link.rate.time(bytes - piece);
         const Nanoseconds all =
             std::max(in_copy.receives_until, first) + options_.bounce.time(bytes);
         arrives = in_copy.receives_until = std::max(all, arrives + options_.bounce.time(piece));
@@ -100,8 +113,8 @@ void Fabric::send(int from, int to, Packet packet) {
     count.payload_bytes += packet.payload.size();
     trace_.push_back(
         {timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
-    Flight flight =
-        fly(from, to, 0, model::Transfer::message, packet.header.size() + packet.payload.size());
+    Flight flight = fly(from, to, 0, model::Transfer::message,
+                        packet.header.size() + packet.payload.size(), options_.link);
     if (options_.order == Order::kept) {
         Nanoseconds& last = last_arrival_[{from, to}];
         last = flight.arrives = std::max(last, flight.arrives);
@@ -122,7 +135,8 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     ++puts_.messages;
     puts_.payload_bytes += bytes;
     trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
-    const Flight flight = fly(from, to, rail_index, model::Transfer::put, bytes);
+    const Flight flight = fly(from, to, rail_index, model::Transfer::put, bytes,
+                              link_of(from, to, source, bytes, key));
     timeline_.at(flight.arrives, [this, from, to, source, bytes, key, offset, flight, &done] {
         if (dead(from)) return;  // nobody is left to hear of it
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xff, bytes);
@@ -133,34 +147,97 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     });
 }
 
-Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
-                     Bytes offset) {
+// Where a put or an atomic of a peer goes.
+Result<std::byte*> Fabric::place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
+                                 const char* what) {
     std::uint64_t id = 0;
     std::memcpy(&id, key.bytes.data(), sizeof id);
-    const auto region = regions_.find(id);
-    if (region == regions_.end() || region->second.owner != to)
+    const auto region = regions_.find({to, id});
+    if (region == regions_.end() || end(to).cache_.in_use(id) == nullptr)
         return failure(MPI_ERR_RMA_ATTACH,
-                       "put of {} bytes to rank {}: its region {} is not registered", bytes, to,
-                       id);
+                       "{} of {} bytes to rank {}: its region {} is not registered", what, bytes,
+                       to, id);
     if (offset + bytes > region->second.size)
         return failure(MPI_ERR_RMA_RANGE,
-                       "put of {} bytes at {} to rank {} leaves its region of {} bytes", bytes,
+                       "{} of {} bytes at {} to rank {} leaves its region of {} bytes", what, bytes,
                        offset, to, region->second.size);
+    return region->second.bytes + offset;
+}
+
+Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
+                     Bytes offset) {
+    Result<std::byte*> sink = place(to, bytes, key, offset, "put");
+    GANTRY_TRY(sink.status());
     const std::byte* stored = options_.behind ? options_.behind(from, source, bytes) : nullptr;
-    if (bytes > 0)
-        std::memcpy(region->second.bytes + offset, stored != nullptr ? stored : source, bytes);
+    const std::byte* read = stored != nullptr ? stored : source;
+    if (place_of(to, key) == MemoryPlace::device)
+        unsettled_[to].push_back({*sink, {read, read + bytes}});
+    else if (bytes > 0)
+        std::memcpy(*sink, read, bytes);
     return success();
 }
 
+MemoryPlace Fabric::place_of(int to, const RemoteKey& key) const {
+    std::uint64_t id = 0;
+    std::memcpy(&id, key.bytes.data(), sizeof id);
+    const auto region = regions_.find({to, id});
+    return region == regions_.end() ? MemoryPlace::host : region->second.place;
+}
+
+// The card of the peer updates the word when the request arrives, in the order of arrival.
+void Fabric::atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
+                    const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done) {
+    const auto width = static_cast<Bytes>(operands.width);
+    ++atomics_.messages;
+    atomics_.payload_bytes += width;
+    trace_.push_back({timeline_.now(), from, to, kAtomic, 0, width});
+    const Flight flight = fly(from, to, 0, model::Transfer::message, width, options_.link);
+    timeline_.at(flight.arrives, [=, this, &done] {
+        if (dead(from)) return;
+        timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfe, width);
+        Status status = dead(to) ? gone(to) : success();
+        std::uint64_t old = 0;
+        Result<std::byte*> word(nullptr);
+        if (status.ok()) {
+            word = place(to, width, key, offset, "atomic");
+            status = word.status();
+        }
+        if (status.ok()) {
+            std::memcpy(&old, *word, width);
+            const std::uint64_t mask = width == 8 ? ~std::uint64_t{0} : 0xffff'ffffu;
+            std::uint64_t next = old;
+            switch (operation) {
+                case AtomicOperation::fetch_add: next = old + operands.operand; break;
+                case AtomicOperation::swap: next = operands.operand; break;
+                case AtomicOperation::compare_swap:
+                    if (old == (operands.compare & mask)) next = operands.operand;
+                    break;
+            }
+            std::memcpy(*word, &next, width);
+        }
+        timeline_.at(flight.arrives + options_.link.latency,
+                     [this, from, old, result, &done, status] {
+                         if (dead(from)) return;
+                         if (status.ok()) *result = old;
+                         end(from).put_ends_.push_back({&done, status});
+                     });
+    });
+}
+
+void Fabric::settle(int rank) {
+    for (const Unsettled& write : std::exchange(unsettled_[rank], {}))
+        std::copy(write.bytes.begin(), write.bytes.end(), write.destination);
+}
+
 Bytes Fabric::bytes_on_the_wire() const {
-    Bytes all = puts_.payload_bytes;
+    Bytes all = puts_.payload_bytes + atomics_.payload_bytes;
     for (const Count& count : counts_)
         all += count.header_bytes + count.payload_bytes;
     return all;
 }
 
 std::uint64_t Fabric::messages() const {
-    std::uint64_t all = puts_.messages;
+    std::uint64_t all = puts_.messages + atomics_.messages;
     for (const Count& count : counts_)
         all += count.messages;
     return all;
@@ -169,6 +246,7 @@ std::uint64_t Fabric::messages() const {
 void Fabric::reset_counts() {
     counts_.fill({});
     puts_ = {};
+    atomics_ = {};
     trace_.clear();
 }
 

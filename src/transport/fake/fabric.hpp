@@ -9,11 +9,13 @@
 //   sender one latency later (remote completion)
 //
 // The bytes of a put are read when they arrive: a source that is reused before `done` is corrupt at
-// the sink, always.
+// the sink, always. Bytes put into device memory show only when its owner settles them: a receiver
+// that forgets to is corrupt, always.
 #pragma once
 
 #include "model/cost.hpp"
 #include "model/timeline.hpp"
+#include "transport/registration_cache.hpp"
 #include "transport/transport.hpp"
 
 #include <array>
@@ -44,6 +46,15 @@ struct FabricOptions {
     // Stored bytes behind an address that the host must not touch (GPUDirect); null where there are
     // none.
     std::function<std::byte*(int rank, const void* address, Bytes bytes)> behind;
+    // Registrations that a rank keeps, and whether it hears of what its program unmaps
+    // (FakeTransport::unmapped).
+    RegistrationLimits registrations{1024, 64 * kGiB};
+    HostPages host_pages = HostPages::noticed;
+    std::function<bool(int rank, const Extent& extent)> refuse_registration;
+    // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
+    std::function<bool(int rank)> gpudirect;
+    // The rank's processor works for so long.
+    std::function<void(int rank, Nanoseconds time)> spend;
 };
 
 // What was sent, by kind of message. Puts are counted apart.
@@ -54,10 +65,11 @@ struct Count {
 struct TraceRow {
     Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;  // MessageKind, or kPut
+    int kind;  // MessageKind, kPut or kAtomic
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
+inline constexpr int kAtomic = -2;
 
 class FakeTransport;
 
@@ -73,8 +85,15 @@ class Fabric {
     void kill(int rank, Nanoseconds notice);
     bool dead(int rank) const { return died_at_[static_cast<std::size_t>(rank)] >= 0; }
 
+    bool reaches_device(int rank) const {
+        return options_.link.device_memory && (!options_.gpudirect || options_.gpudirect(rank));
+    }
+    // What cards wrote to that rank's device memory shows now (Device::settle_network_writes).
+    void settle(int rank);
+
     const Count& count(MessageKind kind) const { return counts_[kind]; }
     const Count& puts() const { return puts_; }
+    const Count& atomics() const { return atomics_; }
     Bytes bytes_on_the_wire() const;
     std::uint64_t messages() const;
     const std::vector<TraceRow>& trace() const { return trace_; }
@@ -95,17 +114,30 @@ class Fabric {
     // queued. With `link.control_max` 0 there is one queue for all.
     enum class Queue : std::uint8_t { bulk, control };
     struct OwnedRegion {
-        int owner;
         std::byte* bytes;
         Bytes size;
+        MemoryPlace place;
+    };
+    // Written to device memory and not yet visible there.
+    struct Unsettled {
+        std::byte* destination;
+        std::vector<std::byte> bytes;
     };
     struct Flight {
         Nanoseconds left = 0, arrives = 0;
     };
-    Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes);
+    Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes,
+               const model::Link& link);
+    model::Link link_of(int from, int to, const std::byte* source, Bytes bytes,
+                        const RemoteKey& key) const;
     void send(int from, int to, Packet packet);
     void put(int from, int to, int rail, const std::byte* source, Bytes bytes, const RemoteKey& key,
              Bytes offset, Completion& done);
+    void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
+                const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
+    Result<std::byte*> place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
+                             const char* what);
+    MemoryPlace place_of(int to, const RemoteKey& key) const;
     Status write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
                  Bytes offset);
     bool lost_with(int rank, Nanoseconds moment) const;
@@ -118,20 +150,20 @@ class Fabric {
     model::Timeline& timeline_;
     FabricOptions options_;
     std::vector<int> nodes_;
+    std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
     std::vector<std::unique_ptr<FakeTransport>> ends_;
+    std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;
     std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
-    std::map<std::uint64_t, OwnedRegion> regions_;
-    std::uint64_t next_region_ = 1;
     std::array<Count, 256> counts_;
-    Count puts_;
+    Count puts_, atomics_;
     std::vector<TraceRow> trace_;
 };
 
-class FakeTransport final : public Transport {
+class FakeTransport final : public Transport, private Registrar {
   public:
-    FakeTransport(Fabric& fabric, int rank) : fabric_(fabric), rank_(rank) {}
+    FakeTransport(Fabric& fabric, int rank);
     const char* name() const override { return "fake"; }
     PeerFacts facts(int peer) const override;
     bool reaches(int peer) const override { return fabric_.reaches(rank_, peer); }
@@ -139,15 +171,23 @@ class FakeTransport final : public Transport {
     Status open(job::Job& job, Receiver& receiver) override;
     Task<Status> close(Executor& executor) override;
     Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
-    Result<Region> register_memory(void* address, Bytes bytes) override;
+    Result<Region> register_memory(const Extent& extent) override;
     void release_memory(const Region& region) override;
     RemoteKey key(const Region& region) const override;
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-             Bytes offset, Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+             const RemoteKey& key, Bytes offset, Completion& done) override;
+    void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
+                const RemoteKey& key, Bytes offset, std::uint64_t* result,
+                Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
     int progress() override;
+    Stats stats() const override { return {cache_.counts(), {}}; }
+    // The program gives that host memory back to the system.
+    void unmapped(const void* address, Bytes bytes) {
+        cache_.notes().note(reinterpret_cast<std::uintptr_t>(address), bytes);
+    }
     std::size_t waiting() const { return inbox_.size() + put_ends_.size(); }
 
   private:
@@ -160,8 +200,12 @@ class FakeTransport final : public Transport {
         int peer;
         Status why;
     };
+    Status map(std::uint64_t id, const Extent& extent) override;
+    void unmap(std::uint64_t id) override;
+
     Fabric& fabric_;
     const int rank_;
+    RegistrationCache cache_;
     Receiver* receiver_ = nullptr;
     std::deque<Fabric::Packet> inbox_;
     std::deque<PutEnd> put_ends_;

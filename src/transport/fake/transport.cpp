@@ -7,13 +7,21 @@
 
 namespace gantry::transport::fake {
 
+FakeTransport::FakeTransport(Fabric& fabric, int rank)
+    : fabric_(fabric),
+      rank_(rank),
+      cache_(*this, fabric.options_.registrations, fabric.options_.host_pages) {}
+
 PeerFacts FakeTransport::facts(int peer) const {
     const model::Link& link = fabric_.options_.link;
     PeerFacts facts;
     facts.self = peer == rank_;
     facts.shared_memory = fabric_.options_.medium == Medium::shared_memory;
     facts.put = fabric_.options_.medium == Medium::network;
-    facts.device_memory = link.device_memory;
+    facts.device_memory = facts.put && fabric_.reaches_device(rank_);
+    facts.device_read_bytes_per_second = link.device_read;
+    facts.device_write_bytes_per_second = link.device_write;
+    facts.registers_sources = facts.put;
     facts.rails = link.rails;
     facts.eager_max = link.eager_max;
     facts.bytes_per_second = link.rate.peak();
@@ -45,31 +53,50 @@ Status FakeTransport::send(int peer, MessageKind kind, ConstSpan header, ConstSp
     return success();
 }
 
-Result<Region> FakeTransport::register_memory(void* address, Bytes bytes) {
-    std::byte* stored =
-        fabric_.options_.behind ? fabric_.options_.behind(rank_, address, bytes) : nullptr;
-    if (fabric_.options_.medium != Medium::network ||
-        (stored != nullptr && !fabric_.options_.link.device_memory))
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake registration of {} bytes at {}", bytes,
-                       address);
-    const std::uint64_t id = fabric_.next_region_++;
-    fabric_.regions_[id] = {rank_, stored != nullptr ? stored : static_cast<std::byte*>(address),
-                            bytes};
-    return Region{id, address, bytes};
+Result<Region> FakeTransport::register_memory(const Extent& extent) {
+    return cache_.take(extent);
 }
 
 void FakeTransport::release_memory(const Region& region) {
-    fabric_.regions_.erase(region.id);
+    cache_.give(region);
+}
+
+// Takes the processor's time also when it is refused.
+Status FakeTransport::map(std::uint64_t id, const Extent& extent) {
+    const FabricOptions& options = fabric_.options_;
+    if (options.spend) options.spend(rank_, options.link.register_cost);
+    std::byte* stored =
+        options.behind ? options.behind(rank_, extent.address, extent.bytes) : nullptr;
+    const bool refused = options.refuse_registration && options.refuse_registration(rank_, extent);
+    if (options.medium != Medium::network || refused ||
+        (extent.place == MemoryPlace::device && !fabric_.reaches_device(rank_)))
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake registration of {} bytes at {}",
+                       extent.bytes, extent.address);
+    fabric_.regions_[{rank_, id}] = {
+        stored != nullptr ? stored : static_cast<std::byte*>(extent.address), extent.bytes,
+        extent.place};
+    return success();
+}
+
+void FakeTransport::unmap(std::uint64_t id) {
+    fabric_.regions_.erase({rank_, id});
 }
 
 RemoteKey FakeTransport::key(const Region& region) const {
     return RemoteKey(std::as_bytes(std::span(&region.id, 1)));
 }
 
-void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-                        Bytes offset, Completion& done) {
+void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+                        const RemoteKey& key, Bytes offset, Completion& done) {
     GANTRY_ASSERT(rail >= 0 && rail < fabric_.options_.link.rails);
+    GANTRY_ASSERT(from.id == 0 || cache_.in_use(from.id) != nullptr);
     fabric_.put(rank_, peer, rail, static_cast<const std::byte*>(source), bytes, key, offset, done);
+}
+
+void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
+                           const RemoteKey& key, Bytes offset, std::uint64_t* result,
+                           Completion& done) {
+    fabric_.atomic(rank_, peer, operation, operands, key, offset, result, done);
 }
 
 Result<std::span<std::byte>> FakeTransport::own_pool(Pool pool) {

@@ -107,7 +107,7 @@ int SelfTransport::progress() {
     return delivering_.deliver_all(rank_, *receiver_);
 }
 
-Result<Region> SelfTransport::register_memory(void*, Bytes) {
+Result<Region> SelfTransport::register_memory(const Extent&) {
     return no_remote_memory();
 }
 Result<std::span<std::byte>> SelfTransport::own_pool(Pool) {
@@ -116,7 +116,8 @@ Result<std::span<std::byte>> SelfTransport::own_pool(Pool) {
 Result<std::span<std::byte>> SelfTransport::peer_pool(int, Pool) {
     return no_remote_memory();
 }
-void SelfTransport::put(int, int, const void*, Bytes, const RemoteKey&, Bytes, Completion& done) {
+void SelfTransport::put(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
+                        Completion& done) {
     done.complete(no_remote_memory());
 }
 

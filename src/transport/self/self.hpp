@@ -39,15 +39,16 @@ class SelfTransport final : public Transport {
     Status open(job::Job& job, Receiver& receiver) override;
     Task<Status> close(Executor& executor) override;
     Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
-    Result<Region> register_memory(void* address, Bytes bytes) override;
+    Result<Region> register_memory(const Extent& extent) override;
     void release_memory(const Region&) override {}
     RemoteKey key(const Region&) const override { return {}; }
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-             Bytes offset, Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+             const RemoteKey& key, Bytes offset, Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override;
+    bool busy() const override { return !arriving_.empty(); }
 
   private:
     int rank_;

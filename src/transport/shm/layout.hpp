@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What lies in the shared segments. All ranks of a job use the same build of the library;
-// kLayoutVersion guards against others.
+// What lies in the shared segments. All ranks of a job use the same build of the library; the
+// version at the start of each segment guards against others.
 //
 //   node segment (one per node, made by its lowest rank):
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
@@ -23,7 +23,6 @@
 
 namespace gantry::transport::shm {
 
-inline constexpr std::uint32_t kLayoutVersion = 1;
 inline constexpr std::size_t kClaimWords = 1024;
 
 enum class MemberState : std::uint32_t { absent, here, left };

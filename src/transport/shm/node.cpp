@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/node.hpp"
 
+#include "transport/wire_version.hpp"
+
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -29,7 +31,7 @@ Status Node::create(job::Job& job, int members) {
     GANTRY_TRY(segment_.reserve(0, segment_.bytes()));
     GANTRY_TRY(map(members));
     auto* head = new (mapping_.address()) NodeHead;
-    head->version = kLayoutVersion;
+    head->version = kWireVersion;
     head->members = static_cast<std::uint32_t>(members);
     const SegmentName name = segment_.name();
     return job.put(kKey, std::string_view(reinterpret_cast<const char*>(&name), sizeof name));
@@ -42,22 +44,30 @@ Status Node::attach(job::Job& job, int creator_rank, int members) {
     if (text.value().size() != sizeof name)
         return failure(
             MPI_ERR_OTHER,
-            "shm: rank {} runs another version of Gantry; all ranks must load the same library",
-            creator_rank);
+            "shm: rank {} runs a Gantry that this one (wire version {}) cannot read; all "
+            "ranks must load the same library",
+            creator_rank, kWireVersion);
     std::memcpy(&name, text.value().data(), sizeof name);
     Result<Segment> segment = Segment::open(kWhat, name);
     if (!segment.ok())
         return segment.status().with(fmt::format("attaching to the node of rank {}", creator_rank));
     segment_ = std::move(segment.value());
-    if (segment_.bytes() == NodeLayout(members).bytes()) GANTRY_TRY(map(members));
-    const auto* head = reinterpret_cast<const NodeHead*>(mapping_.address());
-    if (head == nullptr || head->version != kLayoutVersion ||
-        head->members != static_cast<std::uint32_t>(members))
-        return failure(
-            MPI_ERR_OTHER,
-            "shm: rank {} runs another version of Gantry; all ranks must load the same library",
-            creator_rank);
-    return success();
+    if (segment_.bytes() < sizeof(NodeHead))
+        return failure(MPI_ERR_OTHER, "shm: the segment of rank {} has {} bytes only", creator_rank,
+                       segment_.bytes());
+    {  // another version's segment may be smaller than ours
+        Result<Mapping> start = segment_.map(0, sizeof(NodeHead));
+        GANTRY_TRY(start.status());
+        const auto* head = reinterpret_cast<const NodeHead*>(start->address());
+        if (head->version != kWireVersion)
+            return mixed_versions("shm", creator_rank, head->version);
+        if (head->members != static_cast<std::uint32_t>(members))
+            return failure(MPI_ERR_OTHER,
+                           "shm: rank {} counts {} ranks on this node and this rank {}: the "
+                           "launcher told them different things",
+                           creator_rank, head->members, members);
+    }
+    return map(members);
 }
 
 Status Node::map(int members) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/rank_segment.hpp"
 
+#include "transport/wire_version.hpp"
+
 #include <sys/mman.h>
 
 #include <new>
@@ -22,7 +24,7 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
     made.segment_ = std::move(segment.value());
     made.mapping_ = std::move(mapping.value());
     auto* head = new (made.mapping_.address()) RankHead;
-    head->version = kLayoutVersion;
+    head->version = kWireVersion;
     head->control_bytes = layout.control_bytes();
     head->ring_bytes = layout.ring_bytes();
     head->ring_offset = layout.ring_offset();
@@ -36,7 +38,13 @@ Result<RankSegment> RankSegment::open(const SegmentName& name) {
     GANTRY_TRY(segment.status());
     Result<Mapping> head = segment->map(0, page_bytes());
     GANTRY_TRY(head.status());
-    const Bytes control = reinterpret_cast<const RankHead*>(head->address())->control_bytes;
+    const auto* there = reinterpret_cast<const RankHead*>(head->address());
+    if (there->version != kWireVersion)
+        return failure(MPI_ERR_OTHER,
+                       "shm: process {} speaks version {} of Gantry's wire and this rank version "
+                       "{}: all ranks must load the same Gantry library",
+                       name.process, there->version, kWireVersion);
+    const Bytes control = there->control_bytes;
     Result<Mapping> mapping = segment->map(0, control);
     GANTRY_TRY(mapping.status());
     RankSegment opened;

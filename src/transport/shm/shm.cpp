@@ -309,11 +309,12 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
 // --- remote memory: none; peers read our pools in place
 // -------------------------------------------------------------------------
 
-Result<Region> ShmTransport::register_memory(void*, Bytes) {
+Result<Region> ShmTransport::register_memory(const Extent&) {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                    "transport shm has no remote memory; it shares slots");
 }
-void ShmTransport::put(int, int, const void*, Bytes, const RemoteKey&, Bytes, Completion& done) {
+void ShmTransport::put(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
+                       Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION,
                           "transport shm has no remote memory; it shares slots"));
 }

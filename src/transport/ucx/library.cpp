@@ -18,11 +18,9 @@ constexpr struct {
     const char* name;
     const char* value;
 } kSettings[] = {
-    // Signal handlers belong to the program; device memory is classified by us; UCX's CUDA module
-    // would initialise the driver and may end the process (DESIGN 2.10).
+    // Signal handlers belong to the program; device memory is classified by us.
     {"UCX_HANDLE_ERRORS", "none"},
     {"UCX_MEMTYPE_CACHE", "n"},
-    {"UCX_MODULES", "^cuda"},
     // What fails comes back as an MPI error, so UCX need not print it too.
     {"UCX_WARN_UNUSED_ENV_VARS", "n"},
     {"UCX_LOG_LEVEL", "fatal"},
@@ -68,6 +66,8 @@ QuietStart::QuietStart(const config::Config& config) {
             std::string_view(setting.name) == "UCX_LOG_LEVEL" && log::level() >= log::Level::info;
         if (!wants_to_see) set(setting.name, setting.value);
     }
+    // UCX's CUDA modules would initialise the driver and may end the process (DESIGN 2.10).
+    if (config.gpudirect != "on") set("UCX_MODULES", "^cuda");
     // Since 1.22.
     set("UCX_TCP_USER_TIMEOUT", fmt::format("{}ms", config.peer_timeout / kMillisecond).c_str());
 }
@@ -110,6 +110,7 @@ Result<std::unique_ptr<Library>> Library::load(const config::Config& config) {
                        "in GANTRY_UCX",
                        why);
     std::unique_ptr<Library> library(new Library);
+    library->handle_ = handle;
     const char* missing = nullptr;
 #define GANTRY_UCX_CALL(name)                                                         \
     library->calls_.name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name)); \
@@ -130,6 +131,10 @@ Result<std::unique_ptr<Library>> Library::load(const config::Config& config) {
                        missing != nullptr ? missing : "", kOldest.minor);
     log::info("ucx: version {} from {}", version.text(), library->path_);
     return library;
+}
+
+void* Library::find(const char* function) const {
+    return dlsym(handle_, function);  // looks in what libucp needs, too
 }
 
 Status Library::failed(std::string_view attempt, ucs_status_t status) const {

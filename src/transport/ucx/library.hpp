@@ -45,12 +45,15 @@ class Library {
     const Calls* operator->() const { return &calls_; }
     const Version& version() const { return version_; }
     const std::string& path() const { return path_; }
+    // A function that not every UCX has; null when this one has not.
+    void* find(const char* function) const;
     std::string text(ucs_status_t status) const { return calls_.ucs_status_string(status); }
     // An MPI error with what UCX said.
     Status failed(std::string_view attempt, ucs_status_t status) const;
 
   private:
     Library() = default;
+    void* handle_ = nullptr;
     Calls calls_;
     Version version_;
     std::string path_;

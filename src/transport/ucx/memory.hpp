@@ -1,48 +1,68 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that peers may write into, registered with every rail, and its key: where it lies and one
-// key of UCX per rail. Transports that need registered memory keep registrations in UCX's own
-// cache, which watches for unmapping; so asking again for the same buffer costs a look-up, and a
-// buffer that was freed and came back elsewhere is never taken for the old one.
+// Memory that rails may reach: registered with every rail, kept registered (RegistrationCache), and
+// its key: where it lies and one key of UCX per rail.
 //
 //   key:  | address u64 | region u64 | then for each rail: | length u8 | key of UCX ... |
+//
+// Cards keep pages: there, host memory stays registered while UCX's own hooks tell us of what is
+// unmapped (UnmapWatch), and only while it is used where they cannot be set. A rail that has TCP
+// alone goes by address, so nothing needs to be noticed.
+//
+// Device memory is registered where a card of the rail says that it can; where none does, UCX
+// accepts the memory all the same and gives a key that names no card: that is a refusal here.
 #pragma once
 
-#include "transport/transport.hpp"
+#include "transport/registration_cache.hpp"
 #include "transport/ucx/rail.hpp"
+#include "transport/ucx/unmap_watch.hpp"
 
 #include <unordered_map>
 
 namespace gantry::transport::ucx {
 
-class Memory {
+// Whether to ask for notices of unmapping before host memory is kept registered.
+enum class Watching : std::uint8_t { where_pages_are_kept, always };
+
+class Memory final : private Registrar {
   public:
-    Memory(const Library& library, const std::vector<Rail>& rails)
-        : library_(library), rails_(rails) {}
+    Memory(const Library& library, const std::vector<Rail>& rails, RegistrationLimits limits,
+           Watching watching = Watching::where_pages_are_kept);
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
-    ~Memory();
 
-    Result<Region> add(void* address, Bytes bytes);
-    void remove(const Region& region);
+    Result<Region> add(const Extent& extent);
+    void remove(const Region& region) { cache_.give(region); }
     RemoteKey key(const Region& region) const;
-    // Where a peer's put goes; null when there is no such region or the bytes leave it.
+    // Where a peer's put goes; null when nobody uses such a region now or the bytes leave it.
     std::byte* at(std::uint64_t region, Bytes offset, Bytes bytes) const;
+    // For UCX: what the region is on that rail; null and host when it is none.
+    struct Source {
+        ucp_mem_h handle = nullptr;
+        ucs_memory_type_t type = UCS_MEMORY_TYPE_HOST;
+    };
+    Source source(const Region& region, int rail) const;
+    const RegistrationCounts& counts() const { return cache_.counts(); }
+    HostPages host_pages() const { return cache_.host_pages(); }
 
   private:
     struct Registered {
-        std::byte* address;
-        Bytes bytes;
         std::vector<ucp_mem_h> handles;  // by rail
         RemoteKey key;
     };
-    Status add_to(std::size_t rail, void* address, Bytes bytes, Registered& registered,
+    Status map(std::uint64_t id, const Extent& extent) override;
+    void unmap(std::uint64_t id) override;
+    Status map_on(std::size_t rail, const Extent& extent, Registered& registered,
                   std::vector<std::byte>& key);
     void drop(Registered& registered);
+    void start_watching();
+
     const Library& library_;
     const std::vector<Rail>& rails_;
-    std::unordered_map<std::uint64_t, Registered> regions_;
-    std::uint64_t next_id_ = 1;
+    std::unordered_map<std::uint64_t, Registered> registered_;
+    bool should_watch_;
+    RegistrationCache cache_;  // unmaps what is left, so it goes before what it needs
+    UnmapWatch watch_;         // notes into the cache, so it goes first
 };
 
 // A peer's key, read.

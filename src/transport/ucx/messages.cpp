@@ -17,7 +17,7 @@ constexpr int kInFlight = 2;
 
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kPutAnswer);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kBulkOpen);
     if (!peer.lost.ok()) [[unlikely]]
         return peer.lost;
     if (peer.left) [[unlikely]]
@@ -25,6 +25,11 @@ Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpa
                        rank);
     if (peer.endpoints.empty()) [[unlikely]]
         GANTRY_TRY(connect(peer));
+    return send_record(peer, kind, header, payload);
+}
+
+Status UcxTransport::send_record(Peer& peer, MessageKind kind, ConstSpan header,
+                                 ConstSpan payload) {
     GANTRY_TRY(append(peer, kind, header, payload));
     if (peer.in_flight == 0 && peer.sent_at_once < kSentAtOnce) {
         ++peer.sent_at_once;
@@ -56,9 +61,10 @@ Status UcxTransport::append(Peer& peer, MessageKind kind, ConstSpan header, Cons
     return success();
 }
 
-// Hands frames to UCX, oldest first, while it may hold more.
+// Hands frames to UCX, oldest first, while it may hold more. Answers to a peer that spoke first
+// wait until progress() has connected it.
 void UcxTransport::post(Peer& peer) {
-    while (peer.in_flight < kInFlight && !peer.broken) {
+    while (peer.in_flight < kInFlight && !peer.broken && !peer.endpoints.empty()) {
         Frame* frame = nullptr;
         if (!peer.full.empty()) {
             frame = peer.full.front();
@@ -120,9 +126,9 @@ void UcxTransport::flush() {
         if (!peer->endpoints.empty()) post(*peer);
 }
 
-ucs_status_t UcxTransport::on_frame(void* transport, const void*, std::size_t, void* data,
+ucs_status_t UcxTransport::on_frame(void* listening, const void*, std::size_t, void* data,
                                     std::size_t length, const ucp_am_recv_param_t* param) {
-    auto& self = *static_cast<UcxTransport*>(transport);
+    UcxTransport& self = *static_cast<Listening*>(listening)->owner;
     if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
         log::error("ucx: a frame of {} bytes came by rendezvous: mixed versions of Gantry?",
                    length);
@@ -149,6 +155,10 @@ void UcxTransport::deliver(ConstSpan frame) {
                 peer.left = true;
             else if (kind == kPutAnswer)
                 on_put_answer(peer, header);
+            else if (kind == kAtomic)
+                on_atomic(peer, header);
+            else if (kind == kBulkOpen)
+                on_bulk_open(peer, header);
             else
                 receiver_->on_message(from, kind, header, payload);
         });

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the transport keeps of one peer: its endpoints, one per rail, what waits to be sent to it,
-// and its keys as unpacked here.
+// and the keys of its memory.
 #pragma once
 
+#include "transport/ucx/bulk.hpp"
+#include "transport/ucx/remote_keys.hpp"
 #include "transport/ucx/ucx.hpp"
 
 #include <deque>
 #include <unordered_map>
 
 namespace gantry::transport::ucx {
-
-// A key of the peer on one rail; UCX wants it unpacked. Kept: over TCP all keys are equal, and a
-// pool has one for the whole job.
-struct UcxTransport::Unpacked {
-    int rail = 0;
-    std::vector<std::byte> packed;
-    ucp_rkey_h key = nullptr;
-    int users = 0;  // puts in flight
-};
 
 struct UcxTransport::Peer {
     Peer(UcxTransport& its_owner, int its_rank) : owner(its_owner), rank(its_rank) {}
@@ -33,9 +26,12 @@ struct UcxTransport::Peer {
     int in_flight = 0;        // frames that UCX holds
     int sent_at_once = 0;     // since the last progress()
     bool waits = false;       // is in waiting_
-    std::vector<std::unique_ptr<Unpacked>> keys;
+    RemoteKeys keys;
     std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
     std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
+
+    std::vector<std::unique_ptr<Bulk>> bulk;  // by rail; empty until the first large put
+    int taking = 0;                           // puts that UCX is writing into our memory
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
@@ -49,22 +45,68 @@ struct UcxTransport::PieceHead {
     std::uint64_t offset;  // of this piece in the region
     std::uint64_t whole;   // bytes of the whole put
 };
-// One put, until all its steps have ended: what it posted, and the flush or the peer's answer.
+// One put or atomic operation, until all its steps have ended: what it posted, and the flush or the
+// peer's answer.
 struct UcxTransport::Putting {
     UcxTransport* owner;
     Completion* done;
-    Unpacked* key;  // null: by message
+    RemoteKeys::Key* key;  // null: by message
     int steps;
     ucs_status_t status;
     int peer;
     Bytes bytes;
     std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
+    std::uint64_t operand = 0;             // of an atomic operation: likewise
+    std::uint64_t* old = nullptr;          // where its result goes; null: it is a put
+};
+
+// What the store says of a rank.
+struct UcxTransport::WireUpOf {
+    struct OfRail {
+        std::string worker;  // its address, as UCX packs it
+        BulkAddress bulk;
+    };
+    std::uint64_t cookie;
+    std::vector<OfRail> rails;
+};
+
+// A second connection to the peer, which we opened for large puts to it. Another peer's is in
+// accepted_.
+struct UcxTransport::Bulk {
+    enum class State : std::uint8_t { asked, open, refused };
+    UcxTransport* owner;
+    ucp_ep_h endpoint;  // null: refused
+    State state;
+    Hello hello;  // UCX reads it until it has left
+};
+struct UcxTransport::Accepted {
+    UcxTransport* owner;
+    ucp_ep_h endpoint;
+    int rank;  // -1 until it says who it is
+    bool broken;
+};
+// A large put of a peer on its way into our memory.
+struct UcxTransport::Taking {
+    UcxTransport* owner;
+    int peer;
+    std::uint64_t ticket;
 };
 
 // The answer: everything is in place, or that there was no place for it.
 struct UcxTransport::PutAnswer {
     std::uint64_t ticket;
     std::uint64_t refused;
+    std::uint64_t old;  // the word before an atomic operation
+};
+
+// An atomic operation by message.
+struct UcxTransport::AtomicHead {
+    std::uint64_t ticket;
+    std::uint64_t region;
+    std::uint64_t offset;
+    std::uint64_t operand, compare;
+    std::uint32_t operation;  // AtomicOperation
+    std::uint32_t width;
 };
 
 }  // namespace gantry::transport::ucx

@@ -5,7 +5,8 @@
 // Where a card writes without the peer's processor: a put of UCX, which ends when its source may be
 // reused, and a flush behind it. Over TCP alone that costs two round trips and half the rate
 // (facts/transports.md 2.6): there a put goes as messages, straight from the source, in pieces that
-// the peer finds in one receive buffer, copies to their place, and answers once for all.
+// the peer finds in one receive buffer, copies to their place, and answers once for all; a large
+// one goes straight to its place by a connection of its own (bulk.cpp).
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
 
@@ -16,14 +17,13 @@
 namespace gantry::transport::ucx {
 namespace {
 
-constexpr std::size_t kKeysKept = 64;
 // One message of UCX over TCP holds 64 KiB with its headers.
 constexpr Bytes kPieceBytes = 64 * kKiB;
 
 }  // namespace
 
-Result<Region> UcxTransport::register_memory(void* address, Bytes bytes) {
-    return memory_->add(address, bytes);
+Result<Region> UcxTransport::register_memory(const Extent& extent) {
+    return memory_->add(extent);
 }
 void UcxTransport::release_memory(const Region& region) {
     if (memory_) memory_->remove(region);
@@ -32,36 +32,8 @@ RemoteKey UcxTransport::key(const Region& region) const {
     return memory_->key(region);
 }
 
-Result<UcxTransport::Unpacked*> UcxTransport::unpack(Peer& peer, int rail, ConstSpan packed) {
-    for (const auto& known : peer.keys)
-        if (known->rail == rail && std::ranges::equal(known->packed, packed)) return known.get();
-    if (peer.keys.size() >= kKeysKept)
-        std::erase_if(peer.keys, [this](const auto& key) {
-            if (key->users > 0) return false;
-            (*library_)->ucp_rkey_destroy(key->key);
-            return true;
-        });
-    auto made = std::make_unique<Unpacked>();
-    made->rail = rail;
-    made->packed.assign(packed.begin(), packed.end());
-    const ucs_status_t status = (*library_)->ucp_ep_rkey_unpack(
-        peer.endpoints[static_cast<std::size_t>(rail)], packed.data(), &made->key);
-    if (status != UCS_OK)
-        return library_->failed(fmt::format("reading a memory key of rank {}", peer.rank), status);
-    peer.keys.push_back(std::move(made));
-    return peer.keys.back().get();
-}
-
-// Keys belong to their endpoint. UCX counts what it still needs of them itself.
-void UcxTransport::drop_keys(Peer& peer) {
-    for (const auto& known : peer.keys)
-        if (known->key != nullptr)
-            (*library_)->ucp_rkey_destroy(std::exchange(known->key, nullptr));
-    std::erase_if(peer.keys, [](const auto& known) { return known->users == 0; });
-}
-
-void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-                       Bytes offset, Completion& done) {
+void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, const Region& from,
+                       const RemoteKey& key, Bytes offset, Completion& done) {
     Peer& peer = peer_of(rank);
     const KeyView view = read_key(key, rail);
     if (!peer.lost.ok()) return done.complete(peer.lost);
@@ -71,27 +43,33 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     if (peer.endpoints.empty() || peer.broken)
         return done.complete(
             failure(MPI_ERR_PROC_ABORTED, "a put to rank {}, which cannot be reached", rank));
-    Unpacked* unpacked = nullptr;
-    const bool by_messages = rails_[static_cast<std::size_t>(rail)].only_tcp();
+    RemoteKeys::Key* unpacked = nullptr;
+    const bool by_messages = goes_by_messages(rail);
     if (!by_messages) {
-        Result<Unpacked*> read = unpack(peer, rail, view.packed);
-        if (!read.ok()) return done.complete(read.status());
+        Result<RemoteKeys::Key*> read = peer.keys.unpack(
+            *library_, peer.endpoints[static_cast<std::size_t>(rail)], rail, view.packed, keys_);
+        if (!read.ok())
+            return done.complete(read.status().with(fmt::format("a put to rank {}", rank)));
         unpacked = *read;
     }
     auto* putting = new (std::nothrow) Putting{this, &done, unpacked, 1, UCS_OK, rank, bytes};
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for a put of {} bytes", bytes));
     ++in_flight_;
-    if (by_messages)
+    ucp_ep_h bulk = by_messages ? bulk_to(peer, rail, bytes) : nullptr;
+    if (bulk != nullptr)
+        put_straight(bulk, peer, static_cast<const std::byte*>(source), *putting, view.region,
+                     offset);
+    else if (by_messages)
         put_by_messages(peer, rail, static_cast<const std::byte*>(source), *putting, view.region,
                         offset);
     else
-        put_one_sided(peer, rail, source, *putting, view.address + offset);
+        put_one_sided(peer, rail, source, from, *putting, view.address + offset);
     finish_step(*putting, UCS_OK);  // the one it began with: all is posted, so it may end now
 }
 
-void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, Putting& putting,
-                                 std::uint64_t address) {
+void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
+                                 Putting& putting, std::uint64_t address) {
     ++putting.key->users;
     putting.steps += 2;
     ucp_ep_h endpoint = peer.endpoints[static_cast<std::size_t>(rail)];
@@ -100,10 +78,16 @@ void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, Putti
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     how.cb.send = &UcxTransport::on_put;
     how.user_data = &putting;
-    how.memory_type = UCS_MEMORY_TYPE_HOST;
+    const Memory::Source known = memory_->source(from, rail);
+    how.memory_type = known.type;
+    if (known.handle != nullptr) {  // else UCX registers it itself, or copies
+        how.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        how.memh = known.handle;
+    }
     void* request =
         (*library_)->ucp_put_nbx(endpoint, source, putting.bytes, address, putting.key->key, &how);
     if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     request = (*library_)->ucp_ep_flush_nbx(endpoint, &how);
     if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
 }
@@ -140,14 +124,17 @@ void UcxTransport::put_by_messages(Peer& peer, int rail, const std::byte* source
     }
 }
 
-ucs_status_t UcxTransport::on_piece(void* transport, const void* header, std::size_t header_length,
+ucs_status_t UcxTransport::on_piece(void* listening, const void* header, std::size_t header_length,
                                     void* data, std::size_t length,
                                     const ucp_am_recv_param_t* param) {
-    auto& self = *static_cast<UcxTransport*>(transport);
+    const auto& [owner, worker] = *static_cast<Listening*>(listening);
+    UcxTransport& self = *owner;
     PieceHead head{};
     if (header_length == sizeof head) std::memcpy(&head, header, sizeof head);
-    const bool whole = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
-    if (head.magic == kFrameMagic && head.from < self.peers_.size() && whole)
+    const bool straight = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    const bool known = head.magic == kFrameMagic && head.from < self.peers_.size();
+    if (known && straight) return self.take_straight(head, data, length, worker);
+    if (known)
         self.take_piece(head, {static_cast<const std::byte*>(data), length});
     else
         log::error("ucx: a piece of a put of {} bytes came from nobody of this job", length);
@@ -166,7 +153,11 @@ void UcxTransport::take_piece(const PieceHead& head, ConstSpan data) {
         if (missing > 0) return;
         peer.arriving.erase(head.ticket);
     }
-    const PutAnswer answer{head.ticket, place == nullptr ? 1u : 0u};
+    answer_put(peer, head.ticket, place == nullptr ? Answer::refused : Answer::in_place);
+}
+
+void UcxTransport::answer_put(Peer& peer, std::uint64_t ticket, Answer how) {
+    const PutAnswer answer{ticket, how == Answer::refused ? 1u : 0u, 0};
     Status said = append(peer, kPutAnswer, std::as_bytes(std::span(&answer, 1)), {});
     if (!said.ok()) log::error("{}", said.text());
     visit_in_progress(peer);
@@ -179,6 +170,7 @@ void UcxTransport::on_put_answer(Peer& peer, ConstSpan header) {
     if (found == peer.unanswered.end()) return;  // a second refusal of the same put
     Putting& putting = *found->second;
     peer.unanswered.erase(found);
+    if (putting.old != nullptr && receiver_ != nullptr) *putting.old = answer.old;
     finish_step(putting, answer.refused != 0 ? UCS_ERR_INVALID_ADDR : UCS_OK);
 }
 
@@ -203,7 +195,9 @@ Status UcxTransport::failure_of(const Putting& putting) {
         case UCS_ERR_INVALID_ADDR:
         case UCS_ERR_UNSUPPORTED:
             return library_->failed(
-                fmt::format("putting {} bytes to rank {}", putting.bytes, putting.peer),
+                fmt::format("{} {} bytes {} rank {}",
+                            putting.old != nullptr ? "updating" : "putting", putting.bytes,
+                            putting.old != nullptr ? "of" : "to", putting.peer),
                 putting.status);
         default: on_error(&peer, nullptr, putting.status); return loss_of(peer, putting.status);
     }

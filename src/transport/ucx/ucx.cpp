@@ -5,8 +5,11 @@
 
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
+#include "transport/wire_version.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 
 namespace gantry::transport::ucx {
 namespace {
@@ -27,11 +30,19 @@ constexpr Nanoseconds kCardLatency = 1500;
 constexpr double kCardBytesPerSecond = 10e9;
 constexpr Nanoseconds kCardPutCost = 700;
 
-// What a rank puts into the store, followed by each rail's address: | length u16 | bytes |.
+// A connection closed by force writes into memory no longer than this.
+constexpr Nanoseconds kStopsWriting = 100 * kMillisecond;
+
+// What a rank puts into the store, followed by each rail's addresses: | length u16 | bytes |, then
+// | port u16 | count u16 | IPv4 addresses u32 ... |. The version comes first in all versions to
+// come.
+constexpr std::uint32_t kWireUpMagic = 0x47575550;  // "GWUP"
 struct WireUp {
     std::uint32_t magic;
+    std::uint32_t version;
     std::uint16_t major, minor;
     std::uint32_t rails;
+    std::uint64_t cookie;
 };
 
 template <class Number>
@@ -56,9 +67,13 @@ UcxTransport::~UcxTransport() {
     // comes any more once the workers are gone.
     receiver_ = nullptr;
     for (const auto& peer : peers_) {
-        drop_keys(*peer);
+        peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
+        close_bulk(*peer);
+        fail_unanswered(*peer);  // nobody is told: frees them
     }
+    for (const auto& accepted : accepted_)
+        close_by_force(std::exchange(accepted->endpoint, nullptr));
     for (int turn = 0; turn < 1000 && !closing_.empty(); ++turn) {
         for (Rail& rail : rails_)
             rail.progress();
@@ -78,12 +93,18 @@ PeerFacts UcxTransport::facts(int) const {
     facts.put = true;
     facts.rails = static_cast<int>(rails_.size());
     facts.eager_max = kEagerMax;
-    bool tcp = true;
-    for (const Rail& rail : rails_)
+    bool tcp = true, some_tcp = false;
+    for (const Rail& rail : rails_) {
         tcp = tcp && rail.only_tcp();
+        some_tcp = some_tcp || rail.only_tcp();
+    }
+    facts.registers_sources = !tcp;
+    // Whether a card really does is known when it registers some.
+    facts.device_memory = !some_tcp && config_.gpudirect != "off";
     facts.bytes_per_second = tcp ? kTcpBytesPerSecond : kCardBytesPerSecond;
     facts.message_latency = tcp ? kTcpLatency : kCardLatency;
     facts.put_cost = tcp ? kTcpPutCost : kCardPutCost;
+    if (tcp) facts.straight_from = config_.tcp_straight;
     if (described_) {
         facts.bytes_per_second = described_->rate.peak();
         facts.message_latency = described_->latency;
@@ -92,12 +113,19 @@ PeerFacts UcxTransport::facts(int) const {
     return facts;
 }
 
+Stats UcxTransport::stats() const {
+    return {memory_ ? memory_->counts() : RegistrationCounts{}, keys_};
+}
+
 // --- start
 // ----------------------------------------------------------------------------------------
 
 Status UcxTransport::publish(job::Job& job) {
     rank_ = job.rank();
     job_ = &job;
+    if (config_.gpudirect != "auto" && config_.gpudirect != "on" && config_.gpudirect != "off")
+        return failure(MPI_ERR_ARG, "GANTRY_GPUDIRECT is '{}'; it takes auto, on or off",
+                       config_.gpudirect);
     const QuietStart quiet(config_);
     Result<std::unique_ptr<Library>> library = Library::load(config_);
     GANTRY_TRY(library.status());
@@ -105,7 +133,12 @@ Status UcxTransport::publish(job::Job& job) {
     Result<std::vector<Rail>> rails = open_rails(*library_, config_);
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
-    memory_.emplace(*library_, rails_);
+    memory_.emplace(*library_, rails_,
+                    RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
+                                       config_.registration_bytes});
+    for (Rail& rail : rails_)
+        listening_.push_back({this, rail.worker()});
+    open_doors();
     if (!config_.machine.empty()) {
         Result<model::Machine> machine = model::load(config_.machine);
         if (machine.ok())
@@ -114,12 +147,20 @@ Status UcxTransport::publish(job::Job& job) {
             log::warn("ucx: {}", machine.status().text());
     }
     std::string value;
-    write(value, WireUp{kFrameMagic, static_cast<std::uint16_t>(library_->version().major),
-                        static_cast<std::uint16_t>(library_->version().minor),
-                        static_cast<std::uint32_t>(rails_.size())});
+    write(value,
+          WireUp{kWireUpMagic, kWireVersion, static_cast<std::uint16_t>(library_->version().major),
+                 static_cast<std::uint16_t>(library_->version().minor),
+                 static_cast<std::uint32_t>(rails_.size()), cookie_});
     for (const Rail& rail : rails_) {
         write(value, static_cast<std::uint16_t>(rail.address().size()));
         value += rail.address();
+        const std::vector<Network> networks = networks_of(rail);
+        const std::size_t hosts =
+            rail.port() == 0 ? 0 : std::min(networks.size(), BulkAddress::kMost);
+        write(value, rail.port());
+        write(value, static_cast<std::uint16_t>(hosts));
+        for (std::size_t host = 0; host < hosts; ++host)
+            write(value, networks[host].address);
     }
     return job.put(kKey, value);
 }
@@ -128,37 +169,52 @@ Status UcxTransport::open(job::Job& job, Receiver& receiver) {
     receiver_ = &receiver;
     for (int rank = 0; rank < job.size(); ++rank)
         peers_.push_back(std::make_unique<Peer>(*this, rank));
-    for (Rail& rail : rails_) {
+    for (Listening& rail : listening_) {
         GANTRY_TRY(listen(rail, kFrameId, &UcxTransport::on_frame));
         GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
+        GANTRY_TRY(listen(rail, kHelloId, &UcxTransport::on_hello));
     }
     // If every rank agrees with the next one, all agree; so one look finds any mixture.
-    return addresses_of((rank_ + 1) % job.size()).status();
+    return wire_up_of((rank_ + 1) % job.size()).status();
 }
 
-Status UcxTransport::listen(Rail& rail, unsigned id, ucp_am_recv_callback_t callback) {
+// Where a rail cannot listen, large puts to us go in pieces as all others do.
+void UcxTransport::open_doors() {
+    if (config_.tcp_straight == 0) return;
+    std::random_device source;
+    cookie_ = std::uniform_int_distribution<std::uint64_t>()(source);
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
+        if (!rails_[rail].only_tcp()) continue;
+        Status status = rails_[rail].listen(&UcxTransport::on_connection, &listening_[rail]);
+        if (!status.ok()) log::info("ucx: {}", status.text());
+    }
+}
+
+Status UcxTransport::listen(Listening& listening, unsigned id, ucp_am_recv_callback_t callback) {
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                          UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.id = id;
     handler.flags = UCP_AM_FLAG_WHOLE_MSG;
     handler.cb = callback;
-    handler.arg = this;
+    handler.arg = &listening;
     const ucs_status_t status =
-        (*library_)->ucp_worker_set_am_recv_handler(rail.worker(), &handler);
+        (*library_)->ucp_worker_set_am_recv_handler(listening.worker, &handler);
     return status == UCS_OK ? success() : library_->failed("listening to the network", status);
 }
 
-Result<std::vector<std::string>> UcxTransport::addresses_of(int rank) {
+Result<UcxTransport::WireUpOf> UcxTransport::wire_up_of(int rank) {
     Result<std::string> value = job_->get(rank, kKey);
     if (!value.ok())
         return value.status().with(fmt::format("looking for the network address of rank {}", rank));
     std::string_view rest = *value;
     WireUp theirs{};
-    if (!take(rest, theirs) || theirs.magic != kFrameMagic)
+    if (!take(rest, theirs) || theirs.magic != kWireUpMagic)
         return failure(MPI_ERR_OTHER,
-                       "rank {} runs another version of Gantry; all ranks must load the same one",
-                       rank);
+                       "network: rank {} runs a Gantry from before wire version 4 and this rank "
+                       "version {}: all ranks must load the same Gantry library",
+                       rank, kWireVersion);
+    if (theirs.version != kWireVersion) return mixed_versions("network", rank, theirs.version);
     if (!library_->version().speaks_with({theirs.major, theirs.minor, 0}))
         return failure(MPI_ERR_OTHER,
                        "rank {} loaded UCX {}.{} and this rank UCX {}.{} from {}: these do not "
@@ -170,28 +226,36 @@ Result<std::vector<std::string>> UcxTransport::addresses_of(int rank) {
                        "rank {} has {} network rails and this rank {}: GANTRY_RAILS must name as "
                        "many devices on every host",
                        rank, theirs.rails, rails_.size());
-    std::vector<std::string> addresses;
+    WireUpOf known{theirs.cookie, {}};
     for (std::uint32_t rail = 0; rail < theirs.rails; ++rail) {
         std::uint16_t length = 0;
         if (!take(rest, length) || rest.size() < length)
             return failure(MPI_ERR_INTERN, "the network address of rank {} is cut short", rank);
-        addresses.emplace_back(rest.substr(0, length));
+        auto& [worker, bulk] = known.rails.emplace_back();
+        worker = rest.substr(0, length);
         rest.remove_prefix(length);
+        std::uint16_t hosts = 0;
+        bool whole = take(rest, bulk.port) && take(rest, hosts) && hosts <= BulkAddress::kMost;
+        bulk.hosts.resize(whole ? hosts : 0);
+        for (in_addr_t& host : bulk.hosts)
+            whole = whole && take(rest, host);
+        if (!whole)
+            return failure(MPI_ERR_INTERN, "the network address of rank {} is cut short", rank);
     }
-    return addresses;
+    return known;
 }
 
 // --- connections
 // ----------------------------------------------------------------------------------
 
 Status UcxTransport::connect(Peer& peer) {
-    Result<std::vector<std::string>> addresses = addresses_of(peer.rank);
-    GANTRY_TRY(addresses.status());
+    Result<WireUpOf> known = wire_up_of(peer.rank);
+    GANTRY_TRY(known.status());
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
         ucp_ep_params_t wanted{};
         wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-        wanted.address = reinterpret_cast<const ucp_address_t*>((*addresses)[rail].data());
+        wanted.address = reinterpret_cast<const ucp_address_t*>(known->rails[rail].worker.data());
         wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
         wanted.err_handler.cb = &UcxTransport::on_error;
         wanted.err_handler.arg = &peer;
@@ -225,8 +289,9 @@ Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
 
 void UcxTransport::handle_broken() {
     for (const auto& [peer, status] : std::exchange(broken_, {})) {
-        drop_keys(*peer);
+        peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
+        close_bulk(*peer);
         for (Frame* frame : std::exchange(peer->full, {}))
             frames_.give(frame);
         if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
@@ -235,8 +300,20 @@ void UcxTransport::handle_broken() {
         if (peer->left || stage_ != Stage::running) continue;
         peer->lost = loss_of(*peer, status);
         log::info("ucx: {}", peer->lost.text());
-        receiver_->on_peer_lost(peer->rank, peer->lost);
+        losing_.emplace_back(peer, clock_.now());
     }
+}
+
+// Whoever hears of the loss takes the memory back that the peer was putting into.
+void UcxTransport::tell_losses() {
+    std::erase_if(losing_, [this, now = clock_.now()](const auto& loss) {
+        const auto& [peer, since] = loss;
+        // UCX 1.22 forgets some receives of a connection that is closed by force; its socket is
+        // closed long before then.
+        if (peer->taking > 0 && now - since < kStopsWriting) return false;
+        receiver_->on_peer_lost(peer->rank, peer->lost);
+        return true;
+    });
 }
 
 void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
@@ -267,6 +344,10 @@ int UcxTransport::progress() {
         events += static_cast<int>(rail.progress());
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
+    if (bulk_broken_) [[unlikely]]
+        close_broken_bulk();
+    if (!losing_.empty()) [[unlikely]]
+        tell_losses();
     if (!waiting_.empty()) post_open_frames();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
@@ -277,6 +358,13 @@ int UcxTransport::progress() {
 // unreachable.
 Task<Status> UcxTransport::close(Executor& executor) {
     if (receiver_ != nullptr) {
+        const Stats counted = stats();
+        log::debug(
+            "ucx: registrations: {} made, {} reused, {} evicted, {} invalidated, {} refused; keys: "
+            "{} unpacked, {} reused",
+            counted.registrations.registered, counted.registrations.reused,
+            counted.registrations.evicted, counted.registrations.invalidated,
+            counted.registrations.refused, counted.keys.unpacked, counted.keys.reused);
         for (const auto& peer : peers_) {
             if (peer->endpoints.empty() || peer->left || !peer->lost.ok()) continue;
             Status said = append(*peer, kGoodbye, {}, {});
@@ -303,9 +391,12 @@ void UcxTransport::advance_closing() {
             if (!late && !peer->endpoints.empty() && !peer->nothing_queued()) return;
         if (in_flight_ > 0 && !late) return;
         for (const auto& peer : peers_) {
-            drop_keys(*peer);
+            peer->keys.drop(*library_);
             close_endpoints(*peer, late || peer->left ? UCP_EP_CLOSE_FLAG_FORCE : 0);
+            close_bulk(*peer);
         }
+        for (const auto& accepted : accepted_)
+            close_by_force(std::exchange(accepted->endpoint, nullptr));
         stage_ = Stage::closing;
     }
     if (stage_ == Stage::closing && (closing_.empty() || late)) {

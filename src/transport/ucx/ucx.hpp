@@ -36,67 +36,123 @@ class UcxTransport final : public Transport {
     Status open(job::Job& job, Receiver& receiver) override;
     Task<Status> close(Executor& executor) override;
     Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
-    Result<Region> register_memory(void* address, Bytes bytes) override;
+    Result<Region> register_memory(const Extent& extent) override;
     void release_memory(const Region& region) override;
     RemoteKey key(const Region& region) const override;
-    void put(int peer, int rail, const void* source, Bytes bytes, const RemoteKey& key,
-             Bytes offset, Completion& done) override;
+    void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+             const RemoteKey& key, Bytes offset, Completion& done) override;
+    void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
+                const RemoteKey& key, Bytes offset, std::uint64_t* result,
+                Completion& done) override;
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override;
+    Stats stats() const override;
+    bool holds_back() const override { return true; }
+    bool busy() const override {
+        return in_flight_ > 0 || !waiting_.empty() || !broken_.empty() || !closing_.empty();
+    }
     void flush() override;
     // Frames given to UCX so far: what coalescing saves is counted, not timed.
     std::uint64_t frames_posted() const { return frames_posted_; }
+    // For tests: what cards do, by UCX's own emulation over TCP. Slow there, and with UCX 1.13 a
+    // peer that dies meanwhile takes the process along.
+    void one_sided_everywhere() { one_sided_everywhere_ = true; }
+    // Puts that went straight, by a bulk connection.
+    std::uint64_t straight_puts() const { return straight_puts_; }
 
   private:
     struct Peer;
     struct Putting;
-    struct Unpacked;
     struct PieceHead;
     struct PutAnswer;
+    struct AtomicHead;
+    struct Bulk;
+    struct Accepted;
+    struct Taking;
+    struct WireUpOf;
+    // What UCX gives back to our handlers.
+    struct Listening {
+        UcxTransport* owner;
+        ucp_worker_h worker;
+    };
+    enum class Answer : std::uint8_t { in_place, refused };
     enum class Stage : std::uint8_t { running, draining, closing, closed };
     // Between transports only: this rank sends nothing after it and may close the connection.
     static constexpr MessageKind kGoodbye = 0xff;
     static constexpr MessageKind kPutAnswer = 0xfe;
+    static constexpr MessageKind kAtomic = 0xfd;
+    static constexpr MessageKind kBulkOpen = 0xfc;
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
-    Result<std::vector<std::string>> addresses_of(int rank);
+    Result<WireUpOf> wire_up_of(int rank);
+    void open_doors();
     Status connect(Peer& peer);
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
     void handle_broken();
+    void tell_losses();
     Status loss_of(const Peer& peer, ucs_status_t status) const;
     void close_endpoints(Peer& peer, unsigned flags);
     void watch_closing();
     void advance_closing();
 
     // --- messages (messages.cpp)
+    Status send_record(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
     Status append(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
     void post(Peer& peer);
     void visit_in_progress(Peer& peer);
     void post_open_frames();
     static void on_sent(void* request, ucs_status_t status, void* frame);
-    static ucs_status_t on_frame(void* transport, const void* header, std::size_t header_length,
+    static ucs_status_t on_frame(void* listening, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
     void deliver(ConstSpan frame);
-    Status listen(Rail& rail, unsigned id, ucp_am_recv_callback_t handler);
+    Status listen(Listening& listening, unsigned id, ucp_am_recv_callback_t handler);
 
     // --- puts (puts.cpp)
-    Result<Unpacked*> unpack(Peer& peer, int rail, ConstSpan packed);
-    void drop_keys(Peer& peer);
-    void put_one_sided(Peer& peer, int rail, const void* source, Putting& putting,
-                       std::uint64_t address);
+    void put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
+                       Putting& putting, std::uint64_t address);
     void put_by_messages(Peer& peer, int rail, const std::byte* source, Putting& putting,
                          std::uint64_t region, Bytes offset);
-    static ucs_status_t on_piece(void* transport, const void* header, std::size_t header_length,
+    static ucs_status_t on_piece(void* listening, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
     void take_piece(const PieceHead& head, ConstSpan data);
+    void answer_put(Peer& peer, std::uint64_t ticket, Answer how);
     void on_put_answer(Peer& peer, ConstSpan header);
     void fail_unanswered(Peer& peer);
     static void on_put(void* request, ucs_status_t status, void* putting);
     Status failure_of(const Putting& putting);
     void finish_step(Putting& putting, ucs_status_t status);
+
+    // --- atomics (atomics.cpp)
+    void atomic_one_sided(Peer& peer, AtomicOperation operation, const AtomicOperands& operands,
+                          Putting& putting, std::uint64_t address);
+    Status atomic_by_message(Peer& peer, AtomicOperation operation, const AtomicOperands& operands,
+                             Putting& putting, std::uint64_t region, Bytes offset);
+    void on_atomic(Peer& peer, ConstSpan header);
+
+    bool goes_by_messages(int rail) const {
+        return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_tcp();
+    }
+    // --- large puts over TCP (bulk.cpp)
+    ucp_ep_h bulk_to(Peer& peer, int rail, Bytes bytes);
+    std::unique_ptr<Bulk> open_bulk(const Peer& peer, int rail);
+    static void on_hello_sent(void* request, ucs_status_t status, void* transport);
+    void on_bulk_open(Peer& peer, ConstSpan header);
+    static void on_bulk_error(void* bulk, ucp_ep_h endpoint, ucs_status_t status);
+    void close_bulk(Peer& peer);
+    void close_broken_bulk();
+    void close_by_force(ucp_ep_h endpoint);
+    void put_straight(ucp_ep_h endpoint, Peer& peer, const std::byte* source, Putting& putting,
+                      std::uint64_t region, Bytes offset);
+    static void on_connection(ucp_conn_request_h request, void* listening);
+    static void on_accepted_error(void* accepted, ucp_ep_h endpoint, ucs_status_t status);
+    static ucs_status_t on_hello(void* listening, const void* header, std::size_t header_length,
+                                 void* data, std::size_t length, const ucp_am_recv_param_t* param);
+    ucs_status_t take_straight(const PieceHead& head, void* data, Bytes bytes, ucp_worker_h worker);
+    static void on_taken(void* request, ucs_status_t status, std::size_t bytes, void* taking);
+    void finish_taking(Taking& taking, ucs_status_t status);
 
     const Clock& clock_;
     const config::Config& config_;
@@ -107,15 +163,24 @@ class UcxTransport final : public Transport {
     std::optional<model::Link> described_;  // by GANTRY_MACHINE
     std::vector<Rail> rails_;
     std::optional<Memory> memory_;
+    KeyCounts keys_;
     FramePool frames_;
     std::vector<std::unique_ptr<Peer>> peers_;
     std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<Peer*, ucs_status_t>> broken_;
+    std::vector<std::pair<Peer*, Nanoseconds>>
+        losing_;  // lost, since; told when UCX has stopped to write what they put
+    std::vector<Listening> listening_;  // by rail; UCX has pointers into it
+    std::vector<std::unique_ptr<Accepted>> accepted_;
+    bool bulk_broken_ = false;
+    std::uint64_t cookie_ = 0;    // who connects in bulk and knows it means us
     std::vector<void*> closing_;  // requests of endpoints being closed
     int in_flight_ = 0;           // frames and puts under way
     std::uint64_t next_ticket_ = 1;
     std::uint64_t frames_posted_ = 0;
+    bool one_sided_everywhere_ = false;
+    std::uint64_t straight_puts_ = 0;
     int events_ = 0;  // since the last progress()
     Stage stage_ = Stage::running;
     Completion* leaving_ = nullptr;

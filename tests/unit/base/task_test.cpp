@@ -2,6 +2,7 @@
 //
 // Tasks, completions, scopes and mailboxes: the rules of DESIGN 2.7 as behaviour.
 #include "base/mailbox.hpp"
+#include "base/program_thread.hpp"
 #include "base/scope.hpp"
 #include "base/yield.hpp"
 
@@ -50,6 +51,32 @@ TEST_F(TaskTest, RunsToItsFirstWaitWhenStarted) {
     EXPECT_EQ(steps, (std::vector<int>{1}));
     completion.complete(success());
     run();
+    EXPECT_TRUE(task.done());
+}
+
+Task<Status> calls_the_program(Executor& executor, Completion& completion, int* calls) {
+    Status status = co_await completion;
+    co_await ProgramThread(executor);
+    ++*calls;
+    co_await ProgramThread(executor);
+    ++*calls;
+    co_return status;
+}
+
+TEST_F(TaskTest, WhatIsTheProgramsWaitsForItsThread) {
+    Completion completion(executor);
+    int calls = 0;
+    Task<Status> task = calls_the_program(executor, completion, &calls);
+    task.start();
+    completion.complete(success());
+    executor.set_background(true);
+    run();
+    EXPECT_EQ(calls, 0);
+    EXPECT_FALSE(executor.has_ready());  // for the background there is nothing
+    executor.set_background(false);
+    EXPECT_TRUE(executor.has_ready());
+    EXPECT_EQ(executor.run_ready(), 1);
+    EXPECT_EQ(calls, 2);
     EXPECT_TRUE(task.done());
 }
 

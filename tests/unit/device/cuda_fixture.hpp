@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -48,6 +49,49 @@ class CudaTest : public testing::Test {
         CUdeviceptr memory = 0;
         EXPECT_EQ(gpu.cuMemAlloc_v2(&memory, bytes), CUDA_SUCCESS);
         return memory;
+    }
+    // Memory that travels in that way; virtual memory comes in whole granules.
+    static constexpr std::size_t kGranule = std::size_t{2} << 20;
+    CUdeviceptr allocate(IpcKind kind, std::size_t bytes) {
+        if (kind == IpcKind::legacy) return allocate(bytes);
+        CUdeviceptr memory = 0;
+        if (kind == IpcKind::pool) {
+            if (pool == nullptr) {
+                CUmemPoolProps properties{};
+                properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+                properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+                properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+                EXPECT_EQ(gpu.cuMemPoolCreate(&pool, &properties), CUDA_SUCCESS);
+            }
+            EXPECT_EQ(gpu.cuMemAllocFromPoolAsync(&memory, bytes, pool, nullptr), CUDA_SUCCESS);
+            EXPECT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
+            return memory;
+        }
+        CUmemAllocationProp properties{};
+        properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+        const std::size_t mapped = (bytes + kGranule - 1) / kGranule * kGranule;
+        CUmemGenericAllocationHandle handle = 0;
+        EXPECT_EQ(gpu.cuMemCreate(&handle, mapped, &properties, 0), CUDA_SUCCESS);
+        EXPECT_EQ(gpu.cuMemAddressReserve(&memory, mapped, 0, 0, 0), CUDA_SUCCESS);
+        EXPECT_EQ(gpu.cuMemMap(memory, mapped, 0, handle, 0), CUDA_SUCCESS);
+        const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+        EXPECT_EQ(gpu.cuMemSetAccess(memory, mapped, &access, 1), CUDA_SUCCESS);
+        EXPECT_EQ(gpu.cuMemRelease(handle), CUDA_SUCCESS);  // the mapping holds it
+        virtual_bytes[memory] = mapped;
+        return memory;
+    }
+    void free(CUdeviceptr memory) {
+        const auto mapped = virtual_bytes.find(memory);
+        if (mapped == virtual_bytes.end()) {
+            EXPECT_EQ(gpu.cuMemFree_v2(memory), CUDA_SUCCESS);
+            return;
+        }
+        EXPECT_EQ(gpu.cuMemUnmap(memory, mapped->second), CUDA_SUCCESS);
+        EXPECT_EQ(gpu.cuMemAddressFree(memory, mapped->second), CUDA_SUCCESS);
+        virtual_bytes.erase(mapped);
     }
     static std::vector<std::uint8_t> pattern(std::size_t bytes, unsigned salt = 1) {
         std::vector<std::uint8_t> data(bytes);
@@ -94,6 +138,8 @@ class CudaTest : public testing::Test {
     Executor executor{clock};
     GpuProgram gpu;
     CUcontext primary = nullptr;
+    CUmemoryPool pool = nullptr;
+    std::map<CUdeviceptr, std::size_t> virtual_bytes;
     config::Config config;
     std::unique_ptr<cuda::CudaDevice> cuda;
 };

@@ -58,6 +58,32 @@ TEST_F(CudaFused, ThoseBehindItShareALaunch) {
     EXPECT_EQ(copy_all(200), 2u) << "one launch holds 128";
 }
 
+TEST_F(CudaFused, MuchThatWaitsIsLaunchedBehindWhatIsInFlight) {
+    constexpr Bytes kPiece = 64 * kKiB;
+    constexpr Bytes kPieces = 100;
+    const CUdeviceptr from = allocate(kPieces * kPiece), to = allocate(kPieces * kPiece);
+    write(from, pattern(kPieces * kPiece));
+    classify(pointer(from), kPieces * kPiece);
+    classify(pointer(to), kPieces * kPiece);
+    const std::uint64_t before = cuda->calls().launches;
+    std::deque<Completion> done;
+    for (Bytes i = 0; i < kPieces; ++i) {
+        done.emplace_back(executor);
+        cuda->copy({pointer(to + i * kPiece), pointer(from + i * kPiece), kPiece, 0, Engine::fused},
+                   done.back());
+        // The first one flies alone, the next 32 are 2 MiB.
+        EXPECT_EQ(cuda->calls().launches - before, i < 32 ? 0u : 1u) << i;
+    }
+    while (cuda->pending())
+        cuda->progress();
+    for (const Completion& each : done)
+        EXPECT_TRUE(each.done() && each.status().ok());
+    EXPECT_LE(cuda->calls().launches - before, 3u);
+    EXPECT_EQ(read(to, kPieces * kPiece), pattern(kPieces * kPiece));
+    gpu.cuMemFree_v2(from);
+    gpu.cuMemFree_v2(to);
+}
+
 TEST_F(CudaFused, WithoutKernelsTheyAreCopies) {
     config.kernels = false;
     make_device();

@@ -3,11 +3,13 @@
 
 #include "cuda_fixture.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 
 namespace gantry::device::testing_support {
 
@@ -35,7 +37,7 @@ struct DISABLED_Exporter : CudaTest {
         const CUdeviceptr memory = command.handle.base;
         switch (command.verb) {
             case Exporter::Verb::allocate: {
-                const CUdeviceptr fresh = allocate(command.bytes);
+                const CUdeviceptr fresh = allocate(command.handle.kind, command.bytes);
                 write(fresh, std::vector<std::uint8_t>(command.bytes, command.value));
                 return {true, exported(fresh, command.bytes)};
             }
@@ -43,7 +45,11 @@ struct DISABLED_Exporter : CudaTest {
                 const auto data = read(memory, command.handle.size);
                 return {data == std::vector<std::uint8_t>(data.size(), command.value), {}};
             }
-            case Exporter::Verb::free: return {gpu.cuMemFree_v2(memory) == CUDA_SUCCESS, {}};
+            case Exporter::Verb::free: free(memory); return {true, {}};
+            case Exporter::Verb::send_descriptor:
+                return {cuda->send_descriptor(command.handle, command.inbox).ok(), {}};
+            case Exporter::Verb::inject: return {gpu.simgpu_fault(command.text) == 0, {}};
+            case Exporter::Verb::count_descriptors: return {true, {}, count_open_descriptors()};
             case Exporter::Verb::still_valid: return {cuda->still_valid(command.handle), {}};
             case Exporter::Verb::quit: break;
         }
@@ -58,6 +64,15 @@ TEST_F(DISABLED_Exporter, Serves) {
 }
 
 }  // namespace
+
+int count_open_descriptors() {
+    DIR* folder = opendir("/proc/self/fd");
+    int count = -1;  // its own
+    while (readdir(folder) != nullptr)
+        ++count;
+    closedir(folder);
+    return count;
+}
 
 Exporter::Exporter() {
     int down[2];
@@ -96,10 +111,26 @@ Exporter::Answer Exporter::ask(const Command& command) {
     return answer;
 }
 
-IpcHandle Exporter::allocate(Bytes bytes, std::uint8_t value) {
-    const IpcHandle handle = ask({Verb::allocate, value, bytes, {}}).handle;
-    EXPECT_EQ(handle.kind, IpcKind::legacy);
+IpcHandle Exporter::allocate(Bytes bytes, std::uint8_t value, IpcKind kind) {
+    Command command{Verb::allocate, value, bytes, {}};
+    command.handle.kind = kind;
+    const IpcHandle handle = ask(command).handle;
+    EXPECT_EQ(handle.kind, kind);
     return handle;
+}
+
+bool Exporter::send_descriptor(const IpcHandle& handle, std::uint32_t inbox) {
+    return ask({Verb::send_descriptor, 0, 0, handle, inbox}).yes;
+}
+
+void Exporter::inject(const char* fault) {
+    Command command{Verb::inject, 0, 0, {}};
+    std::strncpy(command.text, fault, sizeof command.text - 1);
+    EXPECT_TRUE(ask(command).yes);
+}
+
+int Exporter::open_descriptors() {
+    return ask({Verb::count_descriptors, 0, 0, {}}).count;
 }
 
 bool Exporter::holds(const IpcHandle& handle, std::uint8_t value) {

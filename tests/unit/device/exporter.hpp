@@ -13,6 +13,9 @@
 
 namespace gantry::device::testing_support {
 
+// Open descriptors of this process.
+int count_open_descriptors();
+
 class Exporter {
   public:
     Exporter();
@@ -21,22 +24,39 @@ class Exporter {
     Exporter& operator=(const Exporter&) = delete;
 
     // A new allocation, filled with `value`; its handle is what another process opens.
-    IpcHandle allocate(Bytes bytes, std::uint8_t value);
+    IpcHandle allocate(Bytes bytes, std::uint8_t value, IpcKind kind = IpcKind::legacy);
+    // Sends the file descriptor behind it; the answer is whether that worked.
+    bool send_descriptor(const IpcHandle& handle, std::uint32_t inbox);
+    // Makes the n-th call of a driver function fail there (simulated GPU).
+    void inject(const char* fault);
+    int open_descriptors();
     // Whether every byte of the allocation is `value`.
     bool holds(const IpcHandle& handle, std::uint8_t value);
     void free(const IpcHandle& handle);
     bool still_valid(const IpcHandle& handle);
 
-    enum class Verb : std::uint8_t { allocate, holds, free, still_valid, quit };
+    enum class Verb : std::uint8_t {
+        allocate,
+        holds,
+        free,
+        still_valid,
+        send_descriptor,
+        inject,
+        count_descriptors,
+        quit
+    };
     struct Command {
         Verb verb;
         std::uint8_t value;
         Bytes bytes;
         IpcHandle handle;
+        std::uint32_t inbox = 0;
+        char text[64] = {};
     };
     struct Answer {
         bool yes;
         IpcHandle handle;
+        int count = 0;
     };
 
   private:

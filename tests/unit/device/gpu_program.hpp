@@ -36,6 +36,15 @@ namespace gantry::device::testing_support {
     X(cuMemHostUnregister)          \
     X(cuMemAllocAsync)              \
     X(cuMemFreeAsync)               \
+    X(cuMemPoolCreate)              \
+    X(cuMemAllocFromPoolAsync)      \
+    X(cuMemCreate)                  \
+    X(cuMemRelease)                 \
+    X(cuMemAddressReserve)          \
+    X(cuMemAddressFree)             \
+    X(cuMemMap)                     \
+    X(cuMemUnmap)                   \
+    X(cuMemSetAccess)               \
     X(cuMemcpyDtoH_v2)              \
     X(cuMemcpyHtoD_v2)              \
     X(cuMemsetD8_v2)                \

@@ -18,6 +18,7 @@ using device::MemoryKind;
 using plan::CopyEngine;
 using plan::Executor;
 using plan::Protocol;
+using plan::Reach;
 using plan::Stage;
 
 class Dice {
@@ -56,7 +57,11 @@ plan::Facts any_facts(Dice& dice) {
     with.peer.self = dice.upto(9) == 0;
     with.peer.shared_memory = !with.peer.self && dice.coin();
     with.peer.put = !with.peer.self && !with.peer.shared_memory && dice.upto(3) != 0;
-    with.peer.device_memory = with.peer.put && dice.coin();
+    const auto reach = [&dice] { return static_cast<Reach>(dice.upto(2)); };
+    with.source_reach = reach();
+    with.sink_reach = reach();
+    if (dice.coin()) with.peer.device_read_bytes_per_second = 1e9;
+    if (dice.coin()) with.peer.device_write_bytes_per_second = 4e9;
     with.peer.rails = static_cast<int>(1 + dice.upto(3));
     with.peer.eager_max = 4096 + dice.upto(65536);
     with.peer.bytes_per_second = dice.rate(0.1e9, 100e9);
@@ -66,6 +71,12 @@ plan::Facts any_facts(Dice& dice) {
     if (with.same_gpu) with.sink_gpu = with.source_gpu;
     with.peer_access = with.same_gpu || dice.coin();
     with.ipc_open = dice.coin();
+    with.put_open = dice.coin();
+    with.descriptor = dice.upto(3) != 0;
+    with.uses = static_cast<int>(dice.upto(300));
+    with.put_uses = static_cast<int>(dice.upto(300));
+    with.receiver_busy = dice.coin();
+    with.sender_busy = dice.coin();
     with.sender_opens = dice.upto(3) != 0;
     with.receiver_opens = dice.upto(3) != 0;
     with.last_user = static_cast<plan::GpuUser>(dice.upto(2));
@@ -101,6 +112,11 @@ plan::Tuning any_tuning(Dice& dice) {
     return tuning;
 }
 
+bool reached(const plan::End& end, Reach reach) {
+    if (end.kind == MemoryKind::managed || reach == Reach::nothing) return false;
+    return !end.on_device() || reach == Reach::device_memory;
+}
+
 bool copied_by_engine(const plan::End& end) {
     return end.kind == MemoryKind::device || end.kind == MemoryKind::managed;
 }
@@ -131,8 +147,8 @@ void expect_possible(const plan::Question& question, const plan::Facts& with,
             EXPECT_TRUE(question.source.contiguous && sink.contiguous);
             EXPECT_NE(question.source.kind, MemoryKind::managed);
             EXPECT_NE(sink.kind, MemoryKind::managed);
-            EXPECT_TRUE(with.peer.device_memory ||
-                        (!question.source.on_device() && !sink.on_device()));
+            EXPECT_TRUE(reached(question.source, with.source_reach));
+            EXPECT_TRUE(!question.sink_known || reached(sink, with.sink_reach));
             break;
         case Protocol::ipc: {
             EXPECT_TRUE(tuning.ipc && with.peer.shared_memory);
@@ -165,10 +181,10 @@ void expect_possible(const plan::Question& question, const plan::Facts& with,
                 EXPECT_EQ(plan.source_stage, Stage::slot);
                 EXPECT_EQ(plan.sink_stage, Stage::slot);
             }
-            if (!with.peer.device_memory && copied_by_engine(question.source)) {
+            if (!reached(question.source, with.source_reach)) {
                 EXPECT_EQ(plan.source_stage, Stage::slot);
             }
-            if (!with.peer.device_memory && copied_by_engine(sink)) {
+            if (question.sink_known && !reached(sink, with.sink_reach)) {
                 EXPECT_EQ(plan.sink_stage, Stage::slot);
             }
             break;

@@ -15,6 +15,7 @@ using plan::CopyEngine;
 using plan::Executor;
 using plan::Protocol;
 using plan::Question;
+using plan::Reach;
 using plan::Stage;
 
 Question verdict(Bytes bytes, MemoryKind source, MemoryKind sink, IpcKind ipc = IpcKind::none) {
@@ -29,7 +30,7 @@ plan::Plan plan_for(const Question& question, const plan::Facts& with,
 }
 plan::Facts two_gpus() {
     auto with = facts(shared_memory(), h200(), other_h200());
-    with.peer_access = with.ipc_open = true;
+    with.peer_access = with.ipc_open = with.put_open = true;
     return with;
 }
 
@@ -84,6 +85,22 @@ TEST(Choose, ASmallHostMessageIsCopiedToTheDeviceOnArrival) {
     EXPECT_EQ(plan.sink_engine, CopyEngine::copy_engine);
 }
 
+TEST(Choose, APutThatAsksFirstIsPricedWithItsRoundTrip) {
+    plan::Facts with = facts(ndr(), {}, {});
+    const Question question = verdict(kMiB, MemoryKind::host, MemoryKind::host);
+    const plan::Plan at_once = plan_for(question, with);
+    with.peer.straight_from = kMiB + 1;
+    EXPECT_EQ(plan_for(question, with).expected, at_once.expected);
+    EXPECT_NE(std::string_view(plan_for(question, with).why).find("in pieces"),
+              std::string_view::npos);
+    with.peer.straight_from = kMiB;
+    const plan::Plan straight = plan_for(question, with);
+    EXPECT_EQ(straight.protocol, Protocol::rdma);
+    EXPECT_EQ(straight.expected, at_once.expected + 2 * with.peer.message_latency);
+    EXPECT_NE(std::string_view(straight.why).find("a connection of its own"),
+              std::string_view::npos);
+}
+
 TEST(Choose, LargeHostMessagesOverTheNetworkAreOnePut) {
     const auto with = facts(ndr(2), {}, {});
     for (const Question& question : {offer(4 * kMiB, MemoryKind::host),
@@ -112,7 +129,7 @@ TEST(Choose, DeviceToHostOverTheNetworkPutsStraightToTheFinalAddress) {
 
 TEST(Choose, GpuDirectMovesContiguousDeviceMessagesInOnePut) {
     auto with = facts(ndr(), h200(), other_h200());
-    with.peer.device_memory = true;
+    with.source_reach = with.sink_reach = Reach::device_memory;
     EXPECT_EQ(plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with).protocol,
               Protocol::rdma);
     Question strided = verdict(kMiB, MemoryKind::device, MemoryKind::device);
@@ -124,6 +141,69 @@ TEST(Choose, GpuDirectMovesContiguousDeviceMessagesInOnePut) {
     EXPECT_EQ(plan.source_engine, CopyEngine::kernel);
 }
 
+// A card that reads device memory at 1 GB/s and writes it at 5 (the chipsets of 2013).
+plan::Facts slow_reads() {
+    auto with = facts(qdr(), c2050(), c2050());
+    with.source_reach = with.sink_reach = Reach::device_memory;
+    with.peer.device_read_bytes_per_second = 1e9;
+    with.peer.device_write_bytes_per_second = 5e9;
+    return with;
+}
+
+TEST(Choose, GpuDirectOnOneSideStagesTheOther) {
+    const Question question = verdict(kMiB, MemoryKind::device, MemoryKind::device);
+    auto with = facts(ndr(), h200(), other_h200());
+    with.source_reach = Reach::device_memory;
+    auto plan = plan_for(question, with);
+    EXPECT_EQ(plan.protocol, Protocol::pipeline);
+    EXPECT_EQ(plan.source_stage, Stage::direct);
+    EXPECT_EQ(plan.sink_stage, Stage::slot);
+    with.source_reach = Reach::host_memory;
+    with.sink_reach = Reach::device_memory;
+    plan = plan_for(question, with);
+    EXPECT_EQ(plan.protocol, Protocol::pipeline);
+    EXPECT_EQ(plan.source_stage, Stage::slot);
+    EXPECT_EQ(plan.sink_stage, Stage::direct);
+}
+
+TEST(Choose, WhereCardsReadDeviceMemorySlowlyLargeMessagesAreStaged) {
+    auto plan = plan_for(verdict(4 * kKiB, MemoryKind::device, MemoryKind::device), slow_reads());
+    EXPECT_EQ(plan.protocol, Protocol::rdma);
+    // Writing is fast enough: only the source goes through slots.
+    plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device), slow_reads());
+    EXPECT_EQ(plan.protocol, Protocol::pipeline);
+    EXPECT_EQ(plan.source_stage, Stage::slot);
+    EXPECT_EQ(plan.sink_stage, Stage::direct);
+    auto slow_writes = slow_reads();
+    slow_writes.peer.device_write_bytes_per_second = 1e9;
+    plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device), slow_writes);
+    EXPECT_EQ(plan.source_stage, Stage::slot);
+    EXPECT_EQ(plan.sink_stage, Stage::slot);
+}
+
+TEST(Choose, TheHybridChangesItsMindOnce) {
+    bool staged = false;
+    for (Bytes bytes = 64; bytes <= 64 * kMiB; bytes *= 2) {
+        const auto plan =
+            plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device), slow_reads());
+        if (plan.protocol == Protocol::eager) continue;
+        EXPECT_FALSE(staged && plan.protocol == Protocol::rdma) << bytes;
+        staged = plan.source_stage == Stage::slot;
+    }
+    EXPECT_TRUE(staged);
+}
+
+TEST(Choose, ARefusedRegistrationIsStagedWhateverItsMemory) {
+    auto with = facts(ndr(), h200(), other_h200());
+    with.source_reach = Reach::nothing;
+    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device}) {
+        const auto plan = plan_for(verdict(kMiB, kind, MemoryKind::host), with);
+        EXPECT_EQ(plan.protocol, Protocol::pipeline);
+        EXPECT_EQ(plan.source_stage, Stage::slot);
+        EXPECT_EQ(plan.sink_stage, Stage::direct);
+    }
+}
+
 TEST(Choose, TwoGpusWithPeerAccessAreOneCopy) {
     for (Bytes bytes : {Bytes{8}, kMiB, 64 * kMiB}) {
         const auto plan = plan_for(
@@ -132,8 +212,9 @@ TEST(Choose, TwoGpusWithPeerAccessAreOneCopy) {
     }
 }
 
-// A get needs no answer, a put is the faster copy: the bytes decide.
-TEST(Choose, BetweenTwoGpusTheSenderPutsWhatIsLargeEnoughToRepayTheAnswer) {
+// A get needs no answer and nothing of the sender: a put pays only where GPUs write to each other
+// faster than they read, and then the bytes decide.
+TEST(Choose, BetweenTwoGpusTheReceiverGetsUnlessPutsAreSoMuchFasterThatTheyRepayTheAnswer) {
     const auto executor = [](Bytes bytes, const plan::Facts& with) {
         return plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy),
                         with)
@@ -141,12 +222,11 @@ TEST(Choose, BetweenTwoGpusTheSenderPutsWhatIsLargeEnoughToRepayTheAnswer) {
     };
     auto with = two_gpus();
     with.ipc_open = with.put_open = true;
-    EXPECT_EQ(executor(8, with), Executor::receiver);
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB})
+        EXPECT_EQ(executor(bytes, with), Executor::receiver) << bytes;
+    with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 236e9;
     EXPECT_EQ(executor(64 * kKiB, with), Executor::receiver);
     EXPECT_EQ(executor(4 * kMiB, with), Executor::sender);
-    EXPECT_EQ(executor(64 * kMiB, with), Executor::sender);
-    with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 0;
-    EXPECT_EQ(executor(64 * kMiB, with), Executor::receiver) << "equally fast: no answer needed";
 }
 
 TEST(Choose, WhoeverCanOpenTheOthersMemoryCopies) {
@@ -184,8 +264,50 @@ TEST(Choose, SmallMessagesDoNotPayForOpeningAMapping) {
     const Question question =
         verdict(4096, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
     EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
-    with.ipc_open = false;
+    with.ipc_open = with.put_open = false;
     EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+}
+
+TEST(Choose, AMappingIsOpenedWhenWhatWasStagedWouldHavePaidForIt) {
+    for (const IpcKind kind : {IpcKind::legacy, IpcKind::vmm, IpcKind::pool}) {
+        auto with = two_gpus();
+        with.ipc_open = with.put_open = false;
+        const Question question = verdict(4 * kMiB, MemoryKind::device, MemoryKind::device, kind);
+        EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+        with.uses = 200;  // 0.1 ms each; the dearest opening is 10 ms
+        const auto get = plan_for(question, with);
+        EXPECT_EQ(get.protocol, Protocol::ipc);
+        EXPECT_EQ(get.executor, Executor::receiver);
+        with.uses = 0;
+        with.put_uses = 200;
+        EXPECT_EQ(plan_for(question, with).executor, Executor::sender);
+    }
+}
+
+TEST(Choose, AnOpeningThatWouldStallWorkCountsTwice) {
+    auto with = two_gpus();
+    with.ipc_open = false;
+    with.sender_opens = false;
+    const Question question =
+        verdict(4 * kMiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+    with.uses = 15;  // of 20 that it takes; 1 ms, the scene's price
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
+    with.receiver_busy = true;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+    with.uses = 40;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
+}
+
+TEST(Choose, MemoryWhoseDescriptorHasNotComeIsStaged) {
+    auto with = two_gpus();
+    with.ipc_open = with.put_open = with.sender_opens = false;
+    with.uses = 1000;
+    with.descriptor = false;
+    const Question question =
+        verdict(4 * kMiB, MemoryKind::device, MemoryKind::device, IpcKind::vmm);
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+    with.descriptor = true;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
 }
 
 TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {

@@ -4,7 +4,11 @@
 // peer. Real UCX over TCP of this machine; not run, and said so, where there is no UCX.
 #include "ucx_world.hpp"
 
+#include "transport/ucx/bulk.hpp"
 #include "transport/ucx/frame.hpp"
+#include "transport/wire_version.hpp"
+
+#include <arpa/inet.h>
 
 #include <numeric>
 
@@ -117,12 +121,12 @@ TEST_F(UcxTest, APutIsAtThePeerWhenItIsDone) {
     start(2);
     for (const Bytes size : {Bytes{1}, Bytes{4096}, kMiB + 3}) {
         std::vector<std::byte> source(size, std::byte{0x5a}), sink(size + 16);
-        const Result<Region> region = transport(1).register_memory(sink.data(), sink.size());
+        const Result<Region> region = transport(1).register_memory(extent(sink));
         ASSERT_TRUE(region.ok()) << region.status().text();
         const RemoteKey key = transport(1).key(region.value());
         Completion done(ranks[0]->executor);
         ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
-        transport(0).put(1, 0, source.data(), size, key, 8, done);
+        transport(0).put(1, 0, source.data(), size, {}, key, 8, done);
         ASSERT_TRUE(until([&] { return done.done(); }));
         EXPECT_TRUE(done.status().ok()) << done.status().text();
         EXPECT_EQ(sink[7], std::byte{0});
@@ -132,12 +136,109 @@ TEST_F(UcxTest, APutIsAtThePeerWhenItIsDone) {
     }
 }
 
+TEST_F(UcxTest, ALargePutGoesStraightOnceTheSecondConnectionIsOpen) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    struct {
+        std::vector<std::byte> source = std::vector<std::byte>(kMiB + 3, std::byte{0x5a});
+        std::vector<std::byte> sink = std::vector<std::byte>(kMiB + 3);
+    } put;
+    const Result<Region> region = transport(1).register_memory({put.sink.data(), put.sink.size()});
+    ASSERT_TRUE(region.ok()) << region.status().text();
+    const RemoteKey key = transport(1).key(region.value());
+    const auto put_once = [&](Bytes size) {
+        std::fill(put.sink.begin(), put.sink.end(), std::byte{0});
+        Completion done(ranks[0]->executor);
+        transport(0).put(1, 0, put.source.data(), size, {}, key, put.sink.size() - size, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok()) << done.status().text();
+        EXPECT_TRUE(std::equal(put.source.begin(), put.source.begin() + static_cast<long>(size),
+                               put.sink.end() - static_cast<long>(size)));
+    };
+    put_once(kMiB + 3);
+    EXPECT_EQ(transport(0).straight_puts(), 0u) << "the first one finds no connection";
+    ASSERT_TRUE(until([&] {
+        put_once(kMiB + 3);
+        return transport(0).straight_puts() > 0;
+    }));
+    const std::uint64_t before = transport(0).straight_puts();
+    put_once(transport(0).facts(1).straight_from);
+    EXPECT_EQ(transport(0).straight_puts(), before + 1);
+    put_once(transport(0).facts(1).straight_from - 1);
+    EXPECT_EQ(transport(0).straight_puts(), before + 1) << "small ones do not ask first";
+    transport(1).release_memory(region.value());
+    Completion nowhere(ranks[0]->executor);
+    transport(0).put(1, 0, put.source.data(), kMiB, {}, key, 0, nowhere);
+    ASSERT_TRUE(until([&] { return nowhere.done(); }));
+    EXPECT_FALSE(nowhere.status().ok()) << "a put into memory that is not there any more";
+}
+
+TEST_F(UcxTest, WithoutASecondConnectionLargePutsGoInPieces) {
+    config.tcp_straight = 0;
+    start(2);
+    EXPECT_EQ(transport(0).facts(1).straight_from, 0u);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    std::vector<std::byte> source(kMiB, std::byte{1}), sink(kMiB);
+    const Result<Region> region = transport(1).register_memory({sink.data(), sink.size()});
+    ASSERT_TRUE(region.ok());
+    for (int i = 0; i < 20; ++i) {
+        Completion done(ranks[0]->executor);
+        transport(0).put(1, 0, source.data(), kMiB, {}, transport(1).key(region.value()), 0, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok());
+    }
+    EXPECT_EQ(transport(0).straight_puts(), 0u);
+}
+
+TEST_F(UcxTest, ADoorThatDoesNotOpenLeavesPutsInPieces) {
+    const auto store = std::make_shared<Store>();
+    for (int number = 0; number < 2; ++number) {
+        ranks.push_back(std::make_unique<Rank>(number, 2, store, config));
+        ASSERT_TRUE(ranks.back()->transport.publish(ranks.back()->job).ok());
+    }
+    // Somebody else's door: nobody of this job knows that cookie.
+    std::string value = (*store)[{1, "ucx"}];
+    value[16] = static_cast<char>(value[16] + 1);
+    (*store)[{1, "ucx"}] = value;
+    for (const auto& rank : ranks)
+        ASSERT_TRUE(rank->transport.open(rank->job, rank->notebook).ok());
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    std::vector<std::byte> source(kMiB, std::byte{1}), sink(kMiB);
+    const Result<Region> region = transport(1).register_memory({sink.data(), sink.size()});
+    ASSERT_TRUE(region.ok());
+    for (int i = 0; i < 20; ++i) {
+        Completion done(ranks[0]->executor);
+        transport(0).put(1, 0, source.data(), kMiB, {}, transport(1).key(region.value()), 0, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok());
+    }
+    EXPECT_EQ(transport(0).straight_puts(), 0u);
+    EXPECT_TRUE(notebook(0).lost.empty() && notebook(1).lost.empty());
+}
+
+TEST(UcxBulk, TakesTheAddressOfANetworkThatBothAreInAndNeverALoopbackOfAnotherHost) {
+    const auto at = [](const char* text) { return inet_addr(text); };
+    const std::vector<Network> ours{{at("127.0.0.1"), at("255.0.0.0")},
+                                    {at("10.1.2.3"), at("255.255.255.0")}};
+    const auto chosen = [&](std::vector<in_addr_t> hosts, SameHost same) {
+        const auto address = choose_address({htons(7), std::move(hosts)}, ours, same);
+        return address ? address->sin_addr.s_addr : in_addr_t{0};
+    };
+    const in_addr_t loopback = at("127.0.0.1"), far = at("192.168.0.9"), near = at("10.1.2.99");
+    EXPECT_EQ(chosen({loopback, far, near}, SameHost::no), near);
+    EXPECT_EQ(chosen({loopback, far}, SameHost::no), far);
+    EXPECT_EQ(chosen({loopback}, SameHost::no), 0u);
+    EXPECT_EQ(chosen({loopback, far}, SameHost::yes), loopback);
+    EXPECT_EQ(chosen({}, SameHost::yes), 0u);
+    EXPECT_FALSE(choose_address({0, {near}}, ours, SameHost::no)) << "it does not listen";
+}
+
 TEST_F(UcxTest, ADamagedKeyIsAnErrorOfThePut) {
     start(2);
     ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
     const std::byte source{};
     Completion done(ranks[0]->executor);
-    transport(0).put(1, 0, &source, 1, RemoteKey{}, 0, done);
+    transport(0).put(1, 0, &source, 1, {}, RemoteKey{}, 0, done);
     ASSERT_TRUE(done.done());
     EXPECT_EQ(done.status().error_class(), MPI_ERR_INTERN);
 }
@@ -164,13 +265,13 @@ TEST_F(UcxTest, WhatWasSentBeforeTheEndStillArrives) {
 TEST_F(UcxTest, WhoVanishesIsLostOnceAndItsPutsEndWithAnError) {
     start(2);
     std::vector<std::byte> source(64 * kMiB, std::byte{1}), sink(64 * kMiB);
-    const Result<Region> region = transport(1).register_memory(sink.data(), sink.size());
+    const Result<Region> region = transport(1).register_memory(extent(sink));
     ASSERT_TRUE(region.ok());
     const RemoteKey key = transport(1).key(region.value());
     ASSERT_TRUE(transport(0).send(1, 1, bytes("hello"), {}).ok());
     ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
     Completion done(ranks[0]->executor);
-    transport(0).put(1, 0, source.data(), source.size(), key, 0, done);
+    transport(0).put(1, 0, source.data(), source.size(), {}, key, 0, done);
     ranks[1].reset();  // no goodbye
     ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && done.done(); }));
     EXPECT_FALSE(done.status().ok());
@@ -182,18 +283,91 @@ TEST_F(UcxTest, WhoVanishesIsLostOnceAndItsPutsEndWithAnError) {
     EXPECT_FALSE(transport(0).send(1, 1, bytes("anybody?"), {}).ok());
 }
 
-TEST_F(UcxTest, MixedVersionsAreRefusedWithASentence) {
+TEST_F(UcxTest, WhoVanishesWithAStraightPutUnderWayIsLostOnceOnEitherSide) {
+    for (const int victim : {1, 0}) {
+        start(2);
+        const int survivor = 1 - victim;
+        std::vector<std::byte> source(64 * kMiB, std::byte{1}), sink(64 * kMiB);
+        const Result<Region> region = transport(1).register_memory({sink.data(), sink.size()});
+        ASSERT_TRUE(region.ok());
+        const RemoteKey key = transport(1).key(region.value());
+        ASSERT_TRUE(transport(0).send(1, 1, bytes("hello"), {}).ok());
+        ASSERT_TRUE(until([&] {
+            Completion done(ranks[0]->executor);
+            transport(0).put(1, 0, source.data(), kMiB, {}, key, 0, done);
+            EXPECT_TRUE(until([&] { return done.done() && done.status().ok(); }));
+            return transport(0).straight_puts() > 0;
+        }));
+        {
+            auto done = std::make_unique<Completion>(ranks[0]->executor);
+            transport(0).put(1, 0, source.data(), source.size(), {}, key, 0, *done);
+            for (int i = 0; i < 4; ++i)
+                turn();
+            ranks[static_cast<std::size_t>(victim)].reset();
+            ASSERT_TRUE(until(
+                [&] { return !notebook(survivor).lost.empty() && (victim == 0 || done->done()); }));
+            if (victim == 1) {
+                EXPECT_FALSE(done->status().ok());
+            }
+        }
+        for (int i = 0; i < 1000; ++i)
+            turn();
+        ASSERT_EQ(notebook(survivor).lost.size(), 1u);
+        EXPECT_EQ(notebook(survivor).lost[0].first, victim);
+        leave(*ranks[static_cast<std::size_t>(survivor)]);
+        ranks.clear();
+    }
+}
+
+// A job of two whose other rank published the same, with one byte changed.
+TEST_F(UcxTest, MixedVersionsOfGantryAreRefusedWithASentenceThatNamesBoth) {
     const auto store = std::make_shared<Store>();
     Rank here(0, 2, store, config);
     ASSERT_TRUE(here.transport.publish(here.job).ok());
     LocalJob there(1, 2, store);
     std::string value = (*store)[{0, "ucx"}];
-    value[6] = static_cast<char>(value[6] + 1);  // the minor number
+    value[4] = static_cast<char>(value[4] + 1);  // the wire version
+    ASSERT_TRUE(there.put("ucx", value).ok());
+    const Status opened = here.transport.open(here.job, here.notebook);
+    EXPECT_EQ(opened.error_class(), MPI_ERR_OTHER);
+    const std::string text(opened.text());
+    EXPECT_NE(text.find(fmt::format("version {} of Gantry's wire", kWireVersion + 1)), text.npos)
+        << text;
+    EXPECT_NE(text.find(fmt::format("this rank version {}", kWireVersion)), text.npos) << text;
+}
+
+TEST_F(UcxTest, AGantryFromBeforeTheVersionWasToldIsRefused) {
+    const auto store = std::make_shared<Store>();
+    Rank here(0, 2, store, config);
+    ASSERT_TRUE(here.transport.publish(here.job).ok());
+    LocalJob there(1, 2, store);
+    ASSERT_TRUE(there.put("ucx", std::string("10RG\1\0\26\0\1\0\0\0\0\0\0\0", 16)).ok());
+    const Status opened = here.transport.open(here.job, here.notebook);
+    EXPECT_EQ(opened.error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(opened.text().find("before wire version 4"), std::string_view::npos) << opened.text();
+}
+
+TEST_F(UcxTest, MixedVersionsOfUcxAreRefusedWithASentence) {
+    const auto store = std::make_shared<Store>();
+    Rank here(0, 2, store, config);
+    ASSERT_TRUE(here.transport.publish(here.job).ok());
+    LocalJob there(1, 2, store);
+    std::string value = (*store)[{0, "ucx"}];
+    value[10] = static_cast<char>(value[10] + 1);  // the minor number
     ASSERT_TRUE(there.put("ucx", value).ok());
     const Status opened = here.transport.open(here.job, here.notebook);
     ASSERT_FALSE(opened.ok());
     EXPECT_NE(opened.text().find("do not understand each other"), std::string_view::npos)
         << opened.text();
+}
+
+TEST_F(UcxTest, AnUnknownWordForGpudirectIsRefused) {
+    config.gpudirect = "perhaps";
+    const auto store = std::make_shared<Store>();
+    Rank here(0, 2, store, config);
+    const Status published = here.transport.publish(here.job);
+    EXPECT_EQ(published.error_class(), MPI_ERR_ARG);
+    EXPECT_NE(published.text().find("GANTRY_GPUDIRECT"), std::string_view::npos);
 }
 
 TEST(UcxLibrary, ThatIsNotThereIsAnErrorThatSaysWhatToInstall) {
@@ -215,7 +389,7 @@ TEST(UcxFrame, HoldsMessagesOneBehindTheOther) {
     // On the wire: what other processes read (docs/wire.md section 4).
     EXPECT_EQ(frame->used, 8u + (8 + 8) + (8 + 8));
     const std::string image(reinterpret_cast<const char*>(frame->bytes()), frame->used);
-    EXPECT_EQ(image.substr(0, 8), std::string("10RG\3\0\0\0", 8));
+    EXPECT_EQ(image.substr(0, 8), std::string("20RG\3\0\0\0", 8));
     EXPECT_EQ(image.substr(8, 8), std::string("\0\0\0\0\3\0\1\0", 8));
     EXPECT_EQ(image.substr(24, 8), std::string("\5\0\0\0\0\0\2\0", 8));
     int from = -1, seen = 0;

@@ -83,6 +83,9 @@ class UcxTest : public ::testing::Test {
         left.start();
         EXPECT_TRUE(until([&] { return left.done(); })) << "a rank cannot leave";
     }
+    static Extent extent(std::vector<std::byte>& memory) {
+        return {.address = memory.data(), .bytes = memory.size()};
+    }
     static ConstSpan bytes(std::string_view text) {
         return std::as_bytes(std::span(text.data(), text.size()));
     }

@@ -26,7 +26,7 @@ std::string_view name(Place place) {
     return "?";
 }
 
-Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu)
+Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu, device::IpcKind ipc)
     : rank_(rank), place_(place), bytes_(bytes) {
     if (place == Place::host) {
         host_.resize(bytes);
@@ -34,12 +34,14 @@ Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu)
     } else {
         const auto kind =
             place == Place::device ? device::MemoryKind::device : device::MemoryKind::pinned;
-        address_ = static_cast<std::byte*>(rank.device.allocate(gpu, bytes, kind));
+        address_ = static_cast<std::byte*>(rank.device.allocate(gpu, bytes, kind, ipc));
     }
     clear();
 }
 
 Bytebuffer::~Bytebuffer() {
+    // Host memory, page-locked or not, that goes is noticed by the network.
+    if (place_ != Place::device) rank_.world.network().end(rank_.number).unmapped(address_, bytes_);
     if (place_ != Place::host) rank_.device.free(address_);
 }
 

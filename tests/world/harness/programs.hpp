@@ -19,7 +19,8 @@ std::string_view name(Place place);
 // back.
 class Bytebuffer {
   public:
-    Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu = 0);
+    Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu = 0,
+               device::IpcKind ipc = device::IpcKind::legacy);
     ~Bytebuffer();
     Bytebuffer(const Bytebuffer&) = delete;
     Bytebuffer& operator=(const Bytebuffer&) = delete;

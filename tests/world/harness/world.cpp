@@ -33,6 +33,12 @@ model::Machine machine_of(const Options& options) {
     return std::move(machine).value();
 }
 
+config::Config config_of(const Options& options) {
+    config::Config config;
+    if (options.change_config) options.change_config(config);
+    return config;
+}
+
 std::vector<int> nodes_of(const Options& options) {
     std::vector<int> nodes;
     for (int rank = 0; rank < options.ranks; ++rank)
@@ -51,6 +57,7 @@ std::vector<std::shared_ptr<void>>& graveyard() {
 struct World::State {
     explicit State(const Options& options)
         : machine(machine_of(options)),
+          config(config_of(options)),
           timeline(options.seed),
           nodes(nodes_of(options)),
           gpus(timeline, machine, nodes.back() + 1),
@@ -58,7 +65,6 @@ struct World::State {
           shared_memory(timeline, fabric_options(options, Medium::shared_memory), nodes),
           network(timeline, fabric_options(options, Medium::network), nodes) {
         gpus.set_jitter(options.jitter);
-        if (options.change_config) options.change_config(config);
     }
     FabricOptions fabric_options(const Options& options, Medium medium) {
         FabricOptions fabric;
@@ -75,6 +81,14 @@ struct World::State {
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());
         }
+        fabric.registrations = {static_cast<std::size_t>(config.registration_entries),
+                                config.registration_bytes};
+        fabric.host_pages = options.host_pages;
+        fabric.refuse_registration = options.refuse_registration;
+        fabric.gpudirect = options.gpudirect;
+        fabric.spend = [this](int rank, Nanoseconds time) {
+            if (time > 0) ranks[static_cast<std::size_t>(rank)]->processor.spend(time);
+        };
         fabric.behind = [this](int rank, const void* address, Bytes bytes) -> std::byte* {
             std::byte* stored =
                 ranks[static_cast<std::size_t>(rank)]->device.behind(address, bytes);
@@ -111,6 +125,7 @@ Rank::Rank(World& its_world, int its_number)
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
     std::iota(all.peers.begin(), all.peers.end(), 0);
+    device.on_flush = [this] { world.network().settle(number); };
     for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
         const Status opened = fabric->end(number).open(job, messenger.receiver());
         GANTRY_ASSERT(opened.ok());

@@ -43,6 +43,11 @@ struct Options {
     bool refuse_pools = false;
     bool copies_through_host =
         false;  // "without GPUDirect v1": one host copy more on each side of the network
+    // Whether ranks hear of host memory that a program gives back (Bytebuffer does say so).
+    transport::HostPages host_pages = transport::HostPages::noticed;
+    std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
+    // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
+    std::function<bool(int rank)> gpudirect = {};
     std::function<void(model::Machine&)> change_machine = {};
     std::function<void(config::Config&)> change_config = {};
 };

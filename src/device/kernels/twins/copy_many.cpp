@@ -21,8 +21,7 @@ void copy_many(const simgpu_launch* launch) {
         if (item % work.parts == 0)
             std::memmove(reinterpret_cast<void*>(copy.destination),
                          reinterpret_cast<const void*>(copy.source), copy.bytes);
-        auto* flag =
-            reinterpret_cast<unsigned*>(work.flags + item * gantry::kernels::kFlagWords * 4);
+        auto* flag = reinterpret_cast<unsigned*>(work.flags + item * gantry::kernels::kFlagBytes);
         __atomic_store_n(flag, static_cast<unsigned>(work.sequence), __ATOMIC_RELEASE);
     }
 }

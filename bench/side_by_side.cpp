@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "side_by_side.hpp"
+
+#include "child.hpp"
+#include "statistics.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+namespace gantry::bench {
+namespace {
+
+constexpr int kSecondsPerRun = 600;
+
+// The last line that says something; launchers like to end with a rule of dashes.
+std::string last_line(const std::string& text) {
+    std::string last = "it printed nothing", line;
+    std::istringstream lines(text);
+    while (std::getline(lines, line))
+        if (std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; }))
+            last = line;
+    return last;
+}
+
+// The document among whatever launchers and libraries print beside it.
+nlohmann::json document_in(const std::string& output) {
+    const auto begin = output.find("{\n  \"benchmark\"");
+    if (begin == std::string::npos) return nullptr;
+    const auto end = output.find("\n}", begin);
+    if (end == std::string::npos) return nullptr;
+    return nlohmann::json::parse(output.substr(begin, end + 2 - begin), nullptr, false);
+}
+
+Contender gantry(const std::string& name, const std::string& progress, const Options& options) {
+    return {name,
+            [name, progress, options] {
+                std::vector<std::pair<std::string, std::string>> environment;
+                if (!progress.empty()) environment.emplace_back("GANTRY_PROGRESS", progress);
+                return run_gantry_bench(
+                    name, {program_folder() + "/mpiexec", "-n", std::to_string(2 * options.pairs)},
+                    environment, options);
+            },
+            false};
+}
+
+// Values of all rounds, by contender's column.
+class Table {
+  public:
+    void add(const Told& told) {
+        for (const std::string& column : told.columns) {
+            if (std::ranges::find(columns_, column) == columns_.end()) columns_.push_back(column);
+            for (const auto& [bytes, value] : told.values.at(column)) {
+                samples_[column][bytes].push_back(value);
+                sizes_.insert(bytes);
+            }
+        }
+    }
+    const std::vector<std::string>& columns() const { return columns_; }
+    const std::set<Bytes>& sizes() const { return sizes_; }
+    bool has(const std::string& column, Bytes bytes) const {
+        const auto found = samples_.find(column);
+        return found != samples_.end() && found->second.contains(bytes);
+    }
+    double value(const std::string& column, Bytes bytes) const {
+        return median(samples_.at(column).at(bytes)).value;
+    }
+
+  private:
+    std::vector<std::string> columns_;
+    std::map<std::string, std::map<Bytes, std::vector<double>>> samples_;
+    std::set<Bytes> sizes_;
+};
+
+double ratio(const Table& table, const std::string& column, Bytes bytes, bool smaller_is_better) {
+    const double ours = table.value(table.columns().front(), bytes);
+    const double theirs = table.value(column, bytes);
+    return smaller_is_better ? theirs / ours : ours / theirs;
+}
+
+// Shares and times beside each other have no ratio.
+bool has_ratios(const Options& options) {
+    return options.benchmark != Benchmark::overlap;
+}
+
+void print_text(const Options& options, const Table& table, const Told& first,
+                const std::map<std::string, std::string>& not_run) {
+    fmt::print("# gantry-bench {} {} {}{}, {}\n# {}\n", name(options.benchmark),
+               static_cast<char>(options.placement[0]), static_cast<char>(options.placement[1]),
+               options.busy ? ", the second rank's GPU is kept busy" : "", first.library,
+               first.timed);
+    fmt::print("# Medians of {} rounds, the runs of a round one after the other{}\n",
+               options.rounds,
+               has_ratios(options)
+                   ? fmt::format("; ratio: how many times better {} is", table.columns().front())
+                   : "");
+    std::string heading = fmt::format("{:<10}", "# Size");
+    for (const std::string& column : table.columns()) {
+        heading += fmt::format(
+            "{:>24}", has_ratios(options) ? fmt::format("{} ({})", column, first.unit) : column);
+        if (has_ratios(options) && column != table.columns().front())
+            heading += fmt::format("{:>8}", "ratio");
+    }
+    fmt::print("{}\n", heading);
+    for (const Bytes bytes : table.sizes()) {
+        std::string line = fmt::format("{:<10}", bytes);
+        for (const std::string& column : table.columns()) {
+            const bool known = table.has(column, bytes);
+            line += known ? fmt::format("{:>24.2f}", table.value(column, bytes))
+                          : fmt::format("{:>24}", "-");
+            if (!has_ratios(options) || column == table.columns().front()) continue;
+            line +=
+                known && table.has(table.columns().front(), bytes)
+                    ? fmt::format("{:>8.2f}", ratio(table, column, bytes, first.smaller_is_better))
+                    : fmt::format("{:>8}", "-");
+        }
+        fmt::print("{}\n", line);
+    }
+    for (const auto& [who, why] : not_run)
+        fmt::print("# not run: {}: {}\n", who, why);
+}
+
+void print_json(const Options& options, const Table& table, const Told& first,
+                const std::map<std::string, std::string>& not_run) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Bytes bytes : table.sizes()) {
+        nlohmann::ordered_json row = {{"bytes", bytes}};
+        for (const std::string& column : table.columns()) {
+            if (!table.has(column, bytes)) continue;
+            row["values"][column] = table.value(column, bytes);
+            if (has_ratios(options) && column != table.columns().front() &&
+                table.has(table.columns().front(), bytes))
+                row["ratios"][column] = ratio(table, column, bytes, first.smaller_is_better);
+        }
+        rows.push_back(row);
+    }
+    const nlohmann::ordered_json document = {
+        {"benchmark", name(options.benchmark)},
+        {"library", first.library},
+        {"unit", first.unit},
+        {"smaller_is_better", first.smaller_is_better},
+        {"timed", first.timed},
+        {"placement", std::string{static_cast<char>(options.placement[0]),
+                                  static_cast<char>(options.placement[1])}},
+        {"gpus", options.gpus},
+        {"pairs", options.pairs},
+        {"busy", options.busy},
+        {"rounds", options.rounds},
+        {"rows", rows},
+        {"not_run", not_run}};
+    fmt::print("{}\n", document.dump(2));
+}
+
+}  // namespace
+
+std::string program_folder() {
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    const std::string_view whole(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+    return std::string(whole.substr(0, whole.find_last_of('/')));
+}
+
+Told run_gantry_bench(const std::string& name, const std::vector<std::string>& launcher,
+                      const std::vector<std::pair<std::string, std::string>>& environment,
+                      const Options& options) {
+    Command command{launcher, environment};
+    command.words.push_back(program_folder() + "/gantry-bench");
+    for (const std::string& argument : arguments_of_a_run(options))
+        command.words.push_back(argument);
+    const Ended ended = run(command, kSecondsPerRun);
+    const nlohmann::json document = document_in(ended.output);
+    Told told;
+    if (ended.status != 0 || !document.is_object()) {
+        told.why_not = last_line(ended.output);
+        return told;
+    }
+    told.unit = document.at("unit");
+    told.timed = document.at("timed");
+    told.library = document.at("library");
+    told.smaller_is_better = document.at("smaller_is_better");
+    for (const auto& row : document.at("rows")) {
+        const Bytes bytes = row.at("bytes");
+        bool own = true;
+        for (const auto& way : row.at("ways")) {
+            const auto tell = [&](const std::string& column, double value) {
+                if (!told.values.contains(column)) told.columns.push_back(column);
+                told.values[column][bytes] = value;
+            };
+            if (way.contains("transfer_us")) {
+                tell(name + ": transfer, us", way.at("transfer_us"));
+                tell(name + ": total, us", way.at("total_us"));
+                tell(name + ": hidden, %", way.at("value"));
+            } else {
+                tell(own ? name : std::string(way.at("name")), way.at("value"));
+            }
+            own = false;
+        }
+    }
+    return told;
+}
+
+bool wants_side_by_side(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == "overlap") return true;
+    return std::any_of(argv, argv + argc, [](std::string_view word) {
+        return word == "--peers" || word.starts_with("--peers=");
+    });
+}
+
+int side_by_side(const Options& options) {
+    std::vector<Contender> contenders;
+    if (options.benchmark == Benchmark::overlap) {
+        contenders.push_back(gantry("calls", "calls", options));
+        contenders.push_back(gantry("thread", "thread", options));
+    } else {
+        contenders.push_back(gantry("Gantry", "", options));
+    }
+    if (!options.peers.empty())
+        for (Contender& peer : peers_in(options.peers, options))
+            contenders.push_back(std::move(peer));
+    Table table;
+    Told first;
+    std::map<std::string, std::string> not_run;
+    for (int round = 0; round < options.rounds; ++round)
+        for (const Contender& contender : contenders) {
+            if (not_run.contains(contender.name) || (round > 0 && contender.once)) continue;
+            if (isatty(STDERR_FILENO))
+                fmt::print(stderr, "\rround {} of {}: {:<20}", round + 1, options.rounds,
+                           contender.name);
+            const Told told = contender.run();
+            if (!told.why_not.empty()) {
+                not_run[contender.name] = told.why_not;
+                continue;
+            }
+            if (first.unit.empty()) first = told;
+            table.add(told);
+        }
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{:40}\r", "");
+    if (not_run.contains(contenders.front().name)) {
+        fmt::print(stderr, "gantry-bench: {}: {}\n", contenders.front().name,
+                   not_run[contenders.front().name]);
+        return 1;
+    }
+    if (options.json)
+        print_json(options, table, first, not_run);
+    else
+        print_text(options, table, first, not_run);
+    return 0;
+}
+
+}  // namespace gantry::bench

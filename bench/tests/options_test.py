@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gantry-bench as a user calls it, on the simulated GPU: what each option prints, as text and as JSON; never how fast."""
+import json
+import os
+import re
+import stat
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
+MPIEXEC = str(BUILD / "bin" / "mpiexec")
+BENCH = str(BUILD / "bin" / "gantry-bench")
+
+
+def run(*words, job=0, **env):
+    """(exit status, standard output, standard error); `job`: under mpiexec, with so many ranks."""
+    launcher = [MPIEXEC, "-n", str(job)] if job else []
+    done = subprocess.run([*launcher, BENCH, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100,
+                          env=dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=options{os.getpid()}", **env))
+    return done.returncode, done.stdout, done.stderr
+
+
+def column_names(text):
+    return next(line for line in text.splitlines() if line.startswith("# Size"))
+
+
+class Options(unittest.TestCase):
+    def good(self, *words, **more):
+        code, out, err = run(*words, **more)
+        self.assertEqual(code, 0, out + err)
+        return out
+
+    def document(self, *words, **more):
+        return json.loads(self.good(*words, "--json", **more))
+
+    def test_overlap_shows_both_kinds_of_progress_in_one_table(self):
+        out = self.good("overlap", "D", "H", "-m", "256K", "-i", "3", "--rounds", "1")
+        for column in ("calls: transfer, us", "calls: hidden, %", "thread: transfer, us", "thread: hidden, %"):
+            self.assertIn(column, column_names(out))
+        self.assertRegex(out, r"(?m)^262144 +[0-9.]+ ")
+
+    def test_overlap_as_json_of_every_placement(self):
+        for placement in ("D D", "H H", "P D", "D M"):
+            with self.subTest(placement):
+                rows = self.document("overlap", *placement.split(), "-m", "64K:128K", "-i", "2", "--rounds", "1")["rows"]
+                self.assertEqual([row["bytes"] for row in rows], [65536, 131072])
+                for row in rows:
+                    self.assertGreater(row["values"]["thread: transfer, us"], 0)
+                    self.assertTrue(0 <= row["values"]["thread: hidden, %"] <= 100)
+
+    def test_overlap_inside_a_job_shows_its_own_progress(self):
+        way = self.document("overlap", "D", "D", "-m", "64K", "-i", "2", "--compute", "3", job=2)["rows"][0]["ways"][0]
+        self.assertGreater(way["computing_us"], 0)
+        self.assertGreaterEqual(way["total_us"], way["post_us"])
+
+    def test_message_rate_of_several_pairs(self):
+        found = self.document("mr", "D", "D", "--pairs", "2", "-w", "16", "-m", "8:32", "-i", "2", job=4)
+        self.assertEqual((found["unit"], found["pairs"]), ("messages/s", 2))
+        self.assertEqual([(row["bytes"], row["messages"]) for row in found["rows"]], [(8, 16), (16, 16), (32, 16)])
+
+    def test_sizes_and_ranges(self):
+        rows = self.document("latency", "H", "H", "-m", "8,1K:4K,3", "-i", "1", job=2)["rows"]
+        self.assertEqual([row["bytes"] for row in rows], [8, 1024, 2048, 4096, 3])
+        for wrong in ("4K:1K", "x", "1:y"):
+            code, _, err = run("latency", "H", "H", "-m", wrong, job=2)
+            self.assertNotEqual(code, 0)
+            self.assertIn("-m", err)
+
+    def test_pairs_that_are_not_there_are_an_error(self):
+        code, _, err = run("mr", "H", "H", "--pairs", "2", job=2)
+        self.assertEqual(code, 1)
+        self.assertIn("2 pairs are 4 ranks, not 2: mpiexec -n 4", err)
+
+    def test_a_busy_neighbour(self):
+        found = self.document("latency", "D", "D", "--busy", "--gpus", "0,0", "-m", "8", "-i", "2", job=2)
+        self.assertTrue(found["busy"])
+
+    def test_floors_of_device_memory(self):
+        for placement, floors in [("D D", ["put+flag", "copy", "kernel"]), ("D P", ["put+flag", "copy"]),
+                                  ("H D", ["put+flag", "copy"]), ("H H", []), ("M D", [])]:
+            with self.subTest(placement):
+                found = self.document("latency", *placement.split(), "--floor", "-m", "1:9", "-i", "2", job=2)
+                for row in found["rows"]:
+                    self.assertEqual([way["name"] for way in row["ways"]], ["Gantry", *floors])
+
+    def test_floors_of_a_window_and_both_ways(self):
+        for benchmark, window in (("bw", "5"), ("bibw", "3"), ("mr", "128"), ("mr", "129")):
+            with self.subTest(benchmark + window):
+                found = self.document(benchmark, "D", "D", "--floor", "-m", "3:100K", "-w", window, "-i", "1", job=2)
+                names = [way["name"] for way in found["rows"][0]["ways"]]
+                self.assertEqual(names, ["Gantry", "put+flag", "copy"] + (["kernel"] if window != "129" else []))
+
+    def test_ratios_to_the_floors_are_printed(self):
+        out = self.good("latency", "D", "D", "--floor", "-m", "8", "-i", "2", job=2)
+        self.assertEqual(column_names(out).count("ratio"), 3)
+
+    def test_one_gpu_and_two(self):
+        for gpus in ("0,0", "0,1", "1,0"):
+            found = self.document("latency", "D", "D", "--gpus", gpus, "-m", "8", "-i", "1", job=2)
+            self.assertEqual(found["gpus"], [int(gpu) for gpu in gpus.split(",")])
+
+    def test_peers_are_run_beside_gantry(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # A peer with the standard's ABI: here it is Gantry again, and a second that fails.
+            self.write(folder, "impi/bin/mpiexec.hydra", f'exec env LD_LIBRARY_PATH="{BUILD}/lib:$LD_LIBRARY_PATH" {MPIEXEC} "$@"')
+            self.write(folder, "ompi/bin/mpiexec", 'echo "no such luck"; echo "------"; exit 3')
+            self.write(folder, "ucx/bin/ucx_perftest",
+                       'for word; do last=$word; done; [ "$last" = 127.0.0.1 ] && echo "Final: 5000 2.5 2.6 2.7 10 11 100 110"; true')
+            words = ("latency", "D", "D", "-m", "8:16", "-i", "2", "--rounds", "2", "--peers", folder)
+            out = self.good(*words)
+            self.assertRegex(column_names(out), r"Gantry \(us\) +impi \(us\) +ratio +ucx \(us\) +ratio")
+            self.assertIn("# not run: ompi: no such luck", out)
+            found = self.document(*words)
+            for row in found["rows"]:
+                self.assertEqual(row["values"]["ucx"], 2.5)
+                self.assertAlmostEqual(row["ratios"]["impi"], row["values"]["impi"] / row["values"]["Gantry"])
+            self.assertEqual(found["not_run"], {"ompi": "no such luck"})
+
+    def test_a_folder_without_peers_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, _, err = run("latency", "H", "H", "--peers", folder)
+            self.assertEqual(code, 1)
+            self.assertIn("there is no impi/, ompi/ or ucx/ in it", err)
+
+    def test_peers_inside_a_job_are_an_error(self):
+        code, _, err = run("latency", "H", "H", "--peers", "/tmp", job=2)
+        self.assertEqual(code, 1)
+        self.assertEqual(len(re.findall("without mpiexec", err)), 1)
+
+    @staticmethod
+    def write(folder, name, text):
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True)
+        path.write_text("#!/bin/sh\n" + text + "\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+if __name__ == "__main__":
+    unittest.main()

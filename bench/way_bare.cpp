@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The floors: what the driver alone needs to bring one rank's bytes into the other's memory, with
+// no library between. The device memory is mapped by CUDA IPC; who copies is the sender, or, when
+// the receiver's memory is the host's, the receiver. The other rank sees the end in a word of
+// shared page-locked memory.
+//
+//     put+flag   copy engine, then the device writes the word (cuStreamWriteValue32)
+//     copy       copy engine, cuStreamSynchronize, then the processor writes the word
+//     kernel     one launch of Gantry's own copying kernel for all messages; it writes the words
+//
+// No floor for messages between hosts, nor for managed memory, which cannot be mapped.
+#include "way_bare.hpp"
+
+#include "driver.hpp"
+#include "job.hpp"
+
+#include "device/kernels/copy_many.hpp"
+#ifdef GANTRY_BENCH_KERNELS
+#include "device/kernels/images.hpp"
+#endif
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace gantry::bench {
+namespace {
+
+constexpr int kTag = 5;
+constexpr Bytes kBytesPerPart = 8 * kKiB;
+constexpr Bytes kWordStride = kernels::kFlagBytes;
+constexpr unsigned kWords = 1024;          // of one rank: one per block of a launch
+constexpr unsigned kMapPeer = 1;           // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+constexpr int kLooksBeforeYield = 100000;  // for machines with fewer processors than ranks
+constexpr unsigned kPortableMapped = 1 | 2;
+
+// Words that both ranks of a pair and their GPUs write: first those that side 0 reads.
+class Words {
+  public:
+    Words() {
+        long place[2] = {getpid(), -1};
+        if (side() == 0) place[1] = memfd_create("gantry-bench", MFD_CLOEXEC);
+        if (side() == 0 && ftruncate(static_cast<int>(place[1]), kBytes) != 0)
+            give_up("no shared memory for the floors");
+        if (side() == 0)
+            MPI_Send(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD);
+        else
+            MPI_Recv(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const std::string path = fmt::format("/proc/{}/fd/{}", place[0], place[1]);
+        const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (file < 0 || memory_ == MAP_FAILED)
+            give_up(
+                fmt::format("{} cannot be mapped: floors need two processes of one user", path));
+        close(file);
+        meet();
+        if (side() == 0) close(static_cast<int>(place[1]));
+        Driver& cuda = driver();
+        cuda.check(cuda.cuMemHostRegister_v2(memory_, kBytes, kPortableMapped), "cuMemHostRegister",
+                   kBytes);
+        cuda.check(cuda.cuMemHostGetDevicePointer_v2(&device_, memory_, 0),
+                   "cuMemHostGetDevicePointer");
+    }
+    ~Words() {
+        driver().cuMemHostUnregister(memory_);
+        munmap(memory_, kBytes);
+    }
+    Words(const Words&) = delete;
+    Words& operator=(const Words&) = delete;
+
+    std::uint32_t& word(int reader, unsigned index) const {
+        return *reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(memory_) +
+                                                 offset(reader, index));
+    }
+    CUdeviceptr device_word(int reader, unsigned index) const {
+        return device_ + offset(reader, index);
+    }
+
+  private:
+    static constexpr Bytes kBytes = 2 * kWords * kWordStride;
+    static Bytes offset(int reader, unsigned index) {
+        return (static_cast<Bytes>(reader) * kWords + index) * kWordStride;
+    }
+    void* memory_ = nullptr;
+    CUdeviceptr device_ = 0;
+};
+
+// The peer's device buffer as mapped here.
+class Mapped {
+  public:
+    Mapped(const Buffer& mine, bool mine_is_device, bool peers_is_device) {
+        CUipcMemHandle own{}, other{};
+        Driver& cuda = driver();
+        if (mine_is_device)
+            cuda.check(cuda.cuIpcGetMemHandle(&own, address_of(mine.message(0))),
+                       "cuIpcGetMemHandle");
+        MPI_Sendrecv(&own, sizeof own, MPI_BYTE, peer(), kTag, &other, sizeof other, MPI_BYTE,
+                     peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (peers_is_device)
+            cuda.check(cuda.cuIpcOpenMemHandle_v2(&address_, other, kMapPeer), "cuIpcOpenMemHandle",
+                       mine.total_bytes());
+    }
+    ~Mapped() {
+        if (address_ != 0) driver().cuIpcCloseMemHandle(address_);
+    }
+    Mapped(const Mapped&) = delete;
+    Mapped& operator=(const Mapped&) = delete;
+    CUdeviceptr at(Bytes offset) const { return address_ + offset; }
+
+  private:
+    CUdeviceptr address_ = 0;
+};
+
+class BareWay final : public Way {
+  public:
+    BareWay(Bare kind, const Options& options, const Buffer& outgoing, const Buffer& incoming)
+        : kind_(kind),
+          device_here_(options.placement[side()] == Placement::device),
+          device_there_(options.placement[1 - side()] == Placement::device),
+          their_incoming_(incoming, device_here_, device_there_),
+          their_outgoing_(outgoing, device_here_, device_there_) {
+        Driver& cuda = driver();
+        cuda.check(cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+#ifdef GANTRY_BENCH_KERNELS
+        if (kind != Bare::kernel) return;
+        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many_ptx()), "cuModuleLoadData");
+        cuda.check(cuda.cuModuleGetFunction(&kernel_, module_, "gantry_copy_many"),
+                   "cuModuleGetFunction");
+#endif
+    }
+    ~BareWay() override {
+        driver().cuStreamSynchronize(stream_);
+        driver().cuStreamDestroy_v2(stream_);
+        if (module_ != nullptr) driver().cuModuleUnload(module_);
+        meet();  // nobody unmaps what the other's device still writes
+    }
+
+    std::string name() const override {
+        return kind_ == Bare::put_and_flag ? "put+flag" : kind_ == Bare::copy ? "copy" : "kernel";
+    }
+    void send(const Buffer& from) override {
+        send_some(from, 0, from.messages());
+    }
+    void receive(const Buffer& into) override {
+        receive_some(into, 0, into.messages());
+    }
+    void exchange(const Buffer& from, const Buffer& into) override {
+        send(from);
+        receive(into);
+    }
+    // A send returns before the engine has read its buffer.
+    void settle() override {
+        driver().check(driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+        meet();
+    }
+    void send_one(const Buffer& from, int message) override {
+        send_some(from, message, 1);
+    }
+    void receive_one(const Buffer& into, int message) override {
+        receive_some(into, message, 1);
+    }
+
+  private:
+    static Bytes offset(const Buffer& buffer, int message) {
+        return buffer.stride() * static_cast<Bytes>(message);
+    }
+    void send_some(const Buffer& from, int first, int count) {
+        ++sent_;
+        if (!device_there_) {  // the receiver copies
+            store(1 - side(), sent_);
+            return;
+        }
+        if (kind_ == Bare::kernel) return launch(from, first, count);
+        for (int i = first; i < first + count; ++i)
+            start(their_incoming_.at(offset(from, i)), address_of(from.message(i)),
+                  from.message_bytes());
+        if (kind_ == Bare::put_and_flag) return flag(1 - side(), sent_);
+        driver().check(driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+        store(1 - side(), sent_);
+    }
+    void receive_some(const Buffer& into, int first, int count) {
+        ++received_;
+        const unsigned words = kind_ == Bare::kernel && device_here_ ? blocks(into, count) : 1;
+        for (unsigned word = 0; word < words; ++word)
+            await(word, received_);
+        if (device_here_) return;
+        for (int i = first; i < first + count; ++i)
+            start(address_of(into.message(i)), their_outgoing_.at(offset(into, i)),
+                  into.message_bytes());
+        if (kind_ == Bare::copy) {
+            driver().check(driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
+        } else {
+            flag(side(), ++own_, kWords - 1);
+            await(kWords - 1, own_);
+        }
+    }
+
+    void start(CUdeviceptr to, CUdeviceptr from, Bytes bytes) {
+        driver().check(driver().cuMemcpyAsync(to, from, bytes, stream_), "cuMemcpyAsync", bytes);
+    }
+    void flag(int reader, std::uint32_t number, unsigned word = 0) {
+        driver().check(
+            driver().cuStreamWriteValue32_v2(stream_, words_.device_word(reader, word), number, 0),
+            "cuStreamWriteValue32");
+    }
+    void store(int reader, std::uint32_t number) {
+        std::atomic_ref(words_.word(reader, 0)).store(number, std::memory_order_release);
+    }
+    void await(unsigned word, std::uint32_t number) {
+        const std::atomic_ref<std::uint32_t> shown(words_.word(side(), word));
+        int looks = 0;
+        while (static_cast<std::int32_t>(shown.load(std::memory_order_acquire) - number) < 0)
+            if (++looks > kLooksBeforeYield) sched_yield();
+    }
+
+    // Of one launch; both sides reckon alike.
+    static unsigned parts(const Buffer& buffer, int count) {
+        const Bytes most = (kWords - 1) / static_cast<unsigned>(count);
+        return static_cast<unsigned>(std::clamp<Bytes>(
+            divide_up(buffer.message_bytes(), kBytesPerPart), 1, std::max<Bytes>(most, 1)));
+    }
+    static unsigned blocks(const Buffer& buffer, int count) {
+        return static_cast<unsigned>(count) * parts(buffer, count);
+    }
+    void launch(const Buffer& from, int first, int count) {
+        kernels::CopyMany work{};
+        for (int i = 0; i < count; ++i)
+            work.copy[i] = {their_incoming_.at(offset(from, first + i)),
+                            address_of(from.message(first + i)), from.message_bytes()};
+        work.flags = words_.device_word(1 - side(), 0);
+        work.sequence = sent_;
+        work.parts = parts(from, count);
+        work.copies = static_cast<unsigned>(count);
+        void* parameters[] = {&work};
+        driver().check(
+            driver().cuLaunchKernel(kernel_, blocks(from, count), 1, 1, kernels::kCopyThreads, 1, 1,
+                                    0, stream_, parameters, nullptr),
+            "cuLaunchKernel");
+    }
+
+    Bare kind_;
+    bool device_here_, device_there_;
+    Words words_;
+    Mapped their_incoming_, their_outgoing_;
+    CUstream stream_ = nullptr;
+    CUmodule module_ = nullptr;
+    CUfunction kernel_ = nullptr;
+    std::uint32_t sent_ = 0, received_ = 0, own_ = 0;
+};
+
+}  // namespace
+
+std::vector<Bare> floors_of(const Options& options, const Plan& plan) {
+    bool any_device = false;
+    for (const Placement placement : options.placement) {
+        if (placement == Placement::managed) return {};
+        any_device = any_device || placement == Placement::device;
+    }
+    if (!any_device || !driver().has_floors()) return {};
+    std::vector<Bare> kinds = {Bare::put_and_flag, Bare::copy};
+#ifdef GANTRY_BENCH_KERNELS
+    const bool both = options.placement[0] == options.placement[1];
+    if (both && plan.messages <= static_cast<int>(kernels::kCopiesPerLaunch))
+        kinds.push_back(Bare::kernel);
+#else
+    (void)plan;
+#endif
+    return kinds;
+}
+
+std::unique_ptr<Way> bare_way(Bare kind, const Options& options, const Buffer& outgoing,
+                              const Buffer& incoming) {
+    return std::make_unique<BareWay>(kind, options, outgoing, incoming);
+}
+
+}  // namespace gantry::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/tuned.hpp"
+
+#include "base/config.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace gantry::model {
+namespace {
+
+bool same_letters(char left, char right) {
+    return std::tolower(static_cast<unsigned char>(left)) ==
+           std::tolower(static_cast<unsigned char>(right));
+}
+
+}  // namespace
+
+std::string slug(std::string_view gpu_name) {
+    std::string text;
+    for (const char letter : gpu_name) {
+        const auto plain = static_cast<unsigned char>(letter);
+        if (std::isalnum(plain) != 0)
+            text += static_cast<char>(std::tolower(plain));
+        else if (!text.empty() && text.back() != '-')
+            text += '-';
+    }
+    while (text.ends_with('-'))
+        text.pop_back();
+    return text;
+}
+
+std::string tuned_file(std::string_view gpu_name) {
+    std::string folder(config::environment("XDG_CONFIG_HOME").value_or(std::string{}));
+    if (folder.empty()) {
+        const std::string home(config::environment("HOME").value_or(std::string{}));
+        if (home.empty()) return {};
+        folder = home + "/.config";
+    }
+    return folder + "/gantry/machines/" + slug(gpu_name) + ".json";
+}
+
+Result<Machine> built_in_for(std::string_view gpu_name) {
+    for (std::string_view built_in : built_in_machines()) {
+        Result<Machine> machine = load(built_in);
+        if (!machine.ok()) continue;
+        const std::string& described = machine->gpu.name;
+        const std::string model_name = described.substr(described.rfind(' ') + 1);
+        const auto at = std::search(gpu_name.begin(), gpu_name.end(), model_name.begin(),
+                                    model_name.end(), same_letters);
+        if (!model_name.empty() && at != gpu_name.end()) return machine;
+    }
+    return failure(MPI_ERR_ARG, "no built-in description is of a GPU called \"{}\"", gpu_name);
+}
+
+Result<Machine> description_of(std::string_view gpu_name) {
+    const std::string tuned = tuned_file(gpu_name);
+    if (!tuned.empty() && ::access(tuned.c_str(), R_OK) == 0) return load(tuned);
+    return built_in_for(gpu_name);
+}
+
+}  // namespace gantry::model

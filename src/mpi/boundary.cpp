@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/boundary.hpp"
+
+#include "mpi/engine.hpp"
+
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace gantry::mpi {
+namespace {
+
+// A program that ends without MPI_Finalize: the thread must not meet a driver or a library that has
+// gone already.
+void stop_at_exit() {
+    Process& p = process();
+    if (p.boundary != nullptr && !p.forked) p.boundary->stop();
+}
+
+}  // namespace
+
+void Boundary::leave() {
+    const bool pending = gate_.outermost() && engine_.pending();
+    gate_.leave();
+    if (pending) thread_.call();
+}
+
+Status raise_boundary(Engine& engine) {
+    Process& p = process();
+    if (p.boundary != nullptr || engine.config().progress != "thread") return success();
+    auto* boundary = new (std::nothrow) Boundary(engine);
+    if (boundary == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a progress thread");
+    boundary->enter();
+    if (Status failed = boundary->start()) {
+        delete boundary;
+        return failed;
+    }
+    p.boundary = boundary;
+    if (!std::exchange(p.stops_thread_at_exit, true)) std::atexit(stop_at_exit);
+    return success();
+}
+
+void drop_boundary() {
+    delete std::exchange(process().boundary, nullptr);
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/progress_thread.hpp"
+
+#include "base/log.hpp"
+#include "mpi/engine.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <system_error>
+
+namespace gantry::mpi {
+namespace {
+
+void rest(Nanoseconds length) {
+    const timespec relative{0, length};
+    nanosleep(&relative, nullptr);
+}
+
+// Whether looking without a rest takes nothing from the program: two processors for each rank of
+// the node, and more than one that this process may use.
+bool has_spare_processor(int local_ranks) {
+    cpu_set_t mine;
+    const bool bound_to_one =
+        sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1;
+    return !bound_to_one && 2L * local_ranks <= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+}  // namespace
+
+Status ProgressThread::start() {
+    // Signals are the program's: its handlers run in its threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = [this] {
+        pthread_attr_t plain;
+        pthread_attr_init(&plain);
+        const int result = pthread_create(
+            &thread_, &plain,
+            [](void* self) -> void* {
+                static_cast<ProgressThread*>(self)->run();
+                return nullptr;
+            },
+            this);
+        pthread_attr_destroy(&plain);
+        return result;
+    }();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    running_ = failed == 0;
+    if (running_) pthread_setname_np(thread_, "gantry-progress");
+    if (failed != 0)
+        return failure(MPI_ERR_OTHER,
+                       "no thread for GANTRY_PROGRESS=thread: {}; raise the limit of processes "
+                       "(ulimit -u) or set GANTRY_PROGRESS=calls",
+                       std::generic_category().message(failed));
+    return success();
+}
+
+void ProgressThread::stop() {
+    if (!std::exchange(running_, false)) return;
+    stop_.store(true);
+    bell_.ring();
+    pthread_join(thread_, nullptr);
+}
+
+ProgressThread::Look ProgressThread::look() {
+    Look look;
+    if (!gate_.try_enter()) return look;
+    look.inside = true;
+    look.events = engine_.progress_in_background();
+    look.pending = engine_.pending();
+    gate_.leave_background();
+    return look;
+}
+
+void ProgressThread::run() {
+    // Naps of microseconds; the usual slack is 50 us. Concerns this thread alone.
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    const bool spare = has_spare_processor(engine_.job().local_size());
+    if (!spare)
+        log::info("mpi: the progress thread has no processor of its own; give each rank two");
+    const Clock& clock = engine_.clock();
+    Nanoseconds last_event = clock.now();
+    Nanoseconds nap = kFirstNap;
+    while (!stop_.load(std::memory_order_relaxed)) {
+        Look seen = look();
+        const Nanoseconds now = clock.now();
+        if (seen.events > 0) {
+            last_event = now;
+            nap = kFirstNap;
+            continue;
+        }
+        if (now - last_event < kAwake && (seen.pending || !seen.inside)) {
+            // Not listening: a program that calls MPI again and again does not ring each time.
+            if (!spare) rest(kFirstNap);
+            continue;
+        }
+        // What comes between here and the sleep rings: the program opens the gate first and then
+        // looks whether we are asleep.
+        const Bell::Ticket ticket = bell_.listen();
+        seen = look();
+        if (seen.events > 0 || stop_.load()) {
+            bell_.stay_awake();
+            last_event = clock.now();
+            continue;
+        }
+        const bool rang = bell_.sleep(ticket, seen.pending ? nap : kIdleNap);
+        nap = std::min(2 * nap, kLongestNap);
+        if (rang) {
+            last_event = clock.now();
+            nap = kFirstNap;
+        }
+    }
+}
+
+}  // namespace gantry::mpi

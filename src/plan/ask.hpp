@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the point-to-point planner works with: one message with everything derived from it, and a
+// way that it could take.
+#pragma once
+
+#include "plan/plan.hpp"
+#include "plan/question.hpp"
+
+namespace gantry::plan {
+
+using device::MemoryKind;
+
+struct Candidate {
+    Plan plan;
+    const char* impossible = nullptr;
+    const char* lost = "slower";  // what to say if it loses
+    bool settled = false;         // wins without comparing prices
+};
+
+inline Candidate impossible(Protocol protocol, const char* why) {
+    Candidate candidate;
+    candidate.plan.protocol = protocol;
+    candidate.impossible = why;
+    return candidate;
+}
+
+// Managed memory is copied like device memory: a host copy would drag its pages over.
+inline bool by_copy_engine(const End& end) {
+    return end.kind == MemoryKind::device || end.kind == MemoryKind::managed;
+}
+inline bool in_host_memory(const End& end) {
+    return !by_copy_engine(end);
+}
+
+// One message and everything derived from it once.
+struct Ask {
+    const Question& question;
+    const Facts& facts;
+    const Tuning& tuning;
+    End source, sink;
+    device::GpuFacts source_gpu, sink_gpu;
+    Reach source_reach, sink_reach;
+    Bytes bytes;
+    Nanoseconds hop;  // an empty message, one way
+
+    Ask(const Question& q, const Facts& f, const Tuning& t)
+        : question(q),
+          facts(f),
+          tuning(t),
+          source(q.source),
+          sink(q.sink),
+          source_gpu(f.source_gpu),
+          sink_gpu(f.sink_gpu),
+          source_reach(f.source_reach),
+          sink_reach(f.sink_reach),
+          bytes(q.bytes),
+          hop(f.peer.message_latency) {
+        if (q.sink_known) return;
+        sink = source;
+        sink.contiguous = true;
+        sink_gpu = source_gpu;
+        sink_reach = source_reach == Reach::nothing ? Reach::host_memory : source_reach;
+    }
+
+    bool contiguous() const { return source.contiguous && sink.contiguous; }
+    // What an operation on the compute queue of a GPU that both processes share costs before it
+    // starts.
+    Nanoseconds turn(Executor executor) const {
+        if (!facts.same_gpu) return 0;
+        const GpuUser self = executor == Executor::sender ? GpuUser::sender : GpuUser::receiver;
+        return (facts.last_user == self ? 0 : source_gpu.queue_turn) + facts.gpu_wait;
+    }
+};
+
+}  // namespace gantry::plan

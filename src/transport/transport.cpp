@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/transport.hpp"
+
+#include <mpi.h>
+
+namespace gantry::transport {
+
+void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const RemoteKey&, Bytes,
+                       std::uint64_t*, Completion& done) {
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} has no atomic operations", name()));
+}
+
+}  // namespace gantry::transport

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`gantry tune` on the simulated GPU gives back the machine that the simulator was given.
+
+The machine is slow, so that what this host costs itself hardly counts: a figure is right within 40 %. What lasts long
+enough for a busy host to interrupt it is within a factor of 2.2 (several copies in a row) or 3 (what needs two processes:
+a turn of the queue, openings).
+"""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+BUILD = Path(os.environ["GANTRY_BUILD_FOLDER"])
+
+
+def copy(latency, gap, rate, **more):
+    return {"latency_ns": latency, "gap_ns": gap, "bytes_per_second": rate, "row_ns": 0, **more}
+
+
+MACHINE = {
+    "name": "tortoise", "about": "", "gpus_per_node": 2, "peer_access": True, "ipc": True,
+    "gpu": {
+        "name": "Tortoise", "compute_capability": [7, 0], "memory_bytes": 1 << 33, "turn_ns": 3000000,
+        "d2h": copy(600000, 300000, 0.5e9), "h2d": copy(800000, 240000, 0.7e9, turn_below=32768),
+        "h2d_2d": copy(1000000, 260000, 0.4e9), "d2d": copy(700000, 280000, 0.8e9, turn_below="always"),
+        "peer": copy(900000, 320000, 0.6e9), "peer_get": copy(900000, 340000, 0.3e9),
+        "pageable_d2h": copy(1200000, 400000, 0.2e9), "pageable_h2d": copy(1300000, 420000, 0.15e9),
+        "fill": copy(640000, 220000, 0.9e9, turn_below="always"), "kernel": {"latency_ns": 700000, "thread_ns": 0.002},
+        "calls": {"copy_ns": 120000, "launch_ns": 160000, "event_record_ns": 80000, "event_query_ns": 100000,
+                  "write_value_ns": 200000, "event_seen_ns": 100000, "classify_host_ns": 140000,
+                  "classify_device_ns": 90000, "allocate_ns": 900000, "register_host_ns": 1500000, "ipc_export_ns": 180000,
+                  "ipc_open_ns": 20000000, "ipc_open_peer_ns": 50000000, "ipc_close_ns": 10000000,
+                  "vmm_open_ns": 30000000, "pool_open_ns": 40000000, "pool_open_peer_ns": 90000000}},
+    "host": {"memcpy": 1e10, "flag_ns": 100},
+    "shared_memory": {"name": "shared memory", "latency_ns": 300, "message_ns": 60, "put_ns": 60, "eager_max_bytes": 65536,
+                      "bytes_per_second": 1.2e10},
+    "network": {"name": "NDR", "rails": 1, "latency_ns": 1300, "message_ns": 100, "put_ns": 100, "eager_max_bytes": 32768,
+                "header_bytes": 32, "control_max_bytes": 2048, "bytes_per_second": 4.8e10}}
+COPIES = ("d2h", "h2d", "h2d_2d", "d2d", "peer", "peer_get", "pageable_d2h", "pageable_h2d", "fill")
+CALLS = ("copy_ns", "event_record_ns", "event_query_ns", "classify_host_ns", "classify_device_ns", "ipc_export_ns")
+SCHEDULED = ("ipc_open_ns", "ipc_open_peer_ns", "ipc_close_ns", "vmm_open_ns", "pool_open_ns", "pool_open_peer_ns")
+
+
+def peak(rate):
+    """Of the middle of a curve: the largest copies are limited by this host's memory."""
+    return rate if isinstance(rate, float) else max(each[1] for each in rate if each[0] >= 1 << 20)
+
+
+class Tune(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="gantry-tune-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        library = BUILD / "simgpu" / "libcuda.so.1"
+        if not library.exists():
+            self.skipTest("the simulated GPU is not built")
+        (self.folder / "machine.json").write_text(json.dumps(MACHINE))
+        self.environment = dict(os.environ, GANTRY_CUDA_LIBRARY=str(library), XDG_CONFIG_HOME=str(self.folder),
+                                SIMGPU=f"machine={self.folder}/machine.json,dev=2,run=tune-{os.getpid()}")
+
+    def tune(self, *options):
+        return subprocess.run([BUILD / "bin" / "gantry", "tune", *options], env=self.environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+
+    def wrong(self, file):
+        """What lies outside of the tolerance."""
+        measured, given, found = json.loads(file.read_text()), MACHINE["gpu"], []
+        gpu = measured["gpu"]
+
+        def near(name, is_now, was, factor):
+            if not was / factor <= is_now <= was * factor:
+                found.append(f"{name}: measured {is_now:.4g}, given {was:.4g}")
+
+        self.assertEqual((measured["ipc"], measured["peer_access"], measured["gpus_per_node"]), (True, True, 2))
+        for name in COPIES:
+            near(name, gpu[name]["latency_ns"], given[name]["latency_ns"], 1.4)
+            near(name, peak(gpu[name]["bytes_per_second"]), given[name]["bytes_per_second"], 1.4)
+            if not name.startswith("pageable"):  # those block their caller: one behind the other pays all of it
+                near(name, gpu[name]["gap_ns"], given[name]["gap_ns"], 2.2)
+        for name in CALLS:
+            near(name, gpu["calls"][name], given["calls"][name], 1.4)
+        for name in SCHEDULED:
+            near(name, gpu["calls"][name], given["calls"][name], 3)
+        near("turn", gpu["turn_ns"], given["turn_ns"], 3)
+        near("turn_below", max(gpu["h2d"]["turn_below"], 1), 32768, 4)
+        return found
+
+    def test_gives_back_the_machine_of_the_simulator(self):
+        file = self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.json"
+        wrong = [{}]
+        for _ in range(4):  # on a busy host a simulated device is late; a wrong measurement would be wrong each time
+            done = self.tune()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("used from now on", done.stdout)
+            found = {each.split(":")[0]: each for each in self.wrong(file)}
+            wrong.append(found if len(wrong) == 1 else {name: each for name, each in found.items() if name in wrong[-1]})
+            if not wrong[-1]:
+                break
+        self.assertEqual(wrong[-1], {})
+        picture = xml.etree.ElementTree.parse(file.with_suffix(".svg"))
+        self.assertEqual(len(picture.findall(".//{http://www.w3.org/2000/svg}polyline")), len(COPIES))
+        # The simulator takes what was written as its model.
+        self.environment["SIMGPU"] = f"machine={file},scale=0,run=tune-again-{os.getpid()}"
+        again = self.tune("--output", str(self.folder / "again.json"))
+        self.assertNotIn("cannot be loaded", again.stderr)
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_a_device_that_is_not_there_is_named(self):
+        done = self.tune("--gpu", "7")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--gpu 7: this process sees 2 devices", done.stderr)
+
+    def test_without_a_driver_it_says_so(self):
+        self.environment["GANTRY_CUDA_LIBRARY"] = str(self.folder / "none.so")
+        done = self.tune()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no CUDA driver", done.stderr)

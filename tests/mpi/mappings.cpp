@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Device memory of every kind mapped by the other process: opened once, when it repays itself,
+// never stale, staged when it is refused, and nothing left open. Shared memory only.
+#include "gpu.hpp"
+#include "test.hpp"
+
+#include <dirent.h>
+
+#include <cstdlib>
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+const std::vector<Kind> kDeviceKinds = {Kind::device, Kind::pool, Kind::vmm, Kind::shared_pool};
+
+bool exportable(Kind kind) {
+    return kind == Kind::device || kind == Kind::vmm || kind == Kind::shared_pool;
+}
+
+// Openings are decided at once, not when they repay themselves: what is left is how.
+void start_opening_at_once() {
+    setenv("GANTRY_IPC_THRESHOLD", "1", 1);
+    start_mpi();
+    if (!gpu().simulated) skip("needs the simulator's counters");
+}
+
+int open_descriptors() {
+    DIR* folder = opendir("/proc/self/fd");
+    int count = -1;  // its own
+    while (readdir(folder) != nullptr)
+        ++count;
+    closedir(folder);
+    return count;
+}
+
+// Mappings that both processes opened since the last reset_calls().
+long openings() {
+    const std::uint64_t mine = calls("cuIpcOpenMemHandle_v2") +
+                               calls("cuMemImportFromShareableHandle") +
+                               calls("cuMemPoolImportPointer");
+    long own = static_cast<long>(mine), both = 0;
+    OK(MPI_Allreduce(&own, &both, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    return both;
+}
+
+void exchange(Memory& memory, unsigned seed) {
+    const int count = static_cast<int>(memory.bytes());
+    memory.fill(rank() == 0 ? seed : seed + 1000);
+    if (rank() == 0) {
+        OK(MPI_Send(memory.data(), count, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(memory.data(), count, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK_EQ(memory.differs(seed, memory.bytes()), -1);
+    }
+}
+
+void repeat(Kind from, Kind to, int from_device, int to_device, int messages) {
+    Memory memory(rank() == 0 ? from : to, 300000, rank() == 0 ? from_device : to_device);
+    for (int message = 0; message < messages; ++message) {
+        exchange(memory, static_cast<unsigned>(message));
+        OK(MPI_Barrier(MPI_COMM_WORLD));  // what the receiver answered has reached the sender
+    }
+}
+
+}  // namespace
+
+// A source that cannot be named lies in slots before the receiver is known, and comes out of them.
+MPI_CASE_OWN_INIT(memory_of_every_kind_is_opened_once, 2) {
+    start_opening_at_once();
+    for (int to_device = 0; to_device < std::min(gpu().count, 2); ++to_device)
+        for (Kind from : kDeviceKinds)
+            for (Kind to : kDeviceKinds) {
+                about(std::string(name(from)) + " to " + name(to) + " of GPU " +
+                      std::to_string(to_device));
+                reset_calls();
+                repeat(from, to, 0, to_device, 5);
+                CHECK_EQ(openings(), exportable(from) ? 1 : 0);
+            }
+    for (Kind kind : kDeviceKinds)
+        for (Kind host : {Kind::host, Kind::pinned}) {
+            about(std::string(name(kind)) + " and " + name(host) + " memory");
+            reset_calls();
+            repeat(kind, host, 0, 0, 5);
+            CHECK_EQ(openings(), exportable(kind) ? 1 : 0);
+            reset_calls();
+            repeat(host, kind, 0, 0, 5);
+            CHECK_EQ(openings(), exportable(kind) && host == Kind::pinned ? 1 : 0);
+        }
+    about("");
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(freed_memory_of_every_kind_is_not_read_through_an_old_mapping, 2) {
+    start_opening_at_once();
+    for (unsigned round = 0; round < 20; ++round)
+        for (Kind kind : kDeviceKinds) {
+            Memory memory(kind, 200000 + round % 2 * 100000);
+            for (unsigned message = 0; message < 3; ++message)
+                exchange(memory, 10 * round + message);
+        }
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_thousand_fresh_buffers_of_every_kind_through_a_small_cache, 2) {
+    setenv("GANTRY_IPC_CACHE_ENTRIES", "4", 1);
+    start_opening_at_once();
+    int before = 0;
+    for (unsigned i = 0; i < 1000; ++i) {
+        Memory memory(kDeviceKinds[i % kDeviceKinds.size()], 40000);
+        exchange(memory, i);
+        exchange(memory, i + 1);
+        if (i == 10) before = open_descriptors();
+    }
+    CHECK(open_descriptors() <= before + 8);
+    CHECK(census().imported_ranges <= 4);
+    // All that was mapped is closed in the end.
+    MPI_Finalize();
+    CHECK_EQ(census().imported_ranges, std::size_t{0});
+}
+
+MPI_CASE_OWN_INIT(many_buffers_in_turn_through_a_small_cache, 2) {
+    setenv("GANTRY_IPC_CACHE_ENTRIES", "3", 1);
+    start_opening_at_once();
+    std::vector<std::unique_ptr<Memory>> buffers;
+    for (std::size_t i = 0; i < 12; ++i)
+        buffers.push_back(std::make_unique<Memory>(kDeviceKinds[i % kDeviceKinds.size()], 70000));
+    for (unsigned round = 0; round < 6; ++round)
+        for (std::size_t i = 0; i < buffers.size(); ++i)
+            exchange(*buffers[i], 100 * round + static_cast<unsigned>(i));
+    CHECK(census().imported_ranges <= 3);
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_refused_export_or_import_is_staged, 2) {
+    start_opening_at_once();
+    int before = 0;
+    const std::vector<const char*> calls_of_ipc = {"cuMemExportToShareableHandle:*:801",
+                                                   "cuMemRetainAllocationHandle:*:1",
+                                                   "cuMemImportFromShareableHandle:*:801",
+                                                   "cuMemAddressReserve:*:2",
+                                                   "cuMemMap:*:999",
+                                                   "cuMemSetAccess:*:801",
+                                                   "cuMemPoolExportToShareableHandle:*:801",
+                                                   "cuMemPoolExportPointer:*:801",
+                                                   "cuMemPoolImportFromShareableHandle:*:801",
+                                                   "cuMemPoolImportPointer:*:1",
+                                                   "cuMemPoolSetAccess:*:217",
+                                                   "cuIpcGetMemHandle:*:801",
+                                                   "cuIpcOpenMemHandle_v2:*:801"};
+    for (std::size_t i = 0; i < 2 * calls_of_ipc.size(); ++i) {
+        const char* refused = calls_of_ipc[i % calls_of_ipc.size()];
+        about(refused);
+        if (i == calls_of_ipc.size()) before = open_descriptors();
+        std::vector<std::unique_ptr<Memory>> buffers;
+        for (Kind kind : kDeviceKinds)
+            buffers.push_back(std::make_unique<Memory>(kind, 100000));
+        inject(refused);
+        for (unsigned message = 0; message < 4; ++message)
+            for (const auto& memory : buffers)
+                exchange(*memory, message);
+        inject(nullptr);
+    }
+    about("");
+    CHECK(open_descriptors() <= before + 8);  // mappings of freed buffers are closed after a while
+    MPI_Finalize();
+}
+
+MPI_CASE(a_first_message_to_a_new_buffer_opens_nothing, 2) {
+    if (!gpu().simulated) skip("needs the simulator's counters");
+    for (Kind from : kDeviceKinds)
+        for (Kind to : kDeviceKinds)
+            for (int to_device = 0; to_device < std::min(gpu().count, 2); ++to_device) {
+                about(std::string(name(from)) + " to " + name(to));
+                reset_calls();
+                repeat(from, to, 0, to_device, 1);
+                CHECK_EQ(openings(), 0);
+            }
+    about("");
+}
+
+MPI_CASE(fresh_buffers_are_never_opened, 2) {
+    if (!gpu().simulated) skip("needs the simulator's counters");
+    reset_calls();
+    for (unsigned i = 0; i < 1000; ++i) {
+        Memory memory(kDeviceKinds[i % kDeviceKinds.size()], 70000, rank() % gpu().count);
+        exchange(memory, i);
+    }
+    CHECK_EQ(openings(), 0);
+}
+
+MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
+    // 1 MiB between two GPUs: staging it costs 30 us more than a copy, opening virtual memory 230
+    // us.
+    if (!gpu().simulated || gpu().count < 2) skip("needs two simulated GPUs");
+    Memory memory(Kind::vmm, 1 << 20, rank());
+    reset_calls();
+    int opened_at = -1;
+    for (int message = 0; message < 40 && opened_at < 0; ++message) {
+        exchange(memory, static_cast<unsigned>(message));
+        if (openings() > 0) opened_at = message;
+    }
+    CHECK(opened_at >= 3);
+    CHECK(opened_at <= 20);
+    for (unsigned message = 0; message < 10; ++message)
+        exchange(memory, message);
+    CHECK_EQ(openings(), 1);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Registrations with a real UCX, and its hooks that tell of unmapped memory. Over TCP of this
+// machine nothing keeps pages; the hooks are asked for all the same.
+#include "ucx_world.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+namespace gantry::transport::ucx {
+namespace {
+
+class UcxMemory : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        const QuietStart quiet(config);
+        Result<std::unique_ptr<Library>> found = Library::load(config);
+        if (!found.ok()) GTEST_SKIP() << "not run: " << found.status().text();
+        library = std::move(*found);
+        Result<std::vector<Rail>> opened = open_rails(*library, config);
+        ASSERT_TRUE(opened.ok()) << opened.status().text();
+        rails = std::move(*opened);
+    }
+    // One use; the id of the registration.
+    static std::uint64_t use(Memory& memory, void* address, Bytes bytes) {
+        Result<Region> region = memory.add({.address = address, .bytes = bytes});
+        EXPECT_TRUE(region.ok()) << region.status().text();
+        if (!region.ok()) return 0;
+        EXPECT_FALSE(memory.key(*region).view().empty());
+        EXPECT_EQ(memory.at(region->id, 0, bytes), static_cast<std::byte*>(address));
+        memory.remove(*region);
+        EXPECT_EQ(memory.at(region->id, 0, 1), nullptr) << "nobody uses it: no put lands there";
+        return region->id;
+    }
+    static void* map(void* where) {
+        return mmap(where, kBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | (where != nullptr ? MAP_FIXED : 0), -1, 0);
+    }
+    static constexpr Bytes kBytes = 256 * kKiB;
+    static constexpr RegistrationLimits kLimits{16, kGiB};
+    config::Config config;
+    std::unique_ptr<Library> library;
+    std::vector<Rail> rails;
+};
+
+TEST_F(UcxMemory, ARepeatedBufferRegistersOnceAndKeepsItsKey) {
+    Memory memory(*library, rails, kLimits, Watching::always);
+    std::vector<std::byte> buffer(kBytes);
+    const std::uint64_t first = use(memory, buffer.data(), buffer.size());
+    for (int i = 0; i < 9; ++i)
+        EXPECT_EQ(use(memory, buffer.data(), buffer.size()), first);
+    EXPECT_EQ(memory.counts().registered, memory.host_pages() == HostPages::unnoticed ? 10u : 1u);
+}
+
+TEST_F(UcxMemory, AFreedAndReusedAddressRegistersAnew) {
+    Memory memory(*library, rails, kLimits, Watching::always);
+    void* pages = map(nullptr);
+    ASSERT_NE(pages, MAP_FAILED);
+    const std::uint64_t first = use(memory, pages, kBytes);
+    if (memory.host_pages() == HostPages::unnoticed)
+        GTEST_SKIP() << "not run: the hooks of UCX " << library->version().text()
+                     << " do not work in this process";
+    munmap(pages, kBytes);
+    ASSERT_EQ(map(pages), pages);
+    const std::uint64_t second = use(memory, pages, kBytes);
+    EXPECT_NE(second, first);
+    EXPECT_EQ(memory.counts().registered, 2u);
+    EXPECT_EQ(memory.counts().invalidated, 1u);
+    EXPECT_EQ(memory.counts().live, 1u);
+    munmap(pages, kBytes);
+}
+
+TEST_F(UcxMemory, WhatTheAllocatorGivesBackIsNoticed) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "not run: the address sanitizer keeps freed memory";
+#endif
+    Memory memory(*library, rails, kLimits, Watching::always);
+    void* pages = map(nullptr);
+    ASSERT_NE(pages, MAP_FAILED);
+    use(memory, pages, kBytes);
+    if (memory.host_pages() == HostPages::unnoticed)
+        GTEST_SKIP() << "not run: the hooks of UCX " << library->version().text()
+                     << " do not work in this process";
+    void* block = std::malloc(64 * kMiB);  // so much comes from mmap
+    use(memory, block, 64 * kMiB);
+    std::free(block);
+    use(memory, pages, kBytes);
+    EXPECT_EQ(memory.counts().registered, 2u);
+    EXPECT_EQ(memory.counts().reused, 1u);
+    EXPECT_EQ(memory.counts().invalidated, 1u);
+    EXPECT_EQ(memory.counts().live, 1u);
+    munmap(pages, kBytes);
+}
+
+TEST_F(UcxMemory, RailsOfTcpAloneGoByAddressWithoutAnyHook) {
+    for (const Rail& rail : rails)
+        if (!rail.only_tcp()) GTEST_SKIP() << "not run: this machine has a card";
+    Memory memory(*library, rails, kLimits);
+    void* pages = map(nullptr);
+    const std::uint64_t first = use(memory, pages, kBytes);
+    munmap(pages, kBytes);
+    ASSERT_EQ(map(pages), pages);
+    EXPECT_EQ(use(memory, pages, kBytes), first);
+    EXPECT_EQ(memory.host_pages(), HostPages::any);
+    munmap(pages, kBytes);
+}
+
+TEST_F(UcxMemory, AFullCacheEvicts) {
+    Memory memory(*library, rails, {4, kGiB});
+    std::vector<std::byte> buffer(64 * 4096);
+    for (std::size_t i = 0; i < 64; ++i)
+        use(memory, buffer.data() + i * 4096, 4096);
+    EXPECT_EQ(memory.counts().registered, 64u);
+    EXPECT_EQ(memory.counts().evicted, 60u);
+    EXPECT_EQ(memory.counts().live, 4u);
+}
+
+TEST_F(UcxMemory, DeviceMemoryIsRefusedSoftlyWhereNoCardReachesIt) {
+    Memory memory(*library, rails, kLimits);
+    void* unreadable = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const auto base = reinterpret_cast<std::uintptr_t>(unreadable);
+    Result<Region> region = memory.add({.address = unreadable,
+                                        .bytes = kBytes,
+                                        .place = MemoryPlace::device,
+                                        .allocation = 1,
+                                        .allocation_base = base,
+                                        .allocation_bytes = kBytes});
+    EXPECT_FALSE(region.ok());
+    EXPECT_EQ(memory.counts().refused, 1u);
+    EXPECT_EQ(memory.counts().live, 0u);
+    munmap(unreadable, kBytes);
+}
+
+TEST_F(UcxTest, ARepeatedSinkRegistersOnceAndALatePutIsRefused) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    std::vector<std::byte> source(kMiB, std::byte{0x5a}), sink(kMiB);
+    RemoteKey key;
+    for (int i = 0; i < 5; ++i) {
+        Result<Region> region = transport(1).register_memory(extent(sink));
+        ASSERT_TRUE(region.ok()) << region.status().text();
+        key = transport(1).key(*region);
+        Completion done(ranks[0]->executor);
+        transport(0).put(1, 0, source.data(), source.size(), {}, key, 0, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok()) << done.status().text();
+        transport(1).release_memory(*region);
+    }
+    EXPECT_EQ(sink, source);
+    EXPECT_EQ(transport(1).stats().registrations.registered, 1u);
+    EXPECT_EQ(transport(1).stats().registrations.reused, 4u);
+    Completion late(ranks[0]->executor);
+    transport(0).put(1, 0, source.data(), 1, {}, key, 0, late);
+    ASSERT_TRUE(until([&] { return late.done(); }));
+    EXPECT_FALSE(late.status().ok());
+}
+
+}  // namespace
+}  // namespace gantry::transport::ucx

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Mappings of device memory as an investment: exact numbers of openings, on an H200.
+#include "world/harness/programs.hpp"
+
+#include <memory>
+
+namespace gantry::world {
+namespace {
+
+using device::IpcKind;
+
+struct Stream {
+    Bytes bytes = kMiB;
+    int messages = 1;
+    int buffers = 1;  // used in turn
+    IpcKind kind = IpcKind::legacy;
+    bool refuse_descriptor = false;
+    Nanoseconds took = 0;        // all messages
+    Nanoseconds first = 0;       // the first one
+    std::uint64_t openings = 0;  // of both ranks
+    std::uint64_t descriptors = 0;
+    int opened_at = -1;  // the message that saw the first one
+};
+
+// Rank 0 on GPU 0 sends to rank 1 on GPU 1, one message at a time.
+Task<Status> stream(Rank& rank, Stream& test) {
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    for (int i = 0; i < test.buffers; ++i)
+        buffers.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, test.bytes, rank.number, test.kind));
+    rank.device.faults.refuse_descriptor = test.refuse_descriptor;
+    const Nanoseconds begin = rank.processor.now();
+    for (int message = 0; message < test.messages; ++message) {
+        Bytebuffer& buffer = *buffers[static_cast<std::size_t>(message % test.buffers)];
+        const auto key = static_cast<std::uint64_t>(message);
+        if (rank.number == 0) {
+            buffer.fill(key);
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            buffer.clear();
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(key, test.bytes));
+        }
+        Status met = co_await meet(rank, 7);
+        GANTRY_CO_TRY(met);
+        if (message == 0) test.first = rank.processor.now() - begin;
+        if (test.opened_at < 0 && rank.device.counts().opens > 0) test.opened_at = message;
+    }
+    test.took = rank.processor.now() - begin;
+    co_return success();
+}
+
+void run(Stream& test, bool ipc = true) {
+    World world({.machine = "h200",
+                 .ranks_per_node = 2,
+                 .seed = 7,
+                 .change_config = [ipc](config::Config& config) { config.ipc = ipc; }});
+    const Ending ending = world.run([&test](Rank& rank) { return stream(rank, test); });
+    EXPECT_TRUE(ending.good()) << ending;
+    for (int rank = 0; rank < 2; ++rank) {
+        test.openings += world.rank(rank).device.counts().opens;
+        test.descriptors += world.rank(rank).device.counts().descriptors;
+    }
+}
+
+constexpr IpcKind kKinds[] = {IpcKind::legacy, IpcKind::vmm, IpcKind::pool};
+
+TEST(Mappings, TheFirstMessageOfABufferIsNotDearerThanStagingIt) {
+    for (const IpcKind kind : kKinds)
+        for (const Bytes bytes : {Bytes{8}, 64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB}) {
+            Stream test{.bytes = bytes, .kind = kind}, staged{.bytes = bytes, .kind = kind};
+            run(test);
+            run(staged, false);
+            EXPECT_LE(test.first, staged.first * 13 / 10) << bytes;
+            // The largest ones repay it themselves.
+            EXPECT_EQ(test.openings, bytes == 64 * kMiB && kind == IpcKind::vmm ? 1u : 0u) << bytes;
+        }
+}
+
+TEST(Mappings, AThousandFreshBuffersAreStaged) {
+    for (const IpcKind kind : kKinds) {
+        Stream test{.bytes = 64 * kKiB, .messages = 1000, .buffers = 1000, .kind = kind};
+        Stream staged = test;
+        run(test);
+        run(staged, false);
+        EXPECT_EQ(test.openings, 0u);
+        EXPECT_EQ(test.descriptors, 0u);
+        EXPECT_LE(test.took, staged.took * 101 / 100);
+    }
+}
+
+TEST(Mappings, AnOpeningComesOnceWhenItHasRepaidItself) {
+    for (const IpcKind kind : kKinds) {
+        Stream test{.bytes = 4 * kMiB, .messages = 120, .kind = kind};
+        run(test);
+        EXPECT_EQ(test.openings, 1u);
+        EXPECT_EQ(test.descriptors, kind == IpcKind::legacy ? 0u : 1u);
+        Stream staged{.bytes = 4 * kMiB, .messages = 120, .kind = kind};
+        run(staged, false);
+        // What was lost is at most what the opening cost once more.
+        EXPECT_LT(test.took, staged.took + 10 * kMillisecond);
+        // The price of opening over what a staged message costs more, 0.1 ms.
+        const int expected = kind == IpcKind::legacy ? 20 : kind == IpcKind::vmm ? 4 : 95;
+        EXPECT_NEAR(test.opened_at, expected, 2 + expected / 10);
+    }
+}
+
+TEST(Mappings, WithoutItsDescriptorMemoryStaysStaged) {
+    Stream test{.bytes = 4 * kMiB, .messages = 30, .kind = IpcKind::vmm, .refuse_descriptor = true};
+    run(test);
+    EXPECT_EQ(test.openings, 0u);
+    EXPECT_GT(test.descriptors, 0u);
+}
+
+}  // namespace
+}  // namespace gantry::world

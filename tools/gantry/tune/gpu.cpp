@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune.hpp"
+
+#include <sched.h>
+
+#include <cmath>
+#include <functional>
+
+namespace gantry::tool {
+
+namespace {
+
+constexpr Bytes kLargest = 64 * kMiB;
+constexpr double kLongestCopy = 60e6;  // ns; larger copies are left out
+constexpr int kInARow = 8;
+
+using Start = std::function<void(Bytes)>;
+
+Nanoseconds whole(double ns) {
+    return static_cast<Nanoseconds>(std::llround(std::max(ns, 0.0)));
+}
+
+struct Lane {
+    Cuda& cuda;
+    CUstream stream;
+    double query;  // what one look costs: half of one is in every time
+    double once(const Start& start, Bytes bytes) const {
+        const double begin = now_ns();
+        start(bytes);
+        cuda.wait(stream);
+        return now_ns() - begin - query / 2;
+    }
+};
+
+// Latency, price of one more, and the rates from where the bytes count.
+model::CopyCost measure_copy(const Lane& lane, const Start& start, const std::string& name,
+                             std::vector<CopyCurve>& curves) {
+    CopyCurve curve{name, {}};
+    model::CopyCost cost;
+    const auto time = [&](Bytes bytes, int samples) {
+        return typical_of(samples, [&] { return lane.once(start, bytes); });
+    };
+    for (int warm = 0; warm < 8; ++warm)
+        lane.once(start, kMiB);
+    const double latency = time(8, 41);
+    cost.latency = whole(latency);
+    const double row = typical_of(31, [&] {
+        const double begin = now_ns();
+        for (int i = 0; i < kInARow; ++i)
+            start(8);
+        lane.cuda.wait(lane.stream);
+        return now_ns() - begin;
+    });
+    cost.gap = std::min(whole((row - latency) / (kInARow - 1)), cost.latency);
+    std::vector<model::Rate::Point> points;
+    curve.time_ns.push_back({8, latency});
+    for (Bytes bytes = 4 * kKiB; bytes <= kLargest; bytes *= 4) {
+        for (int warm = 0; warm < 2; ++warm)
+            lane.once(start, bytes);
+        const double took = time(bytes, bytes >= 16 * kMiB ? 5 : 11);
+        curve.time_ns.push_back({bytes, took});
+        // Below, the bytes are lost in the latency's noise.
+        if (took - latency > latency / 2)
+            points.push_back({bytes, static_cast<double>(bytes) / (took - latency) * 1e9});
+        if (took > kLongestCopy) break;
+    }
+    // A copy of the planner's size lies between two points: keep those that say something new.
+    std::vector<model::Rate::Point> kept;
+    for (const model::Rate::Point& point : points)
+        if (kept.empty() ||
+            std::abs(point.bytes_per_second / kept.back().bytes_per_second - 1) > 0.05)
+            kept.push_back(point);
+    cost.rate = model::Rate(std::move(kept));
+    curves.push_back(std::move(curve));
+    return cost;
+}
+
+CUDA_MEMCPY2D two_rows(CUdeviceptr to, const std::byte* from, Bytes bytes) {
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = from;
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.dstDevice = to;
+    copy.WidthInBytes = copy.srcPitch = copy.dstPitch = std::max<Bytes>(bytes / 2, 1);
+    copy.Height = 2;
+    return copy;
+}
+
+// Looks all the time, and lets others run when it lasts: a simulated device is a thread beside us.
+void wait_for(const volatile std::uint32_t* flag, std::uint32_t value) {
+    constexpr double kPatience = 20e3;
+    const double begin = now_ns();
+    while (*flag != value)
+        if (now_ns() - begin > kPatience) sched_yield();
+}
+
+void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* pinned,
+                   model::CallCost& calls) {
+    CUevent event = nullptr;
+    cuda.must(cuda.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    const auto each = [&](const std::function<void()>& action) {
+        return whole(typical_of(21, [&] {
+            const double took = time_of(1, action);
+            cuda.wait(stream);
+            return took;
+        }));
+    };
+    calls.copy = each([&] { cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream); });
+    calls.event_record = each([&] { cuda.cuEventRecord(event, stream); });
+    calls.event_query = each([&] { cuda.cuEventQuery(event); });
+    // Behind a copy, against what the copy's end costs to see by asking for an event.
+    auto* flag = reinterpret_cast<volatile std::uint32_t*>(pinned + kMiB);
+    std::uint32_t value = 0;
+    *flag = 0;
+    const auto seen_by_flag = [&] {
+        ++value;
+        const double begin = now_ns();
+        cuda.cuStreamWriteValue32_v2(
+            stream, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(flag)), value, 0);
+        wait_for(flag, value);
+        return now_ns() - begin;
+    };
+    seen_by_flag();
+    calls.write_value = whole(typical_of(21, seen_by_flag));
+    const auto until_seen = [&](bool by_event) {
+        return typical_of(41, [&] {
+            ++value;
+            const double begin = now_ns();
+            cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream);
+            if (by_event) {
+                cuda.cuEventRecord(event, stream);
+                while (cuda.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+                }
+            } else {
+                cuda.cuStreamWriteValue32_v2(
+                    stream, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(flag)), value,
+                    0);
+                wait_for(flag, value);
+            }
+            const double took = now_ns() - begin;
+            cuda.wait(stream);
+            return took;
+        });
+    };
+    // How much later than by the flag an end is seen by asking, on the flag's own scale.
+    calls.event_seen =
+        whole(static_cast<double>(calls.write_value) + until_seen(true) - until_seen(false));
+    unsigned long long id = 0;
+    const auto ask = [&](std::uintptr_t address) {
+        cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                   static_cast<CUdeviceptr>(address));
+    };
+    calls.classify_device = each([&] { ask(memory); });
+    static int host_variable;
+    calls.classify_host = each([&] { ask(reinterpret_cast<std::uintptr_t>(&host_variable)); });
+    calls.allocate = whole(typical_of(9, [&] {
+        CUdeviceptr fresh = 0;
+        const double took = time_of(1, [&] { fresh = cuda.allocate(4 * kMiB); });
+        cuda.cuMemFree_v2(fresh);
+        return took;
+    }));
+    std::vector<std::byte> host(4 * kMiB);
+    calls.register_host = whole(typical_of(9, [&] {
+        const double took =
+            time_of(1, [&] { cuda.cuMemHostRegister_v2(host.data(), host.size(), 0); });
+        cuda.cuMemHostUnregister(host.data());
+        return took;
+    }));
+    CUipcMemHandle handle{};
+    calls.ipc_export = each([&] { cuda.cuIpcGetMemHandle(&handle, memory); });
+}
+
+}  // namespace
+
+void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
+                 std::vector<CopyCurve>& curves, Progress& progress) {
+    model::Gpu& described = machine.gpu;
+    cuda.use(gpu);
+    CUstream stream = cuda.stream();
+    const CUdeviceptr memory = cuda.allocate(kLargest), second = cuda.allocate(kLargest);
+    std::byte* pinned = cuda.allocate_host(kLargest);
+    std::vector<std::byte> pageable(kLargest);
+    std::fill(pageable.begin(), pageable.end(), std::byte{1});
+    cuda.wait(stream);
+    const double query = time_of(101, [&] { cuda.cuStreamQuery(stream); });
+    Lane lane{cuda, stream, query};
+
+    progress.step("driver calls");
+    measure_calls(cuda, stream, memory, pinned, described.calls);
+    const auto copy = [&](const char* name, const Start& start) {
+        progress.step(name);
+        return measure_copy(lane, start, name, curves);
+    };
+    described.d2h = copy("device to host", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyDtoHAsync_v2(pinned, memory, bytes, stream), "cuMemcpyDtoHAsync");
+    });
+    described.h2d = copy("host to device", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyHtoDAsync_v2(memory, pinned, bytes, stream), "cuMemcpyHtoDAsync");
+    });
+    described.h2d_2d = copy("host to device, two rows", [&](Bytes bytes) {
+        const CUDA_MEMCPY2D rows = two_rows(memory, pinned, bytes);
+        cuda.must(cuda.cuMemcpy2DAsync_v2(&rows, stream), "cuMemcpy2DAsync");
+    });
+    described.d2d = copy("inside the device", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyDtoDAsync_v2(second, memory, bytes, stream), "cuMemcpyDtoDAsync");
+    });
+    described.d2d.turn_below = model::kAlwaysTurn;
+    described.pageable_d2h = copy("device to pageable host", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyDtoHAsync_v2(pageable.data(), memory, bytes, stream),
+                  "cuMemcpyDtoHAsync");
+    });
+    described.pageable_h2d = copy("pageable host to device", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyHtoDAsync_v2(memory, pageable.data(), bytes, stream),
+                  "cuMemcpyHtoDAsync");
+    });
+    described.fill = copy("fill", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemsetD8Async(memory, 0, bytes, stream), "cuMemsetD8Async");
+    });
+    described.fill.turn_below = model::kAlwaysTurn;
+
+    progress.step("kernel");
+    CUfunction kernel = cuda.kernel();
+    const bool runs = kernel != nullptr && cuda.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream,
+                                                               nullptr, nullptr) == CUDA_SUCCESS;
+    cuda.wait(stream);
+    if (runs) {
+        described.calls.launch = whole(typical_of(21, [&] {
+            const double took = time_of(1, [&] {
+                cuda.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
+            });
+            cuda.wait(stream);
+            return took;
+        }));
+        described.kernel.latency = whole(typical_of(21, [&] {
+            return lane.once(
+                [&](Bytes) {
+                    cuda.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr);
+                },
+                0);
+        }));
+    }
+
+    int reaches = 0;
+    if (other_gpu >= 0) cuda.cuDeviceCanAccessPeer(&reaches, gpu, other_gpu);
+    if (other_gpu >= 0) machine.peer_access = reaches != 0;
+    if (reaches == 0) return;
+    CUcontext here = nullptr, there = nullptr;
+    cuda.must(cuda.cuDevicePrimaryCtxRetain(&here, gpu), "cuDevicePrimaryCtxRetain");
+    cuda.use(other_gpu);
+    cuda.must(cuda.cuDevicePrimaryCtxRetain(&there, other_gpu), "cuDevicePrimaryCtxRetain");
+    cuda.cuCtxEnablePeerAccess(here, 0);
+    const CUdeviceptr far = cuda.allocate(kLargest);
+    CUstream far_stream = cuda.stream();
+    cuda.use(gpu);
+    cuda.cuCtxEnablePeerAccess(there, 0);
+    described.peer = copy("to the other device (put)", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyPeerAsync(far, there, memory, here, bytes, stream),
+                  "cuMemcpyPeerAsync");
+    });
+    cuda.use(other_gpu);
+    lane.stream = far_stream;
+    described.peer_get = copy("from the other device (get)", [&](Bytes bytes) {
+        cuda.must(cuda.cuMemcpyPeerAsync(far, there, memory, here, bytes, far_stream),
+                  "cuMemcpyPeerAsync");
+    });
+    cuda.use(gpu);
+}
+
+}  // namespace gantry::tool

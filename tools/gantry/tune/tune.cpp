@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune.hpp"
+
+#include "base/config.hpp"
+#include "commands.hpp"
+#include "model/tuned.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+namespace gantry::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr int kSteps = 14;
+constexpr double kWorthSaying = 0.15;
+
+// The description that everything starts from: what cannot be measured here (the network) stays.
+model::Machine starting_point(const std::string& gpu_name) {
+    if (Result<model::Machine> known = model::built_in_for(gpu_name); known.ok()) return *known;
+    Result<model::Machine> any = model::load("h200");
+    model::Machine machine = any.ok() ? *any : model::Machine{};
+    return machine;
+}
+
+void describe(Cuda& cuda, int gpu, model::Machine& machine) {
+    machine.gpu.name = cuda.name(gpu);
+    machine.name = model::slug(machine.gpu.name);
+    machine.gpus_per_node = cuda.devices();
+    std::size_t memory = 0;
+    if (cuda.cuDeviceTotalMem_v2(&memory, gpu) == CUDA_SUCCESS) machine.gpu.memory = memory;
+    cuda.cuDeviceGetAttribute(&machine.gpu.compute_major,
+                              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
+    cuda.cuDeviceGetAttribute(&machine.gpu.compute_minor,
+                              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
+    int driver = 0;
+    cuda.cuDriverGetVersion(&driver);
+    machine.about = fmt::format(
+        "Measured by gantry tune on {:%Y-%m-%d}: {} devices, CUDA driver {}.{}. The network and "
+        "shared memory are those of the built-in description.",
+        fmt::gmtime(std::time(nullptr)), machine.gpus_per_node, driver / 1000, driver % 1000 / 10);
+}
+
+// Every number of the two descriptions, by its path.
+void differences(const Json& before, const Json& after, const std::string& place,
+                 std::vector<std::string>& rows) {
+    if (after.is_object() && before.is_object()) {
+        for (const auto& [name, value] : after.items())
+            if (before.contains(name))
+                differences(before[name], value, place.empty() ? name : place + "." + name, rows);
+        return;
+    }
+    const auto last = [](const Json& json) {
+        return json.is_array() && !json.empty() && json.back().is_array() ? json.back().back()
+                                                                          : json;
+    };
+    const Json old_value = last(before), new_value = last(after);
+    if (!old_value.is_number() || !new_value.is_number()) return;
+    const double was = old_value.get<double>(), is = new_value.get<double>();
+    if (std::abs(is - was) <= kWorthSaying * std::max(std::abs(was), std::abs(is))) return;
+    rows.push_back(fmt::format("  {:<36} {:>14.4g} {:>14.4g}  {:.2f}", place, was, is,
+                               was != 0 ? is / was : 0));
+}
+
+bool write(const fs::path& file, const std::string& text) {
+    std::error_code ignored;
+    if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
+    std::ofstream out(file);
+    out << text;
+    return static_cast<bool>(out.flush());
+}
+
+}  // namespace
+
+Progress::Progress(int steps) : steps_(steps), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+Progress::~Progress() {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::step(std::string_view what) {
+    if (!terminal_) return;
+    constexpr int kWidth = 24;
+    const int full = kWidth * done_ / std::max(steps_, 1);
+    ++done_;
+    fmt::print(stderr, "\r\033[K[{:#<{}}{:.<{}}] {}", "", full, "", kWidth - std::min(full, kWidth),
+               what);
+}
+
+int tune(const TuneOptions& options) try {
+    const std::string library = config::environment("GANTRY_CUDA_LIBRARY").value_or(std::string{});
+    Pair pair(library);
+    Cuda cuda(library);
+    const int devices = cuda.devices();
+    if (options.gpu < 0 || options.gpu >= devices)
+        throw TuneFailure(
+            fmt::format("--gpu {}: this process sees {} devices", options.gpu, devices));
+    const int other = devices > 1 ? (options.gpu + 1) % devices : -1;
+    const model::Machine before = starting_point(cuda.name(options.gpu));
+    model::Machine machine = before;
+    describe(cuda, options.gpu, machine);
+    std::vector<CopyCurve> curves;
+    {
+        Progress progress(kSteps);
+        measure_gpu(cuda, options.gpu, other, machine, curves, progress);
+        measure_host(machine, progress);
+        pair.measure(cuda, options.gpu, other, machine, progress);
+    }
+    std::vector<std::string> rows;
+    differences(Json::parse(model::to_json(before)), Json::parse(model::to_json(machine)), "",
+                rows);
+    fmt::print("{}: {} figures differ by more than {:.0f} % from the description \"{}\"\n",
+               machine.gpu.name, rows.size(), 100 * kWorthSaying, before.name);
+    if (!rows.empty()) fmt::print("  {:<36} {:>14} {:>14}  ratio\n", "", before.name, "measured");
+    for (const std::string& row : rows)
+        fmt::print("{}\n", row);
+
+    const fs::path file = options.output.empty() ? fs::path(model::tuned_file(machine.gpu.name))
+                                                 : fs::path(options.output);
+    if (file.empty())
+        throw TuneFailure("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output");
+    fs::path picture = file;
+    picture.replace_extension(".svg");
+    if (!write(file, model::to_json(machine)) || !write(picture, chart(machine, curves)))
+        throw TuneFailure(fmt::format("writing {} failed", file.string()));
+    fmt::print("written: {} ({}) and {}\n", file.string(),
+               options.output.empty() ? "used from now on" : "use it with GANTRY_MACHINE",
+               picture.string());
+    return 0;
+} catch (const TuneFailure& failure) {
+    fmt::print(stderr, "gantry tune: {}\n", failure.what());
+    return 1;
+}
+
+}  // namespace gantry::tool
