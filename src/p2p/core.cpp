@@ -208,6 +208,43 @@ Outgoing* Core::outgoing(std::uint64_t id) {
     return found == outgoing_.end() ? nullptr : found->second.get();
 }
 
+void Core::remove_outgoing(std::uint64_t id) {
+    const auto found = outgoing_.find(id);
+    if (found == outgoing_.end()) return;
+    if (found->second->claimable) claim_words_.release(id);
+    outgoing_.erase(found);
+}
+
+bool Core::name_claim(Outgoing& message) {
+    std::uint32_t* words = peer(message.peer).transport->claim_words(world_rank_);
+    if (words == nullptr || !claim_words_.reserve(message.id)) return false;
+    p2p::name_claim(words[message.id % kClaimWords], message.id);
+    message.claimable = true;
+    return true;
+}
+
+bool Core::claim_as_sender(const Outgoing& message) {
+    if (!message.claimable) return true;
+    std::uint32_t* words = peer(message.peer).transport->claim_words(world_rank_);
+    return take_claim(words[message.id % kClaimWords], message.id, Claimant::sender);
+}
+
+void Core::claim_later(int from, std::uint64_t send_id, Nanoseconds when) {
+    claims_.wait(from, send_id, when);
+}
+
+void Core::claim_what_is_due() {
+    while (const auto due = claims_.next(executor.now())) {
+        Incoming* message = incoming(due->from, due->id);
+        std::uint32_t* words = peer(due->from).transport->claim_words(due->from);
+        if (message == nullptr || words == nullptr || !peer(due->from).lost.ok()) continue;
+        if (!take_claim(words[due->id % kClaimWords], due->id, Claimant::receiver)) continue;
+        wire::Chunk claimed{};
+        claimed.pool = wire::kClaimed;
+        message->arrived.push(claimed);
+    }
+}
+
 void Core::start(Outgoing& message) {
     if (message.running) return;
     message.running = true;
@@ -256,6 +293,12 @@ void Core::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
     request.complete(std::move(status));
     if (detached) requests.destroy(&request);
+}
+
+void Core::end_loan(Outgoing& message, const Status& why) {
+    if (!message.lent || message.fetched.done()) return;
+    peer(message.peer).transport->take_back(message.peer, message.id);
+    message.fetched.complete(why);
 }
 
 // Only device memory that a process of this node may map: what names it is most of the message.
@@ -346,6 +389,7 @@ int Core::progress() {
         events = device.progress();
     }
     check_exports();
+    if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
     if (executor.has_ready()) events += executor.run_ready();

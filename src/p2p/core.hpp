@@ -9,6 +9,7 @@
 #include "base/recycler.hpp"
 #include "base/scope.hpp"
 #include "base/slab.hpp"
+#include "p2p/claims.hpp"
 #include "p2p/mappings.hpp"
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
@@ -93,6 +94,7 @@ class Core final : public transport::Receiver {
 
     int world_rank() const { return world_rank_; }
     Bytes eager_budget() const { return config_.eager_budget; }
+    Nanoseconds claim_wait() const { return config_.claim_wait; }
     Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
     template <class Header>
     Status send(int to, wire::Kind kind, const Header& header, transport::ConstSpan payload = {}) {
@@ -105,6 +107,8 @@ class Core final : public transport::Receiver {
     // A peer's shared slot as mapped here; pinned when a device will read it.
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
 
+    // The end of a loan that the receiver did not fetch, and why.
+    void end_loan(Outgoing& message, const Status& why);
     // Announces a message, in short where the last one to that peer was alike.
     Status request(int to, const wire::RequestToSend& rts);
 
@@ -133,13 +137,22 @@ class Core final : public transport::Receiver {
     // A peer wants to open an allocation that was named to it: sends the file descriptor behind it.
     void send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox);
 
+    // --- claims: a message whose sender is to put ---
+    // Gives it a word; false: it goes without.
+    bool name_claim(Outgoing& message);
+    // Whether we still are the ones to copy; else the receiver does.
+    bool claim_as_sender(const Outgoing& message);
+    // From then on we copy ourselves if the sender has not begun: the message is told by a chunk of
+    // pool kClaimed.
+    void claim_later(int from, std::uint64_t send_id, Nanoseconds when);
+
     // --- messages under way ---
     Outgoing& add_outgoing(int to);
     // Starts what its sender has to do: at once, or when the first answer comes.
     void start(Outgoing& message);
     void start_all_outgoing();
     Outgoing* outgoing(std::uint64_t id);
-    void remove_outgoing(std::uint64_t id) { outgoing_.erase(id); }
+    void remove_outgoing(std::uint64_t id);
     void add_incoming(std::unique_ptr<Incoming> message);  // matched rendezvous, until it ends
     void remove_incoming(int from, std::uint64_t id);
 
@@ -189,6 +202,7 @@ class Core final : public transport::Receiver {
     Incoming* incoming(int from, std::uint64_t id);
     void on_forget(const wire::Forget& forget);
     void check_exports();
+    void claim_what_is_due();
 
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
@@ -210,7 +224,9 @@ class Core final : public transport::Receiver {
         std::unordered_set<int> peers;
     };
     std::map<std::uint64_t, Export> exports_;  // by buffer id
-    std::vector<int> tell_;                    // peers with messages in `finished`
+    ClaimWords claim_words_;
+    ClaimClock claims_;
+    std::vector<int> tell_;  // peers with messages in `finished`
     Nanoseconds next_export_check_ = 0;
     std::unordered_map<int, SharedGpu> shared_gpus_;
     struct Answer {

@@ -268,6 +268,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         std::memcpy(&unit, payload.data() + at, sizeof unit);
         message->grants.push(unit);
     }
+    end_loan(*message, failure(MPI_ERR_PENDING, "the receiver wants the message another way"));
     message->answers.push(cts);
     start(*message);
 }
@@ -341,6 +342,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             return;
         }
         if (!status.ok()) {
+            end_loan(*message, status);
             message->answers.close(status);
             message->grants.close(status);
         } else {
@@ -370,6 +372,7 @@ void Core::on_peer_lost(int lost, const Status& why) {
         finish_request(*receive, gone.lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;
+        end_loan(*message, gone.lost);
         message->answers.close(gone.lost);
         message->grants.close(gone.lost);
         if (!message->finished.done()) message->finished.complete(gone.lost);

@@ -63,8 +63,16 @@ bool waits_for_an_answer(const Outgoing& message) {
     return offer.protocol != plan::Protocol::pipeline || offer.ahead == 0;
 }
 
+// A receiver that could read as well mostly does, unless this process used their GPU last or gets
+// are slow here.
+bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::RequestToSend& rts) {
+    return rts.handle.kind != 0 &&
+           (rts.gpu_used != 0 ||
+            core.device.gpu_facts(message.location.gpu).peer_get_bytes_per_second > 0);
+}
+
 // All but what is each message's own.
-wire::RequestToSend request_to_send(Core& core, const Outgoing& message) {
+wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
     wire::RequestToSend rts{};
     rts.offer = wire::encode(message.choice.plan);
     rts.source_kind = static_cast<std::uint8_t>(message.location.kind);
@@ -90,7 +98,16 @@ wire::RequestToSend request_to_send(Core& core, const Outgoing& message) {
         std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(),
                     sizeof rts.handle.gpu);
     }
+    if (may_be_told_to_put(core, message, rts)) rts.claims = core.name_claim(message) ? 1 : 0;
     return rts;
+}
+
+// A false may start what lets later messages lend.
+bool may_lend(Core& core, const Outgoing& message) {
+    const Peer& peer = core.peer(message.peer);
+    return peer.facts.straight_from > 0 && message.bytes >= peer.facts.straight_from &&
+           message.buffer.contiguous() && host_memory_of(message.location) &&
+           peer.transport->lends(message.peer);
 }
 
 void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
@@ -101,6 +118,7 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
     // knows.
     message.facts.peer_access = message.facts.ipc_open;
+    message.facts.lent = may_lend(core, message);
     message.choice = core.choose(message.question, message.facts);
     // The receiver must know for sure what our rails reach, and an offer that stages starts at
     // once.
@@ -128,7 +146,7 @@ void repeat_offer(Outgoing& message, const Peer::Offer& last) {
 
 void remember_offer(Peer& peer, const Outgoing& message, const wire::RequestToSend& rts) {
     if (!wire::expects_get(rts.offer) || rts.handle.kind == 0 || rts.gpu_used != 0 ||
-        !message.facts.ipc_open)
+        rts.claims != 0 || !message.facts.ipc_open)
         return;
     peer.last_offer = {message.location.buffer_id, message.question, message.facts, message.choice,
                        rts};
@@ -210,7 +228,11 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
         rts.envelope = envelope;
         rts.send_id = message.id;
         rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
-        sent = core.request(to, rts);
+        message.lent = wire::lends(rts.offer);
+        sent = message.lent
+                   ? peer.transport->lend(to, wire::kRequestToSend, wire::bytes_of(rts), message.id,
+                                          buffer.data(), bytes, message.fetched)
+                   : core.request(to, rts);
     }
     if (sent.ok() && eager) peer.eager_outstanding += bytes;
     if (!sent.ok()) {
@@ -222,7 +244,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     if (at_once) {
         message.running = true;
         core.operations.spawn(await_match(core.executor, core, message));
-    } else if (!waits_for_an_answer(message)) {
+    } else if (message.lent || !waits_for_an_answer(message)) {
         core.start(message);
     }
     return request;

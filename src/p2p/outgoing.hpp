@@ -16,7 +16,7 @@ namespace gantry::p2p {
 
 struct Outgoing {
     explicit Outgoing(Executor& executor)
-        : answers(executor), finished(executor), grants(executor) {}
+        : answers(executor), finished(executor), grants(executor), fetched(executor) {}
 
     std::uint64_t id = 0;
     bool running = false;  // its coroutine is; else nothing is to be done before an answer comes
@@ -36,8 +36,11 @@ struct Outgoing {
     transport::RemoteKey key;  // of the memory that it names
     transport::Region source;  // put wire: the buffer's registration, until the message ends
     Completion finished;       // the receiver copied, or matched (synchronous eager), or gave up
+    bool claimable = false;    // it has a claim word
+    bool lent = false;         // the buffer is, to the receiver's transport
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back
+    Completion fetched;  // the end of the loan; MPI_ERR_PENDING: the receiver wants it another way
 };
 
 }  // namespace gantry::p2p

@@ -73,6 +73,7 @@ struct RequestToSend {
                                 // clock); 0: not lately, see p2p/shared_gpu.hpp
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
     std::uint8_t busy;          // it has device work pending
+    std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
     std::uint32_t inbox;        // where this process takes file descriptors; 0: nowhere
 };
 
@@ -109,6 +110,8 @@ struct Chunk {
 // The sender executed: `bytes` of the message are at their final place; 0: it could not, another
 // verdict please (`unit` says whether it makes sense to try again some time).
 inline constexpr std::uint8_t kInPlace = 0xff;
+// Never on the wire: the receiver tells itself that it has claimed the message.
+inline constexpr std::uint8_t kClaimed = 0xfe;
 inline constexpr std::uint32_t kRefused = 0, kClosedMeanwhile = 1;
 
 // Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to
@@ -167,6 +170,13 @@ inline bool expects_get(const Plan& offer) {
     return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
            static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
            offer.ahead == 0;
+}
+
+// The message that announces it lends the source (Transport::lend); its number is the send id. The
+// receiver fetches it and says nothing, or declines by a verdict.
+inline bool lends(const Plan& offer) {
+    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::rdma &&
+           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver;
 }
 
 Plan encode(const plan::Plan& plan);

@@ -170,6 +170,13 @@ Candidate rdma_candidate(const Ask& ask) {
         return impossible(Protocol::rdma, why_not_reached(ask.sink, ask.sink_reach));
     Candidate candidate;
     Plan& plan = candidate.plan;
+    const bool in_host = in_host_memory(ask.source) && in_host_memory(ask.sink);
+    if (ask.facts.lent && in_host && ask.bytes >= ask.facts.peer.straight_from) {
+        plan = {.protocol = Protocol::rdma, .executor = Executor::receiver};
+        plan.expected = 3 * ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second);
+        plan.why = "straight into the receiver's buffer, by a connection of its own";
+        return candidate;
+    }
     plan = {.protocol = Protocol::rdma, .executor = Executor::sender};
     plan.rails = rails_for(ask, ask.bytes);
     plan.expected =

@@ -61,7 +61,10 @@ std::string describe(const Plan& plan, Bytes bytes) {
             if (plan.sink_stage == Stage::slot)
                 text += fmt::format(", then {}", name(plan.sink_engine));
             break;
-        case Protocol::rdma: text += ", one put, " + rails_text(plan.rails); break;
+        case Protocol::rdma:
+            text += plan.executor == Executor::receiver ? ", lent to the receiver"
+                                                        : ", one put, " + rails_text(plan.rails);
+            break;
         case Protocol::ipc:
             text +=
                 fmt::format(", {} by the {}", plan.executor == Executor::receiver ? "get" : "put",

@@ -16,17 +16,17 @@ namespace gantry::plan {
 
 // Numbers are on the wire (docs/wire.md): append only.
 enum class Protocol : std::uint8_t {
-    self = 0,      // both ends in this process: one local copy
-    eager = 1,     // the payload travels with the envelope
-    rdma = 2,      // zero copy: one put straight into the receiver's buffer
-    ipc = 3,       // one side copies directly from or to the other's device memory
+    self = 0,   // both ends in this process: one local copy
+    eager = 1,  // the payload travels with the envelope
+    rdma = 2,   // zero copy: one put into the receiver's buffer, or lent to it (receiver executes)
+    ipc = 3,    // one side copies directly from or to the other's device memory
     pipeline = 4,  // chunks: source stage, wire, sink stage
 };
 
 enum class Executor : std::uint8_t {
     sender = 0,
     receiver = 1
-};  // who issues the copy of an ipc plan
+};  // who issues the copy of an ipc plan, or moves the bytes of an rdma plan
 enum class CopyEngine : std::uint8_t {
     cpu = 0,
     copy_engine = 1,

@@ -56,6 +56,7 @@ struct Facts {
     bool put_open = false;     // the sender has opened the sink's memory already
     int uses = 0;      // messages from the source's allocation that were staged since it was closed
     int put_uses = 0;  // likewise into the sink's allocation
+    bool lent = false;         // the transport lends the source's memory with the announcement
     bool descriptor = true;    // what the receiver needs to open the source's memory is there
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;

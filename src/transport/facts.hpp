@@ -18,7 +18,8 @@ struct PeerFacts {
     bool registers_sources = false;  // a card reads what a put sends: worth registering, too
     int rails = 1;
     Bytes eager_max = 0;      // largest payload of one active message
-    Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
+    Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way,
+                              // and messages of at least so much may lend (Transport::lend)
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire

@@ -10,4 +10,13 @@ void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const Remote
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} has no atomic operations", name()));
 }
 
+Status Transport::lend(int, MessageKind, ConstSpan, std::uint64_t, const void*, Bytes,
+                       Completion&) {
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name());
+}
+
+void Transport::fetch(int, std::uint64_t, void*, Completion& done) {
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name()));
+}
+
 }  // namespace gantry::transport

@@ -79,6 +79,8 @@ struct AtomicOperands {
     std::uint64_t compare = 0;
 };
 
+inline constexpr std::size_t kClaimWords = 1024;
+
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
@@ -115,6 +117,21 @@ class Transport {
     virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                      const RemoteKey& key, Bytes offset, Completion& done) = 0;
 
+    // --- loans: large host memory that nobody copies on the way
+    // A message may lend the memory that it announces: the bytes go straight to where the peer
+    // wants them, once it has said where. `loan` is a number of the sender's, never given twice.
+    // Whether a message to that peer may lend now; asking may start what lets later ones do so.
+    virtual bool lends(int) { return false; }
+    // As send(). `done`: the peer has fetched all of it, or is lost, and the memory is free again.
+    virtual Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                        const void* source, Bytes bytes, Completion& done);
+    // The peer said that it wants the bytes another way: `done` is not completed any more.
+    virtual void take_back(int, std::uint64_t) {}
+    // The peer's end does one of these, once. `done`: the bytes are at `sink`, or the lender is
+    // lost and nothing writes there any more.
+    virtual void fetch(int peer, std::uint64_t loan, void* sink, Completion& done);
+    virtual void decline(int, std::uint64_t) {}
+
     // One atomic operation on a word of `width` bytes (4 or 8, aligned) at `offset` of the peer's
     // region, as MPI's windows need them. The old value goes to the low bytes of `*result`, which
     // stays until `done`; compare_swap stores `operand` where the word equals `compare`.
@@ -128,8 +145,7 @@ class Transport {
     // first call.
     virtual Result<std::span<std::byte>> own_pool(Pool pool) = 0;
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
-    // A small array of words in this rank's segment, for claims (DESIGN section 5); index < 1024.
-    // Null when not shared.
+    // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
 
     // --- progress

@@ -17,13 +17,12 @@ struct Way {
     const char* machine;
     int ranks_per_node;
     int sink_gpu;
+    Bytes lends_from = 0;
 };
 constexpr Way kWays[] = {
-    {"Network", "c2050-qdr", 1, 0},
-    {"FastNetwork", "h200", 1, 0},
-    {"SharedMemoryStaged", "c2050-qdr", 2, 0},
-    {"SharedGpu", "h200", 2, 0},
-    {"TwoGpusOfANode", "h200", 2, 1},
+    {"Network", "c2050-qdr", 1, 0}, {"NetworkThatLends", "c2050-qdr", 1, 0, 64 * kKiB},
+    {"FastNetwork", "h200", 1, 0},  {"SharedMemoryStaged", "c2050-qdr", 2, 0},
+    {"SharedGpu", "h200", 2, 0},    {"TwoGpusOfANode", "h200", 2, 1},
 };
 
 struct Case {
@@ -93,7 +92,8 @@ class Exchange : public testing::TestWithParam<std::tuple<Place, Place, Way>> {
                          .jitter = static_cast<Nanoseconds>(seed % 4) * 7 * kMicrosecond,
                          .network_order = seed % 2 == 0 ? transport::fake::Order::shuffled
                                                         : transport::fake::Order::kept,
-                         .duplicate_envelopes = seed % 3 == 0});
+                         .duplicate_envelopes = seed % 3 == 0,
+                         .lends_from = way.lends_from});
             const Ending ending = world.run([&test](Rank& rank) {
                 return rank.number == 0 ? source_side(rank, test) : sink_side(rank, test);
             });

@@ -14,9 +14,12 @@ struct Way {
     const char* name;
     const char* machine;
     int ranks_per_node;
+    Bytes lends_from = 0;
 };
-constexpr Way kWays[] = {
-    {"Network", "c2050-qdr", 1}, {"SharedMemory", "c2050-qdr", 2}, {"SharedGpu", "h200", 2}};
+constexpr Way kWays[] = {{"Network", "c2050-qdr", 1},
+                         {"NetworkThatLends", "c2050-qdr", 1, 64 * kKiB},
+                         {"SharedMemory", "c2050-qdr", 2},
+                         {"SharedGpu", "h200", 2}};
 
 struct Pair {
     const char* name;
@@ -60,7 +63,8 @@ class Faults : public testing::TestWithParam<std::tuple<Pair, Way>> {
                 .ranks = 2,
                 .ranks_per_node = way().ranks_per_node,
                 .seed = seed,
-                .jitter = static_cast<Nanoseconds>(seed % 3) * 5 * kMicrosecond};
+                .jitter = static_cast<Nanoseconds>(seed % 3) * 5 * kMicrosecond,
+                .lends_from = way().lends_from};
     }
 };
 

@@ -39,6 +39,8 @@ Options options_of(std::string_view way) {
             machine.network.device_memory = true;
         };
         if (way != "gpudirect") options.gpudirect = [](int rank) { return rank == 0; };
+    } else if (way == "lending") {
+        options.lends_from = 64 * kKiB;
     } else if (way == "node") {
         options.ranks_per_node = 2;
     } else if (way == "one gpu") {
@@ -159,6 +161,9 @@ constexpr Row kRows[] = {
     {"network", H, H, 256 * kKiB, "rdma | 1, 262144 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, H, kMiB, "rdma | 1, 1048576 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, H, 4 * kMiB, "rdma | 1, 4194304 | 3, 448 | 0 | 2 -> 0"},
+    {"lending", H, H, 17 * kKiB + 1, "rdma | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
+    {"lending", H, H, kMiB, "rdma | 1, 1048576 | 1, 216 | 0 | 0 -> 0"},
+    {"lending", H, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
     {"network", D, D, 8, "eager | 1, 16 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, kKiB, "eager | 1, 1032 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 4, 508 | 1 | 2 -> 0"},

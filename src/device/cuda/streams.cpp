@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace gantry::device::cuda {
+namespace {
+
+constexpr int kEventsAtOnce = 32;
+
+}  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, int gpus, bool kernels, bool flags)
     : driver_(driver),
@@ -131,16 +136,23 @@ Streams::Issued Streams::issue_two_rows(const Copy& copy, CUstream stream) {
     return issued;
 }
 
+// As many as one message ever has copies in flight, so that which of them meet does not decide
+// whether a later message has to create some.
+void Streams::create_events() {
+    for (int i = 0; i < kEventsAtOnce; ++i) {
+        CUevent event = nullptr;
+        if (driver_.call(driver_.cu.cuEventCreate, &event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+            return;
+        free_events_.push_back(event);
+    }
+}
+
 // Null when no event can be had; the copy's end is then seen by a query of the stream.
 CUevent Streams::record(CUstream stream) {
-    CUevent event = nullptr;
-    if (!free_events_.empty()) {
-        event = free_events_.back();
-        free_events_.pop_back();
-    } else if (driver_.call(driver_.cu.cuEventCreate, &event, CU_EVENT_DISABLE_TIMING) !=
-               CUDA_SUCCESS) {
-        return nullptr;
-    }
+    if (free_events_.empty()) create_events();
+    if (free_events_.empty()) return nullptr;
+    CUevent event = free_events_.back();
+    free_events_.pop_back();
     if (driver_.call(driver_.cu.cuEventRecord, event, stream) == CUDA_SUCCESS) return event;
     driver_.call(driver_.cu.cuEventDestroy_v2, event);
     return nullptr;

@@ -26,6 +26,8 @@ struct Receiving {
     plan::Choice choice;
     bool shared = false;
     bool answered = false;          // a CTS has gone out
+    bool fetched = false;           // what the sender lent
+    bool claimed = false;           // we copy, although the sender was told to
     std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
     bool wants_descriptor = false;  // of the source's allocation, likewise
 };
@@ -252,6 +254,17 @@ Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
     co_return status;
 }
 
+// The transport writes what the sender lent straight to its place.
+Task<Status> fetch_loan(Executor& executor, Receiving& receiving) {
+    Completion fetched(executor);
+    receiving.fetched = true;
+    receiving.core.peer(receiving.message.peer)
+        .transport->fetch(receiving.message.peer, receiving.message.rts.send_id,
+                          receiving.side.at(0), fetched);
+    Status status = co_await fetched;
+    co_return status;
+}
+
 // We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped
 // here.
 Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
@@ -265,7 +278,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     receiving.message.discard_chunks = true;
     // A sender that copies nothing ahead and expects to be read needs no answer but the end.
     Status status;
-    const bool expected = wire::expects_get(receiving.message.rts.offer);
+    const bool expected = wire::expects_get(receiving.message.rts.offer) || receiving.claimed;
     if (!expected) status = answer(receiving, wire::ClearToSend{});
     if (status.ok()) {
         const std::byte* source =
@@ -277,7 +290,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     device.close_memory(handle, gpu);
     const bool alone = !receiving.facts.same_gpu && receiving.side.on_device() &&
                        receiving.side.packed == nullptr && gpu == receiving.side.location.gpu;
-    if (status.ok() && expected && alone &&
+    if (status.ok() && expected && !receiving.claimed && alone &&
         receiving.accepted == receiving.message.rts.envelope.bytes)
         receiving.core.peer(receiving.message.peer).last_get = {
             handle.buffer_id, receiving.accepted, gpu, engine_of(plan_of(receiving)),
@@ -290,6 +303,36 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
             receiving.message.peer, wire::kFinish,
             wire::Finish{receiving.message.rts.send_id, MPI_SUCCESS, wire::For::sender});
     co_return status;
+}
+
+// What we do about a message without its sender: a get, or anything else when none is possible.
+plan::Choice choose_alone(const Receiving& receiving) {
+    plan::Facts alone = receiving.facts;
+    alone.sender_opens = false;
+    plan::Tuning tuning = receiving.core.tuning;
+    tuning.ipc_threshold = 1;  // pieces would need the sender
+    return plan::choose(receiving.question, alone, tuning);
+}
+
+// The sender may be late: then we copy ourselves, where we can. What that costs more, to open its
+// memory for one, is waited for first.
+void claim_if_late(Receiving& receiving) {
+    if (receiving.message.rts.claims == 0) return;
+    const plan::Plan alone = choose_alone(receiving).plan;
+    if (alone.protocol != plan::Protocol::ipc) return;
+    const Nanoseconds dearer =
+        std::max<Nanoseconds>(alone.expected - plan_of(receiving).expected, 0);
+    receiving.core.claim_later(
+        receiving.message.peer, receiving.message.rts.send_id,
+        receiving.core.executor.now() + receiving.core.claim_wait() + dearer);
+}
+
+void plan_without_the_sender(Receiving& receiving) {
+    receiving.claimed = true;
+    receiving.choice = choose_alone(receiving);
+    receiving.choice.plan.why = "the sender did not come to copy";
+    receiving.core.explain.record(receiving.question, receiving.facts, receiving.choice,
+                                  receiving.message.peer, true);
 }
 
 // The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or
@@ -316,9 +359,14 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
     Status status = answer(receiving, cts);
     GANTRY_CO_TRY(status);
+    claim_if_late(receiving);
     while (true) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) co_return next.status();
+        if (next->pool == wire::kClaimed) {
+            plan_without_the_sender(receiving);
+            co_return success();
+        }
         if (next->pool == wire::kInPlace) {
             if (next->bytes == receiving.accepted) {
                 mappings.put(handle->buffer_id);
@@ -411,6 +459,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     const bool source_on_device = question.source.on_device();
     receiving.facts = core.facts_for(message.peer, request.location, false,
                                      source_on_device ? &handle.gpu : nullptr);
+    receiving.facts.lent =
+        wire::lends(message.rts.offer) && receiving.accepted == message.rts.envelope.bytes;
     receiving.facts.source_reach = static_cast<plan::Reach>(message.rts.source_reach);
     receiving.facts.sender_opens = message.rts.uses_driver != 0;
     receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
@@ -432,14 +482,18 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
         if (receiving.facts.peer.self) {
             status = co_await copy_locally(executor, receiving);
         } else if (plan.protocol == plan::Protocol::ipc) {
-            if (plan.executor == plan::Executor::receiver)
-                status = co_await get_by_ipc(executor, receiving);
-            else
+            status = success();
+            if (plan.executor == plan::Executor::sender)
                 status = co_await let_sender_put(executor, receiving);
+            // `plan` has changed when the sender did not come.
+            if (status.ok() && plan.executor == plan::Executor::receiver)
+                status = co_await get_by_ipc(executor, receiving);
             if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
                 log::info("p2p: message from rank {} is staged: {}", message.peer, status.text());
                 (plan.executor == plan::Executor::receiver ? question.source : question.sink).ipc =
                     device::IpcKind::none;
+                // The sender will not put any more, whatever it is told.
+                if (receiving.claimed) question.sink.ipc = device::IpcKind::none;
                 continue;
             }
             if (status.error_class() == MPI_ERR_PENDING) {  // the mapping has to repay itself again
@@ -447,6 +501,9 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                                  question, receiving.facts);
                 continue;
             }
+        } else if (plan.protocol == plan::Protocol::rdma &&
+                   plan.executor == plan::Executor::receiver) {
+            status = co_await fetch_loan(executor, receiving);
         } else if (receiving.shared) {
             status = answer(receiving, wire::ClearToSend{});
             if (status.ok()) status = co_await take_chunks(executor, receiving);
@@ -483,6 +540,8 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
                         {},
                         false,
                         false,
+                        false,
+                        false,
                         0,
                         false};
     Status status = co_await run(executor, receiving);
@@ -492,6 +551,8 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
         if (!told.ok())
             log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
     }
+    if (wire::lends(message.rts.offer) && !receiving.fetched)
+        core.peer(message.peer).transport->decline(message.peer, message.rts.send_id);
     core.remove_incoming(message.peer, message.rts.send_id);
     core.finish_request(request, status.ok() ? truncation : status);
     co_return success();

@@ -9,6 +9,7 @@
 //   user, grants it again]
 //                 either slot falls away where that side is direct
 //   small, from a device, put wire:  user -> my slot -> `payload`; nobody answers
+//   lent:         the receiver's transport fetches it from the user's buffer; nobody says anything
 //   ipc:          the receiver copies out of my device memory (`finish` tells me), or I copy into
 //   its
 #include "base/log.hpp"
@@ -215,6 +216,10 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
                     {}};
     const bool shared = core.peer(message.peer).facts.shared_memory;
     Status status;
+    if (message.lent) {
+        status = co_await message.fetched;
+        if (status.error_class() != MPI_ERR_PENDING) co_return status;
+    }
     if (sending.side.on_device() && !message.buffer.contiguous()) {
         Result<std::unique_ptr<std::byte[]>> packed =
             host_memory(message.bytes, "a strided device message");
@@ -273,6 +278,16 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
             break;
         }
         if (protocol == plan::Protocol::ipc && sending.plan.executor == plan::Executor::sender) {
+            if (!core.claim_as_sender(message)) {  // we came late: the receiver copies, or answers
+                Result<wire::ClearToSend> again = co_await message.answers.next();
+                if (message.finished.done() || !again.ok()) {
+                    status = message.finished.done() ? message.finished.status() : again.status();
+                    break;
+                }
+                adopt(sending, *again);
+                answered = true;
+                continue;
+            }
             status = co_await put_by_ipc(executor, sending);
             const bool closed = status.error_class() == MPI_ERR_PENDING;
             const bool not_done = closed || status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;

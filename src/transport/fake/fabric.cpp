@@ -147,6 +147,36 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     });
 }
 
+// The bytes are read when they leave: the lender may reuse its memory from then on.
+void Fabric::fetch(int to, int from, std::uint64_t number, std::byte* sink, Completion& done) {
+    auto& fetches = end(to).fetches_;
+    std::erase_if(fetches, [](const auto& fetch) { return fetch->done == nullptr; });
+    const auto fetch = fetches.emplace_back(
+        std::make_shared<FakeTransport::Fetch>(FakeTransport::Fetch{from, &done}));
+    timeline_.at(timeline_.now() + options_.link.latency, [=, this] {
+        const auto loan = loans_.find({from, number});
+        if (dead(from) || dead(to) || loan == loans_.end()) return;
+        const Bytes bytes = loan->second.bytes;
+        ++puts_.messages;
+        puts_.payload_bytes += bytes;
+        trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
+        const Flight flight = fly(from, to, 0, model::Transfer::put, bytes, options_.link);
+        const auto data = std::make_shared<std::vector<std::byte>>();
+        timeline_.at(flight.left, [=, this] {
+            const auto left = loans_.find({from, number});
+            if (dead(from) || left == loans_.end()) return;
+            data->assign(left->second.source, left->second.source + bytes);
+            end(from).put_ends_.push_back({left->second.done, success()});
+        });
+        timeline_.at(flight.arrives, [=, this] {
+            if (lost_with(from, flight.left) || dead(to) || fetch->done == nullptr) return;
+            timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfd, bytes);
+            std::copy(data->begin(), data->end(), sink);
+            end(to).put_ends_.push_back({std::exchange(fetch->done, nullptr), success()});
+        });
+    });
+}
+
 // Where a put or an atomic of a peer goes.
 Result<std::byte*> Fabric::place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                                  const char* what) {

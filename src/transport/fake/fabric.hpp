@@ -53,6 +53,8 @@ struct FabricOptions {
     std::function<bool(int rank, const Extent& extent)> refuse_registration;
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
     std::function<bool(int rank)> gpudirect;
+    // Messages of at least so much may lend what they announce; 0: none.
+    Bytes lends_from = 0;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
 };
@@ -123,6 +125,11 @@ class Fabric {
         std::byte* destination;
         std::vector<std::byte> bytes;
     };
+    struct Loan {
+        const std::byte* source;
+        Bytes bytes;
+        Completion* done;
+    };
     struct Flight {
         Nanoseconds left = 0, arrives = 0;
     };
@@ -135,6 +142,7 @@ class Fabric {
              Bytes offset, Completion& done);
     void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
+    void fetch(int to, int from, std::uint64_t number, std::byte* sink, Completion& done);
     Result<std::byte*> place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                              const char* what);
     MemoryPlace place_of(int to, const RemoteKey& key) const;
@@ -151,6 +159,7 @@ class Fabric {
     FabricOptions options_;
     std::vector<int> nodes_;
     std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
+    std::map<std::pair<int, std::uint64_t>, Loan> loans_;           // by lender and its number
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;
@@ -176,6 +185,12 @@ class FakeTransport final : public Transport, private Registrar {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    bool lends(int) override { return fabric_.options_.lends_from > 0; }
+    Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                const void* source, Bytes bytes, Completion& done) override;
+    void take_back(int peer, std::uint64_t loan) override;
+    void fetch(int peer, std::uint64_t loan, void* sink, Completion& done) override;
+    void decline(int, std::uint64_t) override {}
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
@@ -196,6 +211,10 @@ class FakeTransport final : public Transport, private Registrar {
         Completion* done;
         Status status;
     };
+    struct Fetch {
+        int lender;
+        Completion* done;  // null: it has ended
+    };
     struct Loss {
         int peer;
         Status why;
@@ -210,8 +229,9 @@ class FakeTransport final : public Transport, private Registrar {
     std::deque<Fabric::Packet> inbox_;
     std::deque<PutEnd> put_ends_;
     std::deque<Loss> losses_;
+    std::vector<std::shared_ptr<Fetch>> fetches_;
     std::vector<std::byte> pools_[2];
-    std::unique_ptr<std::array<std::uint32_t, 1024>> claims_;
+    std::unique_ptr<std::array<std::uint32_t, kClaimWords>> claims_;
 };
 
 }  // namespace gantry::transport::fake

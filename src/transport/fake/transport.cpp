@@ -27,6 +27,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;
+    facts.straight_from = fabric_.options_.lends_from;
     return facts;
 }
 
@@ -93,6 +94,23 @@ void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, con
     fabric_.put(rank_, peer, rail, static_cast<const std::byte*>(source), bytes, key, offset, done);
 }
 
+Status FakeTransport::lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                           const void* source, Bytes bytes, Completion& done) {
+    fabric_.loans_[{rank_, loan}] = {static_cast<const std::byte*>(source), bytes, &done};
+    return send(peer, kind, header, {});
+}
+
+void FakeTransport::take_back(int, std::uint64_t loan) {
+    const auto found = fabric_.loans_.find({rank_, loan});
+    if (found == fabric_.loans_.end()) return;
+    std::erase_if(put_ends_, [&](const PutEnd& end) { return end.done == found->second.done; });
+    fabric_.loans_.erase(found);
+}
+
+void FakeTransport::fetch(int peer, std::uint64_t loan, void* sink, Completion& done) {
+    fabric_.fetch(rank_, peer, loan, static_cast<std::byte*>(sink), done);
+}
+
 void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                            const RemoteKey& key, Bytes offset, std::uint64_t* result,
                            Completion& done) {
@@ -122,7 +140,7 @@ std::uint32_t* FakeTransport::claim_words(int rank) {
     if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
     FakeTransport& owner = fabric_.end(rank);
     if (owner.claims_ == nullptr)
-        owner.claims_ = std::make_unique<std::array<std::uint32_t, 1024>>();
+        owner.claims_ = std::make_unique<std::array<std::uint32_t, kClaimWords>>();
     return owner.claims_->data();
 }
 
@@ -137,11 +155,16 @@ int FakeTransport::progress() {
     for (; !put_ends_.empty(); ++events) {
         const PutEnd end = std::move(put_ends_.front());
         put_ends_.pop_front();
+        std::erase_if(fabric_.loans_,
+                      [&](const auto& loan) { return loan.second.done == end.done; });
         end.done->complete(end.status);
     }
     for (; !losses_.empty(); ++events) {
         const Loss loss = std::move(losses_.front());
         losses_.pop_front();
+        for (const auto& fetch : fetches_)
+            if (fetch->lender == loss.peer && fetch->done != nullptr)
+                std::exchange(fetch->done, nullptr)->complete(loss.why);
         receiver_->on_peer_lost(loss.peer, loss.why);
     }
     return events;

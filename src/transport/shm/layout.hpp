@@ -23,8 +23,6 @@
 
 namespace gantry::transport::shm {
 
-inline constexpr std::size_t kClaimWords = 1024;
-
 enum class MemberState : std::uint32_t { absent, here, left };
 
 struct alignas(kLine) Member {

@@ -243,23 +243,29 @@ ucs_status_t UcxTransport::take_straight(const PieceHead& head, void* data, Byte
     if (receiver_ == nullptr || !peer.lost.ok()) return UCS_OK;
     ++events_;
     std::byte* place = memory_->at(head.region, head.offset, bytes);
-    auto* taking =
-        place != nullptr ? new (std::nothrow) Taking{this, peer.rank, head.ticket} : nullptr;
+    auto* taking = place != nullptr ? new (std::nothrow)
+                                          Taking{this, peer.rank, head.ticket, nullptr}
+                                    : nullptr;
     if (taking == nullptr) {  // UCX drops what we do not ask for
         answer_put(peer, head.ticket, Answer::refused);
         return UCS_OK;
     }
-    ++peer.taking;
+    return receive_rendezvous(peer, *taking, worker, data, place, bytes) ? UCS_INPROGRESS : UCS_OK;
+}
+
+bool UcxTransport::receive_rendezvous(Peer& peer, Taking& taking, ucp_worker_h worker, void* data,
+                                      void* sink, Bytes bytes) {
+    peer.taking.insert(&taking);
     ucp_request_param_t how{};
     how.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     how.cb.recv_am = &UcxTransport::on_taken;
-    how.user_data = taking;
+    how.user_data = &taking;
     how.memory_type = UCS_MEMORY_TYPE_HOST;
-    void* request = (*library_)->ucp_am_recv_data_nbx(worker, data, place, bytes, &how);
-    if (UCS_PTR_IS_PTR(request)) return UCS_INPROGRESS;
-    finish_taking(*taking, UCS_PTR_STATUS(request));
-    return UCS_OK;
+    void* request = (*library_)->ucp_am_recv_data_nbx(worker, data, sink, bytes, &how);
+    if (UCS_PTR_IS_PTR(request)) return true;
+    finish_taking(taking, UCS_PTR_STATUS(request));
+    return false;
 }
 
 void UcxTransport::on_taken(void* request, ucs_status_t status, std::size_t, void* arg) {
@@ -268,12 +274,17 @@ void UcxTransport::on_taken(void* request, ucs_status_t status, std::size_t, voi
     taking.owner->finish_taking(taking, status);
 }
 
-// An error is of the connection: its sender hears of it from UCX.
+// An error is of the connection: the sender of a put hears of it from UCX.
 void UcxTransport::finish_taking(Taking& taking, ucs_status_t status) {
     const std::unique_ptr<Taking> ended(&taking);
     Peer& peer = peer_of(taking.peer);
-    --peer.taking;
+    peer.taking.erase(&taking);
     ++events_;
+    if (taking.ticket == 0) {
+        if (taking.done != nullptr && receiver_ != nullptr)
+            taking.done->complete(end_of_loan(peer, status));
+        return;
+    }
     if (status == UCS_OK && receiver_ != nullptr && peer.lost.ok())
         answer_put(peer, taking.ticket, Answer::in_place);
 }

@@ -22,6 +22,7 @@ inline constexpr std::uint32_t kFrameMagic = 0x47523032;  // "GR02"
 inline constexpr unsigned kFrameId = 0;
 inline constexpr unsigned kPieceId = 1;
 inline constexpr unsigned kHelloId = 2;
+inline constexpr unsigned kLoanId = 3;
 
 struct FrameHead {
     std::uint32_t magic;

@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace gantry::transport::ucx {
 
@@ -30,8 +31,10 @@ struct UcxTransport::Peer {
     std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
     std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
 
-    std::vector<std::unique_ptr<Bulk>> bulk;  // by rail; empty until the first large put
-    int taking = 0;                           // puts that UCX is writing into our memory
+    std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large put
+    std::unordered_set<Taking*> taking;             // what UCX is writing into our memory
+    std::unordered_map<std::uint64_t, Loan*> lent;  // to it, by number
+    std::unordered_map<std::uint64_t, Borrowed> borrowed;  // by it to us, not fetched yet
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
@@ -85,11 +88,34 @@ struct UcxTransport::Accepted {
     int rank;  // -1 until it says who it is
     bool broken;
 };
-// A large put of a peer on its way into our memory.
+// A large put of a peer, or what it lent, on its way into our memory.
 struct UcxTransport::Taking {
     UcxTransport* owner;
     int peer;
-    std::uint64_t ticket;
+    std::uint64_t ticket;        // of a put
+    Completion* done = nullptr;  // of what it lent; told and null when it is lost first
+};
+
+// Before the message that announces a loan.
+struct UcxTransport::LoanHead {
+    std::uint32_t magic;
+    std::uint32_t from;
+    std::uint64_t number;
+    std::uint32_t kind;
+    std::uint32_t header_bytes;
+};
+struct UcxTransport::Loan {
+    UcxTransport* owner;
+    Completion* done;  // null: taken back
+    int peer;
+    std::uint64_t number;
+    LoanHead head;  // UCX reads it and what follows until the loan ends
+    std::array<std::byte, kMaxHeader> message;
+};
+struct UcxTransport::Borrowed {
+    void* rendezvous = nullptr;  // as UCX gave it to us
+    Bytes bytes = 0;
+    ucp_worker_h worker = nullptr;
 };
 
 // The answer: everything is in place, or that there was no place for it.

@@ -173,6 +173,7 @@ Status UcxTransport::open(job::Job& job, Receiver& receiver) {
         GANTRY_TRY(listen(rail, kFrameId, &UcxTransport::on_frame));
         GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
         GANTRY_TRY(listen(rail, kHelloId, &UcxTransport::on_hello));
+        GANTRY_TRY(listen(rail, kLoanId, &UcxTransport::on_loan));
     }
     // If every rank agrees with the next one, all agree; so one look finds any mixture.
     return wire_up_of((rank_ + 1) % job.size()).status();
@@ -296,6 +297,7 @@ void UcxTransport::handle_broken() {
             frames_.give(frame);
         if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
         fail_unanswered(*peer);
+        peer->borrowed.clear();  // UCX has dropped them with their connection
         ++events_;
         if (peer->left || stage_ != Stage::running) continue;
         peer->lost = loss_of(*peer, status);
@@ -310,7 +312,9 @@ void UcxTransport::tell_losses() {
         const auto& [peer, since] = loss;
         // UCX 1.22 forgets some receives of a connection that is closed by force; its socket is
         // closed long before then.
-        if (peer->taking > 0 && now - since < kStopsWriting) return false;
+        if (!peer->taking.empty() && now - since < kStopsWriting) return false;
+        for (Taking* taking : peer->taking)
+            if (Completion* done = std::exchange(taking->done, nullptr)) done->complete(peer->lost);
         receiver_->on_peer_lost(peer->rank, peer->lost);
         return true;
     });
@@ -393,8 +397,13 @@ void UcxTransport::advance_closing() {
         for (const auto& peer : peers_) {
             peer->keys.drop(*library_);
             close_endpoints(*peer, late || peer->left ? UCP_EP_CLOSE_FLAG_FORCE : 0);
-            close_bulk(*peer);
+            flush_loans(*peer);
         }
+        stage_ = Stage::flushing;
+    }
+    if (stage_ == Stage::flushing && (closing_.empty() || late)) {
+        for (const auto& peer : peers_)
+            close_bulk(*peer);
         for (const auto& accepted : accepted_)
             close_by_force(std::exchange(accepted->endpoint, nullptr));
         stage_ = Stage::closing;

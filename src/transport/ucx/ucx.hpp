@@ -41,6 +41,12 @@ class UcxTransport final : public Transport {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    bool lends(int peer) override;
+    Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                const void* source, Bytes bytes, Completion& done) override;
+    void take_back(int peer, std::uint64_t loan) override;
+    void fetch(int peer, std::uint64_t loan, void* sink, Completion& done) override;
+    void decline(int peer, std::uint64_t loan) override;
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
@@ -59,8 +65,9 @@ class UcxTransport final : public Transport {
     // For tests: what cards do, by UCX's own emulation over TCP. Slow there, and with UCX 1.13 a
     // peer that dies meanwhile takes the process along.
     void one_sided_everywhere() { one_sided_everywhere_ = true; }
-    // Puts that went straight, by a bulk connection.
+    // Puts that went straight, by a bulk connection, and messages that lent.
     std::uint64_t straight_puts() const { return straight_puts_; }
+    std::uint64_t loans() const { return loans_; }
 
   private:
     struct Peer;
@@ -71,14 +78,23 @@ class UcxTransport final : public Transport {
     struct Bulk;
     struct Accepted;
     struct Taking;
+    struct LoanHead;
+    struct Loan;
+    struct Borrowed;
     struct WireUpOf;
     // What UCX gives back to our handlers.
     struct Listening {
         UcxTransport* owner;
         ucp_worker_h worker;
     };
+    // The loan whose announcement is being delivered, and what UCX is told of it afterwards.
+    struct Handling {
+        const Borrowed* borrowed = nullptr;
+        ucs_status_t kept = UCS_OK;
+    };
+    static constexpr int kLoanRail = 0;
     enum class Answer : std::uint8_t { in_place, refused };
-    enum class Stage : std::uint8_t { running, draining, closing, closed };
+    enum class Stage : std::uint8_t { running, draining, flushing, closing, closed };
     // Between transports only: this rank sends nothing after it and may close the connection.
     static constexpr MessageKind kGoodbye = 0xff;
     static constexpr MessageKind kPutAnswer = 0xfe;
@@ -152,7 +168,18 @@ class UcxTransport final : public Transport {
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
     ucs_status_t take_straight(const PieceHead& head, void* data, Bytes bytes, ucp_worker_h worker);
     static void on_taken(void* request, ucs_status_t status, std::size_t bytes, void* taking);
+    // False: it has ended already.
+    bool receive_rendezvous(Peer& peer, Taking& taking, ucp_worker_h worker, void* data, void* sink,
+                            Bytes bytes);
     void finish_taking(Taking& taking, ucs_status_t status);
+
+    // --- loans (loans.cpp)
+    static void on_lent(void* request, ucs_status_t status, void* loan);
+    void finish_loan(Loan& loan, ucs_status_t status);
+    Status end_of_loan(Peer& peer, ucs_status_t status);
+    void flush_loans(Peer& peer);
+    static ucs_status_t on_loan(void* listening, const void* header, std::size_t header_length,
+                                void* data, std::size_t length, const ucp_am_recv_param_t* param);
 
     const Clock& clock_;
     const config::Config& config_;
@@ -180,7 +207,8 @@ class UcxTransport final : public Transport {
     std::uint64_t next_ticket_ = 1;
     std::uint64_t frames_posted_ = 0;
     bool one_sided_everywhere_ = false;
-    std::uint64_t straight_puts_ = 0;
+    std::uint64_t straight_puts_ = 0, loans_ = 0;
+    Handling handling_;
     int events_ = 0;  // since the last progress()
     Stage stage_ = Stage::running;
     Completion* leaving_ = nullptr;

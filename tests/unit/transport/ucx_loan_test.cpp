@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Memory that messages lend over TCP: fetched without a copy, declined, taken back, lost with
+// either end, and whole when the lender leaves at once.
+#include "ucx_world.hpp"
+
+namespace gantry::transport::ucx {
+namespace {
+
+class UcxLoanTest : public UcxTest {
+  protected:
+    void SetUp() override {
+        UcxTest::SetUp();
+        if (IsSkipped()) return;
+        for (std::size_t i = 0; i < source.size(); ++i)
+            source[i] = static_cast<std::byte>(i * 7 + i / 256);
+    }
+    // Two ranks whose second connection is open.
+    void start_lending() {
+        start(2);
+        ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+        ASSERT_TRUE(until([&] { return transport(0).lends(1); }));
+        notebook(1).messages.clear();
+    }
+    std::unique_ptr<Completion> lend(std::uint64_t number) {
+        auto done = std::make_unique<Completion>(ranks[0]->executor);
+        EXPECT_TRUE(transport(0)
+                        .lend(1, 7, bytes("announced"), number, source.data(), source.size(), *done)
+                        .ok());
+        return done;
+    }
+    bool announced(std::size_t messages) {
+        return until([&] { return notebook(1).messages.size() >= messages; });
+    }
+
+    std::vector<std::byte> source = std::vector<std::byte>(4 * kMiB + 3);
+    std::vector<std::byte> sink = std::vector<std::byte>(4 * kMiB + 3);
+};
+
+TEST_F(UcxLoanTest, IsAnnouncedByItsMessageAndFetchedWhole) {
+    start_lending();
+    for (std::uint64_t number = 1; number <= 3; ++number) {
+        std::fill(sink.begin(), sink.end(), std::byte{});
+        const auto lent = lend(number);
+        ASSERT_TRUE(announced(number));
+        EXPECT_EQ(notebook(1).messages.back().kind, 7);
+        EXPECT_EQ(notebook(1).messages.back().header, "announced");
+        EXPECT_TRUE(notebook(1).messages.back().payload.empty());
+        EXPECT_FALSE(lent->done()) << "nobody has fetched it";
+        Completion fetched(ranks[1]->executor);
+        transport(1).fetch(0, number, sink.data(), fetched);
+        ASSERT_TRUE(until([&] { return fetched.done() && lent->done(); }));
+        EXPECT_TRUE(fetched.status().ok()) << fetched.status().text();
+        EXPECT_TRUE(lent->status().ok()) << lent->status().text();
+        EXPECT_TRUE(sink == source);
+    }
+    EXPECT_EQ(transport(0).loans(), 3u);
+    EXPECT_EQ(transport(0).straight_puts(), 0u);
+}
+
+TEST_F(UcxLoanTest, AreFetchedInAnyOrder) {
+    start_lending();
+    std::vector<std::unique_ptr<Completion>> lent;
+    for (const std::uint64_t number : {11, 12, 13})
+        lent.push_back(lend(number));
+    ASSERT_TRUE(announced(3));
+    for (const std::uint64_t number : {13, 11, 12}) {
+        std::fill(sink.begin(), sink.end(), std::byte{});
+        Completion fetched(ranks[1]->executor);
+        transport(1).fetch(0, number, sink.data(), fetched);
+        ASSERT_TRUE(until([&] { return fetched.done(); }));
+        EXPECT_TRUE(fetched.status().ok() && sink == source) << number;
+        EXPECT_TRUE(until([&] { return lent[number - 11]->done(); })) << number;
+    }
+}
+
+TEST_F(UcxLoanTest, ThatIsTakenBackAndDeclinedTellsNobody) {
+    start_lending();
+    const auto lent = lend(5);
+    ASSERT_TRUE(announced(1));
+    transport(0).take_back(1, 5);
+    transport(1).decline(0, 5);
+    const auto next = lend(6);  // and the connection goes on
+    ASSERT_TRUE(announced(2));
+    Completion fetched(ranks[1]->executor);
+    transport(1).fetch(0, 6, sink.data(), fetched);
+    ASSERT_TRUE(until([&] { return fetched.done() && next->done(); }));
+    EXPECT_TRUE(sink == source);
+    EXPECT_FALSE(lent->done());
+}
+
+TEST_F(UcxLoanTest, ThatNobodyMadeIsAnErrorOfTheFetch) {
+    start_lending();
+    Completion fetched(ranks[1]->executor);
+    transport(1).fetch(0, 99, sink.data(), fetched);
+    ASSERT_TRUE(fetched.done());
+    EXPECT_EQ(fetched.status().error_class(), MPI_ERR_INTERN);
+}
+
+TEST_F(UcxLoanTest, IsWholeWhenItsLenderLeavesAtOnce) {
+    for (int round = 0; round < 5; ++round) {
+        start_lending();
+        std::fill(sink.begin(), sink.end(), std::byte{});
+        const auto lent = lend(1);
+        ASSERT_TRUE(announced(1));
+        Completion fetched(ranks[1]->executor);
+        transport(1).fetch(0, 1, sink.data(), fetched);
+        ASSERT_TRUE(until([&] { return lent->done(); }));
+        leave(*ranks[0]);
+        ranks[0].reset();
+        ASSERT_TRUE(until([&] { return fetched.done(); }));
+        EXPECT_TRUE(fetched.status().ok()) << fetched.status().text();
+        EXPECT_TRUE(sink == source);
+        leave(*ranks[1]);
+        ranks.clear();
+    }
+}
+
+TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheBorrowerVanishes) {
+    for (const bool fetching : {false, true}) {
+        start_lending();
+        auto lent = lend(1);
+        ASSERT_TRUE(announced(1));
+        std::optional<Completion> fetched;
+        if (fetching) {
+            fetched.emplace(ranks[1]->executor);
+            transport(1).fetch(0, 1, sink.data(), *fetched);
+            ranks[1]->transport.progress();
+        }
+        ranks[1].reset();
+        ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && lent->done(); }));
+        EXPECT_EQ(lent->status().error_class(), MPI_ERR_PROC_ABORTED) << lent->status().text();
+        EXPECT_EQ(notebook(0).lost.size(), 1u);
+        leave(*ranks[0]);
+        ranks.clear();
+    }
+}
+
+TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheLenderVanishes) {
+    for (const bool fetching : {false, true}) {
+        start_lending();
+        ASSERT_TRUE(transport(1).send(0, 1, bytes("connect"), {}).ok());
+        ASSERT_TRUE(until([&] { return !notebook(0).messages.empty(); }));
+        auto lent = lend(1);
+        ASSERT_TRUE(announced(1));
+        Completion fetched(ranks[1]->executor);
+        if (fetching) {
+            transport(1).fetch(0, 1, sink.data(), fetched);
+            ranks[1]->transport.progress();
+        }
+        ranks[0].reset();
+        ASSERT_TRUE(until([&] { return !notebook(1).lost.empty(); }));
+        if (!fetching) transport(1).fetch(0, 1, sink.data(), fetched);
+        ASSERT_TRUE(until([&] { return fetched.done(); }));
+        EXPECT_EQ(fetched.status().error_class(), MPI_ERR_PROC_ABORTED) << fetched.status().text();
+        EXPECT_EQ(notebook(1).lost.size(), 1u);
+        transport(1).decline(0, 1);  // as a receive does that will not be
+        leave(*ranks[1]);
+        ranks.clear();
+    }
+}
+
+TEST_F(UcxLoanTest, NeedsTheSecondConnection) {
+    config.tcp_straight = 0;
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    EXPECT_FALSE(transport(0).lends(1));
+}
+
+}  // namespace
+}  // namespace gantry::transport::ucx

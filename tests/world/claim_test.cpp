@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A sender that was told to put and does not come, because its program computes: the receiver
+// copies itself, once it has waited long enough. Two GPUs of an H200 that write to each other
+// faster than they read, so that a put is the better plan.
+#include "world/harness/programs.hpp"
+
+#include "p2p/claims.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <thread>
+
+namespace gantry::world {
+namespace {
+
+using model::Operation;
+
+constexpr Bytes kBytes = 4 * kMiB;
+constexpr int kWarmUp = 120;  // the put's mapping is open then
+
+struct Late {
+    std::vector<Nanoseconds> computes;  // the sender, behind each Isend
+    std::vector<Nanoseconds> took{};    // each receive, from its Isend on
+    Nanoseconds sent = 0;
+    bool refuse_to_open = false;  // the receiver cannot map the source
+    std::uint64_t puts = 0, gets = 0, staged = 0;
+};
+
+Task<Status> one(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Nanoseconds computes,
+                 Late& test) {
+    if (rank.number == 0) {
+        buffer.fill(key);
+        Received token = co_await receive(rank, kNothing, 1, 1);  // the receive is posted
+        GANTRY_CO_TRY(token.status);
+        test.sent = rank.processor.now();
+        Result<p2p::Request*> sending =
+            rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
+        if (computes > 0) rank.work(computes);
+        Received sent = co_await finish(rank.executor, rank, std::move(sending));
+        GANTRY_CO_TRY(sent.status);
+        buffer.clear();  // a copy that came now would be wrong
+    } else {
+        buffer.clear();
+        Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+        Status token = co_await send(rank, kNothing, 0, 1);
+        GANTRY_CO_TRY(token);
+        Received received = co_await finish(rank.executor, rank, std::move(posted));
+        GANTRY_CO_TRY(received.status);
+        test.took.push_back(rank.processor.now() - test.sent);
+        WORLD_CHECK(buffer.holds(key, kBytes));
+    }
+    co_return success();
+}
+
+Task<Status> late_sender(Rank& rank, Late& test) {
+    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
+    rank.device.faults.refuse_ipc_open = rank.number == 1 && test.refuse_to_open;
+    for (int i = 0; i < kWarmUp; ++i) {
+        Status status = co_await one(rank, buffer, static_cast<std::uint64_t>(i), 0, test);
+        GANTRY_CO_TRY(status);
+    }
+    Status met = co_await meet(rank, 5);
+    GANTRY_CO_TRY(met);
+    rank.device.reset_counts();
+    if (rank.number == 1) test.took.clear();
+    for (std::size_t i = 0; i < test.computes.size(); ++i) {
+        Status status = co_await one(rank, buffer, 1000 + i, test.computes[i], test);
+        GANTRY_CO_TRY(status);
+    }
+    met = co_await meet(rank, 6);
+    co_return met;
+}
+
+void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosecond) {
+    World world({.machine = "h200",
+                 .ranks_per_node = 2,
+                 .seed = seed,
+                 .jitter = 2 * kMicrosecond,
+                 .change_machine =
+                     [](model::Machine& machine) {
+                         machine.gpu.peer_get = machine.gpu.peer;
+                         machine.gpu.peer_get.rate = model::Rate(machine.gpu.peer.rate.peak() / 2);
+                     },
+                 .change_config =
+                     [claim_wait](config::Config& config) { config.claim_wait = claim_wait; }});
+    const Ending ending = world.run([&test](Rank& rank) { return late_sender(rank, test); });
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle()) << "something was left over";
+    const device::fake::Counts& sender = world.rank(0).device.counts();
+    const device::fake::Counts& receiver = world.rank(1).device.counts();
+    test.puts = sender.copies[static_cast<int>(Operation::peer)];
+    test.gets = receiver.copies[static_cast<int>(Operation::peer_get)];
+    test.staged = sender.copies[static_cast<int>(Operation::d2h)];
+}
+
+TEST(Claims, ASenderThatComesInTimeCopiesItself) {
+    Late test{.computes = std::vector<Nanoseconds>(10, 0)};
+    run(test, 1);
+    EXPECT_EQ(test.puts, 10u);
+    EXPECT_EQ(test.gets, 0u);
+}
+
+TEST(Claims, TheReceiverCopiesWhenTheSenderComputes) {
+    Late test{.computes = std::vector<Nanoseconds>(10, 30 * kMillisecond)};
+    run(test, 2);
+    EXPECT_EQ(test.puts, 0u);
+    EXPECT_EQ(test.gets, 10u);
+    ASSERT_EQ(test.took.size(), 10u);
+    // The first one also opens the sender's memory, when it has waited as long as that takes.
+    EXPECT_LT(test.took[0], 15 * kMillisecond);
+    for (std::size_t i = 1; i < test.took.size(); ++i)
+        EXPECT_LT(test.took[i], 300 * kMicrosecond);
+    Late waits{.computes = test.computes};
+    run(waits, 2, 40 * kMillisecond);
+    EXPECT_EQ(waits.puts, 10u) << "nobody claims before GANTRY_CLAIM_WAIT";
+    for (const Nanoseconds took : waits.took)
+        EXPECT_GT(took, 29 * kMillisecond);
+}
+
+TEST(Claims, ExactlyOneSideCopiesWheneverTheSenderComes) {
+    std::uint64_t puts = 0, gets = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        model::Timeline random(seed);
+        Late test{.computes = {30 * kMillisecond}};  // opens the mapping of a get
+        for (int i = 0; i < 60; ++i)
+            test.computes.push_back(static_cast<Nanoseconds>(random.random(120 * kMicrosecond)));
+        run(test, seed);
+        EXPECT_EQ(test.puts + test.gets, test.computes.size()) << "seed " << seed;
+        EXPECT_EQ(test.staged, 0u);
+        puts += test.puts;
+        gets += test.gets;
+    }
+    EXPECT_GT(puts, 60u);
+    EXPECT_GT(gets, 60u);
+}
+
+TEST(Claims, AReceiverThatClaimedAndCannotCopyIsSentThePieces) {
+    Late test{.computes = std::vector<Nanoseconds>(5, 30 * kMillisecond), .refuse_to_open = true};
+    run(test, 3);
+    EXPECT_EQ(test.puts + test.gets, 0u);
+    EXPECT_GT(test.staged, 0u);
+}
+
+TEST(Claims, AnOlderMessageLosesItsWordAndItsClaim) {
+    std::uint32_t word = 0;
+    p2p::name_claim(word, 5);
+    EXPECT_TRUE(p2p::take_claim(word, 5, p2p::Claimant::sender));
+    EXPECT_TRUE(p2p::take_claim(word, 5, p2p::Claimant::sender)) << "it still is the sender's";
+    EXPECT_FALSE(p2p::take_claim(word, 5, p2p::Claimant::receiver));
+    p2p::name_claim(word, 5 + p2p::kClaimWords);
+    EXPECT_FALSE(p2p::take_claim(word, 5, p2p::Claimant::receiver)) << "that message is over";
+    EXPECT_TRUE(p2p::take_claim(word, 5 + p2p::kClaimWords, p2p::Claimant::receiver));
+}
+
+TEST(Claims, AWordIsOneMessagesAtATime) {
+    p2p::ClaimWords words;
+    EXPECT_TRUE(words.reserve(7));
+    EXPECT_FALSE(words.reserve(7 + p2p::kClaimWords));
+    words.release(7);
+    EXPECT_TRUE(words.reserve(7 + p2p::kClaimWords));
+}
+
+TEST(Claims, OfTwoThreadsOneWins) {
+    std::uint32_t word = 0;
+    for (std::uint64_t id = 1; id <= 2000; ++id) {
+        p2p::name_claim(word, id);
+        std::atomic<int> winners{0}, ready{0};
+        const auto contend = [&](p2p::Claimant who) {
+            ++ready;
+            while (ready.load() < 2) {
+            }
+            if (p2p::take_claim(word, id, who)) ++winners;
+        };
+        std::thread other(contend, p2p::Claimant::receiver);
+        contend(p2p::Claimant::sender);
+        other.join();
+        ASSERT_EQ(winners.load(), 1) << id;
+    }
+}
+
+}  // namespace
+}  // namespace gantry::world
