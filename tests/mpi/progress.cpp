@@ -5,12 +5,12 @@
 // thread both would wait for ever, so the looking ends after kPatience and the case fails. With
 // GANTRY_PROGRESS=calls in the environment every case about a computing rank must fail.
 #include "gpu.hpp"
+#include "shared_word.hpp"
 #include "test.hpp"
 
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,53 +27,11 @@ using namespace mpi_tests;
 namespace {
 
 constexpr int kLarge = 4 << 20;
-constexpr auto kPatience = std::chrono::seconds(20);
 
 void start_with_thread() {
     setenv("GANTRY_PROGRESS", "thread", 0);
     start_mpi();
 }
-
-// A word that both ranks see, without MPI.
-class SharedWord {
-  public:
-    SharedWord() {
-        long place[2] = {getpid(), -1};
-        if (rank() == 0) {
-            place[1] = memfd_create("progress", 0);
-            CHECK(ftruncate(static_cast<int>(place[1]), 4096) == 0);
-        }
-        OK(MPI_Bcast(place, 2, MPI_LONG, 0, MPI_COMM_WORLD));
-        const std::string path =
-            "/proc/" + std::to_string(place[0]) + "/fd/" + std::to_string(place[1]);
-        std::FILE* file = std::fopen(path.c_str(), "r+");
-        if (file == nullptr) {
-            fail(__FILE__, __LINE__, path + " cannot be opened");
-            std::abort();
-        }
-        word_ = static_cast<std::atomic<unsigned>*>(
-            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0));
-        std::fclose(file);
-        OK(MPI_Barrier(MPI_COMM_WORLD));
-        if (rank() == 0) close(static_cast<int>(place[1]));
-    }
-    ~SharedWord() { munmap(word_, 4096); }
-    SharedWord(const SharedWord&) = delete;
-    SharedWord& operator=(const SharedWord&) = delete;
-
-    void set(unsigned value) { word_->store(value, std::memory_order_release); }
-    void add(unsigned value) { word_->fetch_add(value, std::memory_order_acq_rel); }
-    // Computes until the word has this value; false when it never came.
-    bool compute_until(unsigned value) const {
-        const auto end = std::chrono::steady_clock::now() + kPatience;
-        while (word_->load(std::memory_order_acquire) != value)
-            if (std::chrono::steady_clock::now() > end) return false;
-        return true;
-    }
-
-  private:
-    std::atomic<unsigned>* word_;
-};
 
 // Mappings are opened when messages have paid for them; later ones take the path of the long run.
 void warm_up(Memory& memory) {
