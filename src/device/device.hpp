@@ -82,8 +82,9 @@ class Device {
 
     // --- pointers
     // ----------------------------------------------------------------------------------------------------------
-    // What [address, address + bytes) is; an error when it straddles kinds of memory or leaves its
-    // allocation.
+    // What [address, address + bytes) is; host memory while the program uses no driver, at the
+    // price of a few loads for what lies on a stack or in the heap; an error when it straddles
+    // kinds of memory or leaves its allocation.
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
 
     // --- copies

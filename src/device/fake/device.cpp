@@ -95,14 +95,13 @@ bool FakeDevice::pinned(const void* address, Bytes bytes) const {
 }
 
 Result<Location> FakeDevice::classify(const void* address, Bytes bytes) {
+    if (!active_) return Location{};
     ++counts_.classified;
     const model::CallCost& calls = gpus_.machine().gpu.calls;
     Location location;
     std::uintptr_t base = 0;
     const Mapping* mapping = mapping_of(address, &base);
-    processor_.spend(!active_             ? 0
-                     : mapping != nullptr ? calls.classify_device
-                                          : calls.classify_host);
+    processor_.spend(mapping != nullptr ? calls.classify_device : calls.classify_host);
     Result<Place> where = place(address, bytes);
     if (!where.ok()) return where.status();
     location.kind = where.value().kind;
