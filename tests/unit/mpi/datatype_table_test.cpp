@@ -36,6 +36,12 @@ TEST(PredefinedDatatypes, AreFoundUnderTheirOwnConstant) {
     }
 }
 
+// MPI 5.0 section 3.2.2 lists MPI_LONG_LONG and MPI_C_FLOAT_COMPLEX as the synonyms.
+TEST(PredefinedDatatypes, WithASynonymAreNamedByTheFirstName) {
+    EXPECT_EQ(find(MPI_LONG_LONG)->name, "MPI_LONG_LONG_INT");
+    EXPECT_EQ(find(MPI_C_FLOAT_COMPLEX)->name, "MPI_C_COMPLEX");
+}
+
 TEST(PredefinedDatatypes, OfFixedSizeHaveTheSizeInTheirHandle) {
     int fixed = 0;
     for (Datatype* datatype : all()) {
