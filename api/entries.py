@@ -73,20 +73,25 @@ class Entry:
             return "call.is_root()" if self.function.chapter == "coll" else "unknown"
         return ""
 
-    def partners(self, buffer) -> tuple:
-        """The count and the datatype that describe a buffer, if both are plain values."""
+    def described_by(self, buffer) -> tuple:
+        """The parameters that count a buffer's elements and give their type."""
         rest = self.parameters[self.parameters.index(buffer) + 1 :]
         count = next((p for p in rest if p.kind in COUNTS), None)
         kind = next((p for p in rest if p.kind == "DATATYPE" and p.direction == "in"), None)
-        if (
-            count is None
-            or kind is None
-            or count.array
-            or kind.array
-            or rest.index(count) > rest.index(kind)
-        ):
+        if count is None or kind is None or rest.index(count) > rest.index(kind):
             return None, None
         return count, kind
+
+    def partners(self, buffer) -> tuple:
+        """The count and the datatype of a buffer as C++, if it is one block."""
+        count, kind = self.described_by(buffer)
+        if count is None or kind.array:
+            return None, None
+        if not count.array:
+            return count.name, kind.name
+        # Of all shares, a rank receives its own.
+        own = "educe_scatter" in self.function.name and buffer.name == "recvbuf"
+        return (f"call.share({count.name})", kind.name) if own else (None, None)
 
     def extent_of(self, parameter) -> str:
         """How many elements an array has, as C++; empty if that cannot be known here."""
@@ -168,10 +173,20 @@ class Entry:
 
     def judge_buffer(self, p) -> str:
         count, kind = self.partners(p)
-        if count is None or p.name == "location":
+        if p.name == "location":
             return ""
+        if count is None:
+            return self.judge_blocks(p)
         method = "buffer_or_in_place" if self.function.chapter == "coll" else "buffer"
-        return f'call.{method}("{p.name}", {p.name}, {count.name}, {kind.name});'
+        return f'call.{method}("{p.name}", {p.name}, {count}, {kind});'
+
+    def judge_blocks(self, p) -> str:
+        """A buffer of one block for each rank."""
+        counts, kind = self.described_by(p)
+        if counts is None or self.function.chapter != "coll":
+            return ""
+        extent = self.extent_of(counts)
+        return f'call.blocks("{p.name}", {p.name}, {counts.name}, {extent}, {kind.name});'
 
     def judge_array(self, p) -> str:
         extent = self.extent_of(p)
@@ -211,13 +226,15 @@ class Entry:
         if self.function.chapter != "coll" or "sendbuf" not in names or "recvbuf" not in names:
             return []
         send, receive = self.partners(names["sendbuf"])[0], self.partners(names["recvbuf"])[0]
+        if "educe_scatter" in self.function.name:
+            send = receive
         if send is None or receive is None:
             return []
         terms = [
             self.flag_of(names["sendbuf"]),
             self.flag_of(names["recvbuf"]),
-            f"{send.name} > 0",
-            f"{receive.name} > 0",
+            f"{send} > 0",
+            f"{receive} > 0",
         ]
         condition = " && ".join(dict.fromkeys(term for term in terms if term))
         return [f"if ({condition}) call.distinct(sendbuf, recvbuf);"]

@@ -138,6 +138,24 @@ class Call {
         if (address == nullptr && count > 0 && value_of(type) < kFirstUserHandle) [[unlikely]]
             refuse_null(name, MPI_ERR_BUFFER);
     }
+    // The same for a list of blocks, of one type or each of its own; lists that are null themselves
+    // are judged where they stand.
+    template <class T>
+    void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
+                MPI_Datatype type) {
+        if (address != nullptr || counts == nullptr) [[likely]]
+            return;
+        for (MPI_Count i = 0; i < number && !failed(); ++i)
+            buffer_or_in_place(name, address, counts[i], type);
+    }
+    template <class T>
+    void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
+                const MPI_Datatype* types) {
+        if (address != nullptr || counts == nullptr || types == nullptr) [[likely]]
+            return;
+        for (MPI_Count i = 0; i < number && !failed(); ++i)
+            buffer_or_in_place(name, address, counts[i], types[i]);
+    }
     void distinct(const void* sendbuf, const void* recvbuf) {
         if (sendbuf == recvbuf && sendbuf != MPI_BOTTOM) [[unlikely]]
             refuse_alias();
@@ -218,6 +236,11 @@ class Call {
     // --- how many
     // Processes that messages go to: of the remote group, if there is one.
     int peers() const { return members(); }
+    // This rank's of a list of counts.
+    template <class T>
+    MPI_Count share(const T* counts) const {
+        return comm_ != nullptr && counts != nullptr ? counts[comm_->rank()] : 0;
+    }
     int members() const { return comm_ != nullptr ? comm_->size() : 0; }
     // Neighbors in the communicator's topology; there are none before topologies are built.
     int sends_to() const { return 0; }

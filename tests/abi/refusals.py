@@ -107,6 +107,8 @@ def good(entry, p) -> str:
         return ""
     if p.array == "[][3]":
         return "triples"
+    if p.array and p.kind in entries.COUNTS:
+        return f"({kind}*)(void*)&one_element"
     if "*" in kind or p.array:
         element = kind.removesuffix("*") if not p.array else kind
         return f"({element}*)(void*)scratch"
@@ -146,7 +148,7 @@ def refused(entry, p) -> list:
         return [(value, error) for value in BAD_NUMBERS[method]]
     if method in ("pointer", "string"):
         return [("0", error)]
-    if method in ("buffer", "buffer_or_in_place"):
+    if method in ("buffer", "buffer_or_in_place", "blocks"):
         return [("MPI_BOTTOM", "MPI_ERR_BUFFER")] + (
             [("MPI_IN_PLACE", "MPI_ERR_BUFFER")] if method == "buffer" else []
         )

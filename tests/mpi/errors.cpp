@@ -267,6 +267,20 @@ MPI_CASE(a_buffer_that_is_read_and_written_by_one_collective_is_refused, 2) {
            {"MPI_IN_PLACE"}, "Alltoall");
     expect(MPI_Reduce_local(numbers, numbers, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER, {"inoutbuf"},
            "Reduce_local");
+    const int shares[2] = {1, 1};
+    expect(MPI_Reduce_scatter(numbers, numbers, shares, MPI_INT, MPI_SUM, MPI_COMM_WORLD),
+           MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "Reduce_scatter");
+    MPI_Request request = MPI_REQUEST_NULL;
+    expect(
+        MPI_Ireduce_scatter(numbers, numbers, shares, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request),
+        MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "Ireduce_scatter");
+    // A rank without a share is not written to.
+    const int share_of_rank_1[2] = {0, 1};
+    if (rank() == 0)
+        OK(MPI_Reduce_scatter(numbers, numbers, share_of_rank_1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    else
+        OK(MPI_Reduce_scatter(MPI_IN_PLACE, numbers, share_of_rank_1, MPI_INT, MPI_SUM,
+                              MPI_COMM_WORLD));
     // Nothing is read or written: one address may serve for both.
     OK(MPI_Alltoall(numbers, 0, MPI_INT, numbers, 0, MPI_INT, MPI_COMM_WORLD));
     const int counts[2] = {1, 1}, beside[2] = {1, 2};
@@ -274,6 +288,41 @@ MPI_CASE(a_buffer_that_is_read_and_written_by_one_collective_is_refused, 2) {
     CHECK_EQ(numbers[1], 0);
     CHECK_EQ(numbers[2], 1);
     expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(a_null_buffer_of_listed_blocks_is_refused, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int numbers[4] = {};
+    const int counts[2] = {1, 1}, none[2] = {0, 0}, places[2] = {0, 1}, offsets[2] = {0, 4};
+    const MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    const auto refused = [](int code, const char* argument, const char* what) {
+        expect(code, MPI_ERR_BUFFER, {argument, "null"}, what);
+    };
+    refused(MPI_Allgatherv(numbers, 1, MPI_INT, nullptr, counts, places, MPI_INT, comm), "recvbuf",
+            "Allgatherv");
+    refused(MPI_Alltoallv(nullptr, counts, places, MPI_INT, numbers, counts, places, MPI_INT, comm),
+            "sendbuf", "Alltoallv, out");
+    refused(MPI_Alltoallv(numbers, counts, places, MPI_INT, nullptr, counts, places, MPI_INT, comm),
+            "recvbuf", "Alltoallv, in");
+    refused(MPI_Alltoallw(nullptr, counts, offsets, types, numbers, counts, offsets, types, comm),
+            "sendbuf", "Alltoallw");
+    refused(MPI_Reduce_scatter(nullptr, numbers, counts, MPI_INT, MPI_SUM, comm), "sendbuf",
+            "Reduce_scatter, out");
+    refused(MPI_Reduce_scatter(numbers, nullptr, counts, MPI_INT, MPI_SUM, comm), "recvbuf",
+            "Reduce_scatter, in");
+    if (rank() == 0) {
+        refused(MPI_Gatherv(numbers, 1, MPI_INT, nullptr, counts, places, MPI_INT, 0, comm),
+                "recvbuf", "Gatherv");
+        refused(MPI_Scatterv(nullptr, counts, places, MPI_INT, numbers, 1, MPI_INT, 0, comm),
+                "sendbuf", "Scatterv");
+    }
+    // Nothing is in it: null is fine. So it is where only the root has blocks.
+    OK(MPI_Alltoallv(nullptr, none, places, MPI_INT, nullptr, none, places, MPI_INT, comm));
+    OK(MPI_Alltoallw(nullptr, none, offsets, types, nullptr, none, offsets, types, comm));
+    OK(MPI_Gatherv(numbers, 1, MPI_INT, rank() == 0 ? numbers + 1 : nullptr, counts, places,
+                   MPI_INT, 0, comm));
+    expect_alive(comm);
 }
 
 MPI_CASE(a_broadcast_that_fits_one_rank_badly_still_reaches_the_others, 4) {
