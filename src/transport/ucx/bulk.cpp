@@ -124,13 +124,14 @@ void UcxTransport::on_bulk_open(Peer& peer, ConstSpan header) {
     if (peer.bulk[rail]->state == Bulk::State::asked) peer.bulk[rail]->state = Bulk::State::open;
 }
 
-// Called by UCX in the middle of its progress, as on_error is. No loss of the peer: that one's
-// messages may go on, and a put that was under way fails by itself.
+// Called by UCX in the middle of its progress, as on_error is.
 void UcxTransport::on_bulk_error(void* arg, ucp_ep_h, ucs_status_t status) {
     auto& bulk = *static_cast<Bulk*>(arg);
-    bulk.state = Bulk::State::refused;
-    bulk.owner->bulk_broken_ = true;
-    log::debug("ucx: a bulk connection ended: {}", bulk.owner->library_->text(status));
+    UcxTransport& self = *bulk.owner;
+    if (std::exchange(bulk.state, Bulk::State::refused) == Bulk::State::open)
+        self.suspect(self.peer_of(static_cast<int>(bulk.hello.to)), status);
+    self.bulk_broken_ = true;
+    log::debug("ucx: a bulk connection ended: {}", self.library_->text(status));
 }
 
 void UcxTransport::close_bulk(Peer& peer) {
@@ -208,10 +209,12 @@ void UcxTransport::on_connection(ucp_conn_request_h request, void* listening) {
         log::debug("ucx: a bulk connection was not accepted: {}", self->library_->text(status));
 }
 
-void UcxTransport::on_accepted_error(void* arg, ucp_ep_h, ucs_status_t) {
+void UcxTransport::on_accepted_error(void* arg, ucp_ep_h, ucs_status_t status) {
     auto& accepted = *static_cast<Accepted*>(arg);
+    UcxTransport& self = *accepted.owner;
     accepted.broken = true;
-    accepted.owner->bulk_broken_ = true;
+    if (accepted.rank >= 0) self.suspect(self.peer_of(accepted.rank), status);
+    self.bulk_broken_ = true;
 }
 
 ucs_status_t UcxTransport::on_hello(void* listening, const void*, std::size_t, void* data,
@@ -274,7 +277,7 @@ void UcxTransport::on_taken(void* request, ucs_status_t status, std::size_t, voi
     taking.owner->finish_taking(taking, status);
 }
 
-// An error is of the connection: the sender of a put hears of it from UCX.
+// An error is of the connection, whose own handler hears of it.
 void UcxTransport::finish_taking(Taking& taking, ucs_status_t status) {
     const std::unique_ptr<Taking> ended(&taking);
     Peer& peer = peer_of(taking.peer);

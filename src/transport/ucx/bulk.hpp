@@ -15,9 +15,13 @@
 //     | <- 253 bulk open, by message ------- |
 //     | == rendezvous of UCX, head of a put => |  answers as to a put in pieces (254)
 //
-// A bulk connection is a convenience: until it is open, and when it cannot be opened or breaks,
-// puts go in pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the
-// cookie and the answer by message make sure of whom we speak to.
+// A bulk connection is a convenience: until it is open, and when it cannot be opened, puts go in
+// pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the cookie and the
+// answer by message make sure of whom we speak to.
+//
+// Once open it is no convenience any more: when it breaks, nobody knows what of a put under way
+// was written, or still will be. Then the peer is lost, unless it says goodbye in time: who leaves
+// closes all its connections, and which end is seen first is chance.
 #pragma once
 
 #include "transport/ucx/rail.hpp"

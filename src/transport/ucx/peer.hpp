@@ -22,6 +22,7 @@ struct UcxTransport::Peer {
     Status lost;
     bool left = false;        // it said goodbye
     bool broken = false;      // noted by the error handler
+    bool suspected = false;   // is or was in suspects_
     std::deque<Frame*> full;  // packed, oldest first; all leave before `open`
     Frame* open = nullptr;    // being packed
     int in_flight = 0;        // frames that UCX holds

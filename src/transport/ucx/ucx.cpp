@@ -280,6 +280,21 @@ void UcxTransport::on_error(void* arg, ucp_ep_h, ucs_status_t status) {
     peer.owner.broken_.emplace_back(&peer, status);
 }
 
+// Something of the peer broke that its end would also break: it has until the time-out to say that
+// it left.
+void UcxTransport::suspect(Peer& peer, ucs_status_t status) {
+    if (!std::exchange(peer.suspected, true)) suspects_.push_back({&peer, status, clock_.now()});
+}
+
+void UcxTransport::judge_suspects() {
+    std::erase_if(suspects_, [this, now = clock_.now()](const Suspect& suspect) {
+        if (suspect.peer->left || suspect.peer->broken) return true;
+        if (now - suspect.since < config_.peer_timeout) return false;
+        on_error(suspect.peer, nullptr, suspect.status);
+        return true;
+    });
+}
+
 Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
     if (!peer.lost.ok()) return peer.lost;
     return failure(MPI_ERR_PROC_ABORTED,
@@ -346,6 +361,8 @@ int UcxTransport::progress() {
     int events = 0;
     for (Rail& rail : rails_)
         events += static_cast<int>(rail.progress());
+    if (!suspects_.empty()) [[unlikely]]
+        judge_suspects();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
     if (bulk_broken_) [[unlikely]]

@@ -107,6 +107,8 @@ class UcxTransport final : public Transport {
     void open_doors();
     Status connect(Peer& peer);
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+    void suspect(Peer& peer, ucs_status_t status);
+    void judge_suspects();
     void handle_broken();
     void tell_losses();
     Status loss_of(const Peer& peer, ucs_status_t status) const;
@@ -196,6 +198,12 @@ class UcxTransport final : public Transport {
     std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<Peer*, ucs_status_t>> broken_;
+    struct Suspect {
+        Peer* peer;
+        ucs_status_t status;
+        Nanoseconds since;
+    };
+    std::vector<Suspect> suspects_;
     std::vector<std::pair<Peer*, Nanoseconds>>
         losing_;  // lost, since; told when UCX has stopped to write what they put
     std::vector<Listening> listening_;  // by rail; UCX has pointers into it
