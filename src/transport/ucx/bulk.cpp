@@ -179,13 +179,29 @@ void UcxTransport::put_straight(ucp_ep_h endpoint, Peer& peer, const std::byte* 
     how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     how.cb.send = &UcxTransport::on_put;
+    if (forgets_straight_puts_)
+        how.cb.send = [](void* ended, ucs_status_t, void* arg) {
+            (*static_cast<Putting*>(arg)->owner->library_)->ucp_request_free(ended);
+        };
     how.user_data = &putting;
     how.flags = UCP_AM_SEND_FLAG_RNDV;
     how.memory_type = UCS_MEMORY_TYPE_HOST;
     void* request = (*library_)->ucp_am_send_nbx(endpoint, kPieceId, &putting.heads[0],
                                                  sizeof(PieceHead), source, putting.bytes, &how);
     ++straight_puts_;
+    peer.straight.push_back(&putting);
     if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
+    if (UCS_PTR_IS_ERR(request)) expect_no_answer(peer, putting);
+}
+
+// The puts of a lost peer that UCX has not given back in time.
+void UcxTransport::abandon_straight(Peer& peer) {
+    for (Putting* putting : std::exchange(peer.straight, {})) {
+        log::debug("ucx: a put of {} bytes to rank {} was forgotten", putting->bytes, peer.rank);
+        --in_flight_;
+        forgotten_.emplace_back(putting);
+        std::exchange(putting->done, nullptr)->complete(loss_of(peer, UCS_ERR_CONNECTION_RESET));
+    }
 }
 
 // --- the side that is put to

@@ -35,7 +35,7 @@ Status UcxTransport::lend(int rank, MessageKind kind, ConstSpan header, std::uin
     ucp_ep_h endpoint = lends(rank) ? bulk_to(peer, kLoanRail, config_.tcp_straight) : nullptr;
     if (endpoint == nullptr)
         return failure(MPI_ERR_INTERN, "no connection to rank {} lends memory", rank);
-    auto* loan = new (std::nothrow) Loan{this, &done, rank, number, {}, {}};
+    auto* loan = new (std::nothrow) Loan{this, &done, rank, number, false, {}, {}};
     if (loan == nullptr)
         return failure(MPI_ERR_NO_MEM, "no memory for a message of {} bytes", bytes);
     loan->head = {kFrameMagic, static_cast<std::uint32_t>(rank_), number, kind,
@@ -73,6 +73,7 @@ void UcxTransport::on_lent(void* request, ucs_status_t status, void* arg) {
 }
 
 void UcxTransport::finish_loan(Loan& loan, ucs_status_t status) {
+    if (loan.forgotten) return;  // it is ours to free, and was told of
     const std::unique_ptr<Loan> ended(&loan);
     --in_flight_;
     ++events_;
@@ -86,6 +87,20 @@ Status UcxTransport::end_of_loan(Peer& peer, ucs_status_t status) {
     if (status == UCS_OK) return success();
     on_error(&peer, nullptr, status);
     return loss_of(peer, status);
+}
+
+// Both ways: what UCX has not given back.
+void UcxTransport::abandon_loans(Peer& peer) {
+    const Status why = loss_of(peer, UCS_ERR_CONNECTION_RESET);
+    for (Taking* taking : peer.taking)
+        if (Completion* done = std::exchange(taking->done, nullptr)) done->complete(why);
+    for (const auto& [number, loan] : std::exchange(peer.lent, {})) {
+        log::debug("ucx: a loan of rank {} was forgotten", rank_);
+        --in_flight_;
+        loan->forgotten = true;
+        forgotten_loans_.emplace_back(loan);
+        std::exchange(loan->done, nullptr)->complete(why);
+    }
 }
 
 // A loan ends here with its last byte in the kernel's hands or in UCX's; closing by force would

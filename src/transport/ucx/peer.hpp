@@ -33,6 +33,7 @@ struct UcxTransport::Peer {
     std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
 
     std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large put
+    std::vector<Putting*> straight;                 // puts by it that have not ended
     std::unordered_set<Taking*> taking;             // what UCX is writing into our memory
     std::unordered_map<std::uint64_t, Loan*> lent;  // to it, by number
     std::unordered_map<std::uint64_t, Borrowed> borrowed;  // by it to us, not fetched yet
@@ -53,7 +54,7 @@ struct UcxTransport::PieceHead {
 // peer's answer.
 struct UcxTransport::Putting {
     UcxTransport* owner;
-    Completion* done;
+    Completion* done;      // null: told already, see abandon_straight()
     RemoteKeys::Key* key;  // null: by message
     int steps;
     ucs_status_t status;
@@ -110,7 +111,8 @@ struct UcxTransport::Loan {
     Completion* done;  // null: taken back
     int peer;
     std::uint64_t number;
-    LoanHead head;  // UCX reads it and what follows until the loan ends
+    bool forgotten;  // by UCX
+    LoanHead head;   // UCX reads it and what follows until the loan ends
     std::array<std::byte, kMaxHeader> message;
 };
 struct UcxTransport::Borrowed {

@@ -121,7 +121,13 @@ void UcxTransport::put_by_messages(Peer& peer, int rail, const std::byte* source
                                                      sizeof(PieceHead), source + at, bytes, &how);
         ++putting.steps;
         if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
+        if (UCS_PTR_IS_ERR(request)) return expect_no_answer(peer, putting);
     }
+}
+
+// Of a put by message that did not leave whole.
+void UcxTransport::expect_no_answer(Peer& peer, Putting& putting) {
+    if (peer.unanswered.erase(putting.heads[0].ticket) > 0) finish_step(putting, putting.status);
 }
 
 ucs_status_t UcxTransport::on_piece(void* listening, const void* header, std::size_t header_length,
@@ -205,8 +211,9 @@ Status UcxTransport::failure_of(const Putting& putting) {
 
 void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
     if (status != UCS_OK && putting.status == UCS_OK) putting.status = status;
-    if (--putting.steps > 0) return;
+    if (--putting.steps > 0 || putting.done == nullptr) return;
     --in_flight_;
+    std::erase(peer_of(putting.peer).straight, &putting);
     if (putting.key != nullptr) --putting.key->users;
     const std::unique_ptr<Putting> ended(&putting);
     if (receiver_ == nullptr) return;  // nobody waits any more

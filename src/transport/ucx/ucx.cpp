@@ -30,8 +30,8 @@ constexpr Nanoseconds kCardLatency = 1500;
 constexpr double kCardBytesPerSecond = 10e9;
 constexpr Nanoseconds kCardPutCost = 700;
 
-// A connection closed by force writes into memory no longer than this.
-constexpr Nanoseconds kStopsWriting = 100 * kMillisecond;
+// A connection closed by force reads and writes memory no longer than this.
+constexpr Nanoseconds kStops = 100 * kMillisecond;
 
 // What a rank puts into the store, followed by each rail's addresses: | length u16 | bytes |, then
 // | port u16 | count u16 | IPv4 addresses u32 ... |. The version comes first in all versions to
@@ -314,23 +314,26 @@ void UcxTransport::handle_broken() {
         fail_unanswered(*peer);
         peer->borrowed.clear();  // UCX has dropped them with their connection
         ++events_;
-        if (peer->left || stage_ != Stage::running) continue;
-        peer->lost = loss_of(*peer, status);
-        log::info("ucx: {}", peer->lost.text());
+        if (!peer->left && stage_ == Stage::running) {
+            peer->lost = loss_of(*peer, status);
+            log::info("ucx: {}", peer->lost.text());
+        }
         losing_.emplace_back(peer, clock_.now());
     }
 }
 
-// Whoever hears of the loss takes the memory back that the peer was putting into.
+// Whoever hears of the loss takes the memory back that was put from or into.
 void UcxTransport::tell_losses() {
     std::erase_if(losing_, [this, now = clock_.now()](const auto& loss) {
         const auto& [peer, since] = loss;
-        // UCX 1.22 forgets some receives of a connection that is closed by force; its socket is
-        // closed long before then.
-        if (!peer->taking.empty() && now - since < kStopsWriting) return false;
-        for (Taking* taking : peer->taking)
-            if (Completion* done = std::exchange(taking->done, nullptr)) done->complete(peer->lost);
-        receiver_->on_peer_lost(peer->rank, peer->lost);
+        // UCX 1.22 forgets some sends and receives of a connection that is closed by force; its
+        // socket is closed long before then.
+        const bool waits =
+            !peer->taking.empty() || !peer->straight.empty() || !peer->lent.empty();
+        if (waits && now - since < kStops) return false;
+        abandon_straight(*peer);
+        abandon_loans(*peer);
+        if (!peer->lost.ok()) receiver_->on_peer_lost(peer->rank, peer->lost);
         return true;
     });
 }
