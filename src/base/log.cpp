@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -26,6 +27,12 @@ Level level() {
 }
 void set_level(Level level) {
     sink().level.store(level, std::memory_order_relaxed);
+}
+std::optional<Level> level_named(std::string_view word) {
+    constexpr std::string_view kWords[] = {"off", "error", "warn", "info", "debug"};
+    const auto* found = std::ranges::find(kWords, word);
+    if (found == std::end(kWords)) return std::nullopt;
+    return static_cast<Level>(found - std::begin(kWords));
 }
 void set_identity(std::string_view identity) {
     sink().identity = identity;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 
 namespace gantry::log {
@@ -17,6 +18,8 @@ enum class Level : int { off = 0, error, warn, info, debug };
 
 Level level();
 void set_level(Level level);
+// Of a word of GANTRY_LOG.
+std::optional<Level> level_named(std::string_view word);
 // Prefix of every line, such as "rank 3"; set once the job is known.
 void set_identity(std::string_view identity);
 void write(Level level, std::string_view line);

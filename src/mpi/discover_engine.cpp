@@ -4,6 +4,7 @@
 // device, self, shared memory and, where that does not reach everybody, the network.
 #include "mpi/engine.hpp"
 
+#include "base/log.hpp"
 #include "device/discover.hpp"
 #include "transport/self/self.hpp"
 #include "transport/shm/shm.hpp"
@@ -17,6 +18,12 @@ Result<std::unique_ptr<Engine>> discover_engine() {
     if (config->progress != "calls" && config->progress != "thread")
         return failure(MPI_ERR_ARG, "GANTRY_PROGRESS is '{}', but it takes calls or thread",
                        config->progress);
+    const std::optional<log::Level> level = log::level_named(config->log);
+    if (!level)
+        return failure(MPI_ERR_ARG,
+                       "GANTRY_LOG is '{}', but it takes off, error, warn, info or debug",
+                       config->log);
+    log::set_level(*level);
     Parts parts;
     parts.config = std::make_unique<config::Config>(std::move(*config));
     parts.clock = std::make_unique<SteadyClock>();

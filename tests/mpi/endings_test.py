@@ -50,6 +50,9 @@ class Endings(unittest.TestCase):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")
 
+    def test_an_unknown_kind_of_log_is_named(self):
+        self.ends("ending_by_abort", 1, 13, "GANTRY_LOG is 'loud', but it takes off, error, warn, info or debug", GANTRY_LOG="loud")
+
     def test_a_rank_killed_inside_a_message_ends_the_job(self):
         self.ends("ending_by_a_killed_rank", 3, 137, r"rank 0 of 3 .* was killed by signal 9 \(SIGKILL")
 
