@@ -46,8 +46,8 @@ class Faults(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         return process
 
-    def start_both(self, case):
-        ranks = [self.start(case, rank) for rank in (0, 1)]
+    def start_both(self, case, **more):
+        ranks = [self.start(case, rank, **more) for rank in (0, 1)]
         for rank in ranks:
             self.assertEqual(rank.stdout.readline(), "exchanging\n", rank.stdout)
         return ranks
@@ -78,6 +78,20 @@ class Faults(unittest.TestCase):
             network.kill(ranks[victim])
             self.loses(ranks[1 - victim], victim)
             self.ends(ranks[victim])
+
+    def dies_in_windows(self, victim):
+        # From the first look, when all is only asked for, to one that finds most of a window in place.
+        for looks in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000):
+            with self.subTest(looks=looks):
+                ranks = self.start_both("windows_of_large_host_messages", MPI_TESTS_DIES=str(victim), MPI_TESTS_LOOKS=str(looks))
+                self.loses(ranks[1 - victim], victim)
+                self.ends(ranks[victim])
+
+    def test_a_sender_killed_in_a_window_ends_every_receive_with_an_error(self):
+        self.dies_in_windows(0)
+
+    def test_a_receiver_killed_in_a_window_ends_every_send_with_an_error(self):
+        self.dies_in_windows(1)
 
     def test_a_cable_cut_for_long_is_an_error_on_both_sides(self):
         self.needs_a_bounded_tcp()
