@@ -19,6 +19,8 @@
 namespace gantry::tool {
 namespace {
 
+enum class Wire : std::uint8_t { tcp_only, cards };
+
 Check processors() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -93,23 +95,64 @@ Check library() {
             "build or install the whole of Gantry"};
 }
 
-Check network() {
+// Whether cards can register device memory, as far as that shows without a GPU at hand; MPI_Send
+// finds out by trying.
+Check gpudirect(const config::Config& config, const transport::ucx::Library& ucx, Wire wire) {
+    if (config.gpudirect == "off")
+        return {"GPUDirect", Verdict::note,
+                "GANTRY_GPUDIRECT=off: device memory goes through pinned host memory",
+                "unset it where cards reach device memory"};
+    const bool asked = config.gpudirect == "on";
+    const Verdict without = asked ? Verdict::bad : Verdict::note;
+    if (wire == Wire::tcp_only)
+        return {"GPUDirect", without,
+                "UCX has TCP only, which registers no device memory: it goes through pinned host "
+                "memory",
+                asked ? "unset GANTRY_GPUDIRECT, or see that UCX finds an InfiniBand or RoCE card "
+                        "(line network)"
+                      : ""};
+    std::error_code ignored;
+    for (const char* module : {"nvidia_peermem", "nv_peer_mem"})
+        if (std::filesystem::exists(std::string("/sys/module/") + module, ignored))
+            return {"GPUDirect", Verdict::good,
+                    fmt::format("the kernel module {} lets cards register device memory", module),
+                    ""};
+    const std::filesystem::path modules = std::filesystem::path(ucx.path()).parent_path() / "ucx";
+    if (!std::filesystem::exists(modules / "libuct_cuda.so.0", ignored))
+        return {"GPUDirect", without,
+                fmt::format("no kernel module nvidia_peermem, and no CUDA module of UCX in {}",
+                            modules.string()),
+                "modprobe nvidia-peermem (it comes with NVIDIA's driver), or give GANTRY_UCX a UCX "
+                "that has both verbs and CUDA modules"};
+    if (!asked)
+        return {"GPUDirect", Verdict::note,
+                fmt::format("no kernel module nvidia_peermem; UCX has a CUDA module in {}",
+                            modules.string()),
+                "modprobe nvidia-peermem, or GANTRY_GPUDIRECT=on, which registers by dma-buf "
+                "(Linux 5.12 and NVIDIA's open kernel modules)"};
+    return {"GPUDirect", Verdict::good,
+            fmt::format("GANTRY_GPUDIRECT=on: by dma-buf, with the CUDA module of UCX in {}",
+                        modules.string()),
+            ""};
+}
+
+std::vector<Check> network() {
     const Result<config::Config> read = config::from_environment();
     const config::Config config = read.ok() ? read.value() : config::Config{};
     const transport::ucx::QuietStart quiet(config);
     const auto library = transport::ucx::Library::load(config);
     if (!library.ok())
-        return {"network", config.ucx.empty() ? Verdict::note : Verdict::bad,
-                std::string(library.status().text()),
-                "only jobs on several machines need it: apt-get install libucx0, or pip install "
-                "libucx-cu13; GANTRY_UCX names a library that lies elsewhere"};
+        return {{"network", config.ucx.empty() ? Verdict::note : Verdict::bad,
+                 std::string(library.status().text()),
+                 "only jobs on several machines need it: apt-get install libucx0, or pip install "
+                 "libucx-cu13; GANTRY_UCX names a library that lies elsewhere"}};
     const transport::ucx::Library& ucx = *library.value();
     const std::string found = fmt::format("UCX {} in {}", ucx.version().text(), ucx.path());
     const auto rails = transport::ucx::open_rails(ucx, config);
     if (!rails.ok())
-        return {"network", Verdict::bad, fmt::format("{}: {}", found, rails.status().text()),
-                "look at UCX_TLS, UCX_NET_DEVICES and GANTRY_RAILS; `ucx_info -d` lists what UCX "
-                "can use"};
+        return {{"network", Verdict::bad, fmt::format("{}: {}", found, rails.status().text()),
+                 "look at UCX_TLS, UCX_NET_DEVICES and GANTRY_RAILS; `ucx_info -d` lists what UCX "
+                 "can use"}};
     std::string devices;
     bool tcp = true;
     for (const transport::ucx::Rail& rail : rails.value()) {
@@ -125,7 +168,7 @@ Check network() {
             "only TCP, though the machine has InfiniBand: this UCX lacks its verbs module (the "
             "wheel has none); install the distribution's UCX, or unset UCX_TLS";
     }
-    return check;
+    return {check, gpudirect(config, ucx, tcp ? Wire::tcp_only : Wire::cards)};
 }
 
 // Direct reads of another process's memory, and descriptors taken from it, need this.
@@ -141,8 +184,11 @@ Check tracing() {
 }  // namespace
 
 std::vector<Check> machine_checks() {
-    return {library(),    processors(), shared_memory(), locked_memory(),
-            open_files(), tracing(),    network()};
+    std::vector<Check> checks = {library(),       processors(), shared_memory(),
+                                 locked_memory(), open_files(), tracing()};
+    for (Check& check : network())
+        checks.push_back(std::move(check));
+    return checks;
 }
 
 }  // namespace gantry::tool

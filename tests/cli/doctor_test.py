@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gantry doctor: one line per thing, each with a verdict, what is not well with a remedy; the same as text and as JSON."""
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import unittest
+from pathlib import Path
+
+GANTRY = Path(os.environ["GANTRY_BUILD_FOLDER"]) / "bin" / "gantry"
+SUBJECTS = ["parameters", "MPI library", "processors", "shared memory", "locked memory", "open files", "process access", "network",
+            "launcher", "several hosts", "PMIx library", "driver"]
+
+
+def doctor(*options, before=None, **env):
+    env = {**{name: value for name, value in os.environ.items() if not name.startswith(("UCX_", "GANTRY_"))}, **env}
+    return subprocess.run([str(GANTRY), "doctor", *options], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          preexec_fn=before)
+
+
+def rows(**how):
+    done = doctor("--json", **how)
+    said = json.loads(done.stdout)
+    return done.returncode, {row["subject"]: row for row in said["checks"]}, said
+
+
+class Doctor(unittest.TestCase):
+    def needs_ucx(self):
+        try:
+            ctypes.CDLL("libucp.so.0")
+        except OSError as refused:
+            self.skipTest(f"not run: {refused}")
+
+    def bad(self, subject, found, remedy, **how):
+        code, checks, _ = rows(**how)
+        self.assertEqual(code, 1)
+        self.assertEqual(checks[subject]["verdict"], "BAD", checks[subject])
+        self.assertRegex(checks[subject]["found"], found)
+        self.assertRegex(checks[subject]["remedy"], remedy)
+
+    def test_every_subject_has_a_verdict_and_what_is_bad_a_remedy(self):
+        code, checks, said = rows()
+        for subject in SUBJECTS:
+            self.assertIn(subject, checks)
+        for check in checks.values():
+            self.assertIn(check["verdict"], ("ok", "note", "BAD"))
+            self.assertTrue(check["found"], check)
+            self.assertTrue(check["remedy"] or check["verdict"] != "BAD", check)
+        broken = sum(check["verdict"] == "BAD" for check in said["checks"])
+        self.assertEqual((said["broken"], code), (broken, 1 if broken else 0))
+
+    def test_text_says_what_json_says(self):
+        text = doctor().stdout
+        for check in rows()[2]["checks"]:
+            if check["subject"] == "shared memory":
+                continue  # says how much is free
+            self.assertIn(f"{check['verdict']:<5} {check['subject']:<15} {check['found']}", text)
+            self.assertIn(check["remedy"], text)
+
+    def test_the_network_is_named_with_version_file_and_devices(self):
+        self.needs_ucx()
+        self.assertRegex(rows(UCX_TLS="tcp,self")[1]["network"]["found"], r"^UCX 1\.\d+\.\d+ in /.*libucp.so.0.*: tcp/lo")
+
+    def test_a_ucx_that_is_not_where_it_should_be_is_bad(self):
+        self.bad("network", "/nowhere", "GANTRY_UCX", GANTRY_UCX="/nowhere/libucp.so.0")
+
+    def test_a_transport_that_ucx_has_not_is_bad(self):
+        self.needs_ucx()
+        self.bad("network", "UCX_TLS=no_such_transport", "UCX_TLS.*ucx_info -d", UCX_TLS="no_such_transport")
+
+    def test_few_descriptors_are_bad(self):
+        self.bad("open files", "^40 allowed", "ulimit -n", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+
+    def test_a_wrong_parameter_is_bad(self):
+        self.bad("parameters", "GANTRY_IPC is 'perhaps'", "gantry info", GANTRY_IPC="perhaps")
+
+    def test_gpudirect_over_tcp_is_a_note_unless_it_was_asked_for(self):
+        self.needs_ucx()
+        tcp = {"UCX_TLS": "tcp,self"}
+        check = rows(**tcp)[1]["GPUDirect"]
+        self.assertEqual(check["verdict"], "note")
+        self.assertRegex(check["found"], "TCP only")
+        check = rows(**tcp, GANTRY_GPUDIRECT="off")[1]["GPUDirect"]
+        self.assertEqual(check["verdict"], "note")
+        self.assertRegex(check["found"], "GANTRY_GPUDIRECT=off")
+        self.bad("GPUDirect", "TCP only", "unset GANTRY_GPUDIRECT", **tcp, GANTRY_GPUDIRECT="on")
+
+
+if __name__ == "__main__":
+    unittest.main()
