@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiles src/device/kernels/ptx/*.ptx in, each as one raw string; the driver translates it for its GPU. The committed
-# PTX is what clang-19 made of the .cu beside it; nothing makes it again by itself yet:
-#   clang-19 -x cuda --cuda-device-only --cuda-gpu-arch=sm_70 -nocudainc -nocudalib -std=c++20 -O3 -S -o ptx/NAME.ptx NAME.cu
+# PTX is what clang-19 makes of the .cu beside it: `dev ptx` writes it, `dev check kernels` compares.
 
 set(rows "")
 foreach(name copy_many)

@@ -4,6 +4,7 @@
 A check that cannot fail is worse than none. Each case writes one small file into an empty copy of the repository's
 layout and runs one check on it.
 """
+import os
 import shutil
 import subprocess
 import sys
@@ -23,12 +24,12 @@ class Checks(unittest.TestCase):
             shutil.copytree(REPOSITORY / "tools" / folder, self.root / "tools" / folder,
                             ignore=shutil.ignore_patterns("__pycache__"))
 
-    def run_check(self, name, place, content):
+    def run_check(self, name, place, content, env=None):
         path = self.root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
         return subprocess.run([sys.executable, "-B", str(self.root / "tools" / "check" / f"{name}.py")],
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                              env=dict(os.environ, **(env or {})), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def refused(self, name, place, content, line, words):
         done = self.run_check(name, place, LICENCE + content)
@@ -64,6 +65,29 @@ class Checks(unittest.TestCase):
         self.accepted("coroutines", "src/p2p/a.cpp",
                       "Task<Status> f(Peer* peer) {\n    peer->each([peer](int n) { return n; });\n"
                       "    co_return co_await peer->send();\n}\n")
+
+    def copy_kernels(self):
+        shutil.copytree(REPOSITORY / "src" / "device" / "kernels", self.root / "src" / "device" / "kernels")
+        ptx = "src/device/kernels/ptx/copy_many.ptx"
+        return ptx, (self.root / ptx).read_text()
+
+    def test_ptx_that_its_source_does_not_give_is_refused(self):
+        ptx, text = self.copy_kernels()
+        done = self.run_check("kernels", ptx, text)
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        done = self.run_check("kernels", ptx, text.replace("membar.sys", "membar.gl"))
+        self.assertEqual(done.returncode, 1, done.stdout)
+        line = text[:text.index("membar.sys")].count("\n") + 1
+        self.assertIn(f"{ptx}:{line}: not what clang-19 makes of copy_many.cu", done.stdout)
+        self.run_check("kernels", ptx, text)
+        self.assertIn("orphan.ptx:1: no source", self.run_check("kernels", "src/device/kernels/ptx/orphan.ptx", "").stdout)
+
+    def test_without_its_compiler_the_check_of_the_ptx_says_not_run(self):
+        ptx, text = self.copy_kernels()
+        done = self.run_check("kernels", ptx, text, {"PATH": str(self.root)})
+        self.assertEqual((done.returncode, done.stdout[:9]), (77, "not run: "))
 
     def test_no_await_in_a_conditional_expression(self):
         self.refused("coroutines", "src/p2p/a.cpp",

@@ -54,6 +54,7 @@ def parser():
     fmt.add_argument("files", nargs="*")
     check = command("check", "format, layers, naming rules: everything about the sources that a program can check")
     check.add_argument("names", nargs="*", help="only these checks")
+    command("ptx", "compile the kernels to the PTX that is committed beside them (fetches clang-19)", preset=False)
     command("setup", "find what the build needs and get what is missing (packages; .deps/ when not root)", preset=False)
     return top
 
@@ -82,6 +83,9 @@ def main():
     if chosen.command == "check":
         import check
         return check.check(chosen.preset, chosen.names)
+    if chosen.command == "ptx":
+        import ptx
+        return ptx.ptx()
     import setup
     setup.ensure()
     return setup.report()

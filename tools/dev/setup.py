@@ -18,6 +18,7 @@ from environment import ARCH, DEPS, find_tool, for_tools, real_gpu
 PROGRAMS = {"cmake": ("cmake", (3, 25)), "ninja": ("ninja-build", (1, 8))}
 OPTIONAL_PROGRAMS = {"ccache": ("ccache", (4, 0))}
 FORMATTER = {"clang-format-14": ("clang-format-14", (14, 0))}
+KERNEL_COMPILER = {"clang-19": ("clang-19", (19, 0))}
 # header -> Debian package
 HEADERS = {
     "fmt/format.h": "libfmt-dev",
@@ -139,6 +140,18 @@ def formatter_path():
         if version and version[0] == 14:
             return find_tool(name)
     return None
+
+
+def kernel_compiler():
+    """clang-19, the one compiler of the committed PTX, or None."""
+    return None if missing_programs(KERNEL_COMPILER) else find_tool("clang-19")
+
+
+def ensure_kernel_compiler():
+    """Only kernels need it (40 MB to fetch), so a build does not ask for it."""
+    missing = missing_programs(KERNEL_COMPILER)
+    if missing:
+        provide(missing)
 
 
 def report():
