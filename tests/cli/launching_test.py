@@ -139,6 +139,17 @@ class Handover(unittest.TestCase):
         outside = self.run_mpiexec("--hosts", "a,b", "-n", 4, "./x")
         self.assertTrue(outside.stdout.startswith("prterun "), outside)
 
+    def test_every_launcher_is_asked_for_the_same_binding_in_its_words(self):
+        words = {"mpiexec.hydra": "-bind-to socket", "prterun": "--bind-to package:REPORT", "srun": "--cpu-bind verbose,sockets",
+                 "orterun": "--bind-to socket --report-bindings"}
+        self.install(*words)
+        for launcher, expected in words.items():
+            with self.subTest(launcher):
+                start = ("--launcher", launcher, "--hosts", "a,b", "-n", 4)
+                done = self.run_mpiexec(*start, "--bind-to", "socket", "--report-bindings", "./x")
+                self.assertIn(f" {expected} ", done.stdout, done.stderr)
+                self.assertNotIn("bind", self.run_mpiexec(*start, "./x").stdout)
+
     def test_host_files_of_both_families_are_read(self):
         self.install("mpiexec.hydra")
         hosts = self.folder / "hosts"

@@ -86,6 +86,57 @@ class Mpiexec(unittest.TestCase):
         # Output, errors, the PMI socket, and standard input of rank 0, which is the test's pipe; `ls` writes into a pipe of sh.
         self.assertEqual(sorted(done.stdout.split()), ["3", "3", "4"])
 
+    # --- processors ---------------------------------------------------------------------------------------------------------
+    def sets(self, *arguments, allowed=None, env=None):
+        """The processors that each rank may use, by rank."""
+        limit = (lambda: os.sched_setaffinity(0, allowed)) if allowed else None
+        show = [sys.executable, "-c", "import os; print(os.environ['PMI_RANK'], *sorted(os.sched_getaffinity(0)))"]
+        clean = {name: value for name, value in os.environ.items() if name != "GANTRY_PROGRESS"}
+        done = subprocess.run([MPIEXEC, *map(str, arguments), *show], text=True, capture_output=True, timeout=PATIENCE,
+                              env=dict(clean, **(env or {})), preexec_fn=limit)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = sorted(tuple(map(int, line.split())) for line in done.stdout.splitlines())
+        return [set(line[1:]) for line in lines], done.stderr
+
+    def two_cores(self):
+        """One processor each of two cores of one NUMA node, as far as this machine tells."""
+        firsts = []
+        for processor in sorted(os.sched_getaffinity(0)):
+            siblings = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+            core = siblings.read_text() if siblings.exists() else str(processor)
+            if core not in [known for known, _ in firsts]:
+                firsts.append((core, processor))
+        if len(firsts) < 2:
+            self.skipTest("this process may use one core only")
+        return {processor for _, processor in firsts[:2]}
+
+    def test_ranks_get_a_share_of_the_cores_each(self):
+        cores = self.two_cores()
+        for options in (), ("--bind-to", "share"), ("-bind-to", "core"):
+            ranks, _ = self.sets("-n", 2, *options, allowed=cores)
+            self.assertEqual([len(rank) for rank in ranks], [1, 1], options)
+            self.assertEqual(ranks[0] | ranks[1], cores, options)
+
+    def test_ranks_that_have_no_core_of_their_own_are_not_bound(self):
+        cores = self.two_cores()
+        one = {min(cores)}
+        for arguments, allowed in ((("-n", 1), cores), (("-n", 3), cores), (("-n", 2), one), (("-n", 2, "--bind-to", "none"), cores)):
+            ranks, _ = self.sets(*arguments, allowed=allowed)
+            self.assertTrue(all(rank == allowed for rank in ranks), (arguments, ranks))
+
+    def test_bindings_are_reported(self):
+        cores = self.two_cores()
+        ranks, said = self.sets("--report-bindings", "-n", 2, allowed=cores)
+        self.assertEqual(said, "".join(f"mpiexec: rank {i} is bound to processor {min(rank)}\n" for i, rank in enumerate(ranks)))
+        self.assertEqual(self.sets("--report-bindings", "-n", 3, allowed=cores)[1],
+                         "mpiexec: the ranks are not bound: 3 ranks share 2 cores\n")
+
+    def test_more_ranks_than_cores_cannot_be_bound_to_cores(self):
+        many = len(os.sched_getaffinity(0)) + 1
+        done = run("--bind-to", "core", "-n", many, "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, rf"--bind-to core: {many} ranks, but this job may use \d+ cores?; start fewer ranks")
+
     # --- streams ------------------------------------------------------------------------------------------------------------
     def test_standard_input_goes_to_rank_0_and_the_others_see_its_end(self):
         done = run("-n", 3, "--label", "cat", text="one\ntwo\n")
@@ -217,7 +268,8 @@ class Mpiexec(unittest.TestCase):
     def test_mistakes_in_the_command_line_are_explained(self):
         for arguments, sentence in ((["-n", "0", "true"], "number of ranks"), (["-n", "2"], "no program"),
                                     (["--what", "true"], "no option --what"), (["true", ":"], "behind the last ':'"),
-                                    (["-n"], "needs a value"), (["--timeout", "soon", "true"], "number of seconds")):
+                                    (["-n"], "needs a value"), (["--bind-to", "moon", "true"], 'none, not "moon"'),
+                                    (["--timeout", "soon", "true"], "number of seconds")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(sentence, done.stderr)

@@ -85,6 +85,11 @@ class Writer {
         command_.words.insert(command_.words.end(), words.begin(), words.end());
     }
 
+    // Each launcher has its own default, which stands unless something else was asked for.
+    std::optional<BindTo> asked() const {
+        return options_.bind_to == BindTo::share ? std::nullopt : options_.bind_to;
+    }
+
     // What the ranks must have: the callers's own, then -genv, then those of the app.
     Variables variables(const App& app) const {
         Variables all = passed_on_;
@@ -98,6 +103,7 @@ class Writer {
         if (!hosts_.empty())
             add({"--nodelist", listed(hosts_, false), "--nodes", std::to_string(hosts_.size())});
         if (options_.label) add({"--label"});
+        if (asked() || options_.report_bindings) add({"--cpu-bind", slurm_binding()});
         if (!app.folder.empty()) add({"--chdir", app.folder});
         // srun passes everything on; what was asked for on the command line comes on top.
         std::string exported = "ALL";
@@ -109,9 +115,24 @@ class Writer {
         add(app.command);
     }
 
+    std::string slurm_binding() const {
+        std::string words = options_.report_bindings ? "verbose" : "";
+        if (!asked()) return words;
+        if (!words.empty()) words += ',';
+        switch (*asked()) {
+            case BindTo::core: return words + "cores";
+            case BindTo::numa: return words + "ldoms";
+            case BindTo::socket: return words + "sockets";
+            case BindTo::share:
+            case BindTo::none: break;
+        }
+        return words + "none";
+    }
+
     void write_hydra() {
         add({"-hosts", listed(hosts_, true)});
         if (options_.label) add({"-prepend-rank"});
+        if (asked()) add({"-bind-to", name_of(*asked())});
         for (const auto& [name, value] : options_.variables)
             add({"-genv", name, value});
         for (std::size_t i = 0; i < options_.apps.size(); ++i) {
@@ -130,6 +151,7 @@ class Writer {
             add({"--map-by", ":OVERSUBSCRIBE"});
         else
             add({"--oversubscribe"});
+        if (asked() || options_.report_bindings) write_open_mpi_binding();
         if (geteuid() == 0) add({"--allow-run-as-root"});
         if (options_.label && kind_ == Kind::prrte) add({"--output", "tag"});
         if (options_.label && kind_ == Kind::orte) add({"--tag-output"});
@@ -144,6 +166,17 @@ class Writer {
             if (!app.folder.empty()) add({"--wdir", app.folder});
             add(app.command);
         }
+    }
+
+    void write_open_mpi_binding() {
+        std::string unit = asked() ? name_of(*asked()) : "";
+        if (kind_ == Kind::prrte) {
+            if (unit == "socket") unit = "package";
+            add({"--bind-to", unit + (options_.report_bindings ? ":REPORT" : "")});
+            return;
+        }
+        if (asked()) add({"--bind-to", unit});
+        if (options_.report_bindings) add({"--report-bindings"});
     }
 
     Kind kind_;
@@ -257,6 +290,7 @@ int hand_over(const Options& options) {
     if (launcher.kind == Kind::hydra && options.timeout_seconds > 0)
         setenv("MPIEXEC_TIMEOUT",
                fmt::format("{:.0f}", std::max(1.0, options.timeout_seconds)).c_str(), 1);
+    if (launcher.kind == Kind::hydra && options.report_bindings) setenv("HYDRA_TOPO_DEBUG", "1", 1);
     std::vector<char*> arguments;
     for (const std::string& word : command.words)
         arguments.push_back(const_cast<char*>(word.c_str()));

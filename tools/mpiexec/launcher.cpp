@@ -79,8 +79,9 @@ std::string advice(int number) {
 
 }  // namespace
 
-Launcher::Launcher(Options options)
+Launcher::Launcher(Options options, Binding binding)
     : options_(std::move(options)),
+      binding_(std::move(binding)),
       size_(options_.total_ranks()),
       standard_output_(STDOUT_FILENO),
       standard_error_(STDERR_FILENO),
@@ -138,7 +139,9 @@ bool Launcher::start_ranks() {
         const App& app = options_.apps[number];
         for (int i = 0; i < app.ranks; ++i) {
             const int rank = static_cast<int>(ranks_.size());
-            Start what{&app, &options_.variables, rank, size_, Input::nothing, descriptors_};
+            Start what{&app, &options_.variables, rank, size_, Input::nothing, descriptors_, {}};
+            if (!binding_.ranks.empty())
+                what.processors = binding_.ranks[static_cast<std::size_t>(rank)];
             if (rank == 0) what.input = forward_terminal_ ? Input::pipe : Input::inherited;
             Started started = start(what);
             if (!started.failure.empty()) {

@@ -9,6 +9,7 @@
 // its group, is not reused.
 #pragma once
 
+#include "binding.hpp"
 #include "guard.hpp"
 #include "job/pmi_server.hpp"
 #include "options.hpp"
@@ -28,7 +29,7 @@ namespace gantry::mpiexec {
 
 class Launcher {
   public:
-    explicit Launcher(Options options);
+    Launcher(Options options, Binding binding);
     ~Launcher();
     Launcher(const Launcher&) = delete;
     Launcher& operator=(const Launcher&) = delete;
@@ -79,6 +80,7 @@ class Launcher {
     void say(const std::string& sentence);
 
     Options options_;
+    Binding binding_;
     int size_;
     rlimit descriptors_{};
     int signals_ = -1;

@@ -3,6 +3,7 @@
 // mpiexec starts the ranks of a job on this machine and serves PMI-1 to them. On clusters the
 // launcher of the cluster (srun, Hydra, prterun) does this; a Gantry program runs under each of
 // them, and any PMI-1 program runs under this one.
+#include "binding.hpp"
 #include "handover.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
@@ -35,5 +36,11 @@ int main(int argument_count, char** argument_values) {
         case Wish::run: break;
     }
     if (line.options.wants_another_launcher()) return hand_over(line.options);
-    return Launcher(std::move(line.options)).run();
+    Binding binding = binding_for(line.options);
+    if (!binding.mistake.empty()) {
+        std::fprintf(stderr, "mpiexec: %s\n", binding.mistake.c_str());
+        return 2;
+    }
+    if (line.options.report_bindings) std::fputs(report(binding).c_str(), stderr);
+    return Launcher(std::move(line.options), std::move(binding)).run();
 }

@@ -82,6 +82,14 @@ class Parser {
                 line_.options.timeout_seconds = *limit;
             else
                 mistake("--timeout takes a number of seconds");
+        } else if (option == "--bind-to" || option == "-bind-to") {
+            const std::string unit = value(option);
+            line_.options.bind_to = bind_to(unit);
+            if (!line_.options.bind_to)
+                mistake(fmt::format("--bind-to takes share, core, numa, socket or none, not \"{}\"",
+                                    unit));
+        } else if (option == "--report-bindings" || option == "-report-bindings") {
+            line_.options.report_bindings = true;
         } else if (option == "--hosts" || option == "-hosts" || option == "--host" ||
                    option == "-host" || option == "-H") {
             line_.options.hosts = value(option);
@@ -161,6 +169,9 @@ const char* help_text() {
   -env NAME VALUE       set an environment variable for this PROGRAM
   -genv NAME VALUE      set it for every PROGRAM; "-x NAME=VALUE" and "-x NAME VALUE" mean the same
   -wdir FOLDER          start PROGRAM in FOLDER
+  --bind-to UNIT        which processors a rank may use. share (default): an even share of the cores, if there
+                        are enough for all ranks; core: one core a rank; numa, socket: one of these; none
+  --report-bindings     say so on standard error, a line a rank
   --hosts a,b:4         run on these hosts (with that many ranks each): hands over to a launcher that is
                         installed: srun (inside an allocation), prterun, mpiexec.hydra or orterun
   -f FILE               the same with hosts from a file, one a line: "a", "a:4" or "a slots=4"

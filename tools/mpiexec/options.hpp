@@ -4,6 +4,9 @@
 // ':'.
 #pragma once
 
+#include "binding.hpp"
+
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,8 @@ struct Options {
     Variables variables;  // for every app
     bool label = false;
     double timeout_seconds = 0;  // 0: none
+    std::optional<BindTo> bind_to;
+    bool report_bindings = false;
     // Jobs on several hosts, which another launcher starts (handover.hpp).
     std::string hosts;
     std::string host_file;

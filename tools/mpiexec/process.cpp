@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -101,7 +102,17 @@ void reset_signals() {
         signal(number, SIG_DFL);
 }
 
-enum class Step : int { folder, program };
+// The threads of the rank inherit it.
+bool bind(const Processors& processors) {
+    if (processors.empty()) return true;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int processor : processors)
+        CPU_SET(processor, &set);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+enum class Step : int { processors, folder, program };
 
 struct Trouble {
     Step step;
@@ -138,8 +149,10 @@ bool in_path(const std::string& program) {
     fcntl(pmi.theirs.get(), F_SETFD, 0);
     set_variables(what, pmi.theirs.get());
 
-    Trouble trouble{Step::folder, 0};
-    if (what.app->folder.empty() || chdir(what.app->folder.c_str()) == 0) {
+    Trouble trouble{Step::processors, 0};
+    const bool bound = bind(what.processors);
+    if (bound) trouble.step = Step::folder;
+    if (bound && (what.app->folder.empty() || chdir(what.app->folder.c_str()) == 0)) {
         std::vector<char*> arguments;
         for (const std::string& argument : what.app->command)
             arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -155,6 +168,9 @@ bool in_path(const std::string& program) {
 
 std::string sentence(const Start& what, const Trouble& trouble) {
     const std::string& program = what.app->command[0];
+    if (trouble.step == Step::processors)
+        return fmt::format("cannot bind rank {} to processors {}: {}. --bind-to none does without",
+                           what.rank, listed(what.processors), strerror(trouble.error));
     if (trouble.step == Step::folder)
         return fmt::format("cannot start rank {} in folder {}: {}", what.rank, what.app->folder,
                            strerror(trouble.error));

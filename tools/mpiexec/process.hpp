@@ -5,6 +5,7 @@
 // streams: its end of the PMI socket.
 #pragma once
 
+#include "binding.hpp"
 #include "options.hpp"
 
 #include <sys/resource.h>
@@ -22,7 +23,8 @@ struct Start {
     int rank = 0;
     int size = 0;
     Input input = Input::nothing;
-    rlimit descriptors{};  // what mpiexec was given; it raises its own
+    rlimit descriptors{};   // what mpiexec was given; it raises its own
+    Processors processors;  // empty: not bound
 };
 
 // mpiexec's ends of the rank's streams; -1 where there is none.
