@@ -47,6 +47,10 @@ struct GpuFacts {
     Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
     Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
     Nanoseconds event_seen = 2700;   // the same when the driver is asked instead
+    // One launch for copies that wait: from so many bytes or copies, with at most so many blocks.
+    Bytes launch_worth_bytes = 2 * kMiB;
+    unsigned launch_worth_copies = 64;
+    unsigned launch_enough_blocks = 64;
     double pageable_bytes_per_second = 6e9;
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;

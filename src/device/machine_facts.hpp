@@ -32,6 +32,9 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.flag_write = gpu.calls.write_value;
     // A query of the driver is made about twice until the end is known.
     facts.event_seen = gpu.calls.event_seen > 0 ? gpu.calls.event_seen : 2 * gpu.calls.event_query;
+    facts.launch_worth_bytes = gpu.kernel.worth_bytes;
+    facts.launch_worth_copies = static_cast<unsigned>(gpu.kernel.worth_copies);
+    facts.launch_enough_blocks = static_cast<unsigned>(gpu.kernel.enough_blocks);
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {

@@ -32,17 +32,17 @@ Result<std::string> read_file(const std::string& name) {
 
 std::vector<std::string_view> built_in_machines() {
     std::vector<std::string_view> names;
-    for (const BuiltInMachine& machine : built_in_texts())
+    for (const BuiltIn& machine : built_in_texts())
         names.push_back(machine.name);
     return names;
 }
 
 Result<Machine> load(std::string_view name_or_file) {
-    for (const BuiltInMachine& machine : built_in_texts())
+    for (const BuiltIn& machine : built_in_texts())
         if (machine.name == name_or_file) return from_json(machine.json, machine.name);
     if (name_or_file.find('/') == std::string_view::npos && !name_or_file.ends_with(".json")) {
         std::string known;
-        for (const BuiltInMachine& machine : built_in_texts())
+        for (const BuiltIn& machine : built_in_texts())
             known += fmt::format(" {}", machine.name);
         return failure(
             MPI_ERR_ARG,
@@ -53,6 +53,16 @@ Result<Machine> load(std::string_view name_or_file) {
     Result<std::string> text = read_file(name);
     if (!text.ok()) return text.status();
     return from_json(text.value(), name);
+}
+
+Link built_in_network(std::string_view name) {
+    for (const BuiltIn& network : built_in_network_texts())
+        if (network.name == name) {
+            Result<Link> link = link_from_json(network.json, name);
+            GANTRY_ASSERT(link.ok());
+            return *link;
+        }
+    assertion_failed("a network of that name is built in", __FILE__, __LINE__);
 }
 
 }  // namespace gantry::model

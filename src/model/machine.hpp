@@ -38,6 +38,11 @@ inline constexpr Bytes kAlwaysTurn = ~Bytes{0};
 struct KernelCost {
     Nanoseconds latency = 0;  // an empty kernel, from the call until its end
     double thread = 0;        // nanoseconds per thread of the grid
+    // Copies that go in one launch: with so many bytes waiting their time on the link is longer
+    // than a launch; so many copies are not let wait for more; so many blocks fill the link.
+    Bytes worth_bytes = 2 * kMiB;
+    int worth_copies = 64;
+    int enough_blocks = 64;
     bool operator==(const KernelCost&) const = default;
 };
 
@@ -126,7 +131,12 @@ std::vector<std::string_view> built_in_machines();
 // A built-in name, or a file name (anything with a '/' or ending in ".json").
 Result<Machine> load(std::string_view name_or_file);
 
+// What a network is taken for before anything is known of it: "tcp" or "card"
+// (networks/*.json).
+Link built_in_network(std::string_view name);
+
 Result<Machine> from_json(std::string_view text, std::string_view origin);
+Result<Link> link_from_json(std::string_view text, std::string_view origin);
 std::string to_json(const Machine& machine);
 
 }  // namespace gantry::model

@@ -149,6 +149,10 @@ void read_calls(Fields& fields, CallCost& calls) {
 void read_kernel(Fields& fields, KernelCost& kernel) {
     fields.integer("latency_ns", kernel.latency);
     fields.real("thread_ns", kernel.thread);
+    fields.integer("worth_bytes", kernel.worth_bytes);
+    fields.integer("worth_copies", kernel.worth_copies);
+    fields.integer("enough_blocks", kernel.enough_blocks);
+    if (kernel.enough_blocks < 1) fields.complain("enough_blocks", "at least 1");
 }
 
 void read_gpu(Fields& fields, Gpu& gpu) {
@@ -246,6 +250,14 @@ Json calls_json(const CallCost& calls) {
             {"pool_open_peer_ns", calls.pool_open_peer}};
 }
 
+Json kernel_json(const KernelCost& kernel) {
+    return {{"latency_ns", kernel.latency},
+            {"thread_ns", kernel.thread},
+            {"worth_bytes", kernel.worth_bytes},
+            {"worth_copies", kernel.worth_copies},
+            {"enough_blocks", kernel.enough_blocks}};
+}
+
 Json gpu_json(const Gpu& gpu) {
     return {{"name", gpu.name},
             {"compute_capability", Json::array({gpu.compute_major, gpu.compute_minor})},
@@ -260,7 +272,7 @@ Json gpu_json(const Gpu& gpu) {
             {"pageable_d2h", copy_json(gpu.pageable_d2h)},
             {"pageable_h2d", copy_json(gpu.pageable_h2d)},
             {"fill", copy_json(gpu.fill)},
-            {"kernel", Json{{"latency_ns", gpu.kernel.latency}, {"thread_ns", gpu.kernel.thread}}},
+            {"kernel", kernel_json(gpu.kernel)},
             {"calls", calls_json(gpu.calls)}};
 }
 
@@ -281,20 +293,29 @@ Json link_json(const Link& link) {
     return json;
 }
 
-}  // namespace
-
-Result<Machine> from_json(std::string_view text, std::string_view origin) {
+template <class Described, class Reader>
+Result<Described> parse(std::string_view text, std::string_view origin, Reader read) {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded())
         return failure(MPI_ERR_ARG, "machine description {} is not JSON", origin);
-    Machine machine;
+    Described described;
     Status problem;
     {
         Fields fields(json, "", problem);
-        read_machine(fields, machine);
+        read(fields, described);
     }
     if (!problem.ok()) return problem.with(fmt::format("machine description {}", origin));
-    return machine;
+    return described;
+}
+
+}  // namespace
+
+Result<Machine> from_json(std::string_view text, std::string_view origin) {
+    return parse<Machine>(text, origin, read_machine);
+}
+
+Result<Link> link_from_json(std::string_view text, std::string_view origin) {
+    return parse<Link>(text, origin, read_link);
 }
 
 std::string to_json(const Machine& machine) {

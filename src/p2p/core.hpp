@@ -119,7 +119,11 @@ class Core final : public transport::Receiver {
                           const device::Uuid* other_gpu);
 
     // How this process stands with a GPU that it may share with others.
-    SharedGpu& shared_gpu(int gpu) { return shared_gpus_[gpu]; }
+    SharedGpu& shared_gpu(int gpu) {
+        return shared_gpus_
+            .try_emplace(gpu, SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust})
+            .first->second;
+    }
     // Counts the times that the program kept us from looking at copies in flight.
     std::uint64_t absences() const { return absences_; }
     // A copy starts whose time matters.

@@ -4,15 +4,6 @@
 #include <algorithm>
 
 namespace gantry::p2p {
-namespace {
-
-constexpr int kHighestPrice = 256;
-// So many copies without a turn in a row show that the GPU is ours: the next attempt is cheap
-// again.
-constexpr int kTrusted = 64;
-
-}  // namespace
-
 bool SharedGpu::invest(Nanoseconds saving, Nanoseconds turn, Nanoseconds now) {
     saved_ += std::max<Nanoseconds>(saving, 0);
     if (saved_ < price_ * turn) return false;
@@ -26,12 +17,12 @@ void SharedGpu::copied(Nanoseconds took, Nanoseconds expected, Nanoseconds turn,
                        bool measured) {
     const bool slow = measured && took > expected + turn / 2;
     used_ = std::max<Nanoseconds>(now, 1);
-    if (!slow && ++fast_ >= kTrusted) price_ = 1;
+    if (!slow && ++fast_ >= limits_.trusted) price_ = 1;
     if (slow && !first_) {
         used_ = 0;
         saved_ = 0;
         fast_ = 0;
-        price_ = std::min(price_ * 2, kHighestPrice);
+        price_ = std::min(2 * price_, limits_.highest_price);
     }
     first_ = false;
 }

@@ -17,10 +17,19 @@
 
 #include "base/units.hpp"
 
+#include <cstdint>
+
 namespace gantry::p2p {
 
 class SharedGpu {
   public:
+    // GANTRY_GPU_TURNS and GANTRY_GPU_TRUST.
+    struct Limits {
+        std::int64_t highest_price;
+        std::int64_t trusted;
+    };
+    explicit SharedGpu(Limits limits) : limits_(limits) {}
+
     Nanoseconds used() const { return used_; }
 
     // Puts aside what copying directly would have saved; true when that is worth a turn now.
@@ -30,11 +39,12 @@ class SharedGpu {
                 bool measured);
 
   private:
+    Limits limits_;
     Nanoseconds used_ = 0;
     Nanoseconds saved_ = 0;
-    int price_ = 1;      // turns that must be saved before the next attempt
-    int fast_ = 0;       // copies of this attempt that needed no turn
-    bool first_ = true;  // the next copy may take a turn
+    std::int64_t price_ = 1;  // turns that must be saved before the next attempt
+    std::int64_t fast_ = 0;   // copies of this attempt that needed no turn
+    bool first_ = true;       // the next copy may take a turn
 };
 
 }  // namespace gantry::p2p

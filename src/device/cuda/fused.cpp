@@ -13,25 +13,24 @@
 namespace gantry::device::cuda {
 namespace {
 
-// A block moves this much before another one helps it, and a launch of so many blocks fills the
-// link: more only mean more flags to look at (two H200s, 20 and 63 copies of 64 KiB).
+// A block moves this much before another one helps it; more blocks than fill the link only mean
+// more flags to look at (two H200s, 20 and 63 copies of 64 KiB).
 constexpr Bytes kBytesPerPart = 8 * kKiB;
 constexpr unsigned kMaxParts = 8;
-constexpr unsigned kBlocksEnough = 64;
 constexpr std::size_t kFlagsPerBatch =
     static_cast<std::size_t>(kernels::kCopiesPerLaunch) * kMaxParts;
-// With this much waiting its time on the link (375 GB/s) is longer than a launch (4 us).
-constexpr Bytes kWorthALaunch = 2 * kMiB;
-constexpr std::size_t kEnoughForALaunch = 64;
 
 }  // namespace
 
-FusedCopies::FusedCopies(Driver& driver, const Context& context, bool kernels, bool flags)
+FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
+                         bool kernels, bool flags)
     : driver_(driver),
       context_(context),
       kernels_(kernels),
       copies_by_flag_(flags),
-      flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, kernels || flags) {
+      flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, kernels || flags),
+      waiting_(facts),
+      enough_blocks_(facts.launch_enough_blocks) {
     batches_[1].first_flag = kFlagsPerBatch;
 }
 
@@ -47,27 +46,13 @@ FusedCopies::Batch* FusedCopies::free_batch() {
     return nullptr;
 }
 
-bool FusedCopies::much_waits() const {
-    return kernels_ && waiting_bytes_ >= kWorthALaunch;
-}
-
-bool FusedCopies::worth_a_launch() const {
-    if (waiting_.empty()) return false;
-    if (much_waits()) return true;
-    return !flying() && (!more_came_ || waiting_.size() >= kEnoughForALaunch);
-}
-
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
-    waiting_.push_back({copy, &done});
-    waiting_bytes_ += copy.bytes;
-    more_came_ = true;
+    waiting_.push(copy, done);
     Batch* batch = free_batch();
-    const bool alone = waiting_.size() == 1 && !flying();
-    if (batch == nullptr || !(alone || much_waits())) return true;
+    if (batch == nullptr || !waiting_.goes_at_once(flying(), launches())) return true;
     if (start_waiting(*batch) == CUDA_SUCCESS || waiting_.size() > 1) return true;
-    waiting_.clear();
-    waiting_bytes_ = 0;
+    waiting_.drop_first(1);
     return false;
 }
 
@@ -83,13 +68,12 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             if (result != CUDA_SUCCESS) {
                 batch.stream = nullptr;
                 fail_waiting(driver_.failed("cuStreamCreate for a copy", result,
-                                            describe(waiting_.front().copy)));
+                                            describe(waiting_.first())));
                 return CUDA_SUCCESS;
             }
         }
-        const auto count = static_cast<std::ptrdiff_t>(
-            std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch));
-        batch.items.assign(waiting_.begin(), waiting_.begin() + count);
+        const std::size_t count = std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch);
+        waiting_.copy_first(count, batch.items);
         batch.first = 0;
         batch.unfinished = batch.items.size();
         batch.looks = 0;
@@ -103,9 +87,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
                 return result;
             }
         }
-        for (auto item = waiting_.begin(); item != waiting_.begin() + count; ++item)
-            waiting_bytes_ -= item->copy.bytes;
-        waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+        waiting_.drop_first(count);
     }
     return CUDA_SUCCESS;
 }
@@ -138,7 +120,7 @@ bool FusedCopies::launch(Batch& batch) {
         work.copy[i] = {device_address(copy.destination), device_address(copy.source), copy.bytes};
         largest = std::max(largest, copy.bytes);
     }
-    const Bytes most = std::clamp<Bytes>(kBlocksEnough / count, 1, kMaxParts);
+    const Bytes most = std::clamp<Bytes>(enough_blocks_ / count, 1, kMaxParts);
     batch.parts =
         static_cast<unsigned>(std::clamp<Bytes>(divide_up(largest, kBytesPerPart), 1, most));
     work.flags = flags_.address(batch.first_flag);
@@ -205,10 +187,8 @@ void FusedCopies::finish(Batch& batch, std::size_t index, Status status) {
 }
 
 void FusedCopies::fail_waiting(const Status& why) {
-    waiting_bytes_ = 0;
-    std::deque<Item> waiting = std::exchange(waiting_, {});
-    for (const Item& item : waiting)
-        item.done->complete(why);
+    while (!waiting_.empty())
+        waiting_.pop().done->complete(why);
 }
 
 // By flags: a load each.
@@ -278,9 +258,8 @@ int FusedCopies::progress() {
     int ended = 0;
     for (Batch& batch : batches_)
         if (!lost_ && batch.unfinished > 0) ended += progress(batch);
-    const bool worth = worth_a_launch();
-    more_came_ = false;
-    if (lost_ || !worth) return ended;
+    const bool now = waiting_.goes_now(flying(), launches());
+    if (lost_ || !now) return ended;
     if (Batch* batch = free_batch()) {
         const CUresult result = start_waiting(*batch);
         if (result != CUDA_SUCCESS) abandon(result);
@@ -302,10 +281,11 @@ void FusedCopies::abandon(CUresult why) {
                        driver_.failed("the context was destroyed during a copy", why,
                                       describe(batch.items[i].copy)));
     }
-    std::deque<Item> waiting = std::exchange(waiting_, {});
-    for (const Item& item : waiting)
+    while (!waiting_.empty()) {
+        const Item item = waiting_.pop();
         item.done->complete(
             driver_.failed("the context was destroyed before a copy", why, describe(item.copy)));
+    }
 }
 
 void FusedCopies::close() {

@@ -9,24 +9,23 @@
 //   copies ..waiting..          [one kernel: flag flag flag flag]
 //   more copies ....waiting...                                   [one kernel: ...]
 //
-// A launch costs the processor 4 us, so while more keep coming they are waited for. When so much
-// waits that its way over the link takes longer than a launch, the next kernel is launched behind
-// the one in flight, on a stream of its own. Without kernels, or without flags,
-// those that waited go by the copy engine, one after the other.
+// A launch costs the processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind
+// copies in flight has a stream of its own. Without kernels, or without flags, those that waited go
+// by the copy engine, one after the other.
 #pragma once
 
 #include "device/cuda/flags.hpp"
-#include "device/device.hpp"
+#include "device/fused_queue.hpp"
 
 #include <array>
-#include <deque>
 #include <vector>
 
 namespace gantry::device::cuda {
 
 class FusedCopies {
   public:
-    FusedCopies(Driver& driver, const Context& context, bool kernels, bool flags);
+    FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts, bool kernels,
+                bool flags);
     ~FusedCopies();
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
@@ -41,10 +40,7 @@ class FusedCopies {
     void abandon(CUresult why);
 
   private:
-    struct Item {
-        Copy copy;
-        Completion* done;
-    };
+    using Item = FusedQueue::Item;
     enum class Seen : std::uint8_t { flags, query };
     // What was started together: one launch, or copies one by one.
     struct Batch {
@@ -65,8 +61,7 @@ class FusedCopies {
 
     bool flying() const;
     Batch* free_batch();
-    bool much_waits() const;
-    bool worth_a_launch() const;
+    Launches launches() const { return kernels_ ? Launches::possible : Launches::none; }
     CUresult start_waiting(Batch& batch);
     bool launch(Batch& batch);
     CUresult copy_one_by_one(Batch& batch);
@@ -86,9 +81,8 @@ class FusedCopies {
     CUmodule module_ = nullptr;
     CUfunction kernel_ = nullptr;
     std::array<Batch, 2> batches_;
-    std::deque<Item> waiting_;
-    Bytes waiting_bytes_ = 0;
-    bool more_came_ = false;  // since the last progress()
+    FusedQueue waiting_;
+    const unsigned enough_blocks_;
     bool lost_ = false;
 };
 

@@ -13,12 +13,13 @@ constexpr int kEventsAtOnce = 32;
 
 }  // namespace
 
-Streams::Streams(Driver& driver, const Context& context, int gpus, bool kernels, bool flags)
+Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
+                 bool kernels, bool flags)
     : driver_(driver),
       context_(context),
       lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, flags),
-      fused_(driver, context, kernels, flags) {}
+      fused_(driver, context, facts, kernels, flags) {}
 
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/fake/device.hpp"
 
+#include "device/kernels/copy_many.hpp"
 #include "device/machine_facts.hpp"
 
 #include <mpi.h>
@@ -26,7 +27,11 @@ std::uint64_t Counts::all_copies() const {
 }
 
 FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node)
-    : processor_(processor), gpus_(gpus), rank_(rank), first_gpu_(node * gpus.per_node()) {
+    : processor_(processor),
+      gpus_(gpus),
+      rank_(rank),
+      first_gpu_(node * gpus.per_node()),
+      waiting_(device::gpu_facts(gpus.machine())) {
     for (int gpu = 0; gpu < gpus.per_node(); ++gpu) {
         facts_.push_back(device::gpu_facts(gpus.machine()));
         facts_.back().uuid = Gpus::uuid(first_gpu_ + gpu);
@@ -125,18 +130,34 @@ int FakeDevice::gpu_of(const Uuid& uuid) {
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
-    const bool fused = copy.engine == Engine::fused;
-    if (fused && fused_in_flight_ > 0) {
-        waiting_.push_back({copy, &done});
-        return;
+    if (copy.engine != Engine::fused) return copy_now(copy, done, -1);
+    waiting_.push(copy, done);
+    if (const int batch = free_batch();
+        batch >= 0 && waiting_.goes_at_once(flying(), Launches::possible))
+        start_waiting(batch);
+}
+
+void FakeDevice::start_waiting(int batch) {
+    while (flying_[batch] == 0 && !waiting_.empty()) {
+        std::vector<FusedQueue::Item> together;
+        waiting_.copy_first(std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch),
+                            together);
+        waiting_.drop_first(together.size());
+        flying_[batch] = static_cast<int>(together.size());
+        if (together.size() == 1)
+            copy_now(together.front().copy, *together.front().done, batch);
+        else
+            launch(std::move(together), batch);
     }
-    if (fused) ++fused_in_flight_;
-    const bool flag = fused || copy.notice == Notice::flag;
+}
+
+void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
+    const bool flag = batch >= 0 || copy.notice == Notice::flag;
     processor_.spend(gpus_.machine().gpu.calls.copy);
     const Result<Place> from = place(copy.source, copy.bytes);
     const Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
-        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), fused});
+        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), batch});
         return;
     }
     const Place source = from.value();
@@ -176,32 +197,29 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
             "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
             copy.bytes, copy.gpu);
     gpus_.timeline().at(interval.end,
-                        [this, source, sink, bytes = copy.bytes, &done, status, fused, flag] {
+                        [this, source, sink, bytes = copy.bytes, &done, status, batch, flag] {
                             if (dead_) return;
                             gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
                             if (status.ok() && bytes > 0)
                                 std::memmove(sink.bytes, source.bytes, bytes);
-                            finished_.push_back({&done, status, fused, flag});
+                            finished_.push_back({&done, status, batch, flag});
                         });
 }
 
-// Everything that waited, in one kernel.
-void FakeDevice::launch_waiting() {
-    std::vector<Waiting> together = std::exchange(waiting_, {});
+void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
     ++counts_.launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     Bytes bytes = 0;
-    for (const Waiting& each : together)
+    for (const FusedQueue::Item& each : together)
         bytes += each.copy.bytes;
     const model::Gpu& gpu = gpus_.machine().gpu;
     const int on = first_gpu_ + together.front().copy.gpu;
     model::Interval interval = gpus_.reserve(
         on, {Operation::kernel, bytes, 1, 256 * together.size()}, rank_, processor_.now());
     interval.end += gpu.peer.rate.time(bytes);
-    fused_in_flight_ += static_cast<int>(together.size());
-    gpus_.timeline().at(interval.end, [this, together] {
+    gpus_.timeline().at(interval.end, [this, together = std::move(together), batch] {
         if (dead_) return;
-        for (const Waiting& each : together) {
+        for (const FusedQueue::Item& each : together) {
             const Result<Place> from = place(each.copy.source, each.copy.bytes);
             const Result<Place> to = place(each.copy.destination, each.copy.bytes);
             Status status = from.ok() ? to.status() : from.status();
@@ -210,7 +228,7 @@ void FakeDevice::launch_waiting() {
                 std::memmove(to.value().bytes, from.value().bytes, each.copy.bytes);
                 status = success();
             }
-            finished_.push_back({each.done, status, true, true});
+            finished_.push_back({each.done, status, batch, true});
         }
     });
 }
@@ -222,12 +240,13 @@ int FakeDevice::progress() {
         finished_.pop_front();
         --in_flight_;
         ++completed;
-        if (finished.fused) --fused_in_flight_;
+        if (finished.batch >= 0) --flying_[finished.batch];
         processor_.spend(finished.flag ? gpus_.machine().host.flag
                                        : gpus_.machine().gpu.calls.event_query);
         finished.done->complete(finished.status);
     }
-    if (fused_in_flight_ == 0 && !waiting_.empty()) launch_waiting();
+    const bool now = waiting_.goes_now(flying(), Launches::possible);
+    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
     return completed;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "device/fake/gpus.hpp"
+#include "device/fused_queue.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -106,14 +107,15 @@ class FakeDevice final : public Device {
     struct Finished {
         Completion* done;
         Status status;
-        bool fused = false;
+        int batch = -1;     // of fused copies
         bool flag = false;  // its end is seen by a load
     };
-    struct Waiting {  // a fused copy behind others in flight
-        Copy copy;
-        Completion* done;
-    };
-    void launch_waiting();
+    // Fused copies: two batches may fly, as on the real device; each is one copy or one launch.
+    void start_waiting(int batch);
+    void copy_now(const Copy& copy, Completion& done, int batch);
+    void launch(std::vector<FusedQueue::Item> together, int batch);
+    int free_batch() const { return flying_[0] == 0 ? 0 : flying_[1] == 0 ? 1 : -1; }
+    bool flying() const { return flying_[0] + flying_[1] > 0; }
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
     Result<Place> place(const void* address, Bytes bytes);
     bool pinned(const void* address, Bytes bytes) const;
@@ -128,8 +130,8 @@ class FakeDevice final : public Device {
     std::map<std::uintptr_t, Bytes> pins_;
     std::deque<Finished> finished_;
     Counts counts_;
-    std::vector<Waiting> waiting_;
-    int fused_in_flight_ = 0;
+    FusedQueue waiting_;
+    int flying_[2] = {0, 0};
     int in_flight_ = 0;
     bool active_ = false;
     bool dead_ = false;

@@ -22,14 +22,6 @@ constexpr Bytes kUsualFrame = 8000;
 constexpr Bytes kLargestFrame =
     sizeof(FrameHead) + Frame::record_bytes(kMaxHeader, kEagerMax) + kFrameAlignment;
 
-// Before anything was measured (facts/transports.md 1b and 2.6): TCP of one machine, else a card.
-constexpr Nanoseconds kTcpLatency = 6 * kMicrosecond;
-constexpr double kTcpBytesPerSecond = 2.5e9;
-constexpr Nanoseconds kTcpPutCost = 12 * kMicrosecond;
-constexpr Nanoseconds kCardLatency = 1500;
-constexpr double kCardBytesPerSecond = 10e9;
-constexpr Nanoseconds kCardPutCost = 700;
-
 // A connection closed by force reads and writes memory no longer than this.
 constexpr Nanoseconds kStops = 100 * kMillisecond;
 
@@ -93,23 +85,18 @@ PeerFacts UcxTransport::facts(int) const {
     facts.put = true;
     facts.rails = static_cast<int>(rails_.size());
     facts.eager_max = kEagerMax;
-    bool tcp = true, some_tcp = false;
-    for (const Rail& rail : rails_) {
-        tcp = tcp && rail.only_tcp();
-        some_tcp = some_tcp || rail.only_tcp();
-    }
+    const bool tcp =
+        std::all_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
+    const bool some_tcp =
+        std::any_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
     facts.registers_sources = !tcp;
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
-    facts.bytes_per_second = tcp ? kTcpBytesPerSecond : kCardBytesPerSecond;
-    facts.message_latency = tcp ? kTcpLatency : kCardLatency;
-    facts.put_cost = tcp ? kTcpPutCost : kCardPutCost;
     if (tcp) facts.straight_from = config_.tcp_straight;
-    if (described_) {
-        facts.bytes_per_second = described_->rate.peak();
-        facts.message_latency = described_->latency;
-        facts.put_cost = described_->put_cost;
-    }
+    const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
+    facts.bytes_per_second = link.rate.peak();
+    facts.message_latency = link.latency;
+    facts.put_cost = link.put_cost;
     return facts;
 }
 

@@ -195,6 +195,8 @@ class UcxTransport final : public Transport {
     Receiver* receiver_ = nullptr;
     std::unique_ptr<Library> library_;
     std::optional<model::Link> described_;  // by GANTRY_MACHINE
+    const model::Link tcp_ = model::built_in_network("tcp");
+    const model::Link card_ = model::built_in_network("card");
     std::vector<Rail> rails_;
     std::optional<Memory> memory_;
     KeyCounts keys_;

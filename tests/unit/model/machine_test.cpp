@@ -48,6 +48,16 @@ TEST(Machine, WrittenAsJsonItReadsBackEqual) {
     }
 }
 
+TEST(Machine, NetworksNobodyDescribedAreTcpOrACard) {
+    const Link tcp = built_in_network("tcp"), card = built_in_network("card");
+    for (const Link& link : {tcp, card}) {
+        EXPECT_GT(link.rate.peak(), 0);
+        EXPECT_GT(link.latency, 0);
+        EXPECT_GT(link.put_cost, 0);
+    }
+    EXPECT_LT(tcp.rate.peak(), card.rate.peak());
+}
+
 TEST(Machine, LoadsFromAFile) {
     const std::string name = testing::TempDir() + "gantry-machine-test.json";
     std::FILE* file = std::fopen(name.c_str(), "w");

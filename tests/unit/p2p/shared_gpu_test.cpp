@@ -9,6 +9,8 @@ namespace {
 constexpr Nanoseconds kTurn = 135 * kMicrosecond, kSaving = 7 * kMicrosecond,
                       kCopy = 8 * kMicrosecond;
 
+constexpr SharedGpu::Limits kLimits = {256, 64};
+
 // Messages staged until the next attempt.
 int staged_before_attempt(SharedGpu& gpu) {
     int messages = 0;
@@ -18,14 +20,14 @@ int staged_before_attempt(SharedGpu& gpu) {
 }
 
 TEST(SharedGpu, IsTakenWhenTheSavingsPayForATurn) {
-    SharedGpu gpu;
+    SharedGpu gpu(kLimits);
     EXPECT_EQ(gpu.used(), 0);
     EXPECT_EQ(staged_before_attempt(gpu), static_cast<int>(kTurn / kSaving));
     EXPECT_GT(gpu.used(), 0);
 }
 
 TEST(SharedGpu, IsKeptWhileCopiesNeedNoTurnAfterTheFirst) {
-    SharedGpu gpu;
+    SharedGpu gpu(kLimits);
     staged_before_attempt(gpu);
     gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
     for (int i = 0; i < 10; ++i)
@@ -34,7 +36,7 @@ TEST(SharedGpu, IsKeptWhileCopiesNeedNoTurnAfterTheFirst) {
 }
 
 TEST(SharedGpu, IsLeftToABusyNeighbourAndTriedMoreSeldom) {
-    SharedGpu gpu;
+    SharedGpu gpu(kLimits);
     const int first = staged_before_attempt(gpu);
     for (int attempt = 0; attempt < 2; ++attempt) {
         gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
@@ -44,8 +46,23 @@ TEST(SharedGpu, IsLeftToABusyNeighbourAndTriedMoreSeldom) {
     }
 }
 
+TEST(SharedGpu, IsTriedAgainAfterTheHighestPriceAndCheaplyOnceItIsTrusted) {
+    constexpr int kMostTurns = 4, kTrust = 8;
+    SharedGpu gpu({kMostTurns, kTrust});
+    const int first = staged_before_attempt(gpu);
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
+        gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);
+        EXPECT_LE(staged_before_attempt(gpu), kMostTurns * (first + 1));
+    }
+    for (int i = 0; i < kTrust; ++i)
+        gpu.copied(kCopy, kCopy, kTurn, 2 * kSecond, true);
+    gpu.copied(kCopy + kTurn, kCopy, kTurn, 2 * kSecond, true);  // the price is 1, now 2
+    EXPECT_LE(staged_before_attempt(gpu), 2 * (first + 1));
+}
+
 TEST(SharedGpu, ACopyThatNobodyWatchedSaysNothing) {
-    SharedGpu gpu;
+    SharedGpu gpu(kLimits);
     staged_before_attempt(gpu);
     for (int i = 0; i < 10; ++i)
         gpu.copied(kCopy + kSecond, kCopy, kTurn, 2 * kSecond, false);

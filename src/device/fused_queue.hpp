@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// FusedQueue: small copies that wait to go together in one launch, and when they go. The same rule
+// for every device; what a launch is worth are facts of the GPU.
+//
+//   nothing flies            one alone goes at once; of several it is waited until no more come, or
+//                            they are as many as a launch wants
+//   copies are under way     only so many bytes that their way over the link takes longer than a
+//                            launch go behind them
+#pragma once
+
+#include "device/device.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace gantry::device {
+
+enum class Launches : std::uint8_t { possible, none };  // none: copies go one by one
+
+class FusedQueue {
+  public:
+    struct Item {
+        Copy copy;
+        Completion* done = nullptr;
+    };
+
+    explicit FusedQueue(const GpuFacts& facts)
+        : worth_bytes_(facts.launch_worth_bytes), worth_copies_(facts.launch_worth_copies) {}
+
+    bool empty() const { return items_.empty(); }
+    std::size_t size() const { return items_.size(); }
+    const Copy& first() const { return items_.front().copy; }
+
+    void push(const Copy& copy, Completion& done) {
+        items_.push_back({copy, &done});
+        bytes_ += copy.bytes;
+        more_came_ = true;
+    }
+    // Right behind push(): not to wait for progress().
+    bool goes_at_once(bool flying, Launches launches) const {
+        return (items_.size() == 1 && !flying) || much_waits(launches);
+    }
+    // In progress(), once each time: whether more came since the last time counts.
+    bool goes_now(bool flying, Launches launches) {
+        const bool more_came = std::exchange(more_came_, false);
+        if (items_.empty()) return false;
+        if (much_waits(launches)) return true;
+        return !flying && (!more_came || items_.size() >= worth_copies_);
+    }
+    // The oldest ones leave, into a vector that keeps its memory; nobody loses them in between.
+    void copy_first(std::size_t count, std::vector<Item>& to) const {
+        to.assign(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    void drop_first(std::size_t count) {
+        for (; count > 0; --count)
+            pop();
+    }
+    Item pop() {
+        const Item item = items_.front();
+        items_.pop_front();
+        bytes_ -= item.copy.bytes;
+        return item;
+    }
+
+  private:
+    bool much_waits(Launches launches) const {
+        return launches == Launches::possible && bytes_ >= worth_bytes_;
+    }
+
+    const Bytes worth_bytes_;
+    const std::size_t worth_copies_;
+    std::deque<Item> items_;
+    Bytes bytes_ = 0;
+    bool more_came_ = false;  // since the last goes_now()
+};
+
+}  // namespace gantry::device

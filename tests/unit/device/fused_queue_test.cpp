@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When small copies that wait go, as the facts of the GPU say.
+#include "device/fused_queue.hpp"
+
+#include "base/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace gantry::device {
+namespace {
+
+constexpr auto kYes = Launches::possible, kNo = Launches::none;
+
+class FusedQueueTest : public testing::Test {
+  protected:
+    static GpuFacts facts() {
+        GpuFacts facts;
+        facts.launch_worth_bytes = 1000;
+        facts.launch_worth_copies = 5;
+        return facts;
+    }
+    void push(int count, Bytes bytes) {
+        for (int i = 0; i < count; ++i) {
+            Copy copy;
+            copy.bytes = bytes;
+            queue_.push(copy, done_);
+        }
+    }
+    SteadyClock clock_;
+    Executor executor_{clock_};
+    Completion done_{executor_};
+    FusedQueue queue_{facts()};
+};
+
+TEST_F(FusedQueueTest, OneAloneGoesAtOnceAndNotBehindOthers) {
+    push(1, 8);
+    EXPECT_TRUE(queue_.goes_at_once(false, kYes));
+    EXPECT_FALSE(queue_.goes_at_once(true, kYes));
+}
+
+TEST_F(FusedQueueTest, WhileMoreComeTheyAreWaitedFor) {
+    push(2, 8);
+    EXPECT_FALSE(queue_.goes_now(false, kYes));  // more came since the last look
+    EXPECT_TRUE(queue_.goes_now(false, kYes));
+    EXPECT_FALSE(queue_.goes_now(true, kYes));
+}
+
+TEST_F(FusedQueueTest, AsManyAsALaunchWantsAreNotLetWait) {
+    push(4, 8);
+    EXPECT_FALSE(queue_.goes_now(false, kYes));
+    push(1, 8);
+    EXPECT_TRUE(queue_.goes_now(false, kYes));
+}
+
+TEST_F(FusedQueueTest, ManyBytesGoBehindCopiesInFlight) {
+    push(3, 333);
+    EXPECT_FALSE(queue_.goes_at_once(true, kYes));
+    push(1, 1);
+    EXPECT_TRUE(queue_.goes_at_once(true, kYes));
+    EXPECT_TRUE(queue_.goes_now(true, kYes));
+    EXPECT_FALSE(queue_.goes_now(true, kNo)) << "without kernels nothing is gained by it";
+    queue_.drop_first(1);
+    EXPECT_FALSE(queue_.goes_now(true, kYes));
+}
+
+TEST_F(FusedQueueTest, NothingNeverGoes) {
+    EXPECT_FALSE(queue_.goes_now(false, kYes));
+    push(2, 2000);
+    EXPECT_EQ(queue_.pop().copy.bytes, 2000u);
+    queue_.drop_first(1);
+    EXPECT_TRUE(queue_.empty());
+    EXPECT_FALSE(queue_.goes_now(false, kYes));
+}
+
+}  // namespace
+}  // namespace gantry::device
