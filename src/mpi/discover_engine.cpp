@@ -24,6 +24,10 @@ Result<std::unique_ptr<Engine>> discover_engine() {
                        "GANTRY_LOG is '{}', but it takes off, error, warn, info or debug",
                        config->log);
     log::set_level(*level);
+    const std::string& share = config->share_copies;
+    if (share != "auto" && share != "on" && share != "off")
+        return failure(MPI_ERR_ARG, "GANTRY_SHARE_COPIES is '{}', but it takes auto, on or off",
+                       share);
     Parts parts;
     parts.config = std::make_unique<config::Config>(std::move(*config));
     parts.clock = std::make_unique<SteadyClock>();

@@ -34,6 +34,9 @@ bool has_spare_processor(int local_ranks) {
 }  // namespace
 
 Status ProgressThread::start() {
+    const std::string& share = engine_.config().share_copies;
+    spare_ = has_spare_processor(engine_.job().local_size());
+    if (share == "on" || (share == "auto" && spare_)) copies_ = &engine_.messenger().host_copies();
     // Signals are the program's: its handlers run in its threads.
     sigset_t all, before;
     sigfillset(&all);
@@ -53,6 +56,7 @@ Status ProgressThread::start() {
     }();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     running_ = failed == 0;
+    if (running_ && copies_ != nullptr) copies_->share_with(this);
     if (running_) pthread_setname_np(thread_, "gantry-progress");
     if (failed != 0)
         return failure(MPI_ERR_OTHER,
@@ -67,6 +71,7 @@ void ProgressThread::stop() {
     stop_.store(true);
     bell_.ring();
     pthread_join(thread_, nullptr);
+    if (copies_ != nullptr) copies_->share_with(nullptr);
 }
 
 ProgressThread::Look ProgressThread::look() {
@@ -82,13 +87,17 @@ ProgressThread::Look ProgressThread::look() {
 void ProgressThread::run() {
     // Naps of microseconds; the usual slack is 50 us. Concerns this thread alone.
     prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
-    const bool spare = has_spare_processor(engine_.job().local_size());
-    if (!spare)
+    if (!spare_)
         log::info("mpi: the progress thread has no processor of its own; give each rank two");
     const Clock& clock = engine_.clock();
     Nanoseconds last_event = clock.now();
     Nanoseconds nap = kFirstNap;
     while (!stop_.load(std::memory_order_relaxed)) {
+        if (copies_one()) {
+            last_event = clock.now();
+            nap = kFirstNap;
+            continue;
+        }
         Look seen = look();
         const Nanoseconds now = clock.now();
         if (seen.events > 0) {
@@ -98,14 +107,15 @@ void ProgressThread::run() {
         }
         if (now - last_event < kAwake && (seen.pending || !seen.inside)) {
             // Not listening: a program that calls MPI again and again does not ring each time.
-            if (!spare) rest(kFirstNap);
+            if (!spare_) rest(kFirstNap);
             continue;
         }
         // What comes between here and the sleep rings: the program opens the gate first and then
         // looks whether we are asleep.
         const Bell::Ticket ticket = bell_.listen();
+        const bool copied = copies_one();
         seen = look();
-        if (seen.events > 0 || stop_.load()) {
+        if (copied || seen.events > 0 || stop_.load()) {
             bell_.stay_awake();
             last_event = clock.now();
             continue;

@@ -11,6 +11,9 @@
 //            until a call of MPI leaves something pending, and looks every kIdleNap all the same
 //            (a peer that died, memory that was freed)
 //
+// While the program is inside MPI it copies: pieces between pageable memory and slots that the
+// engine offers (p2p/host_copies.hpp, GANTRY_SHARE_COPIES). For that it needs no gate.
+//
 // On a node with more of these threads and ranks than processors, and where the process is bound to
 // one, it rests between its looks when awake, too.
 #pragma once
@@ -19,6 +22,7 @@
 #include "base/gate.hpp"
 #include "base/status.hpp"
 #include "base/units.hpp"
+#include "p2p/host_copies.hpp"
 
 #include <pthread.h>
 
@@ -28,7 +32,7 @@ namespace gantry::mpi {
 
 class Engine;
 
-class ProgressThread {
+class ProgressThread final : public p2p::CopyHelper {
   public:
     static constexpr Nanoseconds kAwake = 50 * kMicrosecond;
     static constexpr Nanoseconds kFirstNap = 5 * kMicrosecond;
@@ -45,8 +49,8 @@ class ProgressThread {
     Status start();
     // Ends and joins it; may be called inside the gate, and again.
     void stop();
-    // The program leaves something pending.
-    void call() { bell_.ring(); }
+    // The program leaves something pending, or a piece waits to be copied.
+    void call() override { bell_.ring(); }
 
   private:
     struct Look {
@@ -56,6 +60,7 @@ class ProgressThread {
     };
     void run();
     Look look();
+    bool copies_one() { return copies_ != nullptr && copies_->help(); }
 
     Engine& engine_;
     Gate& gate_;
@@ -63,6 +68,8 @@ class ProgressThread {
     std::atomic<bool> stop_{false};
     pthread_t thread_{};
     bool running_ = false;
+    bool spare_ = false;                 // it has a processor beside the program's
+    p2p::HostCopies* copies_ = nullptr;  // null: it does not share them
 };
 
 }  // namespace gantry::mpi

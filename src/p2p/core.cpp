@@ -392,6 +392,8 @@ int Core::progress() {
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
+    // Behind the transports: what came from a peer may go to a copy engine meanwhile.
+    events += host_copies.progress();
     if (executor.has_ready()) events += executor.run_ready();
     if (!tell_.empty()) tell_finished();
     return events;

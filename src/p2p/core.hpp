@@ -14,6 +14,7 @@
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
+#include "p2p/host_copies.hpp"
 #include "p2p/shared_gpu.hpp"
 #include "p2p/slots.hpp"
 #include "plan/explain.hpp"
@@ -90,6 +91,7 @@ class Core final : public transport::Receiver {
     plan::Tuning tuning;
     Matcher matcher;
     Slab<Request> requests;
+    HostCopies host_copies;
     Scope operations;  // every protocol coroutine under way
 
     int world_rank() const { return world_rank_; }

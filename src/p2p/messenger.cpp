@@ -401,6 +401,10 @@ Request* Messenger::at(std::uint32_t index) const {
 int Messenger::progress() {
     return core_->progress();
 }
+HostCopies& Messenger::host_copies() {
+    return core_->host_copies;
+}
+
 int Messenger::look_again() {
     return core_->look_again();
 }

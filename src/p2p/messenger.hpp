@@ -22,6 +22,7 @@
 
 namespace gantry::p2p {
 
+class HostCopies;
 class Core;                // everything inside (p2p/core.hpp)
 struct UnexpectedMessage;  // a message that a matched probe has taken out of the queues
 
@@ -84,6 +85,8 @@ class Messenger {
     // --- progress
     // --------------------------------------------------------------------------------------------------------------
     int progress();
+    // What a second thread may copy.
+    HostCopies& host_copies();
     // For a blocking wait, after a turn that brought nothing (Core::look_again).
     int look_again();
     bool idle() const;  // nothing queued, copied or awaited by this engine

@@ -49,6 +49,8 @@ class Endings(unittest.TestCase):
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")
+        self.ends("ending_by_abort", 1, 13, "GANTRY_SHARE_COPIES is 'perhaps', but it takes auto, on or off",
+                  GANTRY_SHARE_COPIES="perhaps")
 
     def test_an_unknown_kind_of_log_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_LOG is 'loud', but it takes off, error, warn, info or debug", GANTRY_LOG="loud")

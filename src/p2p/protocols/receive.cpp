@@ -21,9 +21,9 @@ struct Receiving {
     Incoming& message;
     Side side;
     Bytes accepted = 0;
-    plan::Question question;
-    plan::Facts facts;
-    plan::Choice choice;
+    plan::Question question{};
+    plan::Facts facts{};
+    plan::Choice choice{};
     bool shared = false;
     bool answered = false;          // a CTS has gone out
     bool fetched = false;           // what the sender lent
@@ -117,11 +117,15 @@ Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
 // granted to this message again).
 Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
                    const std::byte* slot) {
+    std::byte* to = receiving.side.at(chunk.offset);
     const bool two_rows = plan_of(receiving).sink_engine == plan::CopyEngine::copy_engine_2d;
-    Status status = co_await device_copy(executor, receiving.core, receiving.side.at(chunk.offset),
-                                         slot, chunk.bytes, receiving.side.location.gpu,
-                                         two_rows ? device::Engine::h2d_2d : device::Engine::h2d,
-                                         notice_of(plan_of(receiving)));
+    Status status;
+    if (receiving.side.on_device())
+        status = co_await device_copy(
+            executor, receiving.core, to, slot, chunk.bytes, receiving.side.location.gpu,
+            two_rows ? device::Engine::h2d_2d : device::Engine::h2d, notice_of(plan_of(receiving)));
+    else
+        status = co_await shared_copy(executor, receiving.core, to, slot, chunk.bytes);
     Status returned = return_slot(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
@@ -161,12 +165,13 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             Result<SlotPool*> pool = receiving.core.pool(transport::Pool::device_slots);
             slot = (*pool)->memory().data() + chunk.slot_offset;
         }
-        if (receiving.side.on_device()) {
+        const Stores stores =
+            stores_for(static_cast<transport::Pool>(chunk.pool), receiving.accepted);
+        if (receiving.side.on_device() || copies_shared(receiving.core, receiving.side, stores)) {
             pieces.spawn(drain(executor, receiving, chunk, slot));
             continue;
         }
-        copy_in(receiving.side, chunk.offset, chunk.bytes, slot,
-                stores_for(static_cast<transport::Pool>(chunk.pool), receiving.accepted));
+        copy_in(receiving.side, chunk.offset, chunk.bytes, slot, stores);
         status = return_slot(receiving, chunk);
         if (!status.ok()) break;
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
@@ -531,19 +536,10 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message) {
     Request& request = *message.request;
     const Status truncation = request.status;
-    Receiving receiving{core,
-                        message,
-                        Side{request.buffer, request.location, nullptr},
-                        request.outcome.bytes,
-                        {},
-                        {},
-                        {},
-                        false,
-                        false,
-                        false,
-                        false,
-                        0,
-                        false};
+    Receiving receiving{.core = core,
+                        .message = message,
+                        .side = Side{request.buffer, request.location, nullptr},
+                        .accepted = request.outcome.bytes};
     Status status = co_await run(executor, receiving);
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
         Status told =

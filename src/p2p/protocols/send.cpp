@@ -37,15 +37,16 @@ Status tell_chunk(Sending& sending, const SlotPool& pool, transport::Pool which,
                                          slot.unit, slot.units, static_cast<std::uint8_t>(which)});
 }
 
-// Shared wire, device source: the slot belongs to the receiver once it is told; before that it
-// comes back on failure.
+// Shared wire, a copy that takes its time: the slot belongs to the receiver once it is told; before
+// that it comes back on failure.
 Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
-                          transport::Pool which, Slot slot, Bytes offset, Bytes bytes) {
+                          transport::Pool which, Slot slot, Bytes offset, Bytes bytes,
+                          Stores stores) {
     Staged piece(executor);
     piece.slot = slot;
     piece.offset = offset;
     piece.bytes = bytes;
-    start_copy_out(sending, piece);
+    start_copy_out(sending, piece, stores);
     Status status = co_await piece.copied;
     if (status.ok()) status = tell_chunk(sending, pool, which, slot, offset, bytes);
     if (!status.ok()) {
@@ -122,8 +123,11 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
         ++started;
         const Bytes offset = sending.offset;
         sending.offset += bytes;
-        if (sending.side.on_device()) {
-            chunks.spawn(stage_shared(executor, sending, **pool, which, slot, offset, bytes));
+        // Cells filled before the verdict are host cells, also where a copy engine empties them.
+        const Stores stores = stores_for(*answered ? pool_of(sending) : which, sending.limit);
+        if (sending.side.on_device() || copies_shared(sending.core, sending.side, stores)) {
+            chunks.spawn(
+                stage_shared(executor, sending, **pool, which, slot, offset, bytes, stores));
             continue;
         }
         copy_out(sending.side, offset, bytes, slot.memory, stores_for(which, sending.limit));

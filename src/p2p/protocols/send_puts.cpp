@@ -77,9 +77,13 @@ Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use) {
     return std::min(chunk, pool.largest(use));
 }
 
-void start_copy_out(Sending& sending, Staged& piece) {
+void start_copy_out(Sending& sending, Staged& piece, Stores stores) {
     if (!sending.side.on_device()) {
-        copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory);
+        if (copies_shared(sending.core, sending.side, stores) &&
+            sending.core.host_copies.start(
+                {piece.slot.memory, sending.side.at(piece.offset), piece.bytes}, piece.copied))
+            return;
+        copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory, stores);
         piece.copied.complete(success());
         return;
     }

@@ -31,7 +31,7 @@ struct Sending {
 };
 
 Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use);
-void start_copy_out(Sending& sending, Staged& piece);
+void start_copy_out(Sending& sending, Staged& piece, Stores stores = Stores::cached);
 // A piece that failed brings no slot back: whoever waits for one must hear of it.
 void give_up(Sending& sending, const Status& why);
 

@@ -58,6 +58,17 @@ Status tell_failure(Core& core, int to, std::uint64_t send_id, const Status& why
                      std::as_bytes(std::span(text)));
 }
 
+Task<Status> shared_copy(Executor& executor, Core& core, std::byte* to, const std::byte* from,
+                         Bytes bytes) {
+    Completion copied(executor);
+    if (!core.host_copies.start({to, from, bytes}, copied)) {
+        streaming_copy(to, from, bytes);
+        copied.complete(success());
+    }
+    Status status = co_await copied;
+    co_return status;
+}
+
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine, device::Notice notice) {
     if (bytes == 0) co_return success();

@@ -41,6 +41,15 @@ inline Stores stores_for(transport::Pool pool, Bytes message) {
                : Stores::cached;
 }
 
+// Whether such copies are shared with the progress thread (host_copies.hpp): then they are started
+// like those of a device, and others go on meanwhile.
+inline bool copies_shared(const Core& core, const Side& side, Stores stores) {
+    return core.host_copies.shared() && stores == Stores::streaming && side.contiguous();
+}
+
+Task<Status> shared_copy(Executor& executor, Core& core, std::byte* to, const std::byte* from,
+                         Bytes bytes);
+
 // One copy through the device.
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine,
