@@ -59,7 +59,10 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
                 on_chunk(from, chunk);
             return;
         }
-        case wire::kCredit: return on_credit(wire::read<wire::Credit>(header));
+        case wire::kCredit:
+            // Of a lost peer everything has been taken back.
+            if (peer(from).lost.ok()) on_credit(wire::read<wire::Credit>(header));
+            return;
         case wire::kFinish: {
             const auto finish = wire::read<wire::Finish>(header);
             if (finish.target == wire::For::sender ||
@@ -377,6 +380,8 @@ void Core::on_peer_lost(int lost, const Status& why) {
         message->grants.close(gone.lost);
         if (!message->finished.done()) message->finished.complete(gone.lost);
     }
+    for (std::optional<SlotPool>& pool : pools_)
+        if (pool) pool->take_back(lost);
     start_all_outgoing();
     for (auto& [key, message] : incoming_) {
         if (key.first != lost) continue;

@@ -7,6 +7,7 @@ SlotPool::SlotPool(Executor&, std::span<std::byte> memory, Bytes unit_bytes)
     : memory_(memory),
       unit_bytes_(unit_bytes),
       used_(memory.size() / unit_bytes, false),
+      lent_(used_.size()),
       free_units_(static_cast<std::uint32_t>(used_.size())) {}
 
 // Pools too small to be parted are shared by all.
@@ -71,12 +72,22 @@ Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse us
     co_return waiter.slot;
 }
 
+void SlotPool::lend(const Slot& slot, int rank) {
+    lent_[slot.unit] = {rank, slot.units};
+}
+
+void SlotPool::take_back(int rank) {
+    for (std::uint32_t unit = 0; unit < total_units(); ++unit)
+        if (lent_[unit].units != 0 && lent_[unit].rank == rank) release(unit, lent_[unit].units);
+}
+
 void SlotPool::release(std::uint32_t unit, std::uint32_t units) {
     GANTRY_ASSERT(unit + units <= total_units());
     for (std::uint32_t at = unit; at < unit + units; ++at) {
         GANTRY_ASSERT(used_[at]);
         used_[at] = false;
     }
+    lent_[unit] = {};
     free_units_ += units;
     // In order, but a sink may overtake sources that wait for the unreserved part: it is what
     // empties the pool.

@@ -51,6 +51,9 @@ class SlotPool {
     Task<Result<Slot>> acquire(Executor& executor, Bytes bytes, SlotUse use);
     void release(const Slot& slot) { release(slot.unit, slot.units); }
     void release(std::uint32_t unit, std::uint32_t units);
+    // The slot is that rank's until it gives it back (release) or is gone (take_back).
+    void lend(const Slot& slot, int rank);
+    void take_back(int rank);
 
   private:
     struct Waiter : Link<Waiter> {
@@ -71,6 +74,11 @@ class SlotPool {
     std::span<std::byte> memory_;
     Bytes unit_bytes_;
     std::vector<bool> used_;
+    struct Lent {
+        int rank = -1;
+        std::uint32_t units = 0;  // 0: not lent
+    };
+    std::vector<Lent> lent_;  // by first unit
     std::uint32_t free_units_;
     IntrusiveList<Waiter> waiters_;
 };

@@ -103,6 +103,28 @@ TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     }
 }
 
+// The pools hold an eighth of the message: the sender waits for slots that the dead one had.
+TEST_P(Faults, DeathOfAPeerThatHasAllTheSlotsEndsTheMessage) {
+    for (const int victim : {0, 1}) {
+        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+            Options small = options(seed);
+            small.change_config = [](config::Config& config) {
+                config.ipc = false;
+                config.device_pool = config.host_pool = kMiB;
+            };
+            World world(std::move(small));
+            world.kill_at(static_cast<Nanoseconds>(world.timeline().random(2 * kMillisecond)),
+                          victim);
+            OneMessage message{.pair = pair(), .bytes = 8 * kMiB};
+            const Ending ending = world.run(
+                [&message](Rank& rank) { return one_message_and_then_another(rank, message); });
+            ASSERT_TRUE(ending.good()) << "rank " << victim << " dies; " << ending;
+            ASSERT_TRUE(world.settle())
+                << "rank " << victim << " dies, seed " << seed << ": something was left over";
+        }
+    }
+}
+
 // --- copies fail --------------------------------------------------------------------------------
 
 // Messages before and after show that the pair still works.

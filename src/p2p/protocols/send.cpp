@@ -30,11 +30,14 @@ transport::Pool pool_of(const Sending& sending) {
     return devices ? transport::Pool::device_slots : transport::Pool::host_cells;
 }
 
-Status tell_chunk(Sending& sending, const SlotPool& pool, transport::Pool which, const Slot& slot,
+Status tell_chunk(Sending& sending, SlotPool& pool, transport::Pool which, const Slot& slot,
                   Bytes offset, Bytes bytes) {
-    return sending.core.send(sending.message.peer, wire::kChunk,
-                             wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot),
-                                         slot.unit, slot.units, static_cast<std::uint8_t>(which)});
+    Status told =
+        sending.core.send(sending.message.peer, wire::kChunk,
+                          wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot),
+                                      slot.unit, slot.units, static_cast<std::uint8_t>(which)});
+    if (told.ok()) pool.lend(slot, sending.message.peer);
+    return told;
 }
 
 // Shared wire, a copy that takes its time: the slot belongs to the receiver once it is told; before

@@ -315,8 +315,7 @@ void UcxTransport::tell_losses() {
         const auto& [peer, since] = loss;
         // UCX 1.22 forgets some sends and receives of a connection that is closed by force; its
         // socket is closed long before then.
-        const bool waits =
-            !peer->taking.empty() || !peer->straight.empty() || !peer->lent.empty();
+        const bool waits = !peer->taking.empty() || !peer->straight.empty() || !peer->lent.empty();
         if (waits && now - since < kStops) return false;
         abandon_straight(*peer);
         abandon_loans(*peer);

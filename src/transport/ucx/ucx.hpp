@@ -215,7 +215,7 @@ class UcxTransport final : public Transport {
         losing_;  // lost, since; told when UCX has stopped to read and write what was put
     std::vector<std::unique_ptr<Putting>> forgotten_;  // by UCX, which may remember them
     std::vector<std::unique_ptr<Loan>> forgotten_loans_;
-    std::vector<Listening> listening_;                 // by rail; UCX has pointers into it
+    std::vector<Listening> listening_;  // by rail; UCX has pointers into it
     std::vector<std::unique_ptr<Accepted>> accepted_;
     bool bulk_broken_ = false;
     std::uint64_t cookie_ = 0;    // who connects in bulk and knows it means us
