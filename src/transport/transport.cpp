@@ -15,7 +15,7 @@ Status Transport::lend(int, MessageKind, ConstSpan, std::uint64_t, const void*, 
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name());
 }
 
-void Transport::fetch(int, std::uint64_t, void*, Completion& done) {
+void Transport::fetch(int, std::uint64_t, void*, Bytes, Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name()));
 }
 

@@ -127,10 +127,9 @@ class Transport {
                         const void* source, Bytes bytes, Completion& done);
     // The peer said that it wants the bytes another way: `done` is not completed any more.
     virtual void take_back(int, std::uint64_t) {}
-    // The peer's end does one of these, once. `done`: the bytes are at `sink`, or the lender is
+    // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the lender is
     // lost and nothing writes there any more.
-    virtual void fetch(int peer, std::uint64_t loan, void* sink, Completion& done);
-    virtual void decline(int, std::uint64_t) {}
+    virtual void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done);
 
     // One atomic operation on a word of `width` bytes (4 or 8, aligned) at `offset` of the peer's
     // region, as MPI's windows need them. The old value goes to the low bytes of `*result`, which

@@ -162,7 +162,7 @@ constexpr Row kRows[] = {
     {"network", H, H, kMiB, "rdma | 1, 1048576 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, H, 4 * kMiB, "rdma | 1, 4194304 | 3, 448 | 0 | 2 -> 0"},
     {"lending", H, H, 17 * kKiB + 1, "rdma | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
-    {"lending", H, H, kMiB, "rdma | 1, 1048576 | 1, 216 | 0 | 0 -> 0"},
+    {"lending", H, H, kMiB, "rdma | 1, 1048576 | 2, 224 | 0 | 0 -> 0"},
     {"lending", H, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
     {"network", D, D, 8, "eager | 1, 16 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, kKiB, "eager | 1, 1032 | 1, 216 | 0 | 0 -> 0"},

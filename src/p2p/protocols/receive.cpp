@@ -26,7 +26,6 @@ struct Receiving {
     plan::Choice choice{};
     bool shared = false;
     bool answered = false;          // a CTS has gone out
-    bool fetched = false;           // what the sender lent
     bool claimed = false;           // we copy, although the sender was told to
     std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
     bool wants_descriptor = false;  // of the source's allocation, likewise
@@ -262,10 +261,9 @@ Task<Status> take_puts_directly(Executor&, Receiving& receiving) {
 // The transport writes what the sender lent straight to its place.
 Task<Status> fetch_loan(Executor& executor, Receiving& receiving) {
     Completion fetched(executor);
-    receiving.fetched = true;
     receiving.core.peer(receiving.message.peer)
         .transport->fetch(receiving.message.peer, receiving.message.rts.send_id,
-                          receiving.side.at(0), fetched);
+                          receiving.side.at(0), receiving.accepted, fetched);
     Status status = co_await fetched;
     co_return status;
 }
@@ -547,8 +545,6 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
         if (!told.ok())
             log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
     }
-    if (wire::lends(message.rts.offer) && !receiving.fetched)
-        core.peer(message.peer).transport->decline(message.peer, message.rts.send_id);
     core.remove_incoming(message.peer, message.rts.send_id);
     core.finish_request(request, status.ok() ? truncation : status);
     co_return success();

@@ -148,15 +148,17 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
 }
 
 // The bytes are read when they leave: the lender may reuse its memory from then on.
-void Fabric::fetch(int to, int from, std::uint64_t number, std::byte* sink, Completion& done) {
+void Fabric::fetch(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
+                   Completion& done) {
     auto& fetches = end(to).fetches_;
     std::erase_if(fetches, [](const auto& fetch) { return fetch->done == nullptr; });
     const auto fetch = fetches.emplace_back(
         std::make_shared<FakeTransport::Fetch>(FakeTransport::Fetch{from, &done}));
+    trace_.push_back({timeline_.now(), to, from, kFetch, sizeof number, 0});
     timeline_.at(timeline_.now() + options_.link.latency, [=, this] {
         const auto loan = loans_.find({from, number});
         if (dead(from) || dead(to) || loan == loans_.end()) return;
-        const Bytes bytes = loan->second.bytes;
+        GANTRY_ASSERT(bytes == loan->second.bytes);
         ++puts_.messages;
         puts_.payload_bytes += bytes;
         trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});

@@ -67,11 +67,12 @@ struct Count {
 struct TraceRow {
     Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;  // MessageKind, kPut or kAtomic
+    int kind;  // MessageKind, kPut, kAtomic or kFetch
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
 inline constexpr int kAtomic = -2;
+inline constexpr int kFetch = -3;
 
 class FakeTransport;
 
@@ -142,7 +143,8 @@ class Fabric {
              Bytes offset, Completion& done);
     void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
-    void fetch(int to, int from, std::uint64_t number, std::byte* sink, Completion& done);
+    void fetch(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
+               Completion& done);
     Result<std::byte*> place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                              const char* what);
     MemoryPlace place_of(int to, const RemoteKey& key) const;
@@ -189,8 +191,7 @@ class FakeTransport final : public Transport, private Registrar {
     Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                 const void* source, Bytes bytes, Completion& done) override;
     void take_back(int peer, std::uint64_t loan) override;
-    void fetch(int peer, std::uint64_t loan, void* sink, Completion& done) override;
-    void decline(int, std::uint64_t) override {}
+    void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) override;
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;

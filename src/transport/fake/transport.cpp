@@ -107,8 +107,8 @@ void FakeTransport::take_back(int, std::uint64_t loan) {
     fabric_.loans_.erase(found);
 }
 
-void FakeTransport::fetch(int peer, std::uint64_t loan, void* sink, Completion& done) {
-    fabric_.fetch(rank_, peer, loan, static_cast<std::byte*>(sink), done);
+void FakeTransport::fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) {
+    fabric_.fetch(rank_, peer, loan, static_cast<std::byte*>(sink), bytes, done);
 }
 
 void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,

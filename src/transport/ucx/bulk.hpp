@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What ranks need to know of each other to open bulk connections: second connections to a peer,
-// over TCP, on which a large put goes straight from its source into its place - two copies by the
-// kernel and none by us, where pieces in messages take four in all.
+// What ranks need to know of each other to open bulk connections: a second connection to a peer,
+// over TCP, on which a large transfer goes straight from its source into its place (stream.hpp) -
+// two copies by the kernel and none by us, where pieces in messages take four in all. It is our
+// own and not UCX's: UCX 1.13 ends the process when such a connection breaks, 1.22 forgets
+// transfers of one, and either asks first where we know the answer.
 //
-// Why a second one: UCX lets a socket write into memory, and tells us when a peer dies, only on
-// connections made by address and port. (Others it would have to stop by taking memory back, which
-// TCP cannot.) It has two advantages more: messages never queue behind a megabyte, and UCX 1.13
-// survives it when such a connection breaks.
-//
-//   sender                                  receiver
-//     | == connects ======================>  |  Rail::listen
-//     | == hello (active message 2) =======>  |  knows who it is; a wrong cookie is not answered
-//     | <- 253 bulk open, by message ------- |
-//     | == rendezvous of UCX, head of a put => |  answers as to a put in pieces (254)
+//   sender                                    receiver
+//     | -- 251 bulk asked | rail | by message -> |  looks at its door, for five seconds
+//     | == connects, greets ===================> |  knows who it is; a wrong cookie is not answered
+//     | <- 252 bulk open | rail | by message --- |
+//     | -- 250 bulk coming | rail | ------------ |  looks at the stream
+//     | == head, bytes of a put ===============> |  answers as to a put in pieces (254)
 //
 // A bulk connection is a convenience: until it is open, and when it cannot be opened, puts go in
 // pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the cookie and the
 // answer by message make sure of whom we speak to.
 //
-// Once open it is no convenience any more: when it breaks, nobody knows what of a put under way
-// was written, or still will be. Then the peer is lost, unless it says goodbye in time: who leaves
-// closes all its connections, and which end is seen first is chance.
+// Once open it is no convenience any more: when it breaks under a transfer, nobody knows what
+// arrived, and the peer is lost. With nothing under way nobody looks at it.
 #pragma once
 
 #include "transport/ucx/rail.hpp"
+
+#include <netinet/in.h>
 
 #include <optional>
 
@@ -48,7 +47,7 @@ std::vector<Network> networks_of(const Rail& rail);
 std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
                                           const std::vector<Network>& ours, SameHost same_host);
 
-// The first active message of a bulk connection.
+// The first bytes of a bulk connection.
 struct Hello {
     std::uint32_t magic;
     std::uint32_t from, to;  // ranks

@@ -21,8 +21,6 @@ inline constexpr std::uint32_t kFrameMagic = 0x47523032;  // "GR02"
 // Numbers of our active messages at UCX.
 inline constexpr unsigned kFrameId = 0;
 inline constexpr unsigned kPieceId = 1;
-inline constexpr unsigned kHelloId = 2;
-inline constexpr unsigned kLoanId = 3;
 
 struct FrameHead {
     std::uint32_t magic;

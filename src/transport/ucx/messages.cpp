@@ -17,7 +17,7 @@ constexpr int kInFlight = 2;
 
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kBulkOpen);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kFetch);
     if (!peer.lost.ok()) [[unlikely]]
         return peer.lost;
     if (peer.left) [[unlikely]]
@@ -157,8 +157,8 @@ void UcxTransport::deliver(ConstSpan frame) {
                 on_put_answer(peer, header);
             else if (kind == kAtomic)
                 on_atomic(peer, header);
-            else if (kind == kBulkOpen)
-                on_bulk_open(peer, header);
+            else if (kind >= kFetch && kind <= kBulkOpen)
+                on_bulk_message(peer, kind, header);
             else
                 receiver_->on_message(from, kind, header, payload);
         });

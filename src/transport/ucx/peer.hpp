@@ -6,13 +6,26 @@
 
 #include "transport/ucx/bulk.hpp"
 #include "transport/ucx/remote_keys.hpp"
+#include "transport/ucx/stream.hpp"
 #include "transport/ucx/ucx.hpp"
 
 #include <deque>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace gantry::transport::ucx {
+
+// Memory of ours that a message to a peer announced.
+struct UcxTransport::Loan {
+    const void* source;
+    Bytes bytes;
+    Completion* done;
+};
+// Where what a peer lent goes.
+struct UcxTransport::Fetch {
+    std::byte* sink;
+    Bytes bytes;
+    Completion* done;
+};
 
 struct UcxTransport::Peer {
     Peer(UcxTransport& its_owner, int its_rank) : owner(its_owner), rank(its_rank) {}
@@ -22,7 +35,6 @@ struct UcxTransport::Peer {
     Status lost;
     bool left = false;        // it said goodbye
     bool broken = false;      // noted by the error handler
-    bool suspected = false;   // is or was in suspects_
     std::deque<Frame*> full;  // packed, oldest first; all leave before `open`
     Frame* open = nullptr;    // being packed
     int in_flight = 0;        // frames that UCX holds
@@ -32,11 +44,9 @@ struct UcxTransport::Peer {
     std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
     std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
 
-    std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large put
-    std::vector<Putting*> straight;                 // puts by it that have not ended
-    std::unordered_set<Taking*> taking;             // what UCX is writing into our memory
-    std::unordered_map<std::uint64_t, Loan*> lent;  // to it, by number
-    std::unordered_map<std::uint64_t, Borrowed> borrowed;  // by it to us, not fetched yet
+    std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer
+    std::unordered_map<std::uint64_t, Loan> loans;  // to it, by number
+    std::unordered_map<std::uint64_t, Fetch> fetches;  // of what it lent, likewise
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
@@ -54,7 +64,7 @@ struct UcxTransport::PieceHead {
 // peer's answer.
 struct UcxTransport::Putting {
     UcxTransport* owner;
-    Completion* done;      // null: told already, see abandon_straight()
+    Completion* done;
     RemoteKeys::Key* key;  // null: by message
     int steps;
     ucs_status_t status;
@@ -75,50 +85,26 @@ struct UcxTransport::WireUpOf {
     std::vector<OfRail> rails;
 };
 
-// A second connection to the peer, which we opened for large puts to it. Another peer's is in
+// A second connection to the peer, which we opened for large transfers to it. Another peer's is in
 // accepted_.
 struct UcxTransport::Bulk {
     enum class State : std::uint8_t { asked, open, refused };
-    UcxTransport* owner;
-    ucp_ep_h endpoint;  // null: refused
+    Peer* peer;
+    int rail;
     State state;
-    Hello hello;  // UCX reads it until it has left
+    OutStream stream;
 };
-struct UcxTransport::Accepted {
-    UcxTransport* owner;
-    ucp_ep_h endpoint;
-    int rank;  // -1 until it says who it is
-    bool broken;
-};
-// A large put of a peer, or what it lent, on its way into our memory.
-struct UcxTransport::Taking {
-    UcxTransport* owner;
-    int peer;
-    std::uint64_t ticket;        // of a put
-    Completion* done = nullptr;  // of what it lent; told and null when it is lost first
-};
-
-// Before the message that announces a loan.
-struct UcxTransport::LoanHead {
-    std::uint32_t magic;
-    std::uint32_t from;
-    std::uint64_t number;
-    std::uint32_t kind;
-    std::uint32_t header_bytes;
-};
-struct UcxTransport::Loan {
-    UcxTransport* owner;
-    Completion* done;  // null: taken back
-    int peer;
-    std::uint64_t number;
-    bool forgotten;  // by UCX
-    LoanHead head;   // UCX reads it and what follows until the loan ends
-    std::array<std::byte, kMaxHeader> message;
-};
-struct UcxTransport::Borrowed {
-    void* rendezvous = nullptr;  // as UCX gave it to us
-    Bytes bytes = 0;
-    ucp_worker_h worker = nullptr;
+struct UcxTransport::Accepted final : StreamSink {
+    Accepted(UcxTransport& its_owner, Socket socket, Nanoseconds end)
+        : owner(its_owner), stream(std::move(socket)), until(end) {}
+    std::byte* place(const StreamHead& head) override;
+    void arrived(const StreamHead& head, bool dropped) override;
+    UcxTransport& owner;
+    InStream stream;
+    Nanoseconds until;  // to say who it is
+    Hello hello{};
+    int from = -1;     // -1 until then
+    int expected = 0;  // transfers that were announced
 };
 
 // The answer: everything is in place, or that there was no place for it.

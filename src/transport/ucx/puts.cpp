@@ -6,7 +6,7 @@
 // reused, and a flush behind it. Over TCP alone that costs two round trips and half the rate
 // (facts/transports.md 2.6): there a put goes as messages, straight from the source, in pieces that
 // the peer finds in one receive buffer, copies to their place, and answers once for all; a large
-// one goes straight to its place by a connection of its own (bulk.cpp).
+// one goes straight to its place by a connection of our own (bulk.cpp).
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
 
@@ -56,10 +56,9 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for a put of {} bytes", bytes));
     ++in_flight_;
-    ucp_ep_h bulk = by_messages ? bulk_to(peer, rail, bytes) : nullptr;
+    Bulk* bulk = by_messages ? bulk_to(peer, rail, bytes) : nullptr;
     if (bulk != nullptr)
-        put_straight(bulk, peer, static_cast<const std::byte*>(source), *putting, view.region,
-                     offset);
+        put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset);
     else if (by_messages)
         put_by_messages(peer, rail, static_cast<const std::byte*>(source), *putting, view.region,
                         offset);
@@ -133,13 +132,11 @@ void UcxTransport::expect_no_answer(Peer& peer, Putting& putting) {
 ucs_status_t UcxTransport::on_piece(void* listening, const void* header, std::size_t header_length,
                                     void* data, std::size_t length,
                                     const ucp_am_recv_param_t* param) {
-    const auto& [owner, worker] = *static_cast<Listening*>(listening);
-    UcxTransport& self = *owner;
+    UcxTransport& self = *static_cast<Listening*>(listening)->owner;
     PieceHead head{};
     if (header_length == sizeof head) std::memcpy(&head, header, sizeof head);
-    const bool straight = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    const bool known = head.magic == kFrameMagic && head.from < self.peers_.size();
-    if (known && straight) return self.take_straight(head, data, length, worker);
+    const bool known = head.magic == kFrameMagic && head.from < self.peers_.size() &&
+                       (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
     if (known)
         self.take_piece(head, {static_cast<const std::byte*>(data), length});
     else
@@ -211,9 +208,8 @@ Status UcxTransport::failure_of(const Putting& putting) {
 
 void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
     if (status != UCS_OK && putting.status == UCS_OK) putting.status = status;
-    if (--putting.steps > 0 || putting.done == nullptr) return;
+    if (--putting.steps > 0) return;
     --in_flight_;
-    std::erase(peer_of(putting.peer).straight, &putting);
     if (putting.key != nullptr) --putting.key->users;
     const std::unique_ptr<Putting> ended(&putting);
     if (receiver_ == nullptr) return;  // nobody waits any more

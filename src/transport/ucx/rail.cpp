@@ -40,8 +40,6 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     // memory; out of its own buffer it does not, and is faster for our sizes.
     if (medium == Medium::tcp) {
         set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
-        // A rendezvous writes into its place; left alone, 1.22 copies it in pieces of 8 KiB.
-        set_unless_given(library, settings, "RNDV_SCHEME", "put_zcopy");
     }
     if (!devices.empty()) set(library, settings, "NET_DEVICES", devices);
     ucp_params_t wanted{};
@@ -66,13 +64,10 @@ Rail::Rail(Rail&& other) noexcept
     : library_(std::exchange(other.library_, nullptr)),
       context_(std::exchange(other.context_, nullptr)),
       worker_(std::exchange(other.worker_, nullptr)),
-      listener_(std::exchange(other.listener_, nullptr)),
-      port_(other.port_),
       address_(std::move(other.address_)),
       resources_(std::move(other.resources_)) {}
 
 Rail::~Rail() {
-    if (listener_ != nullptr) (*library_)->ucp_listener_destroy(listener_);
     if (worker_ != nullptr) (*library_)->ucp_worker_destroy(worker_);
     if (context_ != nullptr) (*library_)->ucp_cleanup(context_);
 }
@@ -97,26 +92,6 @@ Result<Rail> Rail::open(const Library& library, const std::string& devices) {
     if (status != UCS_OK) return library.failed("starting the network", status);
     GANTRY_TRY(rail.read_address());
     return rail;
-}
-
-Status Rail::listen(ucp_listener_conn_callback_t on_request, void* argument) {
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    ucp_listener_params_t wanted{};
-    wanted.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-    wanted.sockaddr.addr = reinterpret_cast<const sockaddr*>(&any);
-    wanted.sockaddr.addrlen = sizeof any;
-    wanted.conn_handler.cb = on_request;
-    wanted.conn_handler.arg = argument;
-    ucs_status_t status = (*library_)->ucp_listener_create(worker_, &wanted, &listener_);
-    if (status != UCS_OK) return library_->failed("listening for connections", status);
-    ucp_listener_attr_t about{};
-    about.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
-    status = (*library_)->ucp_listener_query(listener_, &about);
-    if (status != UCS_OK) return library_->failed("asking where we listen", status);
-    std::memcpy(&any, &about.sockaddr, sizeof any);
-    port_ = any.sin_port;
-    return success();
 }
 
 Status Rail::read_address() {

@@ -7,8 +7,6 @@
 
 #include "transport/ucx/library.hpp"
 
-#include <netinet/in.h>
-
 namespace gantry::transport::ucx {
 
 class Rail {
@@ -29,10 +27,6 @@ class Rail {
     const std::vector<std::string>& resources() const { return resources_; }
     // No transport of it writes into memory without the peer's processor.
     bool only_tcp() const;
-    // Lets peers connect by address and port, too (bulk.hpp). `argument` goes to `on_request`.
-    Status listen(ucp_listener_conn_callback_t on_request, void* argument);
-    // Network byte order; 0: does not listen.
-    in_port_t port() const { return port_; }
     unsigned progress() { return (*library_)->ucp_worker_progress(worker_); }
 
   private:
@@ -41,8 +35,6 @@ class Rail {
     const Library* library_ = nullptr;
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
-    ucp_listener_h listener_ = nullptr;
-    in_port_t port_ = 0;
     std::string address_;
     std::vector<std::string> resources_;
 };

@@ -22,9 +22,6 @@ constexpr Bytes kUsualFrame = 8000;
 constexpr Bytes kLargestFrame =
     sizeof(FrameHead) + Frame::record_bytes(kMaxHeader, kEagerMax) + kFrameAlignment;
 
-// A connection closed by force reads and writes memory no longer than this.
-constexpr Nanoseconds kStops = 100 * kMillisecond;
-
 // What a rank puts into the store, followed by each rail's addresses: | length u16 | bytes |, then
 // | port u16 | count u16 | IPv4 addresses u32 ... |. The version comes first in all versions to
 // come.
@@ -64,8 +61,6 @@ UcxTransport::~UcxTransport() {
         close_bulk(*peer);
         fail_unanswered(*peer);  // nobody is told: frees them
     }
-    for (const auto& accepted : accepted_)
-        close_by_force(std::exchange(accepted->endpoint, nullptr));
     for (int turn = 0; turn < 1000 && !closing_.empty(); ++turn) {
         for (Rail& rail : rails_)
             rail.progress();
@@ -142,9 +137,11 @@ Status UcxTransport::publish(job::Job& job) {
         write(value, static_cast<std::uint16_t>(rail.address().size()));
         value += rail.address();
         const std::vector<Network> networks = networks_of(rail);
-        const std::size_t hosts =
-            rail.port() == 0 ? 0 : std::min(networks.size(), BulkAddress::kMost);
-        write(value, rail.port());
+        const std::optional<Listener>& door =
+            doors_[static_cast<std::size_t>(&rail - rails_.data())];
+        const in_port_t port = door ? door->port() : 0;
+        const std::size_t hosts = port == 0 ? 0 : std::min(networks.size(), BulkAddress::kMost);
+        write(value, port);
         write(value, static_cast<std::uint16_t>(hosts));
         for (std::size_t host = 0; host < hosts; ++host)
             write(value, networks[host].address);
@@ -159,23 +156,9 @@ Status UcxTransport::open(job::Job& job, Receiver& receiver) {
     for (Listening& rail : listening_) {
         GANTRY_TRY(listen(rail, kFrameId, &UcxTransport::on_frame));
         GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
-        GANTRY_TRY(listen(rail, kHelloId, &UcxTransport::on_hello));
-        GANTRY_TRY(listen(rail, kLoanId, &UcxTransport::on_loan));
     }
     // If every rank agrees with the next one, all agree; so one look finds any mixture.
     return wire_up_of((rank_ + 1) % job.size()).status();
-}
-
-// Where a rail cannot listen, large puts to us go in pieces as all others do.
-void UcxTransport::open_doors() {
-    if (config_.tcp_straight == 0) return;
-    std::random_device source;
-    cookie_ = std::uniform_int_distribution<std::uint64_t>()(source);
-    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
-        if (!rails_[rail].only_tcp()) continue;
-        Status status = rails_[rail].listen(&UcxTransport::on_connection, &listening_[rail]);
-        if (!status.ok()) log::info("ucx: {}", status.text());
-    }
 }
 
 Status UcxTransport::listen(Listening& listening, unsigned id, ucp_am_recv_callback_t callback) {
@@ -267,21 +250,6 @@ void UcxTransport::on_error(void* arg, ucp_ep_h, ucs_status_t status) {
     peer.owner.broken_.emplace_back(&peer, status);
 }
 
-// Something of the peer broke that its end would also break: it has until the time-out to say that
-// it left.
-void UcxTransport::suspect(Peer& peer, ucs_status_t status) {
-    if (!std::exchange(peer.suspected, true)) suspects_.push_back({&peer, status, clock_.now()});
-}
-
-void UcxTransport::judge_suspects() {
-    std::erase_if(suspects_, [this, now = clock_.now()](const Suspect& suspect) {
-        if (suspect.peer->left || suspect.peer->broken) return true;
-        if (now - suspect.since < config_.peer_timeout) return false;
-        on_error(suspect.peer, nullptr, suspect.status);
-        return true;
-    });
-}
-
 Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
     if (!peer.lost.ok()) return peer.lost;
     return failure(MPI_ERR_PROC_ABORTED,
@@ -292,6 +260,11 @@ Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
 
 void UcxTransport::handle_broken() {
     for (const auto& [peer, status] : std::exchange(broken_, {})) {
+        const bool lost = !peer->left && stage_ == Stage::running;
+        if (lost) {
+            peer->lost = loss_of(*peer, status);
+            log::info("ucx: {}", peer->lost.text());
+        }
         peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
         close_bulk(*peer);
@@ -299,29 +272,9 @@ void UcxTransport::handle_broken() {
             frames_.give(frame);
         if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
         fail_unanswered(*peer);
-        peer->borrowed.clear();  // UCX has dropped them with their connection
         ++events_;
-        if (!peer->left && stage_ == Stage::running) {
-            peer->lost = loss_of(*peer, status);
-            log::info("ucx: {}", peer->lost.text());
-        }
-        losing_.emplace_back(peer, clock_.now());
+        if (lost) receiver_->on_peer_lost(peer->rank, peer->lost);
     }
-}
-
-// Whoever hears of the loss takes the memory back that was put from or into.
-void UcxTransport::tell_losses() {
-    std::erase_if(losing_, [this, now = clock_.now()](const auto& loss) {
-        const auto& [peer, since] = loss;
-        // UCX 1.22 forgets some sends and receives of a connection that is closed by force; its
-        // socket is closed long before then.
-        const bool waits = !peer->taking.empty() || !peer->straight.empty() || !peer->lent.empty();
-        if (waits && now - since < kStops) return false;
-        abandon_straight(*peer);
-        abandon_loans(*peer);
-        if (!peer->lost.ok()) receiver_->on_peer_lost(peer->rank, peer->lost);
-        return true;
-    });
 }
 
 void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
@@ -350,14 +303,9 @@ int UcxTransport::progress() {
     int events = 0;
     for (Rail& rail : rails_)
         events += static_cast<int>(rail.progress());
-    if (!suspects_.empty()) [[unlikely]]
-        judge_suspects();
+    move_bulk();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
-    if (bulk_broken_) [[unlikely]]
-        close_broken_bulk();
-    if (!losing_.empty()) [[unlikely]]
-        tell_losses();
     if (!waiting_.empty()) post_open_frames();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
@@ -403,15 +351,9 @@ void UcxTransport::advance_closing() {
         for (const auto& peer : peers_) {
             peer->keys.drop(*library_);
             close_endpoints(*peer, late || peer->left ? UCP_EP_CLOSE_FLAG_FORCE : 0);
-            flush_loans(*peer);
-        }
-        stage_ = Stage::flushing;
-    }
-    if (stage_ == Stage::flushing && (closing_.empty() || late)) {
-        for (const auto& peer : peers_)
             close_bulk(*peer);
-        for (const auto& accepted : accepted_)
-            close_by_force(std::exchange(accepted->endpoint, nullptr));
+        }
+        accepted_.clear();
         stage_ = Stage::closing;
     }
     if (stage_ == Stage::closing && (closing_.empty() || late)) {

@@ -18,6 +18,7 @@
 #include "transport/transport.hpp"
 #include "transport/ucx/frame.hpp"
 #include "transport/ucx/memory.hpp"
+#include "transport/ucx/stream.hpp"
 
 #include <optional>
 
@@ -45,8 +46,7 @@ class UcxTransport final : public Transport {
     Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                 const void* source, Bytes bytes, Completion& done) override;
     void take_back(int peer, std::uint64_t loan) override;
-    void fetch(int peer, std::uint64_t loan, void* sink, Completion& done) override;
-    void decline(int peer, std::uint64_t loan) override;
+    void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) override;
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
@@ -57,7 +57,8 @@ class UcxTransport final : public Transport {
     Stats stats() const override;
     bool holds_back() const override { return true; }
     bool busy() const override {
-        return in_flight_ > 0 || !waiting_.empty() || !broken_.empty() || !closing_.empty();
+        return in_flight_ > 0 || expected_ > 0 || !sending_.empty() || !waiting_.empty() ||
+               !broken_.empty() || !closing_.empty();
     }
     void flush() override;
     // Frames given to UCX so far: what coalescing saves is counted, not timed.
@@ -65,8 +66,6 @@ class UcxTransport final : public Transport {
     // For tests: what cards do, by UCX's own emulation over TCP. Slow there, and with UCX 1.13 a
     // peer that dies meanwhile takes the process along.
     void one_sided_everywhere() { one_sided_everywhere_ = true; }
-    // For tests: what UCX 1.22 does now and then to a send of a connection that is closed by force.
-    void forget_straight_puts() { forgets_straight_puts_ = true; }
     // Puts that went straight, by a bulk connection, and messages that lent.
     std::uint64_t straight_puts() const { return straight_puts_; }
     std::uint64_t loans() const { return loans_; }
@@ -79,29 +78,25 @@ class UcxTransport final : public Transport {
     struct AtomicHead;
     struct Bulk;
     struct Accepted;
-    struct Taking;
-    struct LoanHead;
     struct Loan;
-    struct Borrowed;
+    struct Fetch;
     struct WireUpOf;
     // What UCX gives back to our handlers.
     struct Listening {
         UcxTransport* owner;
         ucp_worker_h worker;
     };
-    // The loan whose announcement is being delivered, and what UCX is told of it afterwards.
-    struct Handling {
-        const Borrowed* borrowed = nullptr;
-        ucs_status_t kept = UCS_OK;
-    };
     static constexpr int kLoanRail = 0;
     enum class Answer : std::uint8_t { in_place, refused };
-    enum class Stage : std::uint8_t { running, draining, flushing, closing, closed };
+    enum class Stage : std::uint8_t { running, draining, closing, closed };
     // Between transports only: this rank sends nothing after it and may close the connection.
     static constexpr MessageKind kGoodbye = 0xff;
     static constexpr MessageKind kPutAnswer = 0xfe;
     static constexpr MessageKind kAtomic = 0xfd;
     static constexpr MessageKind kBulkOpen = 0xfc;
+    static constexpr MessageKind kBulkAsked = 0xfb;
+    static constexpr MessageKind kBulkComing = 0xfa;
+    static constexpr MessageKind kFetch = 0xf9;  // the lowest: p2p's kinds are below
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -109,10 +104,7 @@ class UcxTransport final : public Transport {
     void open_doors();
     Status connect(Peer& peer);
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
-    void suspect(Peer& peer, ucs_status_t status);
-    void judge_suspects();
     void handle_broken();
-    void tell_losses();
     Status loss_of(const Peer& peer, ucs_status_t status) const;
     void close_endpoints(Peer& peer, unsigned flags);
     void watch_closing();
@@ -156,37 +148,31 @@ class UcxTransport final : public Transport {
     bool goes_by_messages(int rail) const {
         return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_tcp();
     }
-    // --- large puts over TCP (bulk.cpp)
-    ucp_ep_h bulk_to(Peer& peer, int rail, Bytes bytes);
-    std::unique_ptr<Bulk> open_bulk(const Peer& peer, int rail);
-    static void on_hello_sent(void* request, ucs_status_t status, void* transport);
-    void on_bulk_open(Peer& peer, ConstSpan header);
-    static void on_bulk_error(void* bulk, ucp_ep_h endpoint, ucs_status_t status);
+    // --- large transfers over TCP (bulk.cpp)
+    Bulk* bulk_to(Peer& peer, int rail, Bytes bytes);
+    Status open_bulk(Bulk& bulk);
+    Status tell(Peer& peer, MessageKind kind, std::uint64_t what);
+    void on_bulk_message(Peer& peer, MessageKind kind, ConstSpan header);
+    void on_bulk_open(Peer& peer, std::uint64_t rail);
+    void send_straight(Bulk& bulk, const StreamHead& head, const void* source,
+                       OutStream::Left left);
+    void put_straight(Bulk& bulk, const std::byte* source, Putting& putting, std::uint64_t region,
+                      Bytes offset);
+    void move_out(Bulk& bulk);
+    void on_bulk_asked(std::uint64_t rail);
+    void accept_awaited();
+    bool greet(Accepted& accepted);
+    Accepted* accepted_from(const Peer& peer, std::uint64_t rail);
+    bool expect(const Peer& peer, std::uint64_t rail);
+    void move_in();
+    void move_bulk();
     void close_bulk(Peer& peer);
-    void close_broken_bulk();
-    void close_by_force(ucp_ep_h endpoint);
-    void put_straight(ucp_ep_h endpoint, Peer& peer, const std::byte* source, Putting& putting,
-                      std::uint64_t region, Bytes offset);
-    void abandon_straight(Peer& peer);
-    static void on_connection(ucp_conn_request_h request, void* listening);
-    static void on_accepted_error(void* accepted, ucp_ep_h endpoint, ucs_status_t status);
-    static ucs_status_t on_hello(void* listening, const void* header, std::size_t header_length,
-                                 void* data, std::size_t length, const ucp_am_recv_param_t* param);
-    ucs_status_t take_straight(const PieceHead& head, void* data, Bytes bytes, ucp_worker_h worker);
-    static void on_taken(void* request, ucs_status_t status, std::size_t bytes, void* taking);
-    // False: it has ended already.
-    bool receive_rendezvous(Peer& peer, Taking& taking, ucp_worker_h worker, void* data, void* sink,
-                            Bytes bytes);
-    void finish_taking(Taking& taking, ucs_status_t status);
 
     // --- loans (loans.cpp)
-    static void on_lent(void* request, ucs_status_t status, void* loan);
-    void finish_loan(Loan& loan, ucs_status_t status);
-    Status end_of_loan(Peer& peer, ucs_status_t status);
-    void flush_loans(Peer& peer);
-    void abandon_loans(Peer& peer);
-    static ucs_status_t on_loan(void* listening, const void* header, std::size_t header_length,
-                                void* data, std::size_t length, const ucp_am_recv_param_t* param);
+    void on_fetch(Peer& peer, std::uint64_t number);
+    void end_loan(Peer& peer, std::uint64_t number, const Status& how);
+    void finish_fetch(Peer& peer, std::uint64_t number, bool dropped);
+    void end_fetches(Peer& peer);
 
     const Clock& clock_;
     const config::Config& config_;
@@ -205,28 +191,24 @@ class UcxTransport final : public Transport {
     std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<Peer*, ucs_status_t>> broken_;
-    struct Suspect {
-        Peer* peer;
-        ucs_status_t status;
-        Nanoseconds since;
+    std::vector<Listening> listening_;            // by rail; UCX has pointers into it
+    std::vector<std::optional<Listener>> doors_;  // by rail
+    std::uint64_t cookie_ = 0;                    // who connects in bulk and knows it means us
+    std::vector<Bulk*> sending_;                  // have something to send
+    struct Awaited {
+        std::size_t rail;
+        Nanoseconds until;
     };
-    std::vector<Suspect> suspects_;
-    std::vector<std::pair<Peer*, Nanoseconds>>
-        losing_;  // lost, since; told when UCX has stopped to read and write what was put
-    std::vector<std::unique_ptr<Putting>> forgotten_;  // by UCX, which may remember them
-    std::vector<std::unique_ptr<Loan>> forgotten_loans_;
-    std::vector<Listening> listening_;  // by rail; UCX has pointers into it
+    std::vector<Awaited> awaited_;  // connections that peers announced
     std::vector<std::unique_ptr<Accepted>> accepted_;
-    bool bulk_broken_ = false;
-    std::uint64_t cookie_ = 0;    // who connects in bulk and knows it means us
+    int unknown_ = 0;             // of them: have not said who they are
+    int expected_ = 0;            // transfers on all of them together
     std::vector<void*> closing_;  // requests of endpoints being closed
     int in_flight_ = 0;           // frames and puts under way
     std::uint64_t next_ticket_ = 1;
     std::uint64_t frames_posted_ = 0;
     bool one_sided_everywhere_ = false;
     std::uint64_t straight_puts_ = 0, loans_ = 0;
-    Handling handling_;
-    bool forgets_straight_puts_ = false;
     int events_ = 0;  // since the last progress()
     Stage stage_ = Stage::running;
     Completion* leaving_ = nullptr;

@@ -4,6 +4,9 @@
 // either end, and whole when the lender leaves at once.
 #include "ucx_world.hpp"
 
+#include <algorithm>
+#include <optional>
+
 namespace gantry::transport::ucx {
 namespace {
 
@@ -48,7 +51,7 @@ TEST_F(UcxLoanTest, IsAnnouncedByItsMessageAndFetchedWhole) {
         EXPECT_TRUE(notebook(1).messages.back().payload.empty());
         EXPECT_FALSE(lent->done()) << "nobody has fetched it";
         Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, number, sink.data(), fetched);
+        transport(1).fetch(0, number, sink.data(), sink.size(), fetched);
         ASSERT_TRUE(until([&] { return fetched.done() && lent->done(); }));
         EXPECT_TRUE(fetched.status().ok()) << fetched.status().text();
         EXPECT_TRUE(lent->status().ok()) << lent->status().text();
@@ -67,34 +70,51 @@ TEST_F(UcxLoanTest, AreFetchedInAnyOrder) {
     for (const std::uint64_t number : {13, 11, 12}) {
         std::fill(sink.begin(), sink.end(), std::byte{});
         Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, number, sink.data(), fetched);
+        transport(1).fetch(0, number, sink.data(), sink.size(), fetched);
         ASSERT_TRUE(until([&] { return fetched.done(); }));
         EXPECT_TRUE(fetched.status().ok() && sink == source) << number;
         EXPECT_TRUE(until([&] { return lent[number - 11]->done(); })) << number;
     }
 }
 
-TEST_F(UcxLoanTest, ThatIsTakenBackAndDeclinedTellsNobody) {
+TEST_F(UcxLoanTest, ThatIsTakenBackTellsNobody) {
     start_lending();
     const auto lent = lend(5);
     ASSERT_TRUE(announced(1));
     transport(0).take_back(1, 5);
-    transport(1).decline(0, 5);
     const auto next = lend(6);  // and the connection goes on
     ASSERT_TRUE(announced(2));
     Completion fetched(ranks[1]->executor);
-    transport(1).fetch(0, 6, sink.data(), fetched);
+    transport(1).fetch(0, 6, sink.data(), sink.size(), fetched);
     ASSERT_TRUE(until([&] { return fetched.done() && next->done(); }));
     EXPECT_TRUE(sink == source);
     EXPECT_FALSE(lent->done());
 }
 
-TEST_F(UcxLoanTest, ThatNobodyMadeIsAnErrorOfTheFetch) {
-    start_lending();
+TEST_F(UcxLoanTest, CannotBeFetchedWhereNobodyLends) {
+    config.tcp_straight = 0;
+    start(2);
     Completion fetched(ranks[1]->executor);
-    transport(1).fetch(0, 99, sink.data(), fetched);
+    transport(1).fetch(0, 99, sink.data(), sink.size(), fetched);
     ASSERT_TRUE(fetched.done());
     EXPECT_EQ(fetched.status().error_class(), MPI_ERR_INTERN);
+}
+
+TEST_F(UcxLoanTest, OfAnotherSizeThanFetchedIsAnErrorAndTouchesNothing) {
+    start_lending();
+    const auto lent = lend(1);
+    ASSERT_TRUE(announced(1));
+    Completion fetched(ranks[1]->executor);
+    transport(1).fetch(0, 1, sink.data(), sink.size() - 1, fetched);
+    ASSERT_TRUE(until([&] { return fetched.done() && lent->done(); }));
+    EXPECT_EQ(fetched.status().error_class(), MPI_ERR_INTERN);
+    EXPECT_TRUE(std::ranges::all_of(sink, [](std::byte each) { return each == std::byte{}; }));
+    const auto next = lend(2);  // and the connection goes on
+    ASSERT_TRUE(announced(2));
+    Completion again(ranks[1]->executor);
+    transport(1).fetch(0, 2, sink.data(), sink.size(), again);
+    ASSERT_TRUE(until([&] { return again.done(); }));
+    EXPECT_TRUE(again.status().ok() && sink == source);
 }
 
 TEST_F(UcxLoanTest, IsWholeWhenItsLenderLeavesAtOnce) {
@@ -104,7 +124,7 @@ TEST_F(UcxLoanTest, IsWholeWhenItsLenderLeavesAtOnce) {
         const auto lent = lend(1);
         ASSERT_TRUE(announced(1));
         Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, 1, sink.data(), fetched);
+        transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
         ASSERT_TRUE(until([&] { return lent->done(); }));
         leave(*ranks[0]);
         ranks[0].reset();
@@ -124,7 +144,7 @@ TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheBorrowerVanishes) {
         std::optional<Completion> fetched;
         if (fetching) {
             fetched.emplace(ranks[1]->executor);
-            transport(1).fetch(0, 1, sink.data(), *fetched);
+            transport(1).fetch(0, 1, sink.data(), sink.size(), *fetched);
             ranks[1]->transport.progress();
         }
         ranks[1].reset();
@@ -145,16 +165,15 @@ TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheLenderVanishes) {
         ASSERT_TRUE(announced(1));
         Completion fetched(ranks[1]->executor);
         if (fetching) {
-            transport(1).fetch(0, 1, sink.data(), fetched);
+            transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
             ranks[1]->transport.progress();
         }
         ranks[0].reset();
         ASSERT_TRUE(until([&] { return !notebook(1).lost.empty(); }));
-        if (!fetching) transport(1).fetch(0, 1, sink.data(), fetched);
+        if (!fetching) transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
         ASSERT_TRUE(until([&] { return fetched.done(); }));
         EXPECT_EQ(fetched.status().error_class(), MPI_ERR_PROC_ABORTED) << fetched.status().text();
         EXPECT_EQ(notebook(1).lost.size(), 1u);
-        transport(1).decline(0, 1);  // as a receive does that will not be
         leave(*ranks[1]);
         ranks.clear();
     }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ucx/stream.hpp"
+
+#include "transport/ucx/frame.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace gantry::transport::ucx {
+namespace {
+
+// Moved by one call of progress(): messages wait no longer than that takes.
+constexpr Bytes kAtOnce = kMiB;
+constexpr int kWaiting = 64;
+
+Status failed(const char* what, int error) {
+    return failure(MPI_ERR_OTHER, "{}: {}", what, std::strerror(error));
+}
+
+bool is_not_now(int error) {
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+}  // namespace
+
+Socket::~Socket() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<Listener> Listener::open() {
+    Listener listener;
+    listener.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!listener.socket_.open()) return failed("a socket", errno);
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    auto* address = reinterpret_cast<sockaddr*>(&any);
+    socklen_t length = sizeof any;
+    const int descriptor = listener.socket_.descriptor();
+    if (bind(descriptor, address, length) != 0 || listen(descriptor, kWaiting) != 0 ||
+        getsockname(descriptor, address, &length) != 0)
+        return failed("listening for connections", errno);
+    listener.port_ = any.sin_port;
+    return listener;
+}
+
+Socket Listener::accept() const {
+    return Socket(accept4(socket_.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+// --- sending
+// --------------------------------------------------------------------------------------
+
+Result<OutStream> OutStream::connect(const sockaddr_in& address,
+                                     std::span<const std::byte> greeting, Nanoseconds unanswered) {
+    OutStream stream;
+    stream.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!stream.socket_.open()) return failed("a socket", errno);
+    const int descriptor = stream.socket_.descriptor();
+    const int on = 1;
+    const auto milliseconds = static_cast<unsigned>(unanswered / kMillisecond);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        errno != EINPROGRESS)
+        return failed("connecting", errno);
+    stream.greeting_.assign(greeting.begin(), greeting.end());
+    return stream;
+}
+
+void OutStream::push(const StreamHead& head, const std::byte* data, Left left) {
+    queue_.push_back({head, data, 0, std::move(left)});
+}
+
+Status OutStream::write(Bytes& budget) {
+    std::array<iovec, 2> parts{};
+    Transfer* transfer = queue_.empty() ? nullptr : &queue_.front();
+    if (!greeting_.empty()) {
+        parts[0] = {greeting_.data(), greeting_.size()};
+    } else {
+        const Bytes of_head = std::min<Bytes>(transfer->sent, sizeof transfer->head);
+        const Bytes of_data = transfer->sent - of_head;
+        parts[0] = {reinterpret_cast<std::byte*>(&transfer->head) + of_head,
+                    sizeof transfer->head - of_head};
+        parts[1] = {const_cast<std::byte*>(transfer->data) + of_data,
+                    transfer->head.bytes - of_data};
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t sent = sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+        budget = 0;
+        return is_not_now(errno) ? success() : failed("sending", errno);
+    }
+    const auto bytes = static_cast<Bytes>(sent);
+    budget -= std::min(budget, std::max<Bytes>(bytes, 1));
+    if (!greeting_.empty())
+        greeting_.erase(greeting_.begin(), greeting_.begin() + sent);
+    else
+        transfer->sent += bytes;
+    return success();
+}
+
+Result<int> OutStream::progress() {
+    int left = 0;
+    Bytes budget = kAtOnce;
+    while (budget > 0 && !idle()) {
+        if (Status broken = write(budget)) {
+            close(broken);
+            return broken;
+        }
+        if (!greeting_.empty() || queue_.empty()) continue;
+        const Transfer& first = queue_.front();
+        if (first.sent < sizeof first.head + first.head.bytes) continue;
+        const Transfer ended = std::move(queue_.front());
+        queue_.pop_front();
+        ended.left(success());
+        ++left;
+    }
+    return left;
+}
+
+void OutStream::close(const Status& why) {
+    socket_ = Socket();
+    greeting_.clear();
+    for (const Transfer& transfer : std::exchange(queue_, {}))
+        transfer.left(why);
+}
+
+// --- receiving
+// ------------------------------------------------------------------------------------
+
+Result<Bytes> InStream::receive(std::byte* to, Bytes bytes) {
+    const ssize_t got = recv(socket_.descriptor(), to, bytes, MSG_DONTWAIT);
+    if (got > 0) return static_cast<Bytes>(got);
+    if (got < 0 && is_not_now(errno)) return Bytes{0};
+    return got == 0 ? failure(MPI_ERR_OTHER, "the peer closed the connection")
+                    : failed("receiving", errno);
+}
+
+Result<bool> InStream::read_greeting(std::span<std::byte> greeting) {
+    if (greeting_bytes_ < greeting.size()) {
+        Result<Bytes> got =
+            receive(greeting.data() + greeting_bytes_, greeting.size() - greeting_bytes_);
+        if (!got.ok()) return got.status();
+        greeting_bytes_ += *got;
+    }
+    return greeting_bytes_ == greeting.size();
+}
+
+Result<int> InStream::progress(StreamSink& sink) {
+    int arrived = 0;
+    std::array<std::byte, 16 * kKiB> nowhere;
+    for (Bytes budget = kAtOnce; budget > 0;) {
+        const bool in_head = head_bytes_ < sizeof head_;
+        std::byte* to = in_head    ? reinterpret_cast<std::byte*>(&head_) + head_bytes_
+                        : dropped_ ? nowhere.data()
+                                   : place_;
+        const Bytes wanted = in_head    ? sizeof head_ - head_bytes_
+                             : dropped_ ? std::min<Bytes>(rest_, nowhere.size())
+                                        : rest_;
+        if (wanted > 0) {
+            Result<Bytes> got = receive(to, wanted);
+            if (!got.ok()) return got.status();
+            if (*got == 0) break;
+            budget -= std::min(budget, *got);
+            if (in_head) {
+                head_bytes_ += *got;
+                if (head_bytes_ < sizeof head_) continue;
+                if (head_.magic != kFrameMagic) return failure(MPI_ERR_INTERN, "a damaged stream");
+                place_ = sink.place(head_);
+                dropped_ = place_ == nullptr;
+                rest_ = head_.bytes;
+            } else {
+                rest_ -= *got;
+                if (!dropped_) place_ += *got;
+            }
+        }
+        if (rest_ > 0) continue;
+        head_bytes_ = 0;
+        ++arrived;
+        sink.arrived(head_, dropped_);
+    }
+    return arrived;
+}
+
+}  // namespace gantry::transport::ucx

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Streams: TCP connections of our own for large transfers, each in one direction. What is sent is
+// read from where it lies and received where it belongs, so nobody copies but the kernel:
+//
+//   opener                                        listener
+//     | == greeting ===============================> |  who it is (bulk.hpp)
+//     | == | StreamHead | bytes | StreamHead | ... => |  recv() into the place of each head
+//
+// Nothing blocks: progress() moves what the kernel takes or has. A broken stream is done with; once
+// its socket is closed nothing reads or writes user memory on its behalf.
+#pragma once
+
+#include "base/status.hpp"
+#include "base/units.hpp"
+
+#include <netinet/in.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace gantry::transport::ucx {
+
+class Socket {
+  public:
+    Socket() = default;
+    explicit Socket(int descriptor) : descriptor_(descriptor) {}
+    Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    Socket& operator=(Socket&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~Socket();
+    bool open() const { return descriptor_ >= 0; }
+    int descriptor() const { return descriptor_; }
+
+  private:
+    int descriptor_ = -1;
+};
+
+// A door on every IPv4 address of this machine.
+class Listener {
+  public:
+    static Result<Listener> open();
+    in_port_t port() const { return port_; }  // network byte order
+    // The next connection that waits; closed when there is none.
+    Socket accept() const;
+
+  private:
+    Socket socket_;
+    in_port_t port_ = 0;
+};
+
+// Before the bytes of a transfer.
+struct StreamHead {
+    std::uint32_t magic;
+    std::uint32_t what;  // Carried
+    std::uint64_t number;
+    std::uint64_t region, offset;  // of a put
+    std::uint64_t bytes;
+};
+enum class Carried : std::uint32_t { put = 1, loan = 2 };
+
+class OutStream {
+  public:
+    // Told once: the last byte is the kernel's, or why it never will be.
+    using Left = std::function<void(Status)>;
+
+    // Begins to connect. `unanswered`: how long what was sent may go unacknowledged.
+    static Result<OutStream> connect(const sockaddr_in& address,
+                                     std::span<const std::byte> greeting, Nanoseconds unanswered);
+    bool open() const { return socket_.open(); }
+    bool idle() const { return queue_.empty() && greeting_.empty(); }
+    // `data` stays until `left`.
+    void push(const StreamHead& head, const std::byte* data, Left left);
+    // Writes what the kernel takes; returns how many transfers have left. A failure closes the
+    // stream and ends all that was queued with it.
+    Result<int> progress();
+    void close(const Status& why);
+
+  private:
+    struct Transfer {
+        StreamHead head;
+        const std::byte* data;
+        Bytes sent = 0;  // of head and data
+        Left left;
+    };
+    Status write(Bytes& budget);
+    Socket socket_;
+    std::vector<std::byte> greeting_;
+    std::deque<Transfer> queue_;
+};
+
+// What the receiving end is asked and told.
+class StreamSink {
+  public:
+    virtual ~StreamSink() = default;
+    // Where its bytes go; null: they are dropped.
+    virtual std::byte* place(const StreamHead& head) = 0;
+    virtual void arrived(const StreamHead& head, bool dropped) = 0;
+};
+
+class InStream {
+  public:
+    explicit InStream(Socket socket) : socket_(std::move(socket)) {}
+    bool open() const { return socket_.open(); }
+    // The first bytes of the stream; false: not all are here yet.
+    Result<bool> read_greeting(std::span<std::byte> greeting);
+    // Receives what is here; returns how many transfers have arrived.
+    Result<int> progress(StreamSink& sink);
+    void close() { socket_ = Socket(); }
+
+  private:
+    // Bytes received; 0: none are here now.
+    Result<Bytes> receive(std::byte* to, Bytes bytes);
+    Socket socket_;
+    StreamHead head_{};
+    Bytes head_bytes_ = 0;  // of it that have come
+    Bytes rest_ = 0;        // of the transfer's data
+    std::byte* place_ = nullptr;
+    bool dropped_ = false;
+    Bytes greeting_bytes_ = 0;
+};
+
+}  // namespace gantry::transport::ucx
