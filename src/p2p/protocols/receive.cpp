@@ -6,34 +6,43 @@
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/invest.hpp"
-#include "p2p/protocols/stage.hpp"
+#include "p2p/protocols/receiving.hpp"
 
 #include <algorithm>
 #include <vector>
 
 namespace gantry::p2p {
+int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
+    if (receiving.side.on_device()) return receiving.side.location.gpu;
+    return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
+}
+
+Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key,
+              const std::vector<std::uint32_t>& grants) {
+    cts.send_id = receiving.message.rts.send_id;
+    cts.verdict = wire::encode(plan_of(receiving));
+    cts.accepted = receiving.accepted;
+    cts.direct_next = receiving.direct_next;
+    if (receiving.wants_descriptor) {
+        cts.wanted = receiving.message.rts.handle.buffer_id;
+        cts.inbox = receiving.core.device.descriptor_inbox();
+    }
+    receiving.answered = true;
+    cts.key_bytes = key.length;
+    std::vector<std::byte> payload(key.view().begin(), key.view().end());
+    const auto granted = std::as_bytes(std::span(grants));
+    payload.insert(payload.end(), granted.begin(), granted.end());
+    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, payload);
+}
+
+Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
+    return receiving.core.send(receiving.message.peer, wire::kCredit,
+                               wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+}
+
 namespace {
 
 constexpr int kChunksBetweenYields = 4;
-
-struct Receiving {
-    Core& core;
-    Incoming& message;
-    Side side;
-    Bytes accepted = 0;
-    plan::Question question{};
-    plan::Facts facts{};
-    plan::Choice choice{};
-    bool shared = false;
-    bool answered = false;          // a CTS has gone out
-    bool claimed = false;           // we copy, although the sender was told to
-    std::uint64_t direct_next = 0;  // advice for the sender, see wire::ClearToSend
-    bool wants_descriptor = false;  // of the source's allocation, likewise
-};
-
-const plan::Plan& plan_of(const Receiving& receiving) {
-    return receiving.choice.plan;
-}
 
 // True when the offer already put the whole message into slots: the sender may be done and must not
 // be asked for anything else.
@@ -81,35 +90,6 @@ void decide(Receiving& receiving) {
     receiving.question.already_staged = true;
     receiving.question.started_chunk = rts.offer.chunk;
     receiving.choice = receiving.core.choose(receiving.question, receiving.facts);
-}
-
-// The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
-int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
-    if (receiving.side.on_device()) return receiving.side.location.gpu;
-    return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
-}
-
-Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key = {},
-              const std::vector<std::uint32_t>& grants = {}) {
-    cts.send_id = receiving.message.rts.send_id;
-    cts.verdict = wire::encode(plan_of(receiving));
-    cts.accepted = receiving.accepted;
-    cts.direct_next = receiving.direct_next;
-    if (receiving.wants_descriptor) {
-        cts.wanted = receiving.message.rts.handle.buffer_id;
-        cts.inbox = receiving.core.device.descriptor_inbox();
-    }
-    receiving.answered = true;
-    cts.key_bytes = key.length;
-    std::vector<std::byte> payload(key.view().begin(), key.view().end());
-    const auto granted = std::as_bytes(std::span(grants));
-    payload.insert(payload.end(), granted.begin(), granted.end());
-    return receiving.core.send(receiving.message.peer, wire::kClearToSend, cts, payload);
-}
-
-Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
-    return receiving.core.send(receiving.message.peer, wire::kCredit,
-                               wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
 }
 
 // Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put:
@@ -266,126 +246,6 @@ Task<Status> fetch_loan(Executor& executor, Receiving& receiving) {
                           receiving.side.at(0), receiving.accepted, fetched);
     Status status = co_await fetched;
     co_return status;
-}
-
-// We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped
-// here.
-Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
-    const device::IpcHandle handle = wire::decode(receiving.message.rts.handle);
-    device::Device& device = receiving.core.device;
-    const int gpu = copying_gpu(receiving, handle);
-    Result<void*> mapped = device.open_memory(handle, gpu);
-    if (!mapped.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
-    receiving.core.peer(receiving.message.peer).mappings.got(handle.buffer_id);
-    receiving.message.discard_chunks = true;
-    // A sender that copies nothing ahead and expects to be read needs no answer but the end.
-    Status status;
-    const bool expected = wire::expects_get(receiving.message.rts.offer) || receiving.claimed;
-    if (!expected) status = answer(receiving, wire::ClearToSend{});
-    if (status.ok()) {
-        const std::byte* source =
-            static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
-        const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
-        status = co_await direct_copy(executor, receiving.core, receiving.side.at(0), source,
-                                      receiving.accepted, gpu, plan_of(receiving), inside);
-    }
-    device.close_memory(handle, gpu);
-    const bool alone = !receiving.facts.same_gpu && receiving.side.on_device() &&
-                       receiving.side.packed == nullptr && gpu == receiving.side.location.gpu;
-    if (status.ok() && expected && !receiving.claimed && alone &&
-        receiving.accepted == receiving.message.rts.envelope.bytes)
-        receiving.core.peer(receiving.message.peer).last_get = {
-            handle.buffer_id, receiving.accepted, gpu, engine_of(plan_of(receiving)),
-            notice_of(plan_of(receiving))};
-    while (!receiving.message.arrived.empty()) {  // copied ahead in vain
-        Status returned = return_slot(receiving, receiving.message.arrived.pop());
-    }
-    if (status.ok())
-        status = receiving.core.send(
-            receiving.message.peer, wire::kFinish,
-            wire::Finish{receiving.message.rts.send_id, MPI_SUCCESS, wire::For::sender});
-    co_return status;
-}
-
-// What we do about a message without its sender: a get, or anything else when none is possible.
-plan::Choice choose_alone(const Receiving& receiving) {
-    plan::Facts alone = receiving.facts;
-    alone.sender_opens = false;
-    plan::Tuning tuning = receiving.core.tuning;
-    tuning.ipc_threshold = 1;  // pieces would need the sender
-    return plan::choose(receiving.question, alone, tuning);
-}
-
-// The sender may be late: then we copy ourselves, where we can. What that costs more, to open its
-// memory for one, is waited for first.
-void claim_if_late(Receiving& receiving) {
-    if (receiving.message.rts.claims == 0) return;
-    const plan::Plan alone = choose_alone(receiving).plan;
-    if (alone.protocol != plan::Protocol::ipc) return;
-    const Nanoseconds dearer =
-        std::max<Nanoseconds>(alone.expected - plan_of(receiving).expected, 0);
-    receiving.core.claim_later(
-        receiving.message.peer, receiving.message.rts.send_id,
-        receiving.core.executor.now() + receiving.core.claim_wait() + dearer);
-}
-
-void plan_without_the_sender(Receiving& receiving) {
-    receiving.claimed = true;
-    receiving.choice = choose_alone(receiving);
-    receiving.choice.plan.why = "the sender did not come to copy";
-    receiving.core.explain.record(receiving.question, receiving.facts, receiving.choice,
-                                  receiving.message.peer, true);
-}
-
-// The sender copies into our device memory. MPI_ERR_UNSUPPORTED_OPERATION: we cannot export it, or
-// it cannot map it.
-Task<Status> let_sender_put(Executor&, Receiving& receiving) {
-    Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
-    if (!handle.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
-    const wire::RequestToSend& rts = receiving.message.rts;
-    Mappings& mappings = receiving.core.peer(receiving.message.peer).mappings;
-    // Its descriptor is there before our answer is.
-    if (handle->kind != device::IpcKind::legacy && !receiving.facts.put_open) {
-        Status sent = receiving.core.device.send_descriptor(*handle, rts.inbox);
-        if (!sent.ok()) {
-            mappings.put_failed(handle->buffer_id);
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", sent.text());
-        }
-    }
-    // The sender will have mapped it: it is told when the program frees it.
-    receiving.core.note_export(*handle, receiving.message.peer);
-    wire::ClearToSend cts{};
-    cts.sink_open = receiving.facts.put_open ? 1 : 0;
-    cts.handle = wire::encode(*handle);
-    cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
-    Status status = answer(receiving, cts);
-    GANTRY_CO_TRY(status);
-    claim_if_late(receiving);
-    while (true) {
-        Result<wire::Chunk> next = co_await receiving.message.arrived.next();
-        if (!next.ok()) co_return next.status();
-        if (next->pool == wire::kClaimed) {
-            plan_without_the_sender(receiving);
-            co_return success();
-        }
-        if (next->pool == wire::kInPlace) {
-            if (next->bytes == receiving.accepted) {
-                mappings.put(handle->buffer_id);
-                co_return success();
-            }
-            if (next->unit == wire::kClosedMeanwhile) {
-                mappings.put_closed(handle->buffer_id);
-                co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
-            }
-            mappings.put_refused(handle->buffer_id);
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                              "the sender cannot map the receiver's device memory");
-        }
-        status = return_slot(receiving, *next);  // copied ahead in vain
-        GANTRY_CO_TRY(status);
-    }
 }
 
 // Both ends in this process.
