@@ -108,7 +108,8 @@ class Faults(unittest.TestCase):
         self.loses(ranks[1], 0)
 
     def test_a_cable_cut_for_two_seconds_loses_nothing(self):
-        ranks = self.start_both("exchanging_until_told")
+        # TCP tries again after 0.2, 0.6, 1.4 and 3.0 seconds: a time-out of 3 would come with the first try that can succeed.
+        ranks = self.start_both("exchanging_until_told", GANTRY_PEER_TIMEOUT="10s")
         self.nodes[1].cut()
         time.sleep(2)  # how long the cable is out is what this test is about
         self.nodes[1].mend()
