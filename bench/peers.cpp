@@ -142,7 +142,7 @@ Told run_ucx(const std::string& folder, const Options& options) {
         std::optional<std::vector<double>> numbers;
         for (int attempt = 0; attempt < 40 && !numbers; ++attempt) {
             numbers = final_line(run(client, 30).output);
-            if (!numbers) usleep(100000);
+            if (!numbers) usleep(100000);  // leaves the server a processor to start on
         }
         if (!numbers) {
             told.why_not = fmt::format("ucx_perftest of {} bytes gave no result", bytes);

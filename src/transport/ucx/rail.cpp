@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace gantry::transport::ucx {
@@ -38,9 +37,7 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     set_unless_given(library, settings, "TLS", "^sm");
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.
-    if (medium == Medium::tcp) {
-        set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
-    }
+    if (medium == Medium::tcp) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
     if (!devices.empty()) set(library, settings, "NET_DEVICES", devices);
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
