@@ -3,7 +3,8 @@
 // Where handle objects live. Memory of a slab is never unmapped and a freed slot is reused last, so
 // any pointer that a program passes as a handle can be judged without touching foreign memory: it
 // must lie on a slot of a known block, and the slot must be live (DESIGN 2.1). One slab per kind of
-// handle.
+// handle. (An object that no program was shown may be freed so that its slot, which the cache still
+// holds, is the next one.)
 //
 //   block:  [Slot 0][Slot 1]...[Slot 63]      Slot: { T object | generation, live, index }
 //
@@ -48,14 +49,9 @@ class Slab {
         return new (slot->storage) T(std::forward<Args>(args)...);
     }
 
-    void destroy(T* object) {
-        Slot* slot = slot_of(object);
-        GANTRY_ASSERT(slot != nullptr && slot->live);
-        object->~T();
-        slot->live = false;
-        --live_;
-        free_.push_back(slot);
-    }
+    void destroy(T* object) { free_.push_back(emptied(object)); }
+    // No program ever held its address.
+    void destroy_unseen(T* object) { free_.push_front(emptied(object)); }
 
     // The live object at this address, or null for a freed, foreign or garbage pointer.
     T* find(const void* address) const {
@@ -84,6 +80,15 @@ class Slab {
         bool live = false;
     };
     static constexpr std::size_t kSlotsPerBlock = 64;
+
+    Slot* emptied(T* object) {
+        Slot* slot = slot_of(object);
+        GANTRY_ASSERT(slot != nullptr && slot->live);
+        object->~T();
+        slot->live = false;
+        --live_;
+        return slot;
+    }
 
     bool grow() {
         auto* block = new (std::nothrow) Slot[kSlotsPerBlock];

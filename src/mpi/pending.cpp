@@ -21,7 +21,7 @@ bool Pending::poll() {
             if (!request_->done) return false;
             write(user_status_, request_->outcome);
             status_ = request_->status;
-            engine_->messenger().release(request_);
+            engine_->messenger().discard(request_);
             break;
         case Kind::task:
             if (!task_.done()) return false;

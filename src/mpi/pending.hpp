@@ -30,6 +30,8 @@ class Pending {
   public:
     // Over already.
     Pending(Status status) : status_(std::move(status)) {}
+    // The same, but something of it may be held back by a transport.
+    explicit Pending(Engine& engine) : engine_(&engine) {}
     // A point-to-point request which nobody else holds; `status` (may be null) receives what it
     // tells.
     Pending(Engine& engine, p2p::Request* request, MPI_Status* status)

@@ -15,16 +15,17 @@ using p2p::SendMode;
 
 Pending await_request(Comm& comm, Result<p2p::Request*> started, MPI_Status* status) {
     if (!started.ok()) return std::move(started).status();
+    if (*started == nullptr) return Pending(*comm.engine);
     return Pending(*comm.engine, *started, status);
 }
 
 Pending blocking_send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,
                       Comm& comm, SendMode mode) {
     if (dest == MPI_PROC_NULL) return success();
-    return await_request(
-        comm,
-        comm.engine->messenger().isend(comm.group, buffer(buf, count, datatype), dest, tag, mode),
-        MPI_STATUS_IGNORE);
+    return await_request(comm,
+                         comm.engine->messenger().send_to_wait(
+                             comm.group, buffer(buf, count, datatype), dest, tag, mode),
+                         MPI_STATUS_IGNORE);
 }
 
 Status nonblocking_send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,

@@ -143,6 +143,7 @@ Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offse
 
 Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda) return device::Location{};
+    if (buffer.layout->contiguous()) return device.classify(buffer.address, buffer.bytes());
     const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
     const Bytes span =
         elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +

@@ -37,6 +37,8 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
                 static_cast<std::int32_t>(envelope.sequence - sender.next_expected);
             if (distance == 0) {
                 in_sequence(from, kind, header, payload);
+                if (sender.early.empty()) [[likely]]
+                    return;
                 for (auto next = sender.early.find(sender.next_expected);
                      next != sender.early.end(); next = sender.early.find(sender.next_expected)) {
                     const Peer::Early early = std::move(next->second);

@@ -41,8 +41,7 @@ bool HostCopies::help() {
     return true;
 }
 
-int HostCopies::progress() {
-    if (under_way_ == 0) return 0;
+int HostCopies::turn() {
     int ended = 0;
     const auto end = [&](Cell& cell, std::uint64_t& count) {
         Completion* done = cell.done;

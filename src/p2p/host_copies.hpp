@@ -49,7 +49,7 @@ class HostCopies {
     // False when all cells are taken: nothing was started.
     bool start(const Copy& copy, Completion& done);
     // Tells what has ended, and copies the oldest piece that nobody has taken.
-    int progress();
+    int progress() { return under_way_ == 0 ? 0 : turn(); }
     const Counts& counts() const { return counts_; }
 
     // --- the helper ---
@@ -64,6 +64,7 @@ class HostCopies {
         Completion* done = nullptr;
     };
     Cell* take();
+    int turn();
 
     CopyHelper* helper_ = nullptr;
     std::array<Cell, 16> cells_;

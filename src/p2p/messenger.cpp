@@ -168,6 +168,30 @@ transport::Receiver& Messenger::receiver() {
 
 Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination,
                                   int tag, SendMode mode) {
+    Request* request = core_->requests.create();
+    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+    Result<bool> left = start_send(group, buffer, destination, tag, mode, request);
+    if (!left.ok()) {
+        discard(request);
+        return left.status();
+    }
+    if (*left) request->done = true;
+    return request;
+}
+
+Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffer, int destination,
+                                         int tag, SendMode mode) {
+    Request* request = nullptr;
+    Result<bool> left = start_send(group, buffer, destination, tag, mode, request);
+    if (!left.ok()) {
+        if (request != nullptr) discard(request);
+        return left.status();
+    }
+    return request;
+}
+
+Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int destination,
+                                   int tag, SendMode mode, Request*& request) {
     Core& core = *core_;
     const int to = group.peer(destination);
     Peer& peer = core.peer(to);
@@ -175,27 +199,21 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     const Bytes bytes = buffer.bytes();
     auto location = core.locate(buffer);
     if (!location.ok()) return location.status();
-    Request* request = core.requests.create();
-    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
 
     const bool in_budget = peer.eager_outstanding + bytes <= core.eager_budget();
     if (mode != SendMode::synchronous && bytes <= peer.eager_limit && in_budget &&
         host_memory_of(*location)) {
         auto payload = payload_of(buffer);
-        Status sent = payload.ok()
-                          ? core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes),
-                                      payload->bytes)
-                          : payload.status();
-        if (!sent.ok()) {
-            core.requests.destroy(request);
-            return sent;
-        }
+        if (!payload.ok()) return payload.status();
+        GANTRY_TRY(
+            core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes), payload->bytes));
         peer.eager_outstanding += bytes;
         if (core.explain.on()) core.record_eager(to, *location, buffer);
-        request->done = true;
-        return request;
+        return true;
     }
 
+    if (request == nullptr) request = core.requests.create();
+    if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
     Outgoing& message = core.add_outgoing(to);
     message.request = request;
     message.buffer = buffer;
@@ -238,7 +256,6 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     if (!sent.ok()) {
         release_source(core, message);
         core.remove_outgoing(message.id);
-        core.requests.destroy(request);
         return sent;
     }
     if (at_once) {
@@ -247,7 +264,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
     } else if (message.lent || !waits_for_an_answer(message)) {
         core.start(message);
     }
-    return request;
+    return false;
 }
 
 namespace {
@@ -384,6 +401,10 @@ void Messenger::release(Request* request) {
         core_->requests.destroy(request);
     else
         request->detached = true;
+}
+
+void Messenger::discard(Request* request) {
+    core_->requests.destroy_unseen(request);
 }
 
 Request* Messenger::find(MPI_Request handle) const {

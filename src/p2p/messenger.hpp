@@ -52,6 +52,9 @@ class Messenger {
     // already checked; MPI_PROC_NULL is the caller's business.
     Result<Request*> isend(const Group& group, const Buffer& buffer, int destination, int tag,
                            SendMode mode);
+    // The same for who waits at once; null: the message has left, there is nothing to wait for.
+    Result<Request*> send_to_wait(const Group& group, const Buffer& buffer, int destination,
+                                  int tag, SendMode mode);
     Result<Request*> ireceive(const Group& group, const Buffer& buffer, int source, int tag);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
@@ -78,6 +81,8 @@ class Messenger {
     Result<Request*> create_request(RequestKind kind);
     // Gives the handle back. Not done yet: it goes on detached and is released at completion.
     void release(Request* request);
+    // The same of a request that is done and was never shown to the program.
+    void discard(Request* request);
     Request* find(MPI_Request handle) const;            // null for garbage, freed and null handles
     std::uint32_t index(const Request* request) const;  // for MPI_Request_toint
     Request* at(std::uint32_t index) const;
@@ -98,6 +103,11 @@ class Messenger {
     device::Device& device();
 
   private:
+    // Whether the message has left already. `request` is made if it is null and one is needed; when
+    // nothing was started, it is still the caller's.
+    Result<bool> start_send(const Group& group, const Buffer& buffer, int destination, int tag,
+                            SendMode mode, Request*& request);
+
     std::unique_ptr<Core> core_;
 };
 

@@ -15,6 +15,16 @@ constexpr int kInFlight = 2;
 
 }  // namespace
 
+ucp_request_param_t UcxTransport::how_frames_leave() {
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                       UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    how.cb.send = &UcxTransport::on_sent;
+    how.flags = UCP_AM_SEND_FLAG_EAGER;
+    how.memory_type = UCS_MEMORY_TYPE_HOST;
+    return how;
+}
+
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
     GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kFetch);
@@ -75,15 +85,10 @@ void UcxTransport::post(Peer& peer) {
             return;
         }
         frame->owner = &peer;
-        ucp_request_param_t how{};
-        how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                           UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-        how.cb.send = &UcxTransport::on_sent;
-        how.user_data = frame;
-        how.flags = UCP_AM_SEND_FLAG_EAGER;
-        how.memory_type = UCS_MEMORY_TYPE_HOST;
-        void* request = (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
-                                                     frame->bytes(), frame->used, &how);
+        how_frames_leave_.user_data = frame;
+        void* request =
+            (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
+                                         frame->bytes(), frame->used, &how_frames_leave_);
         ++frames_posted_;
         if (UCS_PTR_IS_PTR(request)) {
             ++peer.in_flight;

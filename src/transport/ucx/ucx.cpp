@@ -300,13 +300,15 @@ void UcxTransport::watch_closing() {
 
 int UcxTransport::progress() {
     if (receiver_ == nullptr) return 0;
+    // Before the network is looked at: between a message's arrival and the program's answer nothing
+    // is done for earlier ones.
+    if (!waiting_.empty()) post_open_frames();
     int events = 0;
     for (Rail& rail : rails_)
         events += static_cast<int>(rail.progress());
-    move_bulk();
+    if (!sending_.empty() || !awaited_.empty() || expected_ > 0 || unknown_ > 0) move_bulk();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
-    if (!waiting_.empty()) post_open_frames();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
     return events + std::exchange(events_, 0);

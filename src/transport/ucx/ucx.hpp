@@ -116,6 +116,7 @@ class UcxTransport final : public Transport {
     void post(Peer& peer);
     void visit_in_progress(Peer& peer);
     void post_open_frames();
+    static ucp_request_param_t how_frames_leave();
     static void on_sent(void* request, ucs_status_t status, void* frame);
     static ucs_status_t on_frame(void* listening, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
@@ -187,6 +188,7 @@ class UcxTransport final : public Transport {
     std::optional<Memory> memory_;
     KeyCounts keys_;
     FramePool frames_;
+    ucp_request_param_t how_frames_leave_ = how_frames_leave();  // but for user_data
     std::vector<std::unique_ptr<Peer>> peers_;
     std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory

@@ -2,9 +2,12 @@
 //
 // Registrations with a real UCX, and its hooks that tell of unmapped memory. Over TCP of this
 // machine nothing keeps pages; the hooks are asked for all the same.
+#include "device/host_memory.hpp"
 #include "ucx_world.hpp"
 
 #include <sys/mman.h>
+#include <ucm/api/ucm.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -154,6 +157,36 @@ TEST_F(UcxTest, ARepeatedSinkRegistersOnceAndALatePutIsRefused) {
     transport(0).put(1, 0, source.data(), 1, {}, key, 0, late);
     ASSERT_TRUE(until([&] { return late.done(); }));
     EXPECT_FALSE(late.status().ok());
+}
+
+// UCX hooks brk and its like to hear of unmapped memory, and its hook of sbrk(0) asks the kernel.
+void count_call(ucm_event_type_t, ucm_event_t*, void* calls) {
+    ++*static_cast<int*>(calls);
+}
+
+TEST_F(UcxMemory, OfTheHeapIsKnownForHostMemoryWithoutTheHookedBreak) {
+    const auto set = reinterpret_cast<decltype(&::ucm_set_event_handler)>(
+        library->find("ucm_set_event_handler"));
+    const auto unset = reinterpret_cast<decltype(&::ucm_unset_event_handler)>(
+        library->find("ucm_unset_event_handler"));
+    ASSERT_TRUE(set != nullptr && unset != nullptr);
+    int calls = 0;
+    const Memory watching(*library, rails, kLimits, Watching::always);
+    constexpr int kBreak = UCM_EVENT_SBRK | UCM_EVENT_FLAG_NO_INSTALL;
+    ASSERT_EQ(set(kBreak, 0, &count_call, &calls), UCS_OK);
+    const auto on_heap = std::make_unique<std::uint64_t>(7);
+    device::HostMemory memory;
+    const auto is_host = [&] {
+        return memory.on_stack_or_heap(reinterpret_cast<std::uintptr_t>(on_heap.get()),
+                                       sizeof(*on_heap));
+    };
+    const bool first = is_host();
+    calls = 0;
+    EXPECT_EQ(is_host(), first);
+    EXPECT_EQ(calls, 0);
+    sbrk(0);
+    unset(kBreak, &count_call, &calls);
+    if (calls == 0) GTEST_SKIP() << "not run: this UCX has not hooked sbrk";
 }
 
 }  // namespace
