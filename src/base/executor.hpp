@@ -31,26 +31,23 @@ class Executor {
     const Clock& clock() const { return clock_; }
     Nanoseconds now() const { return clock_.now(); }
 
-    void make_ready(Resumable& coroutine) {
-        coroutine.next = nullptr;
-        (last_ready_ != nullptr ? last_ready_->next : first_ready_) = &coroutine;
-        last_ready_ = &coroutine;
-    }
+    void make_ready(Resumable& coroutine) { ready_.push(coroutine); }
+    // Goes on in the next run_ready(), not in this one: progress() polls in between.
+    void make_ready_later(Resumable& coroutine) { later_.push(coroutine); }
     bool has_ready() const {
-        return first_ready_ != nullptr || (first_of_program_ != nullptr && !in_background_);
+        return !ready_.empty() || !later_.empty() ||
+               (first_of_program_ != nullptr && !in_background_);
     }
-    // Resumes what was ready at the call; what becomes ready meanwhile waits for the next one, so
-    // that a coroutine that yields lets progress() poll in between. Returns how many were resumed.
+    // Resumes what is ready and what becomes so meanwhile: the end of a copy goes through all the
+    // tasks that wait for one another in one turn, not one task a turn. Returns how many were
+    // resumed.
     int run_ready() {
         if (first_of_program_ != nullptr && !in_background_) [[unlikely]]
             take_what_was_left();
-        Resumable* coroutine = first_ready_;
-        first_ready_ = last_ready_ = nullptr;
+        ready_.append(later_);
         int resumed = 0;
-        while (coroutine != nullptr) {
-            Resumable* following = coroutine->next;  // the awaiter dies when its coroutine goes on
-            coroutine->handle.resume();
-            coroutine = following;
+        while (!ready_.empty()) {
+            ready_.pop().handle.resume();
             ++resumed;
         }
         return resumed;
@@ -72,6 +69,29 @@ class Executor {
     std::size_t live_frames() const { return live_frames_; }
 
   private:
+    struct Queue {
+        Resumable* first = nullptr;
+        Resumable* last = nullptr;
+        bool empty() const { return first == nullptr; }
+        void push(Resumable& coroutine) {
+            coroutine.next = nullptr;
+            (last != nullptr ? last->next : first) = &coroutine;
+            last = &coroutine;
+        }
+        // Before it goes on: its awaiter dies then.
+        Resumable& pop() {
+            Resumable& coroutine = *first;
+            first = coroutine.next;
+            if (first == nullptr) last = nullptr;
+            return coroutine;
+        }
+        void append(Queue& other) {
+            if (other.empty()) return;
+            (last != nullptr ? last->next : first) = other.first;
+            last = other.last;
+            other = {};
+        }
+    };
     static constexpr std::size_t kClassBytes = 256;
     static constexpr std::size_t kClasses = 16;
     struct FreeFrame {
@@ -85,8 +105,7 @@ class Executor {
         }
     }
     const Clock& clock_;
-    Resumable* first_ready_ = nullptr;
-    Resumable* last_ready_ = nullptr;
+    Queue ready_, later_;
     Resumable* first_of_program_ = nullptr;
     bool in_background_ = false;
     FreeFrame* free_[kClasses] = {};

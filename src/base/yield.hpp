@@ -14,7 +14,7 @@ class Yield {
     bool await_ready() const { return false; }
     void await_suspend(std::coroutine_handle<> self) {
         waiting_.handle = self;
-        executor_.make_ready(waiting_);
+        executor_.make_ready_later(waiting_);
     }
     void await_resume() const {}
 

@@ -388,6 +388,8 @@ int Core::progress() {
         if (now - last_look_ > kAbsence) ++absences_;
         last_look_ = now;
         events = device.progress();
+        // Who waited for a copy goes on before the network is asked: it may have something to send.
+        if (executor.has_ready()) events += executor.run_ready();
     }
     check_exports();
     if (!claims_.empty()) claim_what_is_due();

@@ -109,6 +109,8 @@ class Core final : public transport::Receiver {
     // A peer's shared slot as mapped here; pinned when a device will read it.
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
 
+    // Nothing more comes for that message: whatever its coroutine waits for ends with `why`.
+    void give_up(Outgoing& message, const Status& why);
     // The end of a loan that the receiver did not fetch, and why.
     void end_loan(Outgoing& message, const Status& why);
     // Announces a message, in short where the last one to that peer was alike.

@@ -347,9 +347,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             return;
         }
         if (!status.ok()) {
-            end_loan(*message, status);
-            message->answers.close(status);
-            message->grants.close(status);
+            give_up(*message, status);
         } else {
             // The receiver has copied what we offered: its verdict, and the end, in one message.
             wire::ClearToSend verdict{};
@@ -369,6 +367,13 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
     if (!message->finished.done()) message->finished.complete(status);
 }
 
+void Core::give_up(Outgoing& message, const Status& why) {
+    end_loan(message, why);
+    message.answers.close(why);
+    message.grants.close(why);
+    if (!message.finished.done()) message.finished.complete(why);
+}
+
 void Core::on_peer_lost(int lost, const Status& why) {
     Peer& gone = peer(lost);
     if (!gone.lost.ok()) return;
@@ -377,10 +382,7 @@ void Core::on_peer_lost(int lost, const Status& why) {
         finish_request(*receive, gone.lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;
-        end_loan(*message, gone.lost);
-        message->answers.close(gone.lost);
-        message->grants.close(gone.lost);
-        if (!message->finished.done()) message->finished.complete(gone.lost);
+        give_up(*message, gone.lost);
     }
     for (std::optional<SlotPool>& pool : pools_)
         if (pool) pool->take_back(lost);

@@ -98,7 +98,7 @@ Candidate eager_candidate(const Ask& ask) {
     const bool from_device = !empty && by_copy_engine(ask.source);
     if (from_device && (ask.facts.peer.shared_memory || !ask.facts.peer.put))
         return impossible(Protocol::eager, "the source is not in host memory");
-    if (ask.bytes > ask.tuning.eager_limit)
+    if (ask.bytes > eager_limit(ask.facts.peer, ask.tuning))
         return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
     if (ask.bytes > ask.facts.peer.eager_max)
         return impossible(Protocol::eager, "larger than one message of this transport");

@@ -75,9 +75,9 @@ inline constexpr Bytes kStreamedFrom = 2 * kMiB;
 
 // What the user or `gantry tune` fixed; the rest is chosen from Facts.
 struct Tuning {
-    Bytes eager_limit = 32 * kKiB;
-    Bytes chunk = 0;  // 0: from rates and per-chunk cost
-    int depth = 0;    // 0: likewise
+    Bytes eager_limit = 0;  // 0: what the way to the peer is best served with
+    Bytes chunk = 0;        // 0: from rates and per-chunk cost
+    int depth = 0;          // 0: likewise
     bool ipc = true;
     Bytes ipc_threshold = 0;  // 0: where the model says it wins
     bool kernels = true;
@@ -89,10 +89,14 @@ Tuning tuning_from(const config::Config& config);
 
 Choice choose(const Question& question, const Facts& facts, const Tuning& tuning);
 
+inline Bytes eager_limit(const transport::PeerFacts& peer, const Tuning& tuning) {
+    return tuning.eager_limit != 0 ? tuning.eager_limit : peer.eager_limit;
+}
 // The largest contiguous host message that `choose` sends eagerly to that peer: lets the
 // small-message path skip the question.
 inline Bytes host_eager_limit(const transport::PeerFacts& peer, const Tuning& tuning) {
-    return tuning.eager_limit < peer.eager_max ? tuning.eager_limit : peer.eager_max;
+    const Bytes limit = eager_limit(peer, tuning);
+    return limit < peer.eager_max ? limit : peer.eager_max;
 }
 
 std::string_view name(Protocol protocol);

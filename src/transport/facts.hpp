@@ -17,7 +17,9 @@ struct PeerFacts {
     double device_write_bytes_per_second = 0;
     bool registers_sources = false;  // a card reads what a put sends: worth registering, too
     int rails = 1;
-    Bytes eager_max = 0;      // largest payload of one active message
+    Bytes eager_max = 0;            // largest payload of one active message
+    Bytes eager_limit = 32 * kKiB;  // largest one that is sent at once unless GANTRY_EAGER_LIMIT is
+                                    // set: above, asking first is faster
     Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way,
                               // and messages of at least so much may lend (Transport::lend)
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory

@@ -2,6 +2,7 @@
 //
 // What only a network shows: staging pools that are lent to the peer, messages that overtake their
 // own envelope.
+#include "p2p/wire.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -52,6 +53,54 @@ TEST(NetworkPools, SmallerThanWhatBothRanksSendAtOnceOnlyMakeThemWait) {
             EXPECT_TRUE(ending.good()) << machine << ", pool " << pool << ": " << ending;
             EXPECT_TRUE(world.settle()) << machine << ", pool " << pool;
         }
+    }
+}
+
+// Rank 0 sends one device message; rank 1 does what it is told to.
+Task<Status> send_one(Rank& rank, Bytes bytes, bool received) {
+    Bytebuffer buffer(rank, Place::device, bytes);
+    if (rank.number == 0) buffer.fill(7);
+    if (rank.number == 1 && !received) co_return success();
+    Result<p2p::Request*> request =
+        rank.number == 0
+            ? rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard)
+            : rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+    Received ended = co_await finish(rank.executor, rank, std::move(request));
+    GANTRY_CO_TRY(ended.status);
+    if (!buffer.holds(7, bytes)) co_return failure(MPI_ERR_OTHER, "wrong data");
+    co_return success();
+}
+
+// A send costs a network's processor microseconds; the copy engine works meanwhile.
+TEST(NetworkDeviceMessages, AreBeingCopiedWhenTheirRequestLeaves) {
+    for (const Bytes bytes : {Bytes{8}, 4 * kKiB, 4 * kMiB}) {
+        World* running = nullptr;
+        int copies = -1;
+        World world({.machine = "h200", .on_send = [&](int rank, transport::MessageKind kind) {
+                         if (rank == 0 && kind == p2p::wire::kRequestToSend)
+                             copies = running->rank(0).device.in_flight();
+                         return success();
+                     }});
+        running = &world;
+        const Ending ending =
+            world.run([bytes](Rank& rank) { return send_one(rank, bytes, true); });
+        EXPECT_TRUE(ending.good()) << bytes << ": " << ending;
+        EXPECT_GT(copies, 0) << bytes << " bytes";
+    }
+}
+
+TEST(NetworkDeviceMessages, WhoseRequestCannotLeaveFailWithItsReason) {
+    for (const Bytes bytes : {Bytes{8}, 4 * kMiB}) {
+        World world({.machine = "h200", .on_send = [](int, transport::MessageKind kind) {
+                         return kind == p2p::wire::kRequestToSend
+                                    ? failure(MPI_ERR_NO_MEM, "the network has no room")
+                                    : success();
+                     }});
+        const Ending ending =
+            world.run([bytes](Rank& rank) { return send_one(rank, bytes, false); });
+        EXPECT_FALSE(ending.good()) << bytes;
+        EXPECT_EQ(ending.of(0).error_class(), MPI_ERR_NO_MEM) << bytes << ": " << ending;
+        EXPECT_TRUE(world.settle()) << bytes;
     }
 }
 

@@ -203,6 +203,9 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
         status = co_await device_copy(executor, core, staging, sending.side.at(0), bytes,
                                       sending.side.location.gpu, device::Engine::d2h,
                                       notice_of(sending.plan));
+        // Whoever gave up meanwhile said so there.
+        if (status.ok() && sending.message.finished.done())
+            status = sending.message.finished.status();
         if (status.ok())
             status = core.send(sending.message.peer, wire::kPayload, head,
                                transport::ConstSpan(staging, bytes));

@@ -51,6 +51,8 @@ struct FabricOptions {
     RegistrationLimits registrations{1024, 64 * kGiB};
     HostPages host_pages = HostPages::noticed;
     std::function<bool(int rank, const Extent& extent)> refuse_registration;
+    // Asked before each message leaves; a failure is its sender's.
+    std::function<Status(int rank, MessageKind kind)> on_send;
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
     std::function<bool(int rank)> gpudirect;
     // Messages of at least so much may lend what they announce; 0: none.

@@ -47,6 +47,7 @@ Task<Status> FakeTransport::close(Executor&) {
 Status FakeTransport::send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
     GANTRY_ASSERT(header.size() <= kMaxHeader);
     GANTRY_ASSERT(payload.size() <= fabric_.options_.link.eager_max);
+    if (fabric_.options_.on_send) GANTRY_TRY(fabric_.options_.on_send(rank_, kind));
     // A peer that died is not known to be dead before its loss is told: what is sent until then
     // vanishes.
     fabric_.send(rank_, peer,

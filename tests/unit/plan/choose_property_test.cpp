@@ -235,7 +235,7 @@ TEST(ChooseProperty, ALargerMessageIsNeverExpectedToBeFaster) {
         with.peer.rails = 1;  // a message is striped from some size up
         auto question = any_question(dice);
         plan::Tuning tuning;
-        tuning.eager_limit = 0;  // a promise, not a price
+        with.peer.eager_limit = 0;  // a promise, not a price
         Nanoseconds before = 0;
         for (Bytes bytes = 1; bytes <= kGiB; bytes += 1 + bytes / 3) {
             question.bytes = bytes;

@@ -57,12 +57,15 @@ TEST(Choose, AMessageToOneselfIsOneLocalCopy) {
 TEST(Choose, HostMessagesWithinTheLimitGoAtOnce) {
     const plan::Facts with = facts(shared_memory(), {}, {});
     plan::Tuning tuning;
-    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::host), with, tuning).protocol,
-              Protocol::eager);
-    EXPECT_EQ(plan_for(offer(tuning.eager_limit, MemoryKind::pinned), with, tuning).protocol,
-              Protocol::eager);
-    EXPECT_NE(plan_for(offer(tuning.eager_limit + 1, MemoryKind::host), with, tuning).protocol,
-              Protocol::eager);
+    for (const Bytes chosen : {Bytes{0}, 8 * kKiB}) {  // by the user; 0: by the way to the peer
+        tuning.eager_limit = chosen;
+        const Bytes limit = chosen != 0 ? chosen : with.peer.eager_limit;
+        EXPECT_EQ(plan_for(offer(limit, MemoryKind::host), with, tuning).protocol, Protocol::eager);
+        EXPECT_EQ(plan_for(offer(limit, MemoryKind::pinned), with, tuning).protocol,
+                  Protocol::eager);
+        EXPECT_NE(plan_for(offer(limit + 1, MemoryKind::host), with, tuning).protocol,
+                  Protocol::eager);
+    }
 }
 
 TEST(Choose, AMessageWithoutBudgetBecomesARendezvous) {
@@ -460,8 +463,9 @@ TEST(Choose, IsNeverSlowerThanStagingByHand) {
                          scene.facts, scene.tuning);
             // One piece waits for the answer that a small host message does without: two hops,
             // mostly hidden by the copy.
-            const Nanoseconds answer =
-                bytes <= scene.tuning.eager_limit ? 2 * scene.facts.peer.message_latency : 0;
+            const Nanoseconds answer = bytes <= plan::eager_limit(scene.facts.peer, scene.tuning)
+                                           ? 2 * scene.facts.peer.message_latency
+                                           : 0;
             EXPECT_LE(plan.expected, by_hand(bytes, scene.facts) + answer)
                 << scene.name << ", " << bytes << " bytes: " << plan::describe(plan, bytes);
         }

@@ -78,6 +78,7 @@ struct World::State {
             medium == Medium::network ? options.network_order : options.shared_memory_order;
         if (medium == Medium::network) {
             fabric.lends_from = options.lends_from;
+            fabric.on_send = options.on_send;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());

@@ -46,6 +46,8 @@ struct Options {
     // Whether ranks hear of host memory that a program gives back (Bytebuffer does say so).
     transport::HostPages host_pages = transport::HostPages::noticed;
     std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
+    // Asked before each message leaves by the network; a failure is its sender's.
+    std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
     // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.
     Bytes lends_from = 0;
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
