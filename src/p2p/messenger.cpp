@@ -112,7 +112,7 @@ wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
 // A false may start what lets later messages lend.
 bool may_lend(Core& core, const Outgoing& message) {
     const Peer& peer = core.peer(message.peer);
-    return peer.facts.straight_from > 0 && message.bytes >= peer.facts.straight_from &&
+    return peer.facts.lends_from > 0 && message.bytes >= peer.facts.lends_from &&
            message.buffer.contiguous() && host_memory_of(message.location) &&
            peer.transport->lends(message.peer);
 }

@@ -171,7 +171,7 @@ Candidate rdma_candidate(const Ask& ask) {
     Candidate candidate;
     Plan& plan = candidate.plan;
     const bool in_host = in_host_memory(ask.source) && in_host_memory(ask.sink);
-    if (ask.facts.lent && in_host && ask.bytes >= ask.facts.peer.straight_from) {
+    if (ask.facts.lent && in_host) {
         plan = {.protocol = Protocol::rdma, .executor = Executor::receiver};
         plan.expected = 3 * ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second);
         plan.why = "straight into the receiver's buffer, by a connection of its own";

@@ -169,6 +169,7 @@ MPI_CASE_ENDING(windows_of_large_host_messages, 2) {
         if (windows.done == Windows::kBefore) {
             std::printf("exchanging\n");
             std::fflush(stdout);
+            OK(MPI_Barrier(MPI_COMM_WORLD));  // nobody dies before both have said so
         }
         if (rank() == 0) windows.fill(windows.done);
         code = windows.start();

@@ -27,7 +27,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;
-    facts.straight_from = fabric_.options_.lends_from;
+    facts.straight_from = facts.lends_from = fabric_.options_.lends_from;
     return facts;
 }
 

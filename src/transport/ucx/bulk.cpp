@@ -81,8 +81,8 @@ void UcxTransport::open_doors() {
 }
 
 // The stream for a large transfer; null while there is none.
-UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail, Bytes bytes) {
-    if (config_.tcp_straight == 0 || bytes < config_.tcp_straight) return nullptr;
+UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
+    if (config_.tcp_straight == 0) return nullptr;
     if (peer.bulk.empty()) peer.bulk.resize(rails_.size());
     std::unique_ptr<Bulk>& bulk = peer.bulk[static_cast<std::size_t>(rail)];
     if (bulk == nullptr) {

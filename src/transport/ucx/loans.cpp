@@ -20,7 +20,7 @@ namespace gantry::transport::ucx {
 bool UcxTransport::lends(int rank) {
     Peer& peer = peer_of(rank);
     return peer.lost.ok() && !peer.left && !peer.broken && !peer.endpoints.empty() &&
-           goes_by_messages(kLoanRail) && bulk_to(peer, kLoanRail, config_.tcp_straight) != nullptr;
+           goes_by_messages(kLoanRail) && bulk_to(peer, kLoanRail) != nullptr;
 }
 
 Status UcxTransport::lend(int rank, MessageKind kind, ConstSpan header, std::uint64_t number,
@@ -37,7 +37,7 @@ void UcxTransport::take_back(int rank, std::uint64_t number) {
 
 void UcxTransport::on_fetch(Peer& peer, std::uint64_t number) {
     const auto found = peer.loans.find(number);
-    Bulk* bulk = bulk_to(peer, kLoanRail, config_.tcp_straight);
+    Bulk* bulk = bulk_to(peer, kLoanRail);
     if (found == peer.loans.end() || bulk == nullptr) return;  // both mean that it is lost
     ++in_flight_;
     const Loan& loan = found->second;

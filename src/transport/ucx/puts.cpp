@@ -56,7 +56,7 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for a put of {} bytes", bytes));
     ++in_flight_;
-    Bulk* bulk = by_messages ? bulk_to(peer, rail, bytes) : nullptr;
+    Bulk* bulk = by_messages && bytes >= config_.tcp_straight ? bulk_to(peer, rail) : nullptr;
     if (bulk != nullptr)
         put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset);
     else if (by_messages)

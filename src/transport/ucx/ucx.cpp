@@ -91,6 +91,7 @@ PeerFacts UcxTransport::facts(int) const {
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
+    if (tcp && config_.tcp_straight > 0) facts.lends_from = config_.tcp_lend;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency;

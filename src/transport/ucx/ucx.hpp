@@ -150,7 +150,7 @@ class UcxTransport final : public Transport {
         return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_tcp();
     }
     // --- large transfers over TCP (bulk.cpp)
-    Bulk* bulk_to(Peer& peer, int rail, Bytes bytes);
+    Bulk* bulk_to(Peer& peer, int rail);
     Status open_bulk(Bulk& bulk);
     Status tell(Peer& peer, MessageKind kind, std::uint64_t what);
     void on_bulk_message(Peer& peer, MessageKind kind, ConstSpan header);
