@@ -73,8 +73,13 @@ def follow(command, env):
     return process.wait()
 
 
+# Of GoogleTest's output, what every case prints.
+BOILERPLATE = re.compile(r"Running main\(\)|Note: Google Test filter|\[(=+|-+| {2}PASSED  | {7}OK )\]")
+
+
 def last_lines(text, count):
-    return "\n".join("       " + line for line in text.strip().splitlines()[-count:])
+    lines = [line for line in text.strip().splitlines() if line.strip() and not BOILERPLATE.match(line)]
+    return "\n".join("       " + line for line in lines[-count:])
 
 
 def reason_of_skip(output):
