@@ -103,6 +103,8 @@ struct Link {
     Nanoseconds put_cost = 0;       // the same for a put
     Nanoseconds register_cost = 0;  // registering memory with all rails, whatever the size
     Bytes eager_max = 0;            // largest payload of one active message
+    Bytes eager_limit = 32 * kKiB;  // largest one that is sent at once: above, asking first is
+                                    // faster
     Bytes header = 0;               // bytes on the wire around each message
     Bytes control_max = 0;  // messages up to this size have a queue of their own beside the bulk;
                             // 0: one queue for all

@@ -193,6 +193,7 @@ void read_link(Fields& fields, Link& link) {
     fields.integer("put_ns", link.put_cost);
     fields.integer("register_ns", link.register_cost);
     fields.integer("eager_max_bytes", link.eager_max);
+    fields.integer("eager_limit_bytes", link.eager_limit);
     fields.integer("header_bytes", link.header);
     fields.integer("control_max_bytes", link.control_max);
     fields.rate("bytes_per_second", link.rate);
@@ -284,6 +285,7 @@ Json link_json(const Link& link) {
               {"put_ns", link.put_cost},
               {"register_ns", link.register_cost},
               {"eager_max_bytes", link.eager_max},
+              {"eager_limit_bytes", link.eager_limit},
               {"header_bytes", link.header},
               {"control_max_bytes", link.control_max},
               {"device_memory", link.device_memory},

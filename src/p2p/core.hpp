@@ -110,7 +110,7 @@ class Core final : public transport::Receiver {
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
 
     // Nothing more comes for that message: whatever its coroutine waits for ends with `why`.
-    void give_up(Outgoing& message, const Status& why);
+    void end_early(Outgoing& message, const Status& why);
     // The end of a loan that the receiver did not fetch, and why.
     void end_loan(Outgoing& message, const Status& why);
     // Announces a message, in short where the last one to that peer was alike.
@@ -166,6 +166,9 @@ class Core final : public transport::Receiver {
 
     // --- matching ---
     wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes);
+    // The newest envelope could not leave: the next one takes its place, or the peer would wait for
+    // it for ever.
+    void take_back_envelope(int to) { --peer(to).next_sent; }
     // A receive has met its message: moves the payload or starts the protocol.
     void deliver(std::unique_ptr<Incoming> message, Request& receive);
     void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,

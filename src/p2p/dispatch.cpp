@@ -347,7 +347,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
             return;
         }
         if (!status.ok()) {
-            give_up(*message, status);
+            end_early(*message, status);
         } else {
             // The receiver has copied what we offered: its verdict, and the end, in one message.
             wire::ClearToSend verdict{};
@@ -367,7 +367,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
     if (!message->finished.done()) message->finished.complete(status);
 }
 
-void Core::give_up(Outgoing& message, const Status& why) {
+void Core::end_early(Outgoing& message, const Status& why) {
     end_loan(message, why);
     message.answers.close(why);
     message.grants.close(why);
@@ -382,7 +382,7 @@ void Core::on_peer_lost(int lost, const Status& why) {
         finish_request(*receive, gone.lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;
-        give_up(*message, gone.lost);
+        end_early(*message, gone.lost);
     }
     for (std::optional<SlotPool>& pool : pools_)
         if (pool) pool->take_back(lost);

@@ -212,8 +212,12 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         host_memory_of(*location)) {
         auto payload = payload_of(buffer);
         if (!payload.ok()) return payload.status();
-        GANTRY_TRY(
-            core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes), payload->bytes));
+        Status sent =
+            core.send(to, wire::kEager, core.next_envelope(group, to, tag, bytes), payload->bytes);
+        if (!sent.ok()) [[unlikely]] {
+            core.take_back_envelope(to);
+            return sent;
+        }
         peer.eager_outstanding += bytes;
         if (core.explain.on()) core.record_eager(to, *location, buffer);
         return true;
@@ -238,47 +242,46 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         make_offer(core, message, question);
 
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
-    Status sent;
+    const std::uint64_t id = message.id;
     const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
     const bool at_once = eager && host_memory_of(*location);
+    bool started = false;
+    Status sent;
     if (at_once) {
         auto payload = payload_of(buffer);
-        sent = payload.ok()
-                   ? core.send(to, wire::kEagerSynchronous,
-                               wire::EagerSynchronous{envelope, message.id}, payload->bytes)
-                   : payload.status();
+        sent = payload.ok() ? core.send(to, wire::kEagerSynchronous,
+                                        wire::EagerSynchronous{envelope, id}, payload->bytes)
+                            : payload.status();
     } else {
         wire::RequestToSend rts = again ? peer.last_offer.request : request_to_send(core, message);
         if (!again) remember_offer(peer, message, rts);
         rts.envelope = envelope;
-        rts.send_id = message.id;
-        rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
+        rts.send_id = id;
+        rts.address = reinterpret_cast<std::uintptr_t>(buffer.data());
         message.lent = wire::lends(rts.offer);
-        if (copies_before_it_tells(core, message)) {
-            // The message may be over, and gone, as soon as it starts.
-            const std::uint64_t id = message.id;
-            core.start(message);
-            sent = core.request(to, rts);
-            Outgoing* const started = core.outgoing(id);
-            if (!sent.ok() && started != nullptr) core.give_up(*started, sent);
-            if (sent.ok() && eager) peer.eager_outstanding += bytes;
-            return false;
-        }
-        sent = message.lent
-                   ? peer.transport->lend(to, wire::kRequestToSend, wire::bytes_of(rts), message.id,
+        started = copies_before_it_tells(core, message);
+        if (started) core.start(message);  // it may be over, and gone, from here on
+        sent = !started && message.lent
+                   ? peer.transport->lend(to, wire::kRequestToSend, wire::bytes_of(rts), id,
                                           buffer.data(), bytes, message.fetched)
                    : core.request(to, rts);
     }
-    if (sent.ok() && eager) peer.eager_outstanding += bytes;
     if (!sent.ok()) {
+        core.take_back_envelope(to);
+        Outgoing* const unsent = core.outgoing(id);
+        if (started) {
+            if (unsent != nullptr) core.end_early(*unsent, sent);
+            return false;
+        }
         release_source(core, message);
-        core.remove_outgoing(message.id);
+        core.remove_outgoing(id);
         return sent;
     }
+    if (eager) peer.eager_outstanding += bytes;
     if (at_once) {
         message.running = true;
         core.operations.spawn(await_match(core.executor, core, message));
-    } else if (message.lent || !waits_for_an_answer(message)) {
+    } else if (!started && (message.lent || !waits_for_an_answer(message))) {
         core.start(message);
     }
     return false;

@@ -18,8 +18,7 @@ struct PeerFacts {
     bool registers_sources = false;  // a card reads what a put sends: worth registering, too
     int rails = 1;
     Bytes eager_max = 0;            // largest payload of one active message
-    Bytes eager_limit = 32 * kKiB;  // largest one that is sent at once unless GANTRY_EAGER_LIMIT is
-                                    // set: above, asking first is faster
+    Bytes eager_limit = 32 * kKiB;  // largest one sent at once unless GANTRY_EAGER_LIMIT is set
     Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
     Bytes lends_from = 0;     // messages of at least so much may lend (Transport::lend); 0: none
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory

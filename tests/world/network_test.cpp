@@ -104,6 +104,47 @@ TEST(NetworkDeviceMessages, WhoseRequestCannotLeaveFailWithItsReason) {
     }
 }
 
+// The first message is refused by the network, the second is not; 1 receives the second only.
+Task<Status> send_after_a_refusal(Rank& rank, Place place, Bytes bytes) {
+    Bytebuffer buffer(rank, place, bytes);
+    if (rank.number == 1) {
+        Received ended = co_await finish(rank.executor, rank,
+                                         rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0));
+        GANTRY_CO_TRY(ended.status);
+        if (!buffer.holds(9, bytes)) co_return failure(MPI_ERR_OTHER, "wrong data");
+        co_return success();
+    }
+    const auto send = [&] {
+        return rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
+    };
+    buffer.fill(7);
+    Received refused = co_await finish(rank.executor, rank, send());
+    if (refused.status.error_class() != MPI_ERR_NO_MEM)
+        co_return failure(MPI_ERR_OTHER, "not refused: {}", refused.status.text());
+    buffer.fill(9);
+    Received sent = co_await finish(rank.executor, rank, send());
+    co_return sent.status;
+}
+
+TEST(NetworkOrder, AMessageThatCannotLeaveHoldsUpNoneBehindIt) {
+    for (const Place place : {Place::host, Place::device})
+        for (const Bytes bytes : {Bytes{8}, 256 * kKiB, 4 * kMiB}) {
+            int envelopes = 0;
+            World world({.machine = "h200", .on_send = [&](int rank, transport::MessageKind kind) {
+                             const bool envelope = rank == 0 && (kind == p2p::wire::kEager ||
+                                                                 kind == p2p::wire::kRequestToSend);
+                             return envelope && ++envelopes == 1
+                                        ? failure(MPI_ERR_NO_MEM, "the network has no room")
+                                        : success();
+                         }});
+            const Ending ending =
+                world.run([&](Rank& rank) { return send_after_a_refusal(rank, place, bytes); });
+            EXPECT_TRUE(ending.good()) << bytes << ": " << ending;
+            EXPECT_EQ(envelopes, 2);
+            EXPECT_TRUE(world.settle()) << bytes;
+        }
+}
+
 TEST(NetworkOrder, PiecesThatOvertakeTheirEnvelopeAreNotLost) {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         World world({.machine = "c2050-qdr",

@@ -24,6 +24,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.registers_sources = facts.put;
     facts.rails = link.rails;
     facts.eager_max = link.eager_max;
+    facts.eager_limit = link.eager_limit;
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;

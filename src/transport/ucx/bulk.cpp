@@ -15,9 +15,6 @@
 namespace gantry::transport::ucx {
 namespace {
 
-// How long a connection that was announced, or does not say who it is, is waited for.
-constexpr Nanoseconds kPatience = 5 * kSecond;
-
 bool is_loopback(in_addr_t address) {
     return (ntohl(address) >> 24) == IN_LOOPBACKNET;
 }
@@ -185,14 +182,15 @@ void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& pu
 
 void UcxTransport::on_bulk_asked(std::uint64_t rail) {
     if (rail < doors_.size() && doors_[rail])
-        awaited_.push_back({static_cast<std::size_t>(rail), clock_.now() + kPatience});
+        awaited_.push_back({static_cast<std::size_t>(rail), clock_.now() + config_.peer_timeout});
 }
 
 void UcxTransport::accept_awaited() {
     std::erase_if(awaited_, [this, now = clock_.now()](const Awaited& awaited) {
         Socket socket = doors_[awaited.rail]->accept();
         if (!socket.open()) return now > awaited.until;
-        accepted_.push_back(std::make_unique<Accepted>(*this, std::move(socket), now + kPatience));
+        accepted_.push_back(
+            std::make_unique<Accepted>(*this, std::move(socket), now + config_.peer_timeout));
         ++unknown_;
         return true;
     });

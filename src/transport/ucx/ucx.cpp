@@ -84,15 +84,13 @@ PeerFacts UcxTransport::facts(int) const {
         std::all_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
     const bool some_tcp =
         std::any_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
-    // A rendezvous is three messages, and each costs a TCP connection 5 us: 64 KiB took 42 us by
-    // rendezvous and 17 at once.
-    if (tcp) facts.eager_limit = kEagerMax;
     facts.registers_sources = !tcp;
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
     if (tcp && config_.tcp_straight > 0) facts.lends_from = config_.tcp_lend;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
+    facts.eager_limit = link.eager_limit;
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency;
     facts.put_cost = link.put_cost;
