@@ -131,7 +131,12 @@ void UcxTransport::on_bulk_message(Peer& peer, MessageKind kind, ConstSpan heade
 
 void UcxTransport::on_bulk_open(Peer& peer, std::uint64_t rail) {
     if (rail >= peer.bulk.size() || peer.bulk[rail] == nullptr) return;
-    if (peer.bulk[rail]->state == Bulk::State::asked) peer.bulk[rail]->state = Bulk::State::open;
+    if (peer.bulk[rail]->state != Bulk::State::asked) return;
+    peer.bulk[rail]->state = Bulk::State::open;
+    if (is_lane_of_both(rank_, peer.rank, rail)) {
+        use_lane(peer, *peer.bulk[rail]);
+        read_way_back(peer, *peer.bulk[rail]);
+    }
 }
 
 // A short message between transports that leaves with the others.
@@ -209,6 +214,8 @@ bool UcxTransport::greet(Accepted& accepted) {
     Peer& peer = peer_of(static_cast<int>(hello.from));
     if (!peer.lost.ok()) return false;
     accepted.from = peer.rank;
+    watch(accepted);
+    if (is_lane_of_both(peer.rank, rank_, hello.rail)) open_way_back(peer, accepted);
     Status said = tell(peer, kBulkOpen, hello.rail);
     if (!said.ok()) log::error("{}", said.text());
     return true;
@@ -248,21 +255,38 @@ void UcxTransport::Accepted::arrived(const StreamHead& head, bool dropped) {
         owner.finish_fetch(peer, head.number, dropped);
 }
 
-void UcxTransport::move_in() {
-    for (const auto& accepted : accepted_) {
-        if (accepted->from < 0) {
-            const bool stays = greet(*accepted);
-            if (!stays) accepted->stream.close();
-            if (!stays || accepted->from >= 0) --unknown_;
-            continue;
-        }
-        if (accepted->expected == 0) continue;
-        Result<int> arrived = accepted->stream.progress(*accepted);
-        if (arrived.ok())
-            events_ += *arrived;
-        else
-            on_error(&peer_of(accepted->from), nullptr, UCS_ERR_CONNECTION_RESET);
+// Takes in what is there. At the end of a stream that owes nothing its peer has left, or is lost:
+// the first connection tells.
+void UcxTransport::read(Accepted& accepted) {
+    Result<int> arrived = accepted.stream.progress(accepted);
+    if (arrived.ok()) {
+        events_ += *arrived;
+        return;
     }
+    if (accepted.expected > 0 || !accepted.stream.between_transfers())
+        on_error(&peer_of(accepted.from), nullptr, UCS_ERR_CONNECTION_RESET);
+    close_accepted(accepted);
+}
+
+// It is forgotten in the next turn: somebody may be going through accepted_.
+void UcxTransport::close_accepted(Accepted& accepted) {
+    accepted.stream.close();
+    expected_ -= std::exchange(accepted.expected, 0);
+    if (hot_ == &accepted) hot_ = nullptr;
+}
+
+void UcxTransport::move_in() {
+    for (std::size_t at = 0; at < accepted_.size(); ++at) {  // reading may bring one more
+        Accepted& accepted = *accepted_[at];
+        if (accepted.from < 0) {
+            const bool stays = accepted.stream.open() && greet(accepted);
+            if (!stays) accepted.stream.close();
+            if (!stays || accepted.from >= 0) --unknown_;
+        } else if (accepted.expected > 0 && &accepted != hot_) {
+            read(accepted);
+        }
+    }
+    if (others()) look_at_others();
     std::erase_if(accepted_, [](const auto& accepted) { return !accepted->stream.open(); });
 }
 
@@ -277,22 +301,24 @@ void UcxTransport::move_bulk() {
     }
     if (!awaited_.empty()) [[unlikely]]
         accept_awaited();
-    if (expected_ > 0 || unknown_ > 0) move_in();
+    if (expected_ > 0 || unknown_ > 0 || others()) move_in();
 }
 
 // Nothing reads or writes our memory for that peer's sake any more, and what was under way ends.
-void UcxTransport::close_bulk(Peer& peer) {
-    for (const auto& bulk : peer.bulk) {
-        if (bulk == nullptr) continue;
+void UcxTransport::close_bulk(Peer& peer, Incoming incoming) {
+    if (std::exchange(peer.lane, nullptr) != nullptr) --lanes_;
+    const auto close_one = [this](Bulk* bulk) {
+        if (bulk == nullptr) return;
         bulk->state = Bulk::State::refused;
         bulk->stream.close(failure(MPI_ERR_OTHER, "the connection was closed"));
-        std::erase(sending_, bulk.get());
-    }
-    std::erase_if(accepted_, [&](const auto& accepted) {
-        if (accepted->from != peer.rank) return false;
-        expected_ -= accepted->expected;
-        return true;
-    });
+        std::erase(sending_, bulk);
+    };
+    for (const auto& bulk : peer.bulk)
+        close_one(bulk.get());
+    close_one(peer.back.get());
+    // Who has left may have sent more messages than we have read.
+    for (const auto& accepted : accepted_)
+        if (accepted->from == peer.rank && incoming == Incoming::closed) close_accepted(*accepted);
     end_fetches(peer);
 }
 

@@ -61,6 +61,7 @@ class FramePool {
     // Room for a record of that size; null when memory is exhausted.
     Frame* take(Bytes record);
     void give(Frame* frame);
+    Bytes largest() const { return largest_; }
 
   private:
     static constexpr int kKept = 64;

@@ -12,6 +12,8 @@ namespace {
 constexpr int kSentAtOnce = 4;
 // Frames of one peer that UCX holds; what comes meanwhile is packed together.
 constexpr int kInFlight = 2;
+// Messages to one peer that show that a connection of their own repays itself.
+constexpr int kWorthALane = 32;
 
 }  // namespace
 
@@ -41,6 +43,8 @@ Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpa
 Status UcxTransport::send_record(Peer& peer, MessageKind kind, ConstSpan header,
                                  ConstSpan payload) {
     GANTRY_TRY(append(peer, kind, header, payload));
+    if (peer.sent_alone < kWorthALane && ++peer.sent_alone == kWorthALane) [[unlikely]]
+        ask_for_lane(peer);
     if (peer.in_flight == 0 && peer.sent_at_once < kSentAtOnce) {
         ++peer.sent_at_once;
         post(peer);
@@ -85,11 +89,15 @@ void UcxTransport::post(Peer& peer) {
             return;
         }
         frame->owner = &peer;
+        ++frames_posted_;
+        if (peer.lane != nullptr && peer.lane->stream.idle()) {
+            post_by_lane(*peer.lane, frame);
+            continue;
+        }
         how_frames_leave_.user_data = frame;
         void* request =
             (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
                                          frame->bytes(), frame->used, &how_frames_leave_);
-        ++frames_posted_;
         if (UCS_PTR_IS_PTR(request)) {
             ++peer.in_flight;
             ++in_flight_;

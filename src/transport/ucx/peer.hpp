@@ -33,13 +33,16 @@ struct UcxTransport::Peer {
     int rank;
     std::vector<ucp_ep_h> endpoints;  // by rail; empty until connected
     Status lost;
-    bool left = false;        // it said goodbye
-    bool broken = false;      // noted by the error handler
-    std::deque<Frame*> full;  // packed, oldest first; all leave before `open`
-    Frame* open = nullptr;    // being packed
-    int in_flight = 0;        // frames that UCX holds
-    int sent_at_once = 0;     // since the last progress()
-    bool waits = false;       // is in waiting_
+    bool left = false;           // it said goodbye
+    bool broken = false;         // noted by the error handler
+    std::deque<Frame*> full;     // packed, oldest first; all leave before `open`
+    Frame* open = nullptr;       // being packed
+    int in_flight = 0;           // frames that UCX holds
+    int sent_at_once = 0;        // since the last progress()
+    int sent_alone = 0;          // messages, until a lane is opened for them
+    Bulk* lane = nullptr;        // the stream that frames to it take
+    std::unique_ptr<Bulk> back;  // by the connection that it opened to us
+    bool waits = false;          // is in waiting_
     RemoteKeys keys;
     std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
     std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
@@ -85,8 +88,8 @@ struct UcxTransport::WireUpOf {
     std::vector<OfRail> rails;
 };
 
-// A second connection to the peer, which we opened for large transfers to it. Another peer's is in
-// accepted_.
+// A second connection to the peer, which we opened for large transfers or many messages to it.
+// Another peer's is in accepted_.
 struct UcxTransport::Bulk {
     enum class State : std::uint8_t { asked, open, refused };
     Peer* peer;
@@ -96,15 +99,18 @@ struct UcxTransport::Bulk {
 };
 struct UcxTransport::Accepted final : StreamSink {
     Accepted(UcxTransport& its_owner, Socket socket, Nanoseconds end)
-        : owner(its_owner), stream(std::move(socket)), until(end) {}
+        : owner(its_owner), stream(std::move(socket), its_owner.frames_.largest()), until(end) {}
+    static constexpr std::uint32_t kNoRail = ~0u;  // of a lane's way back: transfers never take it
     std::byte* place(const StreamHead& head) override;
     void arrived(const StreamHead& head, bool dropped) override;
+    void frame(ConstSpan bytes) override;
     UcxTransport& owner;
     InStream stream;
     Nanoseconds until;  // to say who it is
     Hello hello{};
     int from = -1;     // -1 until then
     int expected = 0;  // transfers that were announced
+    bool back_unused = true;
 };
 
 // The answer: everything is in place, or that there was no place for it.

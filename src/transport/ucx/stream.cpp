@@ -3,6 +3,7 @@
 
 #include "transport/ucx/frame.hpp"
 
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -12,6 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace gantry::transport::ucx {
 namespace {
@@ -19,6 +22,9 @@ namespace {
 // Moved by one call of progress(): messages wait no longer than that takes.
 constexpr Bytes kAtOnce = kMiB;
 constexpr int kWaiting = 64;
+// Taken in with a head, as it may be a small message and others behind it; of a large transfer so
+// much is copied once more.
+constexpr Bytes kReadAhead = 8 * kKiB;
 
 Status failed(const char* what, int error) {
     return failure(MPI_ERR_OTHER, "{}: {}", what, std::strerror(error));
@@ -34,9 +40,20 @@ Socket::~Socket() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+Socket Socket::again() const {
+    return Socket(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+}
+
+void Socket::set_up_for_sending(Nanoseconds unanswered) const {
+    const int on = 1;
+    const auto milliseconds = static_cast<unsigned>(unanswered / kMillisecond);
+    setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(descriptor_, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+}
+
 Result<Listener> Listener::open() {
     Listener listener;
-    listener.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    listener.socket_ = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!listener.socket_.open()) return failed("a socket", errno);
     sockaddr_in any{};
     any.sin_family = AF_INET;
@@ -60,13 +77,10 @@ Socket Listener::accept() const {
 Result<OutStream> OutStream::connect(const sockaddr_in& address,
                                      std::span<const std::byte> greeting, Nanoseconds unanswered) {
     OutStream stream;
-    stream.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    stream.socket_ = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!stream.socket_.open()) return failed("a socket", errno);
     const int descriptor = stream.socket_.descriptor();
-    const int on = 1;
-    const auto milliseconds = static_cast<unsigned>(unanswered / kMillisecond);
-    setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+    stream.socket_.set_up_for_sending(unanswered);
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
         errno != EINPROGRESS)
         return failed("connecting", errno);
@@ -76,6 +90,18 @@ Result<OutStream> OutStream::connect(const sockaddr_in& address,
 
 void OutStream::push(const StreamHead& head, const std::byte* data, Left left) {
     queue_.push_back({head, data, 0, std::move(left)});
+}
+
+Result<Bytes> OutStream::send_now(const StreamHead& head, std::span<const std::byte> data) {
+    std::array<iovec, 2> parts{{{const_cast<StreamHead*>(&head), sizeof head},
+                                {const_cast<std::byte*>(data.data()), data.size()}}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t sent = sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return static_cast<Bytes>(sent);
+    if (is_not_now(errno)) return Bytes{0};
+    return failed("sending", errno);
 }
 
 Status OutStream::write(Bytes& budget) {
@@ -145,6 +171,13 @@ Result<Bytes> InStream::receive(std::byte* to, Bytes bytes) {
                     : failed("receiving", errno);
 }
 
+InStream::InStream(Socket socket, Bytes largest_frame)
+    : socket_(std::move(socket)),
+      capacity_(std::max(kReadAhead, sizeof(StreamHead) + largest_frame)) {
+    buffer_.reset(new (std::nothrow) std::byte[capacity_]);
+    if (buffer_ == nullptr) close();
+}
+
 Result<bool> InStream::read_greeting(std::span<std::byte> greeting) {
     if (greeting_bytes_ < greeting.size()) {
         Result<Bytes> got =
@@ -155,38 +188,85 @@ Result<bool> InStream::read_greeting(std::span<std::byte> greeting) {
     return greeting_bytes_ == greeting.size();
 }
 
+Result<bool> InStream::fill(Bytes missing) {
+    if (begin_ == end_) begin_ = end_ = 0;
+    const Bytes wanted = begin_ == end_ ? kReadAhead : missing;
+    if (capacity_ - end_ < wanted) {
+        std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+        end_ -= std::exchange(begin_, 0);
+    }
+    Result<Bytes> got = receive(buffer_.get() + end_, wanted);
+    if (!got.ok()) return got.status();
+    end_ += *got;
+    dry_ = *got < wanted;
+    return *got > 0;
+}
+
+Result<bool> InStream::move_transfer() {
+    if (begin_ < end_) {
+        const Bytes bytes = std::min(rest_, end_ - begin_);
+        if (place_ != nullptr) {
+            std::memcpy(place_, buffer_.get() + begin_, bytes);
+            place_ += bytes;
+        }
+        begin_ += bytes;
+        rest_ -= bytes;
+        return true;
+    }
+    begin_ = end_ = 0;
+    Result<Bytes> got = place_ != nullptr ? receive(place_, rest_)
+                                          : receive(buffer_.get(), std::min(rest_, capacity_));
+    if (!got.ok()) return got.status();
+    if (place_ != nullptr) place_ += *got;
+    rest_ -= *got;
+    return *got > 0;
+}
+
 Result<int> InStream::progress(StreamSink& sink) {
     int arrived = 0;
-    std::array<std::byte, 16 * kKiB> nowhere;
-    for (Bytes budget = kAtOnce; budget > 0;) {
-        const bool in_head = head_bytes_ < sizeof head_;
-        std::byte* to = in_head    ? reinterpret_cast<std::byte*>(&head_) + head_bytes_
-                        : dropped_ ? nowhere.data()
-                                   : place_;
-        const Bytes wanted = in_head    ? sizeof head_ - head_bytes_
-                             : dropped_ ? std::min<Bytes>(rest_, nowhere.size())
-                                        : rest_;
-        if (wanted > 0) {
-            Result<Bytes> got = receive(to, wanted);
-            if (!got.ok()) return got.status();
-            if (*got == 0) break;
-            budget -= std::min(budget, *got);
-            if (in_head) {
-                head_bytes_ += *got;
-                if (head_bytes_ < sizeof head_) continue;
-                if (head_.magic != kFrameMagic) return failure(MPI_ERR_INTERN, "a damaged stream");
-                place_ = sink.place(head_);
-                dropped_ = place_ == nullptr;
-                rest_ = head_.bytes;
-            } else {
-                rest_ -= *got;
-                if (!dropped_) place_ += *got;
+    Bytes moved = 0;
+    while (moved < kAtOnce) {
+        if (in_transfer_) {
+            const Bytes before = rest_;
+            if (rest_ > 0) {
+                Result<bool> more = move_transfer();
+                if (!more.ok()) return more.status();
+                if (!*more) break;
             }
+            moved += before - rest_;
+            if (rest_ > 0) continue;
+            in_transfer_ = false;
+            ++arrived;
+            sink.arrived(head_, place_ == nullptr);
+            continue;
         }
-        if (rest_ > 0) continue;
-        head_bytes_ = 0;
+        const Bytes here = end_ - begin_;
+        Bytes wanted = sizeof head_;
+        if (here >= sizeof head_) {
+            std::memcpy(&head_, buffer_.get() + begin_, sizeof head_);
+            if (head_.magic != kFrameMagic) return failure(MPI_ERR_INTERN, "a damaged stream");
+            if (static_cast<Carried>(head_.what) != Carried::frame) {
+                begin_ += sizeof head_;
+                in_transfer_ = true;
+                place_ = sink.place(head_);
+                rest_ = head_.bytes;
+                continue;
+            }
+            wanted += head_.bytes;
+            if (wanted > capacity_) return failure(MPI_ERR_INTERN, "a damaged stream");
+        }
+        if (here < wanted) {
+            if (std::exchange(dry_, false)) break;  // the next recv would bring nothing
+            Result<bool> more = fill(wanted - here);
+            if (!more.ok()) return more.status();
+            if (!*more) break;
+            continue;
+        }
+        const std::span frame(buffer_.get() + begin_ + sizeof head_, head_.bytes);
+        begin_ += wanted;
+        moved += wanted;
         ++arrived;
-        sink.arrived(head_, dropped_);
+        sink.frame(frame);
     }
     return arrived;
 }

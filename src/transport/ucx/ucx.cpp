@@ -58,7 +58,7 @@ UcxTransport::~UcxTransport() {
     for (const auto& peer : peers_) {
         peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
-        close_bulk(*peer);
+        close_bulk(*peer, Incoming::closed);
         fail_unanswered(*peer);  // nobody is told: frees them
     }
     for (int turn = 0; turn < 1000 && !closing_.empty(); ++turn) {
@@ -66,6 +66,10 @@ UcxTransport::~UcxTransport() {
             rail.progress();
         watch_closing();
     }
+    // Who does not answer is not waited for any longer; UCX ends the process over a request that is
+    // still held when its worker goes.
+    for (void* request : std::exchange(closing_, {}))
+        (*library_)->ucp_request_free(request);
     memory_.reset();
     rails_.clear();
     for (const auto& peer : peers_) {
@@ -263,13 +267,16 @@ Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
 void UcxTransport::handle_broken() {
     for (const auto& [peer, status] : std::exchange(broken_, {})) {
         const bool lost = !peer->left && stage_ == Stage::running;
+        for (std::size_t at = 0; lost && at < accepted_.size(); ++at)  // what had arrived before
+            if (accepted_[at]->from == peer->rank && accepted_[at]->stream.open())
+                read(*accepted_[at]);
         if (lost) {
             peer->lost = loss_of(*peer, status);
             log::info("ucx: {}", peer->lost.text());
         }
         peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
-        close_bulk(*peer);
+        close_bulk(*peer, lost ? Incoming::closed : Incoming::read_to_its_end);
         for (Frame* frame : std::exchange(peer->full, {}))
             frames_.give(frame);
         if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
@@ -305,10 +312,17 @@ int UcxTransport::progress() {
     // Before the network is looked at: between a message's arrival and the program's answer nothing
     // is done for earlier ones.
     if (!waiting_.empty()) post_open_frames();
+    if (hot_ != nullptr) {
+        read(*hot_);
+        if (only_the_lane_matters()) return std::exchange(events_, 0);
+    }
     int events = 0;
     for (Rail& rail : rails_)
         events += static_cast<int>(rail.progress());
-    if (!sending_.empty() || !awaited_.empty() || expected_ > 0 || unknown_ > 0) move_bulk();
+    if (!sending_.empty() || !awaited_.empty() || expected_ > 0 || unknown_ > 0 || others())
+        move_bulk();
+    if (!doubted_.empty()) [[unlikely]]
+        doubt_broken_lanes();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
@@ -355,8 +369,9 @@ void UcxTransport::advance_closing() {
         for (const auto& peer : peers_) {
             peer->keys.drop(*library_);
             close_endpoints(*peer, late || peer->left ? UCP_EP_CLOSE_FLAG_FORCE : 0);
-            close_bulk(*peer);
+            close_bulk(*peer, Incoming::closed);
         }
+        hot_ = nullptr;
         accepted_.clear();
         stage_ = Stage::closing;
     }

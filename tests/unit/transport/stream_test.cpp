@@ -17,6 +17,7 @@ namespace gantry::transport::ucx {
 namespace {
 
 constexpr std::uint64_t kGreeting = 0x1234;
+constexpr Bytes kLargestFrame = 64 * kKiB;
 
 class Places : public StreamSink {
   public:
@@ -27,8 +28,12 @@ class Places : public StreamSink {
     void arrived(const StreamHead& head, bool dropped) override {
         (dropped ? thrown_away : whole).push_back(head.number);
     }
+    void frame(std::span<const std::byte> bytes) override {
+        frames.emplace_back(bytes.begin(), bytes.end());
+    }
     std::map<std::uint64_t, std::byte*> expected;
     std::vector<std::uint64_t> whole, thrown_away;
+    std::vector<std::vector<std::byte>> frames;
 };
 
 class StreamTest : public ::testing::Test {
@@ -51,7 +56,7 @@ class StreamTest : public ::testing::Test {
             socket = door->accept();
         }
         ASSERT_TRUE(socket.open());
-        in.emplace(std::move(socket));
+        in.emplace(std::move(socket), kLargestFrame);
     }
     void greet() {
         std::uint64_t greeting = 0;
@@ -108,6 +113,44 @@ TEST_F(StreamTest, CarriesTransfersOfEverySizeInOrderToTheirPlaces) {
         got[i].pop_back();
         EXPECT_TRUE(got[i] == sent[i]) << i;
     }
+}
+
+TEST_F(StreamTest, CarriesFramesOfEverySizeBetweenTransfers) {
+    greet();
+    const std::size_t sizes[] = {8, 64, 8000, 8192, kLargestFrame, 16};
+    const std::vector<std::byte> large = pattern(3 * kMiB + 5, 9);
+    std::vector<std::vector<std::byte>> sent, sinks(std::size(sizes), large);
+    for (std::size_t i = 0; i < std::size(sizes); ++i)
+        sent.push_back(pattern(sizes[i], static_cast<unsigned>(i)));
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        std::ranges::fill(sinks[i], std::byte{});
+        places.expected[i] = sinks[i].data();
+        out.push_rest({kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, sizes[i]},
+                      sent[i].data(), 0, [](const Status&) {});
+        push(i, large);
+    }
+    for (int turn = 0; turn < 1000000 && places.whole.size() < sent.size(); ++turn) {
+        ASSERT_TRUE(out.progress().ok());
+        ASSERT_TRUE(in->progress(places).ok());
+    }
+    EXPECT_TRUE(places.frames == sent);
+    for (const std::vector<std::byte>& sink : sinks)
+        EXPECT_TRUE(sink == large);
+    EXPECT_TRUE(in->between_transfers());
+}
+
+TEST_F(StreamTest, AFrameLargerThanAnyIsDamage) {
+    greet();
+    const std::vector<std::byte> data = pattern(2 * kLargestFrame, 1);
+    out.push_rest({kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, data.size()},
+                  data.data(), 0, [](const Status&) {});
+    bool refused = false;
+    for (int turn = 0; turn < 1000000 && !refused; ++turn) {
+        ASSERT_TRUE(out.progress().ok());
+        refused = !in->progress(places).ok();
+    }
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(places.frames.empty());
 }
 
 TEST_F(StreamTest, DropsWhatHasNoPlaceAndGoesOn) {

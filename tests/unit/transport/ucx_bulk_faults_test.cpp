@@ -5,31 +5,10 @@
 // release, no machine needed.
 #include "ucx_world.hpp"
 
-#include <dirent.h>
 #include <sys/socket.h>
-
-#include <cstdlib>
-#include <set>
 
 namespace gantry::transport::ucx {
 namespace {
-
-// Of connected TCP sockets of this process.
-std::set<int> connections() {
-    std::set<int> found;
-    DIR* folder = opendir("/proc/self/fd");
-    if (folder == nullptr) return found;
-    while (const dirent* entry = readdir(folder)) {
-        const int descriptor = std::atoi(entry->d_name);
-        sockaddr_storage peer{};
-        socklen_t length = sizeof peer;
-        if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
-            peer.ss_family == AF_INET)
-            found.insert(descriptor);
-    }
-    closedir(folder);
-    return found;
-}
 
 class UcxBulkFaults : public UcxTest {
   protected:

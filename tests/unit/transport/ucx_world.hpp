@@ -7,9 +7,13 @@
 #include "shm_world.hpp"
 #include "transport/ucx/ucx.hpp"
 
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cstdlib>
+#include <set>
 
 namespace gantry::transport::ucx {
 
@@ -35,6 +39,23 @@ inline bool found_ucx(std::string& why) {
     const Result<std::unique_ptr<Library>> library = Library::load(config);
     why = std::string(library.status().text());
     return library.ok();
+}
+
+// Of connected TCP sockets of this process.
+inline std::set<int> connections() {
+    std::set<int> found;
+    DIR* folder = opendir("/proc/self/fd");
+    if (folder == nullptr) return found;
+    while (const dirent* entry = readdir(folder)) {
+        const int descriptor = std::atoi(entry->d_name);
+        sockaddr_storage peer{};
+        socklen_t length = sizeof peer;
+        if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+            peer.ss_family == AF_INET)
+            found.insert(descriptor);
+    }
+    closedir(folder);
+    return found;
 }
 
 class UcxTest : public ::testing::Test {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Lanes: frames of small messages by the bulk connection (bulk.hpp) instead of UCX's. UCX asks the
+// kernel in each turn which connection has something, and then for the bytes; here the stream that
+// brought the last frame is simply read, which is one system call less between a message's arrival
+// and its delivery. All others are watched together.
+//
+//   lower rank, which opened it                  higher rank
+//     | == | head, Carried::frame | frame | ===>   |  deliver(), as from UCX
+//     | <== | head, Carried::frame | frame | ===   |
+//
+// A lane takes a frame while nothing else is on its stream; behind a large transfer frames go by
+// UCX, so messages may overtake each other (docs/wire.md section 2 says who puts them in order).
+#include "base/log.hpp"
+#include "transport/ucx/peer.hpp"
+
+#include <sys/epoll.h>
+
+#include <array>
+
+namespace gantry::transport::ucx {
+namespace {
+
+// How long a peer whose lane broke may take to say that it has left; it may have been a goodbye
+// that UCX has not brought yet.
+constexpr Nanoseconds kGoodbyeTakes = kSecond;
+
+// While frames come by the hot lane UCX, which asks the kernel for all its connections, is looked
+// at in one turn of so many; and in each when none has come in so many looks.
+constexpr unsigned kTurnsOfUcx = 8;
+constexpr unsigned kHotFor = 4096;
+
+}  // namespace
+
+void UcxTransport::ask_for_lane(Peer& peer) {
+    if (lanes_ < config_.tcp_lanes && is_lane_of_both(rank_, peer.rank, kLoanRail) &&
+        goes_by_messages(kLoanRail))
+        bulk_to(peer, kLoanRail);
+}
+
+void UcxTransport::use_lane(Peer& peer, Bulk& lane) {
+    if (lanes_ >= config_.tcp_lanes || !lane.stream.open()) return;
+    ++lanes_;
+    peer.lane = &lane;
+}
+
+// The connection that a lower rank opened, as ours to it: from its first frame on, which says that
+// it reads, too.
+void UcxTransport::open_way_back(Peer& peer, Accepted& accepted) {
+    accepted.stream.socket().set_up_for_sending(config_.peer_timeout);
+    peer.back = std::make_unique<Bulk>(
+        Bulk{&peer, kLoanRail, Bulk::State::open, OutStream(accepted.stream.socket().again())});
+}
+
+// What a higher rank sends by the connection that we opened.
+void UcxTransport::read_way_back(Peer& peer, const Bulk& bulk) {
+    auto accepted = std::make_unique<Accepted>(*this, bulk.stream.socket().again(), 0);
+    accepted->from = peer.rank;
+    accepted->hello.rail = Accepted::kNoRail;
+    if (!accepted->stream.open()) {  // what comes by it would be lost
+        on_error(&peer, nullptr, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    watch(*accepted);
+    accepted_.push_back(std::move(accepted));
+}
+
+void UcxTransport::post_by_lane(Bulk& lane, Frame* frame) {
+    Peer& peer = *lane.peer;
+    ++lane_frames_;
+    const StreamHead head{kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0,
+                          frame->used};
+    Result<Bytes> sent = lane.stream.send_now(head, {frame->bytes(), frame->used});
+    if (sent.ok() && *sent < sizeof head + frame->used) {
+        ++peer.in_flight;
+        ++in_flight_;
+        lane.stream.push_rest(head, frame->bytes(), *sent, [this, &peer, frame](const Status&) {
+            frames_.give(frame);
+            --peer.in_flight;
+            --in_flight_;
+            if (!peer.nothing_queued()) visit_in_progress(peer);
+        });
+        sending_.push_back(&lane);
+        return;
+    }
+    frames_.give(frame);
+    if (!sent.ok()) lane_broke(peer);
+}
+
+// What it carried is gone, and the peer with it unless it has left.
+void UcxTransport::lane_broke(Peer& peer) {
+    peer.lane->state = Bulk::State::refused;
+    peer.lane = nullptr;
+    --lanes_;
+    doubted_.push_back({&peer, clock_.now() + kGoodbyeTakes});
+}
+
+void UcxTransport::doubt_broken_lanes() {
+    std::erase_if(doubted_, [this, now = clock_.now()](const Doubted& doubted) {
+        Peer& peer = *doubted.peer;
+        if (peer.left || peer.broken) return true;
+        if (now < doubted.until) return false;
+        on_error(&peer, nullptr, UCS_ERR_CONNECTION_RESET);
+        return true;
+    });
+}
+
+void UcxTransport::Accepted::frame(ConstSpan bytes) {
+    owner.hot_ = this;
+    owner.hot_looks_ = 0;
+    Peer& peer = owner.peer_of(from);
+    if (peer.back != nullptr && std::exchange(back_unused, false)) owner.use_lane(peer, *peer.back);
+    owner.deliver(bytes);
+}
+
+// With nothing else under way.
+bool UcxTransport::only_the_lane_matters() {
+    if (++hot_looks_ > kHotFor || ++turns_ % kTurnsOfUcx == 0) return false;
+    return in_flight_ == 0 && sending_.empty() && awaited_.empty() && expected_ == 0 &&
+           unknown_ == 0 && !others() && stage_ == Stage::running && broken_.empty() &&
+           doubted_.empty();
+}
+
+// Without an epoll instance it is read only when a transfer was announced, or while it is hot.
+void UcxTransport::watch(Accepted& accepted) {
+    if (hot_ == nullptr) hot_ = &accepted;
+    if (!others_.open()) others_ = Socket(epoll_create1(EPOLL_CLOEXEC));
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    readable.data.ptr = &accepted;
+    epoll_ctl(others_.descriptor(), EPOLL_CTL_ADD, accepted.stream.socket().descriptor(),
+              &readable);
+}
+
+void UcxTransport::look_at_others() {
+    std::array<epoll_event, 16> readable{};
+    const int count =
+        epoll_wait(others_.descriptor(), readable.data(), static_cast<int>(readable.size()), 0);
+    for (int i = 0; i < count; ++i) {
+        auto& accepted = *static_cast<Accepted*>(readable[static_cast<std::size_t>(i)].data.ptr);
+        if (accepted.stream.open()) read(accepted);
+    }
+}
+
+}  // namespace gantry::transport::ucx
