@@ -133,10 +133,8 @@ void UcxTransport::on_bulk_open(Peer& peer, std::uint64_t rail) {
     if (rail >= peer.bulk.size() || peer.bulk[rail] == nullptr) return;
     if (peer.bulk[rail]->state != Bulk::State::asked) return;
     peer.bulk[rail]->state = Bulk::State::open;
-    if (is_lane_of_both(rank_, peer.rank, rail)) {
+    if (is_lane_of_both(rank_, peer.rank, rail) && read_way_back(peer, *peer.bulk[rail]))
         use_lane(peer, *peer.bulk[rail]);
-        read_way_back(peer, *peer.bulk[rail]);
-    }
 }
 
 // A short message between transports that leaves with the others.
@@ -255,21 +253,24 @@ void UcxTransport::Accepted::arrived(const StreamHead& head, bool dropped) {
         owner.finish_fetch(peer, head.number, dropped);
 }
 
-// Takes in what is there. At the end of a stream that owes nothing its peer has left, or is lost:
-// the first connection tells.
+// Takes in what is there. At the end of a stream that owes nothing its peer has left, or is lost.
 void UcxTransport::read(Accepted& accepted) {
     Result<int> arrived = accepted.stream.progress(accepted);
     if (arrived.ok()) {
         events_ += *arrived;
         return;
     }
+    Peer& peer = peer_of(accepted.from);
     if (accepted.expected > 0 || !accepted.stream.between_transfers())
-        on_error(&peer_of(accepted.from), nullptr, UCS_ERR_CONNECTION_RESET);
+        on_error(&peer, nullptr, UCS_ERR_CONNECTION_RESET);
+    else
+        doubt(peer);
     close_accepted(accepted);
 }
 
 // It is forgotten in the next turn: somebody may be going through accepted_.
 void UcxTransport::close_accepted(Accepted& accepted) {
+    watch_no_more(accepted);
     accepted.stream.close();
     expected_ -= std::exchange(accepted.expected, 0);
     if (hot_ == &accepted) hot_ = nullptr;

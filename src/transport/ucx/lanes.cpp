@@ -21,10 +21,6 @@
 namespace gantry::transport::ucx {
 namespace {
 
-// How long a peer whose lane broke may take to say that it has left; it may have been a goodbye
-// that UCX has not brought yet.
-constexpr Nanoseconds kGoodbyeTakes = kSecond;
-
 // While frames come by the hot lane UCX, which asks the kernel for all its connections, is looked
 // at in one turn of so many; and in each when none has come in so many looks.
 constexpr unsigned kTurnsOfUcx = 8;
@@ -52,17 +48,16 @@ void UcxTransport::open_way_back(Peer& peer, Accepted& accepted) {
         Bulk{&peer, kLoanRail, Bulk::State::open, OutStream(accepted.stream.socket().again())});
 }
 
-// What a higher rank sends by the connection that we opened.
-void UcxTransport::read_way_back(Peer& peer, const Bulk& bulk) {
+// What a higher rank sends by the connection that we opened. False: there is no way to read it, so
+// it must not be made to send.
+bool UcxTransport::read_way_back(Peer& peer, const Bulk& bulk) {
     auto accepted = std::make_unique<Accepted>(*this, bulk.stream.socket().again(), 0);
     accepted->from = peer.rank;
     accepted->hello.rail = Accepted::kNoRail;
-    if (!accepted->stream.open()) {  // what comes by it would be lost
-        on_error(&peer, nullptr, UCS_ERR_NO_MEMORY);
-        return;
-    }
+    if (!accepted->stream.open()) return false;
     watch(*accepted);
     accepted_.push_back(std::move(accepted));
+    return true;
 }
 
 void UcxTransport::post_by_lane(Bulk& lane, Frame* frame) {
@@ -92,10 +87,16 @@ void UcxTransport::lane_broke(Peer& peer) {
     peer.lane->state = Bulk::State::refused;
     peer.lane = nullptr;
     --lanes_;
-    doubted_.push_back({&peer, clock_.now() + kGoodbyeTakes});
+    doubt(peer);
 }
 
-void UcxTransport::doubt_broken_lanes() {
+// Its stream ended. It may have left: then UCX brings its goodbye, behind all that it sent before.
+void UcxTransport::doubt(Peer& peer) {
+    if (!peer.left && !peer.broken)
+        doubted_.push_back({&peer, clock_.now() + config_.peer_timeout});
+}
+
+void UcxTransport::settle_doubts() {
     std::erase_if(doubted_, [this, now = clock_.now()](const Doubted& doubted) {
         Peer& peer = *doubted.peer;
         if (peer.left || peer.broken) return true;
@@ -111,6 +112,14 @@ void UcxTransport::Accepted::frame(ConstSpan bytes) {
     Peer& peer = owner.peer_of(from);
     if (peer.back != nullptr && std::exchange(back_unused, false)) owner.use_lane(peer, *peer.back);
     owner.deliver(bytes);
+}
+
+// Said explicitly: the way back is the same connection, and as long as that is open epoll would
+// tell of this one.
+void UcxTransport::watch_no_more(Accepted& accepted) {
+    if (accepted.stream.open())
+        epoll_ctl(others_.descriptor(), EPOLL_CTL_DEL, accepted.stream.socket().descriptor(),
+                  nullptr);
 }
 
 // With nothing else under way.

@@ -322,7 +322,7 @@ int UcxTransport::progress() {
     if (!sending_.empty() || !awaited_.empty() || expected_ > 0 || unknown_ > 0 || others())
         move_bulk();
     if (!doubted_.empty()) [[unlikely]]
-        doubt_broken_lanes();
+        settle_doubts();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]

@@ -178,11 +178,13 @@ class UcxTransport final : public Transport {
     void ask_for_lane(Peer& peer);
     void use_lane(Peer& peer, Bulk& lane);
     void open_way_back(Peer& peer, Accepted& accepted);
-    void read_way_back(Peer& peer, const Bulk& bulk);
+    bool read_way_back(Peer& peer, const Bulk& bulk);
     void post_by_lane(Bulk& lane, Frame* frame);
     void lane_broke(Peer& peer);
-    void doubt_broken_lanes();
+    void doubt(Peer& peer);
+    void settle_doubts();
     void watch(Accepted& accepted);
+    void watch_no_more(Accepted& accepted);
     void look_at_others();
     bool only_the_lane_matters();
     // Messages in both directions take one connection, the lower rank's: the acknowledgement of one
@@ -237,7 +239,7 @@ class UcxTransport final : public Transport {
         Peer* peer;
         Nanoseconds until;
     };
-    std::vector<Doubted> doubted_;  // their lane broke: they said goodbye, or are lost
+    std::vector<Doubted> doubted_;  // a stream ended: they said goodbye, or are lost
     std::vector<void*> closing_;    // requests of endpoints being closed
     int in_flight_ = 0;             // frames and puts under way
     std::uint64_t next_ticket_ = 1;

@@ -180,6 +180,7 @@ TEST_F(UcxLaneTest, WhoVanishesIsLostOnceAndWhatCameBeforeIsDelivered) {
 
 // UCX's connection lives on; what the lane carried nobody knows.
 TEST_F(UcxLaneTest, ABreakIsTheLossOfThePeer) {
+    config.peer_timeout = 500 * kMillisecond;
     for (const int speaker : {0, 1}) {
         open_lane();
         ASSERT_FALSE(lane.empty());
@@ -192,6 +193,38 @@ TEST_F(UcxLaneTest, ABreakIsTheLossOfThePeer) {
         EXPECT_EQ(notebook(speaker).lost[0].first, 1 - speaker);
         ranks.clear();
     }
+}
+
+// Its ends see that one after the other: nobody looks at a stream that is gone, nor waits for ever.
+TEST_F(UcxLaneTest, ABreakLeavesTheLanesToOthersAlone) {
+    config.peer_timeout = 500 * kMillisecond;
+    start(4);
+    const auto round = [&](std::initializer_list<int> peers) {
+        for (const int peer : peers) {
+            const std::size_t here = notebook(0).messages.size(),
+                              there = notebook(peer).messages.size();
+            ASSERT_TRUE(transport(0).send(peer, 8, bytes("there"), {}).ok());
+            ASSERT_TRUE(transport(peer).send(0, 8, bytes("and back"), {}).ok());
+            ASSERT_TRUE(until([&] {
+                return notebook(0).messages.size() > here && notebook(peer).messages.size() > there;
+            }));
+        }
+    };
+    for (int i = 0; i < 100; ++i)
+        round({1, 2});
+    round({3});
+    const std::set<int> before = connections();
+    for (int i = 0; i < 100; ++i)
+        round({3});
+    for (const int descriptor : connections())  // of the lane to 3
+        if (!before.contains(descriptor)) shutdown(descriptor, SHUT_RD);
+    for (int i = 0; i < 1000; ++i)
+        round({1, 2});
+    EXPECT_GT(transport(0).lane_frames(), 1000u);
+    ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && !notebook(3).lost.empty(); }));
+    EXPECT_EQ(notebook(0).lost[0].first, 3);
+    EXPECT_EQ(notebook(3).lost[0].first, 0);
+    round({1, 2});
 }
 
 TEST_F(UcxLaneTest, OfManyPeersAreAllWatched) {
