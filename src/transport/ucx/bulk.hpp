@@ -7,7 +7,7 @@
 // transfers of one, and either asks first where we know the answer.
 //
 //   sender                                    receiver
-//     | -- 251 bulk asked | rail | by message -> |  looks at its door, for five seconds
+//     | -- 251 bulk asked | rail | by message -> |  looks at its door for a while
 //     | == connects, greets ===================> |  knows who it is; a wrong cookie is not answered
 //     | <- 252 bulk open | rail | by message --- |
 //     | -- 250 bulk coming | rail | ------------ |  looks at the stream
@@ -17,8 +17,8 @@
 // pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the cookie and the
 // answer by message make sure of whom we speak to.
 //
-// Once open it is no convenience any more: when it breaks under a transfer, nobody knows what
-// arrived, and the peer is lost. With nothing under way nobody looks at it.
+// Once open it is no convenience any more: when it breaks, nobody knows what arrived, and the peer
+// is lost - at once under a transfer, else when no goodbye explains it (lanes.cpp).
 #pragma once
 
 #include "transport/ucx/rail.hpp"

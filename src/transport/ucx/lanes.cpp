@@ -117,7 +117,7 @@ void UcxTransport::Accepted::frame(ConstSpan bytes) {
 // Said explicitly: the way back is the same connection, and as long as that is open epoll would
 // tell of this one.
 void UcxTransport::watch_no_more(Accepted& accepted) {
-    if (accepted.stream.open())
+    if (std::exchange(accepted.watched, false))
         epoll_ctl(others_.descriptor(), EPOLL_CTL_DEL, accepted.stream.socket().descriptor(),
                   nullptr);
 }
@@ -130,15 +130,15 @@ bool UcxTransport::only_the_lane_matters() {
            doubted_.empty();
 }
 
-// Without an epoll instance it is read only when a transfer was announced, or while it is hot.
+// What epoll does not take is read in each turn.
 void UcxTransport::watch(Accepted& accepted) {
     if (hot_ == nullptr) hot_ = &accepted;
     if (!others_.open()) others_ = Socket(epoll_create1(EPOLL_CLOEXEC));
     epoll_event readable{};
     readable.events = EPOLLIN;
     readable.data.ptr = &accepted;
-    epoll_ctl(others_.descriptor(), EPOLL_CTL_ADD, accepted.stream.socket().descriptor(),
-              &readable);
+    accepted.watched = epoll_ctl(others_.descriptor(), EPOLL_CTL_ADD,
+                                 accepted.stream.socket().descriptor(), &readable) == 0;
 }
 
 void UcxTransport::look_at_others() {

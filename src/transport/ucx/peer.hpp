@@ -108,9 +108,10 @@ struct UcxTransport::Accepted final : StreamSink {
     InStream stream;
     Nanoseconds until;  // to say who it is
     Hello hello{};
-    int from = -1;     // -1 until then
-    int expected = 0;  // transfers that were announced
-    bool back_unused = true;
+    int from = -1;            // -1 until then
+    int expected = 0;         // transfers that were announced
+    bool watched = false;     // by epoll
+    bool back_unused = true;  // nothing has come by it yet
 };
 
 // The answer: everything is in place, or that there was no place for it.

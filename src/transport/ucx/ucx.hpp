@@ -8,6 +8,9 @@
 // progress() or when it is full (one system call for many over TCP). `flush` sends them earlier:
 // a blocking call must not end with its message still here.
 //
+// Over TCP, frames to a peer that gets many take a connection of our own (lanes.cpp), as large
+// transfers do (bulk.hpp).
+//
 // Errors: a broken connection is told once by UCX's error handler, which only notes it; progress()
 // then closes the endpoint by force (that completes, with errors, all that was posted on it) and
 // tells the receiver. A peer that said goodbye first (MPI_Finalize) is not lost.
