@@ -76,6 +76,22 @@ MPI_CASE_ENDING(exchanging_until_told, 2) {
     std::printf("%d exchanges\n", exchanges);
 }
 
+// Nothing has connected the two before.
+MPI_CASE_ENDING(first_message_when_told, 2) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    std::printf("exchanging\n");
+    std::fflush(stdout);
+    const char* told = std::getenv("MPI_TESTS_STOP");
+    while (told != nullptr && access(told, F_OK) != 0)
+        usleep(1000);
+    Memory out(Kind::device, kBytes), in(Kind::device, kBytes);
+    int go_on = 0;
+    if (const int code = exchange(out, in, go_on); code != MPI_SUCCESS)
+        say_lost(code);
+    else
+        std::printf("1 exchanges\n");
+}
+
 MPI_CASE_ENDING(waiting_for_a_message_that_never_comes, 2) {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     Memory out(Kind::device, kBytes), in(Kind::device, kBytes);

@@ -107,14 +107,39 @@ class Faults(unittest.TestCase):
         self.loses(ranks[0], 1)
         self.loses(ranks[1], 0)
 
+    def tell(self):
+        with open(self.stop, "w"):
+            pass
+
+    def test_a_connection_that_never_comes_up_is_an_error_on_both_sides(self):
+        self.needs_a_bounded_tcp()
+        ranks = self.start_both("first_message_when_told")
+        self.nodes[1].cut()
+        self.tell()
+        self.loses(ranks[0], 1)
+        # Rank 0 also keeps what ranks tell each other to connect.
+        code, said, _ = self.ends(ranks[1])
+        self.assertRegex(said, "rank 0 is lost|connecting to rank 0", said)
+        self.assertEqual(code, 0, said)
+
+    def test_a_ucx_without_the_transport_asked_for_fails_init(self):
+        ranks = [self.start("exchanging_until_told", rank, UCX_TLS="rc_verbs") for rank in (0, 1)]
+        told = ""
+        for rank in ranks:  # who ends the job says why; the other one, that it was ended
+            code, said, seconds = self.ends(rank)
+            self.assertNotEqual(code, 0, said)
+            self.assertRegex(said, "MPI_Init failed|MPI_Init:")
+            self.assertLess(seconds, 10)
+            told += said
+        self.assertRegex(told, "UCX_TLS=rc_verbs")
+
     def test_a_cable_cut_for_two_seconds_loses_nothing(self):
         # TCP tries again after 0.2, 0.6, 1.4 and 3.0 seconds: a time-out of 3 would come with the first try that can succeed.
         ranks = self.start_both("exchanging_until_told", GANTRY_PEER_TIMEOUT="10s")
         self.nodes[1].cut()
         time.sleep(2)  # how long the cable is out is what this test is about
         self.nodes[1].mend()
-        with open(self.stop, "w"):
-            pass
+        self.tell()
         for rank in ranks:
             code, said, _ = self.ends(rank)
             self.assertRegex(said, r"^\d+ exchanges$", said)
