@@ -83,7 +83,8 @@ MPI_CASE_ENDING(first_message_when_told, 2) {
     std::fflush(stdout);
     const char* told = std::getenv("MPI_TESTS_STOP");
     while (told != nullptr && access(told, F_OK) != 0)
-        usleep(1000);
+        usleep(
+            1000);  // between two looks at a file that another process makes: no event to wait for
     Memory out(Kind::device, kBytes), in(Kind::device, kBytes);
     int go_on = 0;
     if (const int code = exchange(out, in, go_on); code != MPI_SUCCESS)

@@ -11,7 +11,6 @@
 //
 // A lane takes a frame while nothing else is on its stream; behind a large transfer frames go by
 // UCX, so messages may overtake each other (docs/wire.md section 2 says who puts them in order).
-#include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
 
 #include <sys/epoll.h>

@@ -37,7 +37,7 @@ struct UcxTransport::Peer {
     bool broken = false;         // noted by the error handler
     std::deque<Frame*> full;     // packed, oldest first; all leave before `open`
     Frame* open = nullptr;       // being packed
-    int in_flight = 0;           // frames that UCX holds
+    int in_flight = 0;           // frames that UCX or the lane holds
     int sent_at_once = 0;        // since the last progress()
     int sent_alone = 0;          // messages, until a lane is opened for them
     Bulk* lane = nullptr;        // the stream that frames to it take

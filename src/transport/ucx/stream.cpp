@@ -92,9 +92,7 @@ void OutStream::push(const StreamHead& head, const std::byte* data, Left left) {
     queue_.push_back({head, data, 0, std::move(left)});
 }
 
-Result<Bytes> OutStream::send_now(const StreamHead& head, std::span<const std::byte> data) {
-    std::array<iovec, 2> parts{{{const_cast<StreamHead*>(&head), sizeof head},
-                                {const_cast<std::byte*>(data.data()), data.size()}}};
+Result<Bytes> OutStream::send_parts(std::array<iovec, 2> parts) {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
@@ -102,6 +100,11 @@ Result<Bytes> OutStream::send_now(const StreamHead& head, std::span<const std::b
     if (sent >= 0) return static_cast<Bytes>(sent);
     if (is_not_now(errno)) return Bytes{0};
     return failed("sending", errno);
+}
+
+Result<Bytes> OutStream::send_now(const StreamHead& head, std::span<const std::byte> data) {
+    return send_parts({{{const_cast<StreamHead*>(&head), sizeof head},
+                        {const_cast<std::byte*>(data.data()), data.size()}}});
 }
 
 Status OutStream::write(Bytes& budget) {
@@ -117,20 +120,13 @@ Status OutStream::write(Bytes& budget) {
         parts[1] = {const_cast<std::byte*>(transfer->data) + of_data,
                     transfer->head.bytes - of_data};
     }
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const ssize_t sent = sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) {
-        budget = 0;
-        return is_not_now(errno) ? success() : failed("sending", errno);
-    }
-    const auto bytes = static_cast<Bytes>(sent);
-    budget -= std::min(budget, std::max<Bytes>(bytes, 1));
+    Result<Bytes> sent = send_parts(parts);
+    if (!sent.ok()) return sent.status();
+    budget = *sent == 0 ? 0 : budget - std::min(budget, *sent);
     if (!greeting_.empty())
-        greeting_.erase(greeting_.begin(), greeting_.begin() + sent);
+        greeting_.erase(greeting_.begin(), greeting_.begin() + static_cast<std::ptrdiff_t>(*sent));
     else
-        transfer->sent += bytes;
+        transfer->sent += *sent;
     return success();
 }
 
@@ -252,8 +248,9 @@ Result<int> InStream::progress(StreamSink& sink) {
                 rest_ = head_.bytes;
                 continue;
             }
+            if (head_.bytes > capacity_ - sizeof head_)
+                return failure(MPI_ERR_INTERN, "a damaged stream");
             wanted += head_.bytes;
-            if (wanted > capacity_) return failure(MPI_ERR_INTERN, "a damaged stream");
         }
         if (here < wanted) {
             if (std::exchange(dry_, false)) break;  // the next recv would bring nothing

@@ -17,7 +17,9 @@
 #include "base/units.hpp"
 
 #include <netinet/in.h>
+#include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -105,6 +107,7 @@ class OutStream {
         Bytes sent = 0;  // of head and data
         Left left;
     };
+    Result<Bytes> send_parts(std::array<iovec, 2> parts);
     Status write(Bytes& budget);
     Socket socket_;
     std::vector<std::byte> greeting_;
