@@ -22,7 +22,6 @@ void streaming_copy(std::byte* to, const std::byte* from, Bytes bytes) {
     for (; bytes >= kLine; bytes -= kLine, to += kLine, from += kLine) {
         const auto* source = reinterpret_cast<const __m128i*>(from);
         auto* line = reinterpret_cast<__m128i*>(to);
-        _mm_prefetch(reinterpret_cast<const char*>(from + 8 * kLine), _MM_HINT_NTA);
         const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1),
                       c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
         _mm_stream_si128(line, a);

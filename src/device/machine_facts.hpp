@@ -38,7 +38,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {
-        facts.host_bytes_per_second = memcpy.peak();
+        // Of messages that are not streamed (plan::kStreamedFrom): the largest of them.
+        facts.host_bytes_per_second = memcpy.at(kMiB);
         facts.host_streaming_bytes_per_second = machine.host.streaming > 0
                                                     ? machine.host.streaming
                                                     : memcpy.points().back().bytes_per_second;

@@ -16,6 +16,9 @@ constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
 // Looks at the only network before anything else is asked again: each is a system call over TCP,
 // and what lies between two of them is added to the latency of what arrives.
 constexpr int kMoreLooks = 3;
+// Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
+// as to hear that a copy is not done (docs/design/0002, 11).
+constexpr int kLooksBesideNetwork = 4;
 // Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
 constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
 
@@ -44,6 +47,8 @@ Core::Core(Executor& core_executor, device::Device& core_device,
             each.transport = candidate;
             each.facts = candidate->facts(rank);
             each.eager_limit = plan::host_eager_limit(each.facts, tuning);
+            if (!each.facts.self && !each.facts.shared_memory)
+                looks_at_copies_ = kLooksBesideNetwork;
             break;
         }
         if (each.transport == nullptr)
@@ -387,7 +392,8 @@ int Core::progress() {
         const Nanoseconds now = executor.now();
         if (now - last_look_ > kAbsence) ++absences_;
         last_look_ = now;
-        events = device.progress();
+        for (int look = 0; events == 0 && look < looks_at_copies_ && device.pending(); ++look)
+            events = device.progress();
         // Who waited for a copy goes on before the network is asked: it may have something to send.
         if (executor.has_ready()) events += executor.run_ready();
     }

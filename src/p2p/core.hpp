@@ -115,6 +115,11 @@ class Core final : public transport::Receiver {
     void end_loan(Outgoing& message, const Status& why);
     // Announces a message, in short where the last one to that peer was alike.
     Status request(int to, const wire::RequestToSend& rts);
+    // Announces one whose payload follows by itself, and may travel with it.
+    Status request_with_payload(int to, const wire::RequestToSend& rts) {
+        return peer(to).transport->send_with_next(to, wire::kRequestToSend, wire::bytes_of(rts),
+                                                  {});
+    }
 
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);
@@ -211,6 +216,9 @@ class Core final : public transport::Receiver {
     void on_credit(const wire::Credit& credit);
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
     Incoming* incoming(int from, std::uint64_t id);
+    // A copy of what a transport shows only for the moment; null data: no memory.
+    enum class KeptFor : std::uint8_t { receive, copy_engine };
+    Kept keep(transport::ConstSpan bytes, KeptFor whom);
     void on_forget(const wire::Forget& forget);
     void check_exports();
     void claim_what_is_due();
@@ -218,6 +226,7 @@ class Core final : public transport::Receiver {
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
     transport::Transport* only_network_ = nullptr;
+    int looks_at_copies_ = 1;  // at most, in one turn
     int world_rank_;
     std::vector<Peer> peers_;
     std::optional<SlotPool> pools_[2];
@@ -261,7 +270,7 @@ Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
 // The short way of a rendezvous; false: it must go the whole way, and nothing has happened.
 bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request);
-Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
-                                     std::unique_ptr<std::byte[]> payload, Bytes bytes);
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
+                                     Bytes bytes);
 
 }  // namespace gantry::p2p

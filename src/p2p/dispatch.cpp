@@ -15,6 +15,9 @@ namespace gantry::p2p {
 namespace {
 
 constexpr std::size_t kRememberedAllocations = 4096;
+// A copy to a device from pageable memory took 8.4 us at 16 KiB and 16.2 at 64 KiB on an H200, from
+// page-locked memory 8.5 and 8.4.
+constexpr Bytes kKeptInSlotsFrom = 32 * kKiB;
 
 Status truncated(Bytes bytes, Bytes room) {
     return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
@@ -117,6 +120,21 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
     }
 }
 
+Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {
+    Kept kept;
+    if (whom == KeptFor::copy_engine && bytes.size() >= kKeptInSlotsFrom) {
+        Result<SlotPool*> slots = pool(transport::Pool::device_slots);
+        const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};
+        if (slot.units != 0) kept = Kept(**slots, slot);
+    }
+    if (kept.data() == nullptr)
+        kept = Kept(std::unique_ptr<std::byte[]>(new (std::nothrow)
+                                                     std::byte[std::max<Bytes>(bytes.size(), 1)]));
+    if (kept.data() != nullptr && !bytes.empty())
+        std::memcpy(kept.data(), bytes.data(), bytes.size());
+    return kept;
+}
+
 void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
                     transport::ConstSpan payload) {
     wire::Envelope envelope;
@@ -132,15 +150,13 @@ void Core::on_eager(int from, transport::MessageKind kind, transport::ConstSpan 
     message->peer = from;
     message->synchronous_id = synchronous_id;
     if (!payload.empty()) {
-        message->payload.reset(new (std::nothrow) std::byte[payload.size()]);
-        if (message->payload == nullptr)
+        message->payload = keep(payload, KeptFor::receive);
+        if (message->payload.data() == nullptr)
             message->failure =
                 failure(MPI_ERR_NO_MEM,
                         "no memory to keep a message of {} bytes from rank {} that no receive "
                         "was posted for",
                         payload.size(), from);
-        else
-            std::memcpy(message->payload.get(), payload.data(), payload.size());
     }
     matcher.keep(std::move(message));
 }
@@ -171,14 +187,13 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
         return;
     }
     // The payload lives in the transport's ring: keep it until the copy engine has read it.
-    std::unique_ptr<std::byte[]> kept(new (std::nothrow) std::byte[accepted]);
-    if (kept == nullptr) {
+    Kept kept = keep(payload.first(accepted), KeptFor::copy_engine);
+    if (kept.data() == nullptr) {
         finish_request(
             receive,
             failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
         return;
     }
-    std::memcpy(kept.get(), payload.data(), accepted);
     if (payload.size() > room) receive.status = truncated(payload.size(), room);
     operations.spawn(receive_eager_on_device(executor, *this, receive, std::move(kept), accepted));
 }
@@ -192,7 +207,7 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
     }
     if (!message->rendezvous) {
         deliver_eager(message->envelope, message->peer, message->synchronous_id,
-                      {message->payload.get(), message->envelope.bytes}, receive);
+                      {message->payload.data(), message->envelope.bytes}, receive);
         return;
     }
     if (get_again(*this, message->peer, message->rts, receive)) {
@@ -299,14 +314,14 @@ void Core::on_payload(int from, const wire::Payload& follower, transport::ConstS
                                            from, message->envelope.bytes, payload.size()));
         return;
     }
-    message->payload.reset(new (std::nothrow) std::byte[payload.size()]);
-    if (message->payload == nullptr) {
+    const bool for_device = message->request != nullptr && message->request->location.on_device();
+    message->payload = keep(payload, for_device ? KeptFor::copy_engine : KeptFor::receive);
+    if (message->payload.data() == nullptr) {
         message->finished.complete(failure(MPI_ERR_NO_MEM,
                                            "no memory to keep a message of {} bytes from rank {}",
                                            payload.size(), from));
         return;
     }
-    std::memcpy(message->payload.get(), payload.data(), payload.size());
     message->finished.complete(success());
 }
 

@@ -8,6 +8,7 @@
 #include "base/intrusive_list.hpp"
 #include "base/mailbox.hpp"
 #include "base/task.hpp"
+#include "p2p/kept.hpp"
 #include "p2p/request.hpp"
 #include "p2p/wire.hpp"
 
@@ -28,8 +29,8 @@ struct UnexpectedMessage : Link<BySource>, Link<ByArrival> {
     Status failure;              // the sender is gone before all of it came
 
     // --- eager ---
-    std::unique_ptr<std::byte[]> payload;  // kept when nobody waited for it
-    std::uint64_t synchronous_id = 0;      // send id to answer when matched; 0: none
+    Kept payload;                      // when nobody waited for it
+    std::uint64_t synchronous_id = 0;  // send id to answer when matched; 0: none
 
     // --- rendezvous ---
     bool rendezvous = false;

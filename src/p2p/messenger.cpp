@@ -261,10 +261,13 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         message.lent = wire::lends(rts.offer);
         started = copies_before_it_tells(core, message);
         if (started) core.start(message);  // it may be over, and gone, from here on
-        sent = !started && message.lent
-                   ? peer.transport->lend(to, wire::kRequestToSend, wire::bytes_of(rts), id,
-                                          buffer.data(), bytes, message.fetched)
-                   : core.request(to, rts);
+        if (started && eager && !question.synchronous && core.outgoing(id) != nullptr)
+            sent = core.request_with_payload(to, rts);
+        else if (!started && message.lent)
+            sent = peer.transport->lend(to, wire::kRequestToSend, wire::bytes_of(rts), id,
+                                        buffer.data(), bytes, message.fetched);
+        else
+            sent = core.request(to, rts);
     }
     if (!sent.ok()) {
         core.take_back_envelope(to);

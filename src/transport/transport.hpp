@@ -102,6 +102,11 @@ class Transport {
     // --- active messages
     // -----------------------------------------------------------------------------------------------------------
     virtual Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) = 0;
+    // As send(), of a message that another one to that peer will follow soon, whatever happens: it
+    // may wait for it and travel along.
+    virtual Status send_with_next(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
+        return send(peer, kind, header, payload);
+    }
 
     // --- remote memory (put == true in the facts)
     // ----------------------------------------------------------------------------------

@@ -89,6 +89,24 @@ TEST(NetworkDeviceMessages, AreBeingCopiedWhenTheirRequestLeaves) {
     }
 }
 
+// A small copy from pageable memory is as fast as one from a slot, and takes none.
+TEST(NetworkDeviceMessages, OfOneMessageAreKeptInSlotsWhereTheDriverWouldStageThem) {
+    for (const Bytes bytes : {8 * kKiB, 32 * kKiB}) {
+        World world({.machine = "h200"});
+        const Ending ending =
+            world.run([bytes](Rank& rank) { return send_one(rank, bytes, true); });
+        EXPECT_TRUE(ending.good()) << ending;
+        const auto& counts = world.rank(1).device.counts();
+        const auto of = [&](model::Operation operation) {
+            return counts.copies[static_cast<int>(operation)];
+        };
+        const bool in_slots = bytes == 32 * kKiB;
+        EXPECT_EQ(of(model::Operation::h2d), in_slots ? 1u : 0u) << bytes;
+        EXPECT_EQ(of(model::Operation::pageable_h2d), in_slots ? 0u : 1u) << bytes;
+        EXPECT_TRUE(world.settle()) << "slots are given back";
+    }
+}
+
 TEST(NetworkDeviceMessages, WhoseRequestCannotLeaveFailWithItsReason) {
     for (const Bytes bytes : {Bytes{8}, 4 * kMiB}) {
         World world({.machine = "h200", .on_send = [](int, transport::MessageKind kind) {

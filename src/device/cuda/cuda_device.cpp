@@ -84,15 +84,20 @@ Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
 CudaDevice::Place CudaDevice::place(const void* address) const {
     if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
         const int home = gpus_.find(mapping->handle.gpu);
-        return {true, true, mapping->gpu, home >= 0 ? home : mapping->gpu, mapping->context.handle};
+        return {true,
+                true,
+                false,
+                mapping->gpu,
+                home >= 0 ? home : mapping->gpu,
+                mapping->context.handle};
     }
     const Allocation* allocation = pointers_.known(address);
     if (allocation == nullptr) return {};
     const Location& location = allocation->location;
     const bool device = location.kind == MemoryKind::device || location.kind == MemoryKind::managed;
     if (!device) return {};
-    return {true, false, location.gpu, location.gpu,
-            reinterpret_cast<CUcontext>(allocation->context)};
+    return {true,         false,        location.kind == MemoryKind::managed,
+            location.gpu, location.gpu, reinterpret_cast<CUcontext>(allocation->context)};
 }
 
 CudaDevice::Route CudaDevice::route(const Copy& copy) {
@@ -129,6 +134,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
     route.host_only =
         route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
+    route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
+                                 !source.device && destination.device && !destination.pages;
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer

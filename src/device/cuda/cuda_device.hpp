@@ -75,6 +75,7 @@ class CudaDevice final : public Device {
     struct Place {
         bool device = false;
         bool mapped = false;  // a peer's memory
+        bool pages = false;   // managed: it may be on the host just now
         int gpu = -1;         // whose context reaches it
         int home = -1;        // where the memory is
         CUcontext context = nullptr;

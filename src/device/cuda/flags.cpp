@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <array>
+
 namespace gantry::device::cuda {
 
 Flags::~Flags() {
@@ -51,6 +53,24 @@ bool Flags::write(CUstream stream, std::size_t word, std::uint32_t number) {
         close();
     }
     return result == CUDA_SUCCESS;
+}
+
+bool Flags::write_behind_word(CUstream stream, std::size_t word, std::uint32_t number,
+                              CUdeviceptr to, std::uint64_t value, Bytes bytes) {
+    std::array<CUstreamBatchMemOpParams, 2> writes{};
+    writes[0].writeValue = {
+        bytes == 4 ? CU_STREAM_MEM_OP_WRITE_VALUE_32 : CU_STREAM_MEM_OP_WRITE_VALUE_64, to, value,
+        CU_STREAM_WRITE_VALUE_DEFAULT, 0};
+    // Comes with a fence: who sees the flag may use the value.
+    writes[1].writeValue = {CU_STREAM_MEM_OP_WRITE_VALUE_32, address(word), number,
+                            CU_STREAM_WRITE_VALUE_DEFAULT, 0};
+    const CUresult result = driver_.call(driver_.cu.cuStreamBatchMemOp_v2, stream,
+                                         static_cast<unsigned>(writes.size()), writes.data(), 0u);
+    words_refused_ = result != CUDA_SUCCESS;
+    if (words_refused_)
+        log::info("cuda: words are copied, not written: cuStreamBatchMemOp: {}",
+                  result_name(result));
+    return !words_refused_;
 }
 
 void Flags::close() {

@@ -31,6 +31,11 @@ class Flags {
     bool ready();
     // Queues the write behind everything in `stream`; false when the driver refuses: no flags then.
     bool write(CUstream stream, std::size_t word, std::uint32_t number);
+    // Whether write_behind_word is worth a try: ready(), and the driver never refused one.
+    bool writes_words() { return !words_refused_ && ready(); }
+    // Queues a value of 4 or 8 bytes for device memory, and the flag behind it, in one call.
+    bool write_behind_word(CUstream stream, std::size_t word, std::uint32_t number, CUdeviceptr to,
+                           std::uint64_t value, Bytes bytes);
     bool reached(std::size_t word, std::uint32_t number) const {
         // Pairs with the device's write, which comes after the work before it is visible.
         const auto* flag = reinterpret_cast<const std::uint32_t*>(memory_ + word * stride_);
@@ -50,6 +55,7 @@ class Flags {
     Bytes bytes_;
     bool wanted_;
     bool registered_ = false;
+    bool words_refused_ = false;
 };
 
 }  // namespace gantry::device::cuda

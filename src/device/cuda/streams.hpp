@@ -34,7 +34,8 @@ enum class Lane : std::uint8_t { d2h, h2d, d2d, peer };
 struct Order {
     Copy copy;
     Lane lane = Lane::d2d;
-    int peer = -1;  // of lane `peer`: the other GPU
+    int peer = -1;                // of lane `peer`: the other GPU
+    bool may_be_written = false;  // from host memory to memory that stays on its GPU
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;
@@ -78,6 +79,12 @@ class Streams {
         unsigned looks = 0;          // at the flag of the head
         Nanoseconds next_query = 0;  // when the flag of the head is doubted
         bool ask = false;            // of the driver, in this progress()
+        std::uint32_t next_flag() {
+            looks = 0;
+            next_query = 0;
+            if (++flags == 0) ++flags;
+            return flags;
+        }
     };
     struct Issued {
         CUresult result = CUDA_SUCCESS;
@@ -85,6 +92,7 @@ class Streams {
         const char* call = "";
     };
     std::size_t lane(const Order& order) const;
+    std::uint32_t write_word(const Order& order, std::size_t index);
     bool flag_shows(std::size_t index);
     bool doubtful(LaneState& lane) const;
     Issued issue(const Order& order, CUstream stream);

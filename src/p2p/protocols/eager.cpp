@@ -19,30 +19,30 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
     core.consumed_eager(message.peer, message.envelope.bytes);
     if (!status.ok() || accepted == 0) co_return status;
     if (!side.on_device()) {
-        copy_in(side, 0, accepted, message.payload.get());
+        copy_in(side, 0, accepted, message.payload.data());
         co_return success();
     }
     if (!side.contiguous()) {
         status = co_await unpack_to_device(executor, core, side.buffer, side.location, accepted,
-                                           message.payload.get());
+                                           message.payload.data());
         co_return status;
     }
-    status = co_await device_copy(executor, core, side.at(0), message.payload.get(), accepted,
+    status = co_await device_copy(executor, core, side.at(0), message.payload.data(), accepted,
                                   side.location.gpu, device::Engine::h2d);
     co_return status;
 }
 
-Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive,
-                                     std::unique_ptr<std::byte[]> payload, Bytes bytes) {
+Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
+                                     Bytes bytes) {
     const Status truncation = receive.status;
     const Side side{receive.buffer, receive.location, nullptr};
     Status status;
     if (side.contiguous())
-        status = co_await device_copy(executor, core, side.at(0), payload.get(), bytes,
+        status = co_await device_copy(executor, core, side.at(0), payload.data(), bytes,
                                       receive.location.gpu, device::Engine::h2d);
     else
         status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
-                                           payload.get());
+                                           payload.data());
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
 }

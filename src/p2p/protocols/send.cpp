@@ -133,13 +133,14 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
                 stage_shared(executor, sending, **pool, which, slot, offset, bytes, stores));
             continue;
         }
-        copy_out(sending.side, offset, bytes, slot.memory, stores_for(which, sending.limit));
+        copy_out(sending.side, offset, bytes, slot.memory, stores);
         status = tell_chunk(sending, **pool, which, slot, offset, bytes);
         if (!status.ok()) {
             (*pool)->release(slot);
             break;
         }
-        if (started % kChunksBetweenYields == 0) co_await Yield(executor);
+        // The verdict may be there, and want nothing of this.
+        if (!*answered || started % kChunksBetweenYields == 0) co_await Yield(executor);
     }
     Status joined = co_await chunks.join(executor);
     if (status.ok()) status = joined;

@@ -40,6 +40,7 @@ class UcxTransport final : public Transport {
     Status open(job::Job& job, Receiver& receiver) override;
     Task<Status> close(Executor& executor) override;
     Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
+    Status send_with_next(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) override;
     Result<Region> register_memory(const Extent& extent) override;
     void release_memory(const Region& region) override;
     RemoteKey key(const Region& region) const override;
@@ -108,6 +109,8 @@ class UcxTransport final : public Transport {
     Result<WireUpOf> wire_up_of(int rank);
     void open_doors();
     Status connect(Peer& peer);
+    // Connected if need be, or why no message can go there.
+    Status reach(Peer& peer);
     static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
     void handle_broken();
     Status loss_of(const Peer& peer, ucs_status_t status) const;

@@ -4,7 +4,9 @@
 // down.
 #include "cuda_fixture.hpp"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace gantry::device {
 namespace {
@@ -113,6 +115,54 @@ TEST_F(CudaCopies, AWarmCopyCostsOneCopyOneRecordAndOneQuery) {
     EXPECT_EQ(after.setups - before.setups, 0u);
     EXPECT_EQ(after.synchronizations - before.synchronizations, 0u);
     EXPECT_FALSE(cuda->pending());
+}
+
+// The stream writes it, and the flag behind it.
+TEST_F(CudaCopies, AnAlignedWordFromTheHostCostsOneCallAndALook) {
+    for (const std::size_t bytes : {4u, 8u}) {
+        SCOPED_TRACE(testing::Message() << bytes << " bytes");
+        gpu.cuMemsetD8_v2(first, 0xee, 32);
+        fill_host(pattern(8, 0x90));  // the highest bit of each byte is set
+        ASSERT_TRUE(copy({pointer(first), host, bytes, 0, Engine::h2d}).ok());
+        const cuda::Calls before = cuda->calls();
+        fill_host(pattern(8, 0xa3));
+        ASSERT_TRUE(copy({pointer(first + 8), host, bytes, 0, Engine::h2d}).ok());
+        EXPECT_EQ(cuda->calls().copies - before.copies, 1u);
+        EXPECT_EQ(cuda->calls().completions - before.completions, 0u);
+        std::vector<std::uint8_t> expected(32, 0xee);
+        std::ranges::copy(pattern(bytes, 0x90), expected.begin());
+        std::ranges::copy(pattern(bytes, 0xa3), expected.begin() + 8);
+        EXPECT_EQ(read(first, 32), expected);
+    }
+}
+
+TEST_F(CudaCopies, WhatIsNoAlignedWordOfDeviceMemoryIsCopied) {
+    CUdeviceptr managed = 0;
+    ASSERT_EQ(gpu.cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    classify(pointer(managed), 64);
+    fill_host(pattern(64));
+    const std::pair<CUdeviceptr, std::size_t> wheres[] = {
+        {first + 4, 8}, {first + 2, 4}, {first, 5}, {first, 16}, {managed, 8}};
+    for (const auto& [where, bytes] : wheres) {
+        SCOPED_TRACE(testing::Message() << bytes << " bytes at " << where % 64);
+        const std::uint64_t before = cuda->calls().completions;
+        ASSERT_TRUE(copy({pointer(where), host, bytes, 0, Engine::h2d}).ok());
+        EXPECT_GE(cuda->calls().completions - before, 2u) << "an event";
+        EXPECT_EQ(read(where, bytes), pattern(bytes));
+    }
+    EXPECT_EQ(gpu.cuMemFree_v2(managed), CUDA_SUCCESS);
+}
+
+TEST_F(CudaCopies, AWordThatTheDriverRefusesToWriteIsCopiedAndNoneIsTriedAgain) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    ASSERT_EQ(gpu.simgpu_fault("cuStreamBatchMemOp_v2:1:801"), 0);
+    for (int i = 0; i < 2; ++i) {
+        fill_host(pattern(8, 5));
+        const std::uint64_t before = cuda->calls().copies;
+        ASSERT_TRUE(copy({pointer(first + 8 * i), host, 8, 0, Engine::h2d}).ok());
+        EXPECT_EQ(cuda->calls().copies - before, i == 0 ? 2u : 1u);
+        EXPECT_EQ(read(first + 8 * i, 8), pattern(8, 5));
+    }
 }
 
 TEST_F(CudaCopies, ProgressWithoutPendingCopiesMakesNoDriverCall) {

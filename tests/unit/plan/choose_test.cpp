@@ -2,6 +2,7 @@
 //
 // What the planner promises about single messages. The whole table of choices is pinned in
 // tests/golden/plans.txt; these are the sentences behind it.
+#include "device/machine_facts.hpp"
 #include "golden/scenes.hpp"
 
 #include <gtest/gtest.h>
@@ -251,6 +252,25 @@ TEST(Choose, TheHostSideCopiesStraightFromOrToThePeersDevice) {
         verdict(4 * kMiB, MemoryKind::pinned, MemoryKind::device, IpcKind::legacy), two_gpus());
     EXPECT_EQ(put.protocol, Protocol::ipc);
     EXPECT_EQ(put.executor, Executor::sender);
+}
+
+// A core copies to and from slots faster than the driver does by itself, also where the data is
+// larger than the nearest caches.
+TEST(Choose, OnAnH200PageableMemoryGoesThroughSlots) {
+    Result<model::Machine> machine = model::load("h200");
+    ASSERT_TRUE(machine.ok()) << machine.status().text();
+    plan::Facts with = two_gpus();
+    for (device::GpuFacts* gpu : {&with.source_gpu, &with.sink_gpu}) {
+        const device::Uuid uuid = gpu->uuid;
+        *gpu = device::gpu_facts(*machine);
+        gpu->uuid = uuid;
+    }
+    for (const Bytes bytes : {256 * kKiB, kMiB, 4 * kMiB, 16 * kMiB}) {
+        const Question down = verdict(bytes, MemoryKind::device, MemoryKind::host, IpcKind::legacy);
+        const Question up = verdict(bytes, MemoryKind::host, MemoryKind::device, IpcKind::legacy);
+        EXPECT_EQ(plan_for(down, with).protocol, Protocol::pipeline) << bytes;
+        EXPECT_EQ(plan_for(up, with).protocol, Protocol::pipeline) << bytes;
+    }
 }
 
 TEST(Choose, AProcessWithoutADriverNeverCopiesForTheOther) {

@@ -101,6 +101,22 @@ TEST_F(UcxTest, AWindowOfSmallMessagesLeavesInFiveFramesAndArrivesWithoutTheSend
     }
 }
 
+TEST_F(UcxTest, AMessageThatMayWaitForTheNextTravelsWithIt) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
+    turn();
+    const std::uint64_t before = transport(0).frames_posted();
+    ASSERT_TRUE(transport(0).send_with_next(1, 2, bytes("first"), {}).ok());
+    turn();
+    EXPECT_EQ(transport(0).frames_posted(), before);
+    ASSERT_TRUE(transport(0).send(1, 3, bytes("second"), bytes("payload")).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 3; }));
+    EXPECT_EQ(transport(0).frames_posted() - before, 1u);
+    EXPECT_EQ(notebook(1).messages[1].header, "first");
+    EXPECT_EQ(notebook(1).messages[2].header, "second");
+}
+
 TEST_F(UcxTest, MessagesThatAFullSocketHoldsBackShareFrames) {
     start(2);
     ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Kept: bytes that arrived and wait, in memory of ours, for the receive or the copy engine that
+// takes them. In the heap, or in a slot of the staging pool: that is page-locked, so a copy to a
+// device reads it directly instead of through the driver's own staging.
+#pragma once
+
+#include "p2p/slots.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace gantry::p2p {
+
+class Kept {
+  public:
+    Kept() = default;
+    explicit Kept(std::unique_ptr<std::byte[]> heap) : heap_(std::move(heap)) {}
+    Kept(SlotPool& pool, const Slot& slot) : pool_(&pool), slot_(slot) {}
+    Kept(Kept&& other) noexcept
+        : heap_(std::move(other.heap_)),
+          pool_(std::exchange(other.pool_, nullptr)),
+          slot_(other.slot_) {}
+    Kept& operator=(Kept&& other) noexcept {
+        std::swap(heap_, other.heap_);
+        std::swap(pool_, other.pool_);
+        std::swap(slot_, other.slot_);
+        return *this;
+    }
+    ~Kept() {
+        if (pool_ != nullptr) pool_->release(slot_);
+    }
+
+    // Null: nothing is kept.
+    std::byte* data() const { return pool_ != nullptr ? slot_.memory : heap_.get(); }
+
+  private:
+    std::unique_ptr<std::byte[]> heap_;
+    SlotPool* pool_ = nullptr;
+    Slot slot_;
+};
+
+}  // namespace gantry::p2p
