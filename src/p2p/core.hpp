@@ -16,6 +16,7 @@
 #include "p2p/outgoing.hpp"
 #include "p2p/host_copies.hpp"
 #include "p2p/shared_gpu.hpp"
+#include "p2p/sink_guess.hpp"
 #include "p2p/slots.hpp"
 #include "plan/explain.hpp"
 
@@ -39,6 +40,7 @@ struct Peer {
     Status lost;                      // why it cannot be reached any more
     std::unordered_set<std::uint64_t>
         direct_buffers;  // our allocations that it asked to have named, not staged
+    SinkGuess sinks;     // where our staged messages to it ended
     Mappings mappings;   // what is known of mappings between it and us
     // The last offer of device memory that was only to be read: the next one from the same
     // allocation is made like it.

@@ -120,6 +120,8 @@ bool may_lend(Core& core, const Outgoing& message) {
 void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     const Peer& peer = core.peer(message.peer);
     message.question = question;
+    if (peer.facts.shared_memory && !peer.facts.self)
+        peer.sinks.expect(message.location, message.question);
     message.facts = core.facts_for(message.peer, message.location, true, nullptr);
     message.facts.ipc_open = peer.direct_buffers.contains(message.location.buffer_id);
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it

@@ -57,7 +57,7 @@ struct Ask {
           bytes(q.bytes),
           hop(f.peer.message_latency) {
         if (q.sink_known) return;
-        sink = source;
+        if (!q.sink_expected) sink = source;
         sink.contiguous = true;
         sink_gpu = source_gpu;
         sink_reach = source_reach == Reach::nothing ? Reach::host_memory : source_reach;

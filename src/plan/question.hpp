@@ -22,10 +22,11 @@ struct End {
 struct Question {
     Bytes bytes = 0;
     End source;
-    End sink;                  // meaningful when sink_known
-    bool sink_known = false;   // false: the sender's offer; true: the receiver's verdict
-    bool synchronous = false;  // MPI_Ssend: completes only when matched
-    bool budget = true;        // the peer still has room for eager bytes
+    End sink;                    // meaningful when sink_known or sink_expected
+    bool sink_known = false;     // false: the sender's offer; true: the receiver's verdict
+    bool sink_expected = false;  // of an offer: the last message like it ended there
+    bool synchronous = false;    // MPI_Ssend: completes only when matched
+    bool budget = true;          // the peer still has room for eager bytes
     bool already_staged =
         false;  // the sender has put all of it into slots: only taking it out is left
     Bytes started_chunk =

@@ -194,7 +194,7 @@ MPI_CASE_OWN_INIT(a_message_on_one_gpu_costs_one_copy_in_all, 2) {
 MPI_CASE(a_message_between_device_and_page_locked_memory_costs_one_copy_in_all, 2) {
     only_on_the_simulator();
     for (int device_side : {0, 1})
-        for (std::size_t bytes : {std::size_t{8}, std::size_t{2} << 20}) {
+        for (std::size_t bytes : {std::size_t{16}, std::size_t{2} << 20}) {
             about(std::to_string(bytes) + " bytes, device memory on rank " +
                   std::to_string(device_side));
             Memory memory(rank() == device_side ? Kind::device : Kind::pinned, bytes);
@@ -203,6 +203,16 @@ MPI_CASE(a_message_between_device_and_page_locked_memory_costs_one_copy_in_all, 
             CHECK_EQ(cost.bytes_of_both, bytes * kMessages);
             CHECK_EQ(cost.copies_of_both, kMessages);
         }
+}
+
+// The word and the flag behind it, in one call.
+MPI_CASE(a_word_from_the_host_is_written_by_the_stream_and_not_copied, 2) {
+    only_on_the_simulator();
+    Memory memory(rank() == 1 ? Kind::device : Kind::pinned, 8);
+    const Cost cost = cost_of(memory.data(), 8);
+    CHECK_EQ(cost.copies_of_both, 0);
+    CHECK_EQ(cost.done.flags, rank() == 1 ? 2 * kMessages : 0);
+    CHECK_EQ(cost.calls.synchronise, 0);
 }
 
 MPI_CASE_OWN_INIT(a_message_between_device_and_host_is_staged_by_the_device_side_alone, 2) {

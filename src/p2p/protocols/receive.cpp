@@ -144,13 +144,14 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             Result<SlotPool*> pool = receiving.core.pool(transport::Pool::device_slots);
             slot = (*pool)->memory().data() + chunk.slot_offset;
         }
-        const Stores stores =
-            stores_for(static_cast<transport::Pool>(chunk.pool), receiving.accepted);
-        if (receiving.side.on_device() || copies_shared(receiving.core, receiving.side, stores)) {
+        const auto pool = static_cast<transport::Pool>(chunk.pool);
+        if (receiving.side.on_device() ||
+            copies_shared(receiving.core, receiving.side, pool, receiving.accepted)) {
             pieces.spawn(drain(executor, receiving, chunk, slot));
             continue;
         }
-        copy_in(receiving.side, chunk.offset, chunk.bytes, slot, stores);
+        copy_in(receiving.side, chunk.offset, chunk.bytes, slot,
+                stores_out_of_slots(pool, receiving.accepted));
         status = return_slot(receiving, chunk);
         if (!status.ok()) break;
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);

@@ -44,12 +44,12 @@ Status tell_chunk(Sending& sending, SlotPool& pool, transport::Pool which, const
 // that it comes back on failure.
 Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
                           transport::Pool which, Slot slot, Bytes offset, Bytes bytes,
-                          Stores stores) {
+                          bool shared) {
     Staged piece(executor);
     piece.slot = slot;
     piece.offset = offset;
     piece.bytes = bytes;
-    start_copy_out(sending, piece, stores);
+    start_copy_out(sending, piece, shared);
     Status status = co_await piece.copied;
     if (status.ok()) status = tell_chunk(sending, pool, which, slot, offset, bytes);
     if (!status.ok()) {
@@ -127,13 +127,14 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
         const Bytes offset = sending.offset;
         sending.offset += bytes;
         // Cells filled before the verdict are host cells, also where a copy engine empties them.
-        const Stores stores = stores_for(*answered ? pool_of(sending) : which, sending.limit);
-        if (sending.side.on_device() || copies_shared(sending.core, sending.side, stores)) {
+        const transport::Pool meant = *answered ? pool_of(sending) : which;
+        const bool shared = copies_shared(sending.core, sending.side, meant, sending.limit);
+        if (sending.side.on_device() || shared) {
             chunks.spawn(
-                stage_shared(executor, sending, **pool, which, slot, offset, bytes, stores));
+                stage_shared(executor, sending, **pool, which, slot, offset, bytes, shared));
             continue;
         }
-        copy_out(sending.side, offset, bytes, slot.memory, stores);
+        copy_out(sending.side, offset, bytes, slot.memory, stores_into_slots(meant, sending.limit));
         status = tell_chunk(sending, **pool, which, slot, offset, bytes);
         if (!status.ok()) {
             (*pool)->release(slot);

@@ -77,13 +77,14 @@ Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use) {
     return std::min(chunk, pool.largest(use));
 }
 
-void start_copy_out(Sending& sending, Staged& piece, Stores stores) {
+void start_copy_out(Sending& sending, Staged& piece, bool shared) {
     if (!sending.side.on_device()) {
-        if (copies_shared(sending.core, sending.side, stores) &&
+        if (shared &&
             sending.core.host_copies.start(
                 {piece.slot.memory, sending.side.at(piece.offset), piece.bytes}, piece.copied))
             return;
-        copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory, stores);
+        copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory,
+                 shared ? Stores::streaming : Stores::cached);
         piece.copied.complete(success());
         return;
     }

@@ -31,7 +31,8 @@ struct Sending {
 };
 
 Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use);
-void start_copy_out(Sending& sending, Staged& piece, Stores stores = Stores::cached);
+// `shared`: with the progress thread, where it has room (copies_shared).
+void start_copy_out(Sending& sending, Staged& piece, bool shared = false);
 // A piece that failed brings no slot back: whoever waits for one must hear of it.
 void give_up(Sending& sending, const Status& why);
 

@@ -35,7 +35,12 @@ void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to,
 void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
              Stores stores = Stores::cached);
 // What suits a message of that size whose pieces lie in that pool.
-inline Stores stores_for(transport::Pool pool, Bytes message) {
+inline Stores stores_into_slots(transport::Pool pool, Bytes message) {
+    return pool == transport::Pool::device_slots && message >= plan::kStreamedIntoSlotsFrom
+               ? Stores::streaming
+               : Stores::cached;
+}
+inline Stores stores_out_of_slots(transport::Pool pool, Bytes message) {
     return pool == transport::Pool::device_slots && message >= plan::kStreamedFrom
                ? Stores::streaming
                : Stores::cached;
@@ -43,8 +48,9 @@ inline Stores stores_for(transport::Pool pool, Bytes message) {
 
 // Whether such copies are shared with the progress thread (host_copies.hpp): then they are started
 // like those of a device, and others go on meanwhile.
-inline bool copies_shared(const Core& core, const Side& side, Stores stores) {
-    return core.host_copies.shared() && stores == Stores::streaming && side.contiguous();
+inline bool copies_shared(const Core& core, const Side& side, transport::Pool pool, Bytes message) {
+    return core.host_copies.shared() && pool == transport::Pool::device_slots &&
+           message >= plan::kStreamedFrom && side.contiguous();
 }
 
 Task<Status> shared_copy(Executor& executor, Core& core, std::byte* to, const std::byte* from,

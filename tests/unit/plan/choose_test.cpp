@@ -273,6 +273,17 @@ TEST(Choose, OnAnH200PageableMemoryGoesThroughSlots) {
     }
 }
 
+// Only the first piece is not hidden behind the processor's copies, which are the slowest leg.
+TEST(Choose, AnOfferThatExpectsHostMemoryTakesSmallerPieces) {
+    auto with = facts(shared_memory(), h200(), h200());
+    Question unknown = offer(kMiB, MemoryKind::device);
+    Question host = unknown;
+    host.sink_expected = true;
+    EXPECT_EQ(plan_for(host, with).sink_engine, CopyEngine::cpu);
+    EXPECT_LT(plan_for(host, with).chunk, plan_for(unknown, with).chunk);
+    EXPECT_GT(plan_for(host, with).ahead, 0);
+}
+
 TEST(Choose, AProcessWithoutADriverNeverCopiesForTheOther) {
     auto with = two_gpus();
     with.receiver_opens = false;
