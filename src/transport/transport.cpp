@@ -15,6 +15,11 @@ Status Transport::lend(int, MessageKind, ConstSpan, std::uint64_t, const void*, 
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name());
 }
 
+bool Transport::put_and_tell(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
+                             MessageKind, ConstSpan, Completion&) {
+    return false;
+}
+
 void Transport::fetch(int, std::uint64_t, void*, Bytes, Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name()));
 }

@@ -122,6 +122,12 @@ class Transport {
     virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                      const RemoteKey& key, Bytes offset, Completion& done) = 0;
 
+    // As put(), and the peer is given that message as soon as the bytes are at their place, without
+    // waiting for `done`. False: this put cannot be told of so, and nothing has happened.
+    virtual bool put_and_tell(int peer, int rail, const void* source, Bytes bytes,
+                              const Region& from, const RemoteKey& key, Bytes offset,
+                              MessageKind kind, ConstSpan header, Completion& done);
+
     // --- loans: large host memory that nobody copies on the way
     // A message may lend the memory that it announces: the bytes go straight to where the peer
     // wants them, once it has said where. `loan` is a number of the sender's, never given twice.

@@ -158,7 +158,9 @@ MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     const Census before = census();
     for (int bytes : {8, 200000, kLarge}) {
         expect_a_failed_message(bytes, 0, "cuMemcpyDtoHAsync_v2:1:999", "cuMemcpyDtoHAsync");
-        expect_a_failed_message(bytes, 1, "cuMemcpyHtoDAsync_v2:1:999,cuMemcpy2DAsync_v2:1:999",
+        expect_a_failed_message(bytes, 1,
+                                "cuMemcpyHtoDAsync_v2:1:999,cuMemcpy2DAsync_v2:1:999,"
+                                "cuStreamBatchMemOp_v2:1:999",
                                 "cuMemcpy");
     }
     // In the middle of a message.

@@ -54,17 +54,25 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
     if (status.ok()) {
         const Bytes at =
             into_slot ? grant * kDeviceSlotUnit : sending.message.cts.sink_offset + offset;
+        const int peer = sending.message.peer;
+        const transport::RemoteKey& key = sending.message.key;
+        const wire::Chunk chunk{sending.message.id,
+                                offset,
+                                bytes,
+                                grant * kDeviceSlotUnit,
+                                grant,
+                                0,
+                                static_cast<std::uint8_t>(transport::Pool::device_slots)};
+        transport::Transport* transport = sending.core.peer(peer).transport;
         Completion put(executor);
-        transport::Transport* transport = sending.core.peer(sending.message.peer).transport;
-        transport->put(sending.message.peer, rail, source, bytes, from, sending.message.key, at,
-                       put);
+        const bool told =
+            into_slot && transport->put_and_tell(peer, rail, source, bytes, from, key, at,
+                                                 wire::kChunk, wire::bytes_of(chunk), put);
+        if (!told) transport->put(peer, rail, source, bytes, from, key, at, put);
         status = co_await put;
+        if (status.ok() && into_slot && !told)
+            status = sending.core.send(peer, wire::kChunk, chunk);
     }
-    if (status.ok() && into_slot)
-        status = sending.core.send(
-            sending.message.peer, wire::kChunk,
-            wire::Chunk{sending.message.id, offset, bytes, grant * kDeviceSlotUnit, grant, 0,
-                        static_cast<std::uint8_t>(transport::Pool::device_slots)});
     if (staged != nullptr) pool->release(staged->slot);
     if (!status.ok()) give_up(sending, status);
     co_return status;

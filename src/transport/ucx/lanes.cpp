@@ -106,6 +106,7 @@ void UcxTransport::settle_doubts() {
 }
 
 void UcxTransport::Accepted::frame(ConstSpan bytes) {
+    if (std::exchange(untrue, false)) return;  // the bytes that it tells of were dropped
     owner.hot_ = this;
     owner.hot_looks_ = 0;
     Peer& peer = owner.peer_of(from);

@@ -112,6 +112,7 @@ struct UcxTransport::Accepted final : StreamSink {
     int expected = 0;         // transfers that were announced
     bool watched = false;     // by epoll
     bool back_unused = true;  // nothing has come by it yet
+    bool untrue = false;      // the next frame tells of a put that was dropped
 };
 
 // The answer: everything is in place, or that there was no place for it.

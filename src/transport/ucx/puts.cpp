@@ -58,13 +58,41 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     ++in_flight_;
     Bulk* bulk = by_messages && bytes >= config_.tcp_straight ? bulk_to(peer, rail) : nullptr;
     if (bulk != nullptr)
-        put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset);
+        put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
+                     nullptr);
     else if (by_messages)
         put_by_messages(peer, rail, static_cast<const std::byte*>(source), *putting, view.region,
                         offset);
     else
         put_one_sided(peer, rail, source, from, *putting, view.address + offset);
     finish_step(*putting, UCS_OK);  // the one it began with: all is posted, so it may end now
+}
+
+// Only where data and message take one stream, which keeps them in order.
+bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes bytes, const Region&,
+                                const RemoteKey& key, Bytes offset, MessageKind kind,
+                                ConstSpan header, Completion& done) {
+    Peer& peer = peer_of(rank);
+    const KeyView view = read_key(key, rail);
+    if (!peer.lost.ok() || peer.broken || peer.endpoints.empty() || view.packed.empty() ||
+        !goes_by_messages(rail) || bytes < config_.tcp_straight)
+        return false;
+    Bulk* bulk = bulk_to(peer, rail);
+    if (bulk == nullptr) return false;
+    Frame* frame = frames_.take(Frame::record_bytes(header.size(), 0));
+    if (frame == nullptr) return false;
+    auto* putting = new (std::nothrow) Putting{this, &done, nullptr, 1, UCS_OK, rank, bytes};
+    if (putting == nullptr) {
+        frames_.give(frame);
+        return false;
+    }
+    frame->begin(rank_);
+    frame->append(kind, header, {});
+    ++in_flight_;
+    put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
+                 frame);
+    finish_step(*putting, UCS_OK);
+    return true;
 }
 
 void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,

@@ -72,7 +72,12 @@ struct StreamHead {
     std::uint64_t region, offset;  // of a put
     std::uint64_t bytes;
 };
-enum class Carried : std::uint32_t { put = 1, loan = 2, frame = 3 };
+enum class Carried : std::uint32_t {
+    put = 1,
+    loan = 2,
+    frame = 3,
+    told_put = 4,  // the frame behind it tells of it
+};
 
 class OutStream {
   public:

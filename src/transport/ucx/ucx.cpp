@@ -309,6 +309,7 @@ void UcxTransport::watch_closing() {
 
 int UcxTransport::progress() {
     if (receiver_ == nullptr) return 0;
+    wrote_at_once_ = false;
     // Before the network is looked at: between a message's arrival and the program's answer nothing
     // is done for earlier ones.
     if (!waiting_.empty()) post_open_frames();

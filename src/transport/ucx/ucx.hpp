@@ -46,6 +46,9 @@ class UcxTransport final : public Transport {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    bool put_and_tell(int peer, int rail, const void* source, Bytes bytes, const Region& from,
+                      const RemoteKey& key, Bytes offset, MessageKind kind, ConstSpan header,
+                      Completion& done) override;
     bool lends(int peer) override;
     Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                 const void* source, Bytes bytes, Completion& done) override;
@@ -165,8 +168,9 @@ class UcxTransport final : public Transport {
     void on_bulk_open(Peer& peer, std::uint64_t rail);
     void send_straight(Bulk& bulk, const StreamHead& head, const void* source,
                        OutStream::Left left);
+    // `told_of`: a frame that goes behind it, or null.
     void put_straight(Bulk& bulk, const std::byte* source, Putting& putting, std::uint64_t region,
-                      Bytes offset);
+                      Bytes offset, Frame* told_of);
     void move_out(Bulk& bulk);
     void on_bulk_asked(std::uint64_t rail);
     void accept_awaited();
@@ -239,8 +243,9 @@ class UcxTransport final : public Transport {
     Accepted* hot_ = nullptr;  // of them: brought the last frame, and is read in each turn
     unsigned hot_looks_ = 0;   // at it, since its last frame
     unsigned turns_ = 0;
-    Socket others_;  // an epoll instance of all of them
-    int lanes_ = 0;  // peers that frames may go to by lanes
+    bool wrote_at_once_ = false;  // a transfer, in this turn
+    Socket others_;               // an epoll instance of all of them
+    int lanes_ = 0;               // peers that frames may go to by lanes
     struct Doubted {
         Peer* peer;
         Nanoseconds until;

@@ -189,6 +189,41 @@ TEST_F(UcxTest, ALargePutGoesStraightOnceTheSecondConnectionIsOpen) {
     EXPECT_FALSE(nowhere.status().ok()) << "a put into memory that is not there any more";
 }
 
+// The message travels behind the bytes: the peer has both before its answer is back.
+TEST_F(UcxTest, APutThatTellsIsKnownToThePeerBeforeItIsAnswered) {
+    start(2);
+    ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
+    std::vector<std::byte> source(kMiB + 3, std::byte{0x5a}), sink(kMiB + 3);
+    const Result<Region> region = transport(1).register_memory(extent(sink));
+    ASSERT_TRUE(region.ok()) << region.status().text();
+    const RemoteKey key = transport(1).key(region.value());
+    const auto put = [&](Completion& done) {
+        return transport(0).put_and_tell(1, 0, source.data(), source.size(), {}, key, 0, 7,
+                                         bytes("it is there"), done);
+    };
+    Completion first(ranks[0]->executor);
+    ASSERT_TRUE(until([&] { return put(first); })) << "once the second connection is open";
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 2; }));
+    EXPECT_EQ(notebook(1).messages[1].header, "it is there");
+    EXPECT_TRUE(sink == source);
+    EXPECT_FALSE(first.done());
+    ASSERT_TRUE(until([&] { return first.done(); }));
+    EXPECT_TRUE(first.status().ok()) << first.status().text();
+
+    // Nobody is told of bytes that had no place.
+    transport(1).release_memory(region.value());
+    Completion dropped(ranks[0]->executor);
+    RemoteKey nowhere = key;
+    nowhere.bytes[8] ^= std::byte{0x40};  // the region's number
+    ASSERT_TRUE(transport(0).put_and_tell(1, 0, source.data(), source.size(), {}, nowhere, 0, 7,
+                                          bytes("it is not"), dropped));
+    ASSERT_TRUE(until([&] { return dropped.done(); }));
+    EXPECT_FALSE(dropped.status().ok());
+    ASSERT_TRUE(transport(0).send(1, 8, bytes("last"), {}).ok());
+    ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 3; }));
+    EXPECT_EQ(notebook(1).messages[2].header, "last");
+}
+
 TEST_F(UcxTest, WithoutASecondConnectionLargePutsGoInPieces) {
     config.tcp_straight = 0;
     start(2);
