@@ -2,8 +2,7 @@
 //
 // What the planner promises about single messages. The whole table of choices is pinned in
 // tests/golden/plans.txt; these are the sentences behind it.
-#include "device/machine_facts.hpp"
-#include "golden/scenes.hpp"
+#include "questions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,22 +17,6 @@ using plan::Protocol;
 using plan::Question;
 using plan::Reach;
 using plan::Stage;
-
-Question verdict(Bytes bytes, MemoryKind source, MemoryKind sink, IpcKind ipc = IpcKind::none) {
-    return {.bytes = bytes, .source = end(source, ipc), .sink = end(sink, ipc), .sink_known = true};
-}
-Question offer(Bytes bytes, MemoryKind source, IpcKind ipc = IpcKind::none) {
-    return {.bytes = bytes, .source = end(source, ipc), .sink = {}};
-}
-plan::Plan plan_for(const Question& question, const plan::Facts& with,
-                    const plan::Tuning& tuning = {}) {
-    return plan::choose(question, with, tuning).plan;
-}
-plan::Facts two_gpus() {
-    auto with = facts(shared_memory(), h200(), other_h200());
-    with.peer_access = with.ipc_open = with.put_open = true;
-    return with;
-}
 
 // By hand: copy everything to the host, send it as host memory, copy everything back.
 Nanoseconds by_hand(Bytes bytes, const plan::Facts& with) {
@@ -252,36 +235,6 @@ TEST(Choose, TheHostSideCopiesStraightFromOrToThePeersDevice) {
         verdict(4 * kMiB, MemoryKind::pinned, MemoryKind::device, IpcKind::legacy), two_gpus());
     EXPECT_EQ(put.protocol, Protocol::ipc);
     EXPECT_EQ(put.executor, Executor::sender);
-}
-
-// A core copies to and from slots faster than the driver does by itself, also where the data is
-// larger than the nearest caches.
-TEST(Choose, OnAnH200PageableMemoryGoesThroughSlots) {
-    Result<model::Machine> machine = model::load("h200");
-    ASSERT_TRUE(machine.ok()) << machine.status().text();
-    plan::Facts with = two_gpus();
-    for (device::GpuFacts* gpu : {&with.source_gpu, &with.sink_gpu}) {
-        const device::Uuid uuid = gpu->uuid;
-        *gpu = device::gpu_facts(*machine);
-        gpu->uuid = uuid;
-    }
-    for (const Bytes bytes : {256 * kKiB, kMiB, 4 * kMiB, 16 * kMiB}) {
-        const Question down = verdict(bytes, MemoryKind::device, MemoryKind::host, IpcKind::legacy);
-        const Question up = verdict(bytes, MemoryKind::host, MemoryKind::device, IpcKind::legacy);
-        EXPECT_EQ(plan_for(down, with).protocol, Protocol::pipeline) << bytes;
-        EXPECT_EQ(plan_for(up, with).protocol, Protocol::pipeline) << bytes;
-    }
-}
-
-// Only the first piece is not hidden behind the processor's copies, which are the slowest leg.
-TEST(Choose, AnOfferThatExpectsHostMemoryTakesSmallerPieces) {
-    auto with = facts(shared_memory(), h200(), h200());
-    Question unknown = offer(kMiB, MemoryKind::device);
-    Question host = unknown;
-    host.sink_expected = true;
-    EXPECT_EQ(plan_for(host, with).sink_engine, CopyEngine::cpu);
-    EXPECT_LT(plan_for(host, with).chunk, plan_for(unknown, with).chunk);
-    EXPECT_GT(plan_for(host, with).ahead, 0);
 }
 
 TEST(Choose, AProcessWithoutADriverNeverCopiesForTheOther) {

@@ -115,6 +115,29 @@ TEST_F(StreamTest, CarriesTransfersOfEverySizeInOrderToTheirPlaces) {
     }
 }
 
+TEST_F(StreamTest, AFrameBehindATransferIsHandedOnBeforeTheNextTransferIsReceived) {
+    greet();
+    const std::vector<std::byte> small = pattern(100, 1), large = pattern(32 * kKiB, 2),
+                                 frame = pattern(64, 3);
+    std::vector<std::byte> first(small.size()), second(large.size());
+    places.expected = {{0, first.data()}, {1, second.data()}};
+    push(0, small);
+    for (int i = 0; i < 2; ++i)  // the second lies in the buffer with the first
+        out.push_rest(
+            {kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, frame.size()},
+            frame.data(), 0, [](const Status&) {});
+    push(1, large);
+    for (int turn = 0; turn < 100000 && !out.idle(); ++turn)
+        ASSERT_TRUE(out.progress().ok());
+    for (int turn = 0; turn < 1000000 && places.frames.empty(); ++turn)
+        ASSERT_TRUE(in->progress(places).ok());
+    EXPECT_EQ(places.frames.size(), 2u);
+    EXPECT_EQ(places.whole, std::vector<std::uint64_t>{0});
+    for (int turn = 0; turn < 1000000 && places.whole.size() < 2; ++turn)
+        ASSERT_TRUE(in->progress(places).ok());
+    EXPECT_TRUE(second == large);
+}
+
 TEST_F(StreamTest, CarriesFramesOfEverySizeBetweenTransfers) {
     greet();
     const std::size_t sizes[] = {8, 64, 8000, 8192, kLargestFrame, 16};
