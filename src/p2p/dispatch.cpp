@@ -277,7 +277,10 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
     if (cts.inbox != 0) send_descriptor(cts.wanted, cts.inbox);
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
-    peer(from).sinks.learn(message->location, message->bytes, wire::decode(cts.verdict));
+    if (cts.direct_next != 0)        // taken from slots only because it lay there already
+        peer(from).sinks.learn_read(message->location);
+    else
+        peer(from).sinks.learn(message->location, message->bytes, wire::decode(cts.verdict));
     if (cts.key_bytes > std::min<Bytes>(payload.size(), transport::RemoteKey::kLongest)) {
         log::error("rank {} sent a verdict with a key of {} bytes", from, cts.key_bytes);
         return;

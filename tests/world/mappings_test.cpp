@@ -15,20 +15,23 @@ struct Stream {
     int messages = 1;
     int buffers = 1;  // used in turn
     IpcKind kind = IpcKind::legacy;
+    Place sink = Place::device;
     bool refuse_descriptor = false;
     Nanoseconds took = 0;        // all messages
     Nanoseconds first = 0;       // the first one
     std::uint64_t openings = 0;  // of both ranks
     std::uint64_t descriptors = 0;
-    int opened_at = -1;  // the message that saw the first one
+    int opened_at = -1;             // the message that saw the first one
+    std::uint64_t staged_last = 0;  // copies that the sender made for the last message
 };
 
 // Rank 0 on GPU 0 sends to rank 1 on GPU 1, one message at a time.
 Task<Status> stream(Rank& rank, Stream& test) {
     std::vector<std::unique_ptr<Bytebuffer>> buffers;
     for (int i = 0; i < test.buffers; ++i)
-        buffers.push_back(
-            std::make_unique<Bytebuffer>(rank, Place::device, test.bytes, rank.number, test.kind));
+        buffers.push_back(std::make_unique<Bytebuffer>(rank,
+                                                       rank.number == 0 ? Place::device : test.sink,
+                                                       test.bytes, rank.number, test.kind));
     rank.device.faults.refuse_descriptor = test.refuse_descriptor;
     const Nanoseconds begin = rank.processor.now();
     for (int message = 0; message < test.messages; ++message) {
@@ -36,8 +39,10 @@ Task<Status> stream(Rank& rank, Stream& test) {
         const auto key = static_cast<std::uint64_t>(message);
         if (rank.number == 0) {
             buffer.fill(key);
+            const std::uint64_t before = rank.device.counts().all_copies();
             Status sent = co_await send(rank, buffer.whole(), 1, 0);
             GANTRY_CO_TRY(sent);
+            test.staged_last = rank.device.counts().all_copies() - before;
         } else {
             buffer.clear();
             Received received = co_await receive(rank, buffer.whole(), 0, 0);
@@ -78,6 +83,17 @@ TEST(Mappings, TheFirstMessageOfABufferIsNotDearerThanStagingIt) {
             // The largest ones repay it themselves.
             EXPECT_EQ(test.openings, bytes == 64 * kMiB && kind == IpcKind::vmm ? 1u : 0u) << bytes;
         }
+}
+
+// A sender that remembers where staged messages ended must not keep what could be read in slots.
+TEST(Mappings, PageLockedMemoryIsReadIntoOnceTheSourceIsMappedWhateverWasStagedBefore) {
+    for (const Bytes bytes : {64 * kKiB, 256 * kKiB, kMiB}) {
+        Stream test{.bytes = bytes, .messages = 600, .sink = Place::pinned};
+        run(test);
+        EXPECT_EQ(test.openings, 1u) << bytes;
+        EXPECT_LT(test.opened_at, 500) << bytes;
+        EXPECT_EQ(test.staged_last, 0u) << bytes;
+    }
 }
 
 TEST(Mappings, AThousandFreshBuffersAreStaged) {
