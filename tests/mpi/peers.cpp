@@ -186,7 +186,13 @@ MPI_CASE_ENDING(windows_of_large_host_messages, 2) {
         if (windows.done == Windows::kBefore) {
             std::printf("exchanging\n");
             std::fflush(stdout);
-            OK(MPI_Barrier(MPI_COMM_WORLD));  // nobody dies before both have said so
+            // Nobody dies before both have said so; who has left it may, with the other still in
+            // it.
+            code = MPI_Barrier(MPI_COMM_WORLD);
+            if (code != MPI_SUCCESS) {
+                windows.why = error_text(code);
+                break;
+            }
         }
         if (rank() == 0) windows.fill(windows.done);
         code = windows.start();
