@@ -15,9 +15,6 @@ namespace gantry::p2p {
 namespace {
 
 constexpr std::size_t kRememberedAllocations = 4096;
-// A copy to a device from pageable memory took 8.4 us at 16 KiB and 16.2 at 64 KiB on an H200, from
-// page-locked memory 8.5 and 8.4.
-constexpr Bytes kKeptInSlotsFrom = 32 * kKiB;
 
 Status truncated(Bytes bytes, Bytes room) {
     return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
@@ -122,7 +119,7 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
 
 Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {
     Kept kept;
-    if (whom == KeptFor::copy_engine && bytes.size() >= kKeptInSlotsFrom) {
+    if (whom == KeptFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom) {
         Result<SlotPool*> slots = pool(transport::Pool::device_slots);
         const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};
         if (slot.units != 0) kept = Kept(**slots, slot);

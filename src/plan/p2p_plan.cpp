@@ -308,11 +308,12 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
         double rate =
             ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
         // Beside a device's slot: in the cache, or by streaming stores past it.
-        if (by_copy_engine(ask.source) || by_copy_engine(ask.sink))
-            rate =
-                ask.bytes < (executor == Executor::sender ? kStreamedIntoSlotsFrom : kStreamedFrom)
-                    ? gpu.host_bytes_per_second
-                    : gpu.host_streaming_bytes_per_second;
+        if (by_copy_engine(ask.source) || by_copy_engine(ask.sink)) {
+            const bool into = executor == Executor::sender && ask.facts.peer.shared_memory;
+            rate = ask.bytes < (into ? kStreamedIntoSlotsFrom : kStreamedFrom)
+                       ? gpu.host_bytes_per_second
+                       : gpu.host_streaming_bytes_per_second;
+        }
         return {kPieceHandling, kPieceHandling, rate};
     }
     // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
