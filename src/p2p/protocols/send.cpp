@@ -266,7 +266,10 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
             if (sending.offset >= message.bytes && !message.question.synchronous)
                 verdict_needed = false;
         } else {
-            stage_ahead(executor, sending);
+            // Each costs the processor microseconds, and the request waits for the first alone.
+            stage_ahead(executor, sending, 1);
+            co_await Yield(executor);
+            stage_ahead(executor, sending, sending.plan.ahead);
         }
     }
     while (verdict_needed) {

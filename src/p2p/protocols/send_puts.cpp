@@ -127,11 +127,12 @@ void release_source(Core& core, Outgoing& message) {
     message.source = {};
 }
 
-void stage_ahead(Executor& executor, Sending& sending) {
+void stage_ahead(Executor& executor, Sending& sending, int pieces) {
     if (sending.plan.source_stage != plan::Stage::slot || sending.plan.ahead == 0) return;
     Result<SlotPool*> pool = sending.core.pool(transport::Pool::device_slots);
     if (!pool.ok()) return;
-    for (int i = 0; i < sending.plan.ahead && sending.offset < sending.limit; ++i) {
+    const int most = std::min(pieces, sending.plan.ahead - static_cast<int>(sending.ahead.size()));
+    for (int i = 0; i < most && sending.offset < sending.limit; ++i) {
         const Bytes bytes =
             std::min(chunk_bytes(sending, **pool, SlotUse::ahead), sending.limit - sending.offset);
         Slot slot = (*pool)->try_acquire(bytes, SlotUse::ahead);

@@ -25,6 +25,8 @@ constexpr int kWaiting = 64;
 // Taken in with a head, as it may be a small message and others behind it; of a large transfer so
 // much is copied once more.
 constexpr Bytes kReadAhead = 8 * kKiB;
+// Of one call: heads and bytes of transfers.
+constexpr std::size_t kParts = 16;
 
 Status failed(const char* what, int error) {
     return failure(MPI_ERR_OTHER, "{}: {}", what, std::strerror(error));
@@ -92,7 +94,7 @@ void OutStream::push(const StreamHead& head, const std::byte* data, Left left) {
     queue_.push_back({head, data, 0, std::move(left)});
 }
 
-Result<Bytes> OutStream::send_parts(std::array<iovec, 2> parts) {
+Result<Bytes> OutStream::send_parts(std::span<iovec> parts) {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
@@ -103,31 +105,51 @@ Result<Bytes> OutStream::send_parts(std::array<iovec, 2> parts) {
 }
 
 Result<Bytes> OutStream::send_now(const StreamHead& head, std::span<const std::byte> data) {
-    return send_parts({{{const_cast<StreamHead*>(&head), sizeof head},
-                        {const_cast<std::byte*>(data.data()), data.size()}}});
+    iovec parts[] = {{const_cast<StreamHead*>(&head), sizeof head},
+                     {const_cast<std::byte*>(data.data()), data.size()}};
+    return send_parts(parts);
 }
 
 Status OutStream::write(Bytes& budget) {
-    std::array<iovec, 2> parts{};
-    Transfer* transfer = queue_.empty() ? nullptr : &queue_.front();
-    if (!greeting_.empty()) {
-        parts[0] = {greeting_.data(), greeting_.size()};
-    } else {
-        const Bytes of_head = std::min<Bytes>(transfer->sent, sizeof transfer->head);
-        const Bytes of_data = transfer->sent - of_head;
-        parts[0] = {reinterpret_cast<std::byte*>(&transfer->head) + of_head,
-                    sizeof transfer->head - of_head};
-        parts[1] = {const_cast<std::byte*>(transfer->data) + of_data,
-                    transfer->head.bytes - of_data};
+    std::array<iovec, kParts> parts{};
+    std::size_t count = 0;
+    bool large = false;
+    if (!greeting_.empty()) parts[count++] = {greeting_.data(), greeting_.size()};
+    for (Transfer& transfer : queue_) {
+        if (count + 2 > parts.size()) break;
+        if (transfer.head.bytes > kReadAhead && std::exchange(large, true)) break;
+        const Bytes of_head = std::min<Bytes>(transfer.sent, sizeof transfer.head);
+        const Bytes of_data = transfer.sent - of_head;
+        parts[count++] = {reinterpret_cast<std::byte*>(&transfer.head) + of_head,
+                          sizeof transfer.head - of_head};
+        parts[count++] = {const_cast<std::byte*>(transfer.data) + of_data,
+                          transfer.head.bytes - of_data};
     }
-    Result<Bytes> sent = send_parts(parts);
+    Result<Bytes> sent = send_parts({parts.data(), count});
     if (!sent.ok()) return sent.status();
     budget = *sent == 0 ? 0 : budget - std::min(budget, *sent);
-    if (!greeting_.empty())
-        greeting_.erase(greeting_.begin(), greeting_.begin() + static_cast<std::ptrdiff_t>(*sent));
-    else
-        transfer->sent += *sent;
+    Bytes left = *sent;
+    const Bytes greeted = std::min<Bytes>(left, greeting_.size());
+    greeting_.erase(greeting_.begin(), greeting_.begin() + static_cast<std::ptrdiff_t>(greeted));
+    left -= greeted;
+    for (auto transfer = queue_.begin(); left > 0; ++transfer) {
+        const Bytes of_it = std::min(left, transfer->rest());
+        transfer->sent += of_it;
+        left -= of_it;
+    }
     return success();
+}
+
+// Whoever hears of it may add to the queue, or close the stream.
+int OutStream::end_what_left() {
+    int left = 0;
+    while (!queue_.empty() && queue_.front().rest() == 0) {
+        const Transfer ended = std::move(queue_.front());
+        queue_.pop_front();
+        ended.left(success());
+        ++left;
+    }
+    return left;
 }
 
 Result<int> OutStream::progress() {
@@ -138,13 +160,7 @@ Result<int> OutStream::progress() {
             close(broken);
             return broken;
         }
-        if (!greeting_.empty() || queue_.empty()) continue;
-        const Transfer& first = queue_.front();
-        if (first.sent < sizeof first.head + first.head.bytes) continue;
-        const Transfer ended = std::move(queue_.front());
-        queue_.pop_front();
-        ended.left(success());
-        ++left;
+        left += end_what_left();
     }
     return left;
 }

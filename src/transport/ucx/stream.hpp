@@ -111,9 +111,13 @@ class OutStream {
         const std::byte* data;
         Bytes sent = 0;  // of head and data
         Left left;
+        Bytes rest() const { return sizeof head + head.bytes - sent; }
     };
-    Result<Bytes> send_parts(std::array<iovec, 2> parts);
+    Result<Bytes> send_parts(std::span<iovec> parts);
+    // One call of the kernel: of the queue one large transfer at most, and what is small before and
+    // behind it.
     Status write(Bytes& budget);
+    int end_what_left();
     Socket socket_;
     std::vector<std::byte> greeting_;
     std::deque<Transfer> queue_;

@@ -138,6 +138,33 @@ TEST_F(StreamTest, AFrameBehindATransferIsHandedOnBeforeTheNextTransferIsReceive
     EXPECT_TRUE(second == large);
 }
 
+// It tells of the transfer. (A turn moves 1 MiB.)
+TEST_F(StreamTest, AFrameLeavesInTheSameTurnAsTheLargeTransferBeforeIt) {
+    greet();
+    const std::vector<std::byte> large = pattern(kMiB, 1), frame = pattern(64, 3);
+    std::vector<std::byte> first(large.size()), second(large.size());
+    places.expected = {{0, first.data()}, {1, second.data()}};
+    push(0, large);
+    std::size_t frames_left = 0;
+    out.push_rest({kFrameMagic, static_cast<std::uint32_t>(Carried::frame), 0, 0, 0, frame.size()},
+                  frame.data(), 0, [&](const Status&) { ++frames_left; });
+    push(1, large);
+    for (int turn = 0; turn < 100000 && left.empty(); ++turn) {
+        ASSERT_TRUE(out.progress().ok());
+        if (left.empty()) {
+            ASSERT_TRUE(in->progress(places).ok());
+        }
+    }
+    EXPECT_EQ(left.size(), 1u);
+    EXPECT_EQ(frames_left, 1u);
+    for (int turn = 0; turn < 1000000 && places.whole.size() < 2; ++turn) {
+        ASSERT_TRUE(out.progress().ok());
+        ASSERT_TRUE(in->progress(places).ok());
+    }
+    EXPECT_EQ(places.frames, std::vector<std::vector<std::byte>>{frame});
+    EXPECT_TRUE(first == large && second == large);
+}
+
 TEST_F(StreamTest, CarriesFramesOfEverySizeBetweenTransfers) {
     greet();
     const std::size_t sizes[] = {8, 64, 8000, 8192, kLargestFrame, 16};
