@@ -136,7 +136,7 @@ TEST(MessageCost, SmallDeviceMessages) {
 // device slots (14 of 256 KiB): 22 pieces.
 TEST(MessageCost, LargeDeviceMessages) {
     EXPECT_EQ(cost(network(), {D, D, 4 * kMiB}),
-              "rts 1, cts 1, chunk 16, credit 16, put 16, data bytes 4194304, sender d2h 16, "
+              "rts 1, cts 1, chunk 16, credit 15, put 16, data bytes 4194304, sender d2h 16, "
               "receiver h2d 16");
     EXPECT_EQ(cost(one_node(), {D, D, 4 * kMiB}),
               "rts 1, cts 1, chunk 16, credit 16, sender d2h 16, receiver h2d 16");
@@ -144,7 +144,7 @@ TEST(MessageCost, LargeDeviceMessages) {
     EXPECT_EQ(cost(one_gpu(), {D, D, 4 * kMiB}),
               "cts 1, chunk 16, credit 16, rts again 1, sender d2h 16, receiver h2d 16");
     EXPECT_EQ(cost(network(), {H, D, 4 * kMiB}),
-              "rts 1, cts 1, chunk 16, credit 16, put 16, data bytes 4194304, receiver h2d 16");
+              "rts 1, cts 1, chunk 16, credit 15, put 16, data bytes 4194304, receiver h2d 16");
     EXPECT_EQ(cost(network(), {D, H, 4 * kMiB}),
               "rts 1, cts 1, finish 1, put 16, data bytes 4194304, sender d2h 16");
     // The second message lies in a device's slots from the first byte on.

@@ -134,10 +134,16 @@ std::string text_of(const Row& row) {
     for (std::size_t i = 1; i < seen.size(); ++i)
         EXPECT_EQ(seen[i].registered, seen[0].registered)
             << row.way << ", " << row.bytes << " bytes: a repeated buffer registers once";
-    // Each chunk is told and its slot comes back; beside that a rendezvous takes three messages at
-    // most, whatever its size.
+    // Each chunk is told and its slot comes back, over a network only while more is to come; beside
+    // that a rendezvous takes three messages at most, whatever its size.
     EXPECT_LE(last.control, 2 * last.chunks + 3);
-    EXPECT_TRUE(last.chunks == 0 || last.control == 2 * last.chunks + 2);
+    const bool all_come_back =
+        row.way == std::string_view("node") || row.way == std::string_view("one gpu");
+    if (last.chunks > 0 && all_come_back) {
+        EXPECT_EQ(last.control, 2 * last.chunks + 2);
+    } else if (last.chunks > 0) {
+        EXPECT_LE(last.control, 2 * last.chunks + 1);
+    }
     return fmt::format("{} | {}, {} | {}, {} | {} | {} -> {}", protocol_of(world), last.data,
                        last.data_bytes, last.control, last.control_bytes, last.chunks,
                        seen[0].registered, last.registered - seen[kMessages - 2].registered);
@@ -163,13 +169,13 @@ constexpr Row kRows[] = {
     {"network", H, H, 4 * kMiB, "rdma | 1, 4194304 | 3, 448 | 0 | 2 -> 0"},
     {"lending", H, H, 17 * kKiB + 1, "rdma | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
     {"lending", H, H, kMiB, "rdma | 1, 1048576 | 2, 224 | 0 | 0 -> 0"},
-    {"lending", H, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
+    {"lending", H, D, kMiB, "pipeline | 4, 1048576 | 9, 712 | 4 | 2 -> 0"},
     {"network", D, D, 8, "eager | 1, 16 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, kKiB, "eager | 1, 1032 | 1, 216 | 0 | 0 -> 0"},
-    {"network", D, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 4, 508 | 1 | 2 -> 0"},
-    {"network", D, D, 256 * kKiB, "pipeline | 1, 262144 | 4, 508 | 1 | 2 -> 0"},
-    {"network", D, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
-    {"network", D, D, 4 * kMiB, "pipeline | 16, 4194304 | 34, 1600 | 16 | 2 -> 0"},
+    {"network", D, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 3, 484 | 1 | 2 -> 0"},
+    {"network", D, D, 256 * kKiB, "pipeline | 1, 262144 | 3, 484 | 1 | 2 -> 0"},
+    {"network", D, D, kMiB, "pipeline | 4, 1048576 | 9, 712 | 4 | 2 -> 0"},
+    {"network", D, D, 4 * kMiB, "pipeline | 16, 4194304 | 33, 1576 | 16 | 2 -> 0"},
     {"network", D, H, 8, "eager | 1, 16 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, H, kKiB, "eager | 1, 1032 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, H, 17 * kKiB + 1, "pipeline | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
@@ -178,10 +184,10 @@ constexpr Row kRows[] = {
     {"network", D, H, 4 * kMiB, "pipeline | 16, 4194304 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, D, 8, "eager | 1, 32 | 0, 0 | 0 | 0 -> 0"},
     {"network", H, D, kKiB, "eager | 1, 1048 | 0, 0 | 0 | 0 -> 0"},
-    {"network", H, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 4, 508 | 1 | 2 -> 0"},
-    {"network", H, D, 256 * kKiB, "pipeline | 1, 262144 | 4, 508 | 1 | 2 -> 0"},
-    {"network", H, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
-    {"network", H, D, 4 * kMiB, "pipeline | 16, 4194304 | 34, 1600 | 16 | 2 -> 0"},
+    {"network", H, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 3, 484 | 1 | 2 -> 0"},
+    {"network", H, D, 256 * kKiB, "pipeline | 1, 262144 | 3, 484 | 1 | 2 -> 0"},
+    {"network", H, D, kMiB, "pipeline | 4, 1048576 | 9, 712 | 4 | 2 -> 0"},
+    {"network", H, D, 4 * kMiB, "pipeline | 16, 4194304 | 33, 1576 | 16 | 2 -> 0"},
     {"node", H, H, 0, "eager | 1, 24 | 0, 0 | 0 | 0 -> 0"},
     {"node", H, H, 8, "eager | 1, 32 | 0, 0 | 0 | 0 -> 0"},
     {"node", H, H, kKiB, "eager | 1, 1048 | 0, 0 | 0 | 0 -> 0"},
@@ -198,9 +204,9 @@ constexpr Row kRows[] = {
     {"gpudirect", D, D, 64 * kKiB, "rdma | 1, 65536 | 3, 448 | 0 | 2 -> 0"},
     {"gpudirect", D, D, kMiB, "rdma | 1, 1048576 | 3, 448 | 0 | 2 -> 0"},
     {"gpudirect", D, D, 4 * kMiB, "rdma | 1, 4194304 | 3, 448 | 0 | 2 -> 0"},
-    {"gpudirect at the sender", D, D, 64 * kKiB, "pipeline | 1, 65536 | 4, 508 | 1 | 2 -> 0"},
-    {"gpudirect at the sender", D, D, kMiB, "pipeline | 4, 1048576 | 10, 736 | 4 | 2 -> 0"},
-    {"gpudirect at the sender", D, D, 4 * kMiB, "pipeline | 16, 4194304 | 34, 1600 | 16 | 2 -> 0"},
+    {"gpudirect at the sender", D, D, 64 * kKiB, "pipeline | 1, 65536 | 3, 484 | 1 | 2 -> 0"},
+    {"gpudirect at the sender", D, D, kMiB, "pipeline | 4, 1048576 | 7, 664 | 4 | 2 -> 0"},
+    {"gpudirect at the sender", D, D, 4 * kMiB, "pipeline | 16, 4194304 | 31, 1528 | 16 | 2 -> 0"},
 };
 
 TEST(WireCounts, AreThoseOfTheTable) {

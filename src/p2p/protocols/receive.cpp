@@ -40,6 +40,11 @@ Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
                                wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
 }
 
+Status return_emptied(Receiving& receiving, const wire::Chunk& chunk) {
+    const bool needed = receiving.shared || receiving.taken < receiving.accepted;
+    return needed ? return_slot(receiving, chunk) : success();
+}
+
 namespace {
 
 constexpr int kChunksBetweenYields = 4;
@@ -105,7 +110,7 @@ Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
             two_rows ? device::Engine::h2d_2d : device::Engine::h2d, notice_of(plan_of(receiving)));
     else
         status = co_await shared_copy(executor, receiving.core, to, slot, chunk.bytes);
-    Status returned = return_slot(receiving, chunk);
+    Status returned = return_emptied(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
 }
@@ -114,9 +119,8 @@ Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
 Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
     Scope pieces(executor);
     Status status;
-    Bytes taken = 0;
     int since_yield = 0;
-    while (taken < receiving.accepted && !pieces.cancelled()) {
+    while (receiving.taken < receiving.accepted && !pieces.cancelled()) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) {
             status = next.status();
@@ -129,7 +133,7 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             continue;
         }
         chunk.bytes = std::min(chunk.bytes, receiving.accepted - chunk.offset);
-        taken += chunk.bytes;
+        receiving.taken += chunk.bytes;
         const std::byte* slot = nullptr;
         if (receiving.shared) {
             Result<std::byte*> mapped = receiving.core.peer_slot(
@@ -152,7 +156,7 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
         }
         copy_in(receiving.side, chunk.offset, chunk.bytes, slot,
                 stores_out_of_slots(pool, receiving.accepted));
-        status = return_slot(receiving, chunk);
+        status = return_emptied(receiving, chunk);
         if (!status.ok()) break;
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
     }

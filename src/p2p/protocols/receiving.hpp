@@ -15,6 +15,7 @@ struct Receiving {
     Incoming& message;
     Side side;
     Bytes accepted = 0;
+    Bytes taken = 0;  // of them: has come in pieces
     plan::Question question{};
     plan::Facts facts{};
     plan::Choice choice{};
@@ -35,6 +36,8 @@ int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle);
 Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key = {},
               const std::vector<std::uint32_t>& grants = {});
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk);
+// The same of a piece that was taken out; of our own slots nobody needs one more when all has come.
+Status return_emptied(Receiving& receiving, const wire::Chunk& chunk);
 
 // We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped
 // here.

@@ -122,10 +122,6 @@ void UcxTransport::on_bulk_message(Peer& peer, MessageKind kind, ConstSpan heade
     switch (kind) {
         case kBulkOpen: return on_bulk_open(peer, what);
         case kBulkAsked: return on_bulk_asked(what);
-        case kBulkComing:
-            // Its stream may have been read to its end, and UCX be late with this and a goodbye.
-            if (!expect(peer, what)) doubt(peer);
-            return;
         default: return on_fetch(peer, what);
     }
 }
@@ -172,9 +168,6 @@ void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& pu
     putting.steps += 2;  // the answer, and the source
     bulk.peer->unanswered.emplace(ticket, &putting);
     ++straight_puts_;
-    // The peer looks at the stream only when it is told to.
-    Status told = tell(*bulk.peer, kBulkComing, static_cast<std::uint64_t>(bulk.rail));
-    if (!told.ok()) log::error("{}", told.text());
     const Carried what = told_of != nullptr ? Carried::told_put : Carried::put;
     const StreamHead head{kFrameMagic,  static_cast<std::uint32_t>(what), ticket, region, offset,
                           putting.bytes};
@@ -257,11 +250,13 @@ std::byte* UcxTransport::Accepted::place(const StreamHead& head) {
 }
 
 void UcxTransport::Accepted::arrived(const StreamHead& head, bool dropped) {
-    --expected;
-    --owner.expected_;
     Peer& peer = owner.peer_of(from);
     const auto what = static_cast<Carried>(head.what);
-    if (what == Carried::loan) return owner.finish_fetch(peer, head.number, dropped);
+    if (what == Carried::loan) {
+        --expected;
+        --owner.expected_;
+        return owner.finish_fetch(peer, head.number, dropped);
+    }
     owner.answer_put(peer, head.number, dropped ? Answer::refused : Answer::in_place);
     untrue = what == Carried::told_put && dropped;
 }

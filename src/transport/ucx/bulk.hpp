@@ -10,8 +10,8 @@
 //     | -- 251 bulk asked | rail | by message -> |  looks at its door for a while
 //     | == connects, greets ===================> |  knows who it is; a wrong cookie is not answered
 //     | <- 252 bulk open | rail | by message --- |
-//     | -- 250 bulk coming | rail | ------------ |  looks at the stream
-//     | == head, bytes of a put ===============> |  answers as to a put in pieces (254)
+//     | == head, bytes of a put ===============> |  watches the stream, answers as to a put in
+//     pieces (254)
 //
 // A bulk connection is a convenience: until it is open, and when it cannot be opened, puts go in
 // pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the cookie and the

@@ -7,7 +7,7 @@
 //
 //   lender                                   borrower
 //     | -- the announcement, a message -----> |
-//     | <- 249 fetch | number | ------------- |  fetch()
+//     | <- 250 fetch | number | ------------- |  fetch()
 //     | == | head | bytes | ================> |  `done` there; here when the kernel has the last
 //     one
 //

@@ -109,7 +109,7 @@ struct UcxTransport::Accepted final : StreamSink {
     Nanoseconds until;  // to say who it is
     Hello hello{};
     int from = -1;            // -1 until then
-    int expected = 0;         // transfers that were announced
+    int expected = 0;         // loans that were fetched and have not come
     bool watched = false;     // by epoll
     bool back_unused = true;  // nothing has come by it yet
     bool untrue = false;      // the next frame tells of a put that was dropped

@@ -104,8 +104,7 @@ class UcxTransport final : public Transport {
     static constexpr MessageKind kAtomic = 0xfd;
     static constexpr MessageKind kBulkOpen = 0xfc;
     static constexpr MessageKind kBulkAsked = 0xfb;
-    static constexpr MessageKind kBulkComing = 0xfa;
-    static constexpr MessageKind kFetch = 0xf9;  // the lowest: p2p's kinds are below
+    static constexpr MessageKind kFetch = 0xfa;  // the lowest: p2p's kinds are below
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -239,7 +238,7 @@ class UcxTransport final : public Transport {
     std::vector<Awaited> awaited_;  // connections that peers announced
     std::vector<std::unique_ptr<Accepted>> accepted_;
     int unknown_ = 0;          // of them: have not said who they are
-    int expected_ = 0;         // transfers on all of them together
+    int expected_ = 0;         // fetched loans, on all of them together
     Accepted* hot_ = nullptr;  // of them: brought the last frame, and is read in each turn
     unsigned hot_looks_ = 0;   // at it, since its last frame
     unsigned turns_ = 0;
