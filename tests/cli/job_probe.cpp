@@ -28,7 +28,7 @@ using namespace gantry;
     _exit(99);
 }
 
-void fence(job::Job& job, Executor& executor) {
+Status try_fence(job::Job& job, Executor& executor) {
     Task<Status> task = job.fence(executor);
     task.start();
     while (!task.done()) {
@@ -36,7 +36,11 @@ void fence(job::Job& job, Executor& executor) {
         executor.run_ready();
         usleep(100);  // only spares the processor between two looks: 40 of these run at once
     }
-    if (Status failed = task.take()) fail(failed);
+    return task.take();
+}
+
+void fence(job::Job& job, Executor& executor) {
+    if (Status failed = try_fence(job, executor)) fail(failed);
 }
 
 std::string value_of(int rank, std::size_t bytes) {
@@ -104,7 +108,11 @@ int main(int argc, char** argv) {
         _exit(second);
     }
     if (job.rank() == first && (what == "leave" || what == "desert")) _exit(second);
-    if (what == "desert") fence(job, executor);
+    if (what == "desert") {
+        const Status failed = try_fence(job, executor);
+        discovered.value().reset();  // rank 0 of a rendezvous answers until the others know, too
+        if (!failed.ok()) fail(failed);
+    }
     if (job.rank() == first && what == "signal") {
         signal(second, SIG_DFL);  // a sanitizer has handlers of its own
         raise(second);
