@@ -10,12 +10,11 @@
 //     | -- 251 bulk asked | rail | by message -> |  looks at its door for a while
 //     | == connects, greets ===================> |  knows who it is; a wrong cookie is not answered
 //     | <- 252 bulk open | rail | by message --- |
-//     | == head, bytes of a put ===============> |  watches the stream, answers as to a put in
-//     pieces (254)
+//     | == head, bytes of a put ===============> |  answers as to a put in pieces (254)
 //
-// A bulk connection is a convenience: until it is open, and when it cannot be opened, puts go in
-// pieces. Addresses may mean other machines (every one has its 127.0.0.1), so the cookie and the
-// answer by message make sure of whom we speak to.
+// The receiver watches what it has accepted. A bulk connection is a convenience: until it is open,
+// and when it cannot be opened, puts go in pieces. Addresses may mean other machines (every one has
+// its 127.0.0.1), so the cookie and the answer by message make sure of whom we speak to.
 //
 // Once open it is no convenience any more: when it breaks, nobody knows what arrived, and the peer
 // is lost - at once under a transfer, else when no goodbye explains it (lanes.cpp).
