@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
     if (what == "desert") {
         const Status failed = try_fence(job, executor);
         discovered.value().reset();  // rank 0 of a rendezvous answers until the others know, too
-        if (!failed.ok()) fail(failed);
+        fail(failed.ok() ? failure(1, "rank {} left and the fence did not fail", first) : failed);
     }
     if (job.rank() == first && what == "signal") {
         signal(second, SIG_DFL);  // a sanitizer has handlers of its own

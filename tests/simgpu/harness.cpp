@@ -95,7 +95,7 @@ bool is_simulator() {
 }
 
 #define SKIP_ON_A_REAL_DRIVER(settings) \
-    if (!is_simulator() && !(settings).empty()) GTEST_SKIP() << "needs settings"
+    if (!is_simulator() && !(settings).empty()) GTEST_SKIP() << "a real driver takes no settings"
 
 void simulated(const std::string& settings, const std::function<void()>& body) {
     SKIP_ON_A_REAL_DRIVER(settings);

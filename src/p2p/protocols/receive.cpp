@@ -40,14 +40,15 @@ Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
                                wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
 }
 
+namespace {
+
+constexpr int kChunksBetweenYields = 4;
+
+// Of a piece that was taken out. Of our own slots nobody needs one more when all has come.
 Status return_emptied(Receiving& receiving, const wire::Chunk& chunk) {
     const bool needed = receiving.shared || receiving.taken < receiving.accepted;
     return needed ? return_slot(receiving, chunk) : success();
 }
-
-namespace {
-
-constexpr int kChunksBetweenYields = 4;
 
 // True when the offer already put the whole message into slots: the sender may be done and must not
 // be asked for anything else.

@@ -36,8 +36,6 @@ int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle);
 Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key = {},
               const std::vector<std::uint32_t>& grants = {});
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk);
-// The same of a piece that was taken out; of our own slots nobody needs one more when all has come.
-Status return_emptied(Receiving& receiving, const wire::Chunk& chunk);
 
 // We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped
 // here.

@@ -268,8 +268,10 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
         } else {
             // Each costs the processor microseconds, and the request waits for the first alone.
             stage_ahead(executor, sending, 1);
-            co_await Yield(executor);
-            stage_ahead(executor, sending, sending.plan.ahead);
+            if (sending.plan.ahead > 1) {
+                co_await Yield(executor);
+                stage_ahead(executor, sending, sending.plan.ahead);
+            }
         }
     }
     while (verdict_needed) {

@@ -128,11 +128,11 @@ void release_source(Core& core, Outgoing& message) {
 }
 
 void stage_ahead(Executor& executor, Sending& sending, int pieces) {
-    if (sending.plan.source_stage != plan::Stage::slot || sending.plan.ahead == 0) return;
+    if (sending.plan.source_stage != plan::Stage::slot) return;
     Result<SlotPool*> pool = sending.core.pool(transport::Pool::device_slots);
     if (!pool.ok()) return;
-    const int most = std::min(pieces, sending.plan.ahead - static_cast<int>(sending.ahead.size()));
-    for (int i = 0; i < most && sending.offset < sending.limit; ++i) {
+    while (sending.ahead.size() < static_cast<std::size_t>(pieces) &&
+           sending.offset < sending.limit) {
         const Bytes bytes =
             std::min(chunk_bytes(sending, **pool, SlotUse::ahead), sending.limit - sending.offset);
         Slot slot = (*pool)->try_acquire(bytes, SlotUse::ahead);

@@ -36,7 +36,7 @@ void start_copy_out(Sending& sending, Staged& piece, bool shared = false);
 // A piece that failed brings no slot back: whoever waits for one must hear of it.
 void give_up(Sending& sending, const Status& why);
 
-// Put wire: so many more copies to slots start before the verdict, if the plan has them.
+// Put wire: copies to slots that start before the verdict, until there are so many.
 void stage_ahead(Executor& executor, Sending& sending, int pieces);
 // Ahead copies that the verdict has no use for end before their slots go back.
 Task<Status> drop_ahead(Executor& executor, Sending& sending, SlotPool& pool);

@@ -225,21 +225,6 @@ bool UcxTransport::greet(Accepted& accepted) {
     return true;
 }
 
-UcxTransport::Accepted* UcxTransport::accepted_from(const Peer& peer, std::uint64_t rail) {
-    const auto found = std::ranges::find_if(accepted_, [&](const auto& accepted) {
-        return accepted->from == peer.rank && accepted->hello.rail == rail;
-    });
-    return found == accepted_.end() ? nullptr : found->get();
-}
-
-bool UcxTransport::expect(const Peer& peer, std::uint64_t rail) {
-    Accepted* accepted = accepted_from(peer, rail);
-    if (accepted == nullptr) return false;
-    ++accepted->expected;
-    ++expected_;
-    return true;
-}
-
 std::byte* UcxTransport::Accepted::place(const StreamHead& head) {
     if (static_cast<Carried>(head.what) != Carried::loan)
         return owner.memory_->at(head.region, head.offset, head.bytes);

@@ -15,6 +15,8 @@
 // back.
 #include "transport/ucx/peer.hpp"
 
+#include <algorithm>
+
 namespace gantry::transport::ucx {
 
 bool UcxTransport::lends(int rank) {
@@ -55,11 +57,22 @@ void UcxTransport::end_loan(Peer& peer, std::uint64_t number, const Status& how)
     loan.mapped().done->complete(how.ok() ? success() : loss_of(peer, UCS_ERR_CONNECTION_RESET));
 }
 
+// By the connection that the peer opened for them; false: there is none.
+bool UcxTransport::expect_loan(const Peer& peer) {
+    const auto found = std::ranges::find_if(accepted_, [&](const auto& accepted) {
+        return accepted->from == peer.rank && accepted->hello.rail == kLoanRail;
+    });
+    if (found == accepted_.end()) return false;
+    ++(*found)->expected;
+    ++expected_;
+    return true;
+}
+
 void UcxTransport::fetch(int rank, std::uint64_t number, void* sink, Bytes bytes,
                          Completion& done) {
     Peer& peer = peer_of(rank);
     if (!peer.lost.ok()) return done.complete(peer.lost);
-    if (!expect(peer, kLoanRail))
+    if (!expect_loan(peer))
         return done.complete(failure(MPI_ERR_INTERN, "rank {} has lent nothing", rank));
     peer.fetches[number] = {static_cast<std::byte*>(sink), bytes, &done};
     Status told = send_record(peer, kFetch, std::as_bytes(std::span(&number, 1)), {});

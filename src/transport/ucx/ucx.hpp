@@ -174,8 +174,6 @@ class UcxTransport final : public Transport {
     void on_bulk_asked(std::uint64_t rail);
     void accept_awaited();
     bool greet(Accepted& accepted);
-    Accepted* accepted_from(const Peer& peer, std::uint64_t rail);
-    bool expect(const Peer& peer, std::uint64_t rail);
     void move_in();
     void move_bulk();
     enum class Incoming : std::uint8_t { closed, read_to_its_end };
@@ -205,6 +203,7 @@ class UcxTransport final : public Transport {
 
     // --- loans (loans.cpp)
     void on_fetch(Peer& peer, std::uint64_t number);
+    bool expect_loan(const Peer& peer);
     void end_loan(Peer& peer, std::uint64_t number, const Status& how);
     void finish_fetch(Peer& peer, std::uint64_t number, bool dropped);
     void end_fetches(Peer& peer);

@@ -177,11 +177,13 @@ TEST_F(UcxTest, ALargePutGoesStraightOnceTheSecondConnectionIsOpen) {
         put_once(kMiB + 3);
         return transport(0).straight_puts() > 0;
     }));
-    const std::uint64_t before = transport(0).straight_puts();
+    const std::uint64_t before = transport(0).straight_puts(),
+                        frames = transport(0).frames_posted();
     put_once(transport(0).facts(1).straight_from);
     EXPECT_EQ(transport(0).straight_puts(), before + 1);
+    EXPECT_EQ(transport(0).frames_posted(), frames) << "the receiver watches, and is told nothing";
     put_once(transport(0).facts(1).straight_from - 1);
-    EXPECT_EQ(transport(0).straight_puts(), before + 1) << "small ones do not ask first";
+    EXPECT_EQ(transport(0).straight_puts(), before + 1) << "small ones go in pieces";
     transport(1).release_memory(region.value());
     Completion nowhere(ranks[0]->executor);
     transport(0).put(1, 0, put.source.data(), kMiB, {}, key, 0, nowhere);
