@@ -192,6 +192,34 @@ SIMGPU_EXPORT void simgpu_take_census(simgpu_census* out) {
     *out = simgpu::take_census(*d);
 }
 
+SIMGPU_EXPORT size_t simgpu_find_pages(uint64_t begin, size_t bytes, simgpu_pages* out,
+                                       size_t capacity) {
+    simgpu::Driver* d = driver();
+    if (d == nullptr) {
+        return 0;
+    }
+    Guard guard(d->mutex);
+    size_t found = 0;
+    for (const auto& [base, range] : d->memory.all()) {
+        const bool inside = range.block < begin + bytes && begin < range.block + range.block_bytes;
+        if (range.kind != simgpu::MemoryKind::device || !inside) {
+            continue;
+        }
+        if (found < capacity) {
+            out[found] = {range.block, range.block_bytes, range.slice.fd, range.slice.offset};
+        }
+        ++found;
+    }
+    return found;
+}
+
+SIMGPU_EXPORT void simgpu_on_free(void (*callback)(uint64_t begin, size_t bytes)) {
+    if (simgpu::Driver* d = driver()) {
+        Guard guard(d->mutex);
+        d->on_free = callback;
+    }
+}
+
 SIMGPU_EXPORT void* simgpu_peek(uint64_t device_address) {
     simgpu::Driver* d = driver();
     if (d == nullptr) {

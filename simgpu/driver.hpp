@@ -43,6 +43,9 @@ struct Driver {
     int captures = 0;          // streams being captured
     std::uint64_t last_id = 0;
 
+    // Who maps device memory beside us (simgpu_on_free).
+    void (*on_free)(std::uint64_t begin, std::size_t bytes) = nullptr;
+
     // Pages kept as poison for importers; the oldest go when there are too many.
     std::vector<Slice> kept;
     std::size_t kept_bytes = 0;

@@ -90,6 +90,7 @@ void release_range(Driver& d, Range& range) {
     switch (range.kind) {
         case MemoryKind::device:
         case MemoryKind::pooled:
+            if (d.on_free != nullptr) d.on_free(range.block, range.block_bytes);
             if (range.exported && d.settings.poison) {
                 memset(d.arena.alias(range.block), kPoison, range.block_bytes);
                 keep_poisoned(d, range.slice);

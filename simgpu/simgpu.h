@@ -61,6 +61,23 @@ void simgpu_take_census(struct simgpu_census* out);
  * memory. */
 void* simgpu_peek(uint64_t device_address);
 
+/* The memory of cuMemAlloc in [begin, begin + bytes), for the simulated libgdrapi (gdr/): blocks of
+ * pages of a file. Gives how many there are and writes at most `capacity`. */
+struct simgpu_pages {
+    uint64_t begin;
+    size_t bytes;
+    int fd;
+    uint64_t offset;
+};
+size_t simgpu_find_pages(uint64_t begin, size_t bytes, struct simgpu_pages* out, size_t capacity);
+/* Called before such memory is freed, with the driver's lock held; one for the whole process. */
+void simgpu_on_free(void (*callback)(uint64_t begin, size_t bytes));
+
+/* In libgdrapi.so.2: calls of "open", "pin", "map", "unmap", "unpin", "read" and "write" so far,
+ * or "mapped bytes" now; and settings like SIMGPU_GDR ("refuse=pin,bar=65536", NULL: none). */
+uint64_t simgpu_gdr_calls(const char* what);
+void simgpu_gdr_settings(const char* text);
+
 #ifdef __cplusplus
 }
 #endif

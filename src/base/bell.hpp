@@ -30,6 +30,7 @@ class Bell {
     void ring() {
         if (asleep_.load() != 0) wake();
     }
+    bool nobody_sleeps() const { return asleep_.load(std::memory_order_relaxed) == 0; }
     // How often a ring has found somebody asleep.
     std::uint32_t rings() const { return rings_.load(); }
 

@@ -56,6 +56,11 @@ class Executor {
     // Whether a thread of our own drives the engine now, not one of the program's.
     bool in_background() const { return in_background_; }
     void set_background(bool background) { in_background_ = background; }
+    // Whether that thread looks at the engine very soon, on a processor that the program does not
+    // use.
+    void set_watched(bool watched) { watched_ = watched; }
+    // Whether work that is started now should be left to it (HandOver).
+    bool hands_over() const { return hands_over_; }
     // Goes on at the next run_ready() of a program's thread.
     void leave_to_program(Resumable& coroutine) {
         coroutine.next = first_of_program_;
@@ -69,6 +74,7 @@ class Executor {
     std::size_t live_frames() const { return live_frames_; }
 
   private:
+    friend class HandOver;
     struct Queue {
         Resumable* first = nullptr;
         Resumable* last = nullptr;
@@ -108,8 +114,26 @@ class Executor {
     Queue ready_, later_;
     Resumable* first_of_program_ = nullptr;
     bool in_background_ = false;
+    bool watched_ = false;
+    bool hands_over_ = false;
     FreeFrame* free_[kClasses] = {};
     std::size_t live_frames_ = 0;
+};
+
+// Around a call of the program that only posts: what it starts, driver calls and copies of
+// microseconds, is left to the thread that watches the engine, and the program goes on. Whoever
+// waits next drives the engine itself.
+class HandOver {
+  public:
+    explicit HandOver(Executor& executor) : executor_(executor) {
+        executor.hands_over_ = executor.watched_;
+    }
+    ~HandOver() { executor_.hands_over_ = false; }
+    HandOver(const HandOver&) = delete;
+    HandOver& operator=(const HandOver&) = delete;
+
+  private:
+    Executor& executor_;
 };
 
 }  // namespace gantry

@@ -40,6 +40,10 @@ enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused
 // alone; or by an event, which holds up the copy right behind it less.
 enum class Notice : std::uint8_t { event, flag };
 
+// Whether more fused copies follow, as far as is known. Of a copy: `unknown`, it goes at once if
+// nothing is in flight; `expected`, it waits at least for start_waiting().
+enum class Company : std::uint8_t { unknown, expected, none };
+
 struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
@@ -47,6 +51,7 @@ struct Copy {
     int gpu = 0;  // whose stream and engine run it
     Engine engine = Engine::automatic;
     Notice notice = Notice::event;
+    Company company = Company::unknown;
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need
@@ -92,9 +97,26 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
+    // Of fused copies all that came at once is there. When no more follow, those that wait go; else
+    // one that got no company goes alone, if nothing is in flight.
+    virtual void start_waiting(Company more) = 0;
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
+
+    // --- windows: the processor reads and writes device memory of this process itself (GDRCopy)
+    // ---------------------------------------------------------------------------------------
+    // Whether there can be any. False until the program uses a driver.
+    virtual bool has_windows() = 0;
+    // Asks to use one for this message: true when there is one around its bytes. Opening one costs
+    // a hundred microseconds, so it comes with the message by which copies would have cost as much;
+    // until then, and wherever it is refused, the answer is no.
+    virtual bool window(const Location& location, const void* address, Bytes bytes) = 0;
+    // Done when they return. MPI_ERR_UNSUPPORTED_OPERATION: no window (any more), nothing happened.
+    virtual Status read_window(const Location& location, const void* address, void* to,
+                               Bytes bytes) = 0;
+    virtual Status write_window(const Location& location, void* address, const void* from,
+                                Bytes bytes) = 0;
 
     // --- network cards
     // -------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ struct GpuFacts {
     double d2d_bytes_per_second = 200e9;
     double peer_bytes_per_second = 0;      // put to another GPU of the node; 0 without peer access
     double peer_get_bytes_per_second = 0;  // got from another GPU; 0: as fast as a put
+    Nanoseconds peer_get_more = 0;         // what a get from another GPU takes longer than a put
     Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
     Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
     Nanoseconds queue_turn =
@@ -51,6 +52,9 @@ struct GpuFacts {
     Bytes launch_worth_bytes = 2 * kMiB;
     unsigned launch_worth_copies = 64;
     unsigned launch_enough_blocks = 64;
+    // The processor's own loads and stores through a window (model::WindowCost says whose figures).
+    Nanoseconds window_open = 150000, window_read = 1800, window_write = 200;
+    double window_read_bytes_per_second = 4.5e8, window_write_bytes_per_second = 8e9;
     double pageable_bytes_per_second = 6e9;
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;

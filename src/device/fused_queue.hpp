@@ -3,8 +3,10 @@
 // FusedQueue: small copies that wait to go together in one launch, and when they go. The same rule
 // for every device; what a launch is worth are facts of the GPU.
 //
-//   nothing flies            one alone goes at once; of several it is waited until no more come, or
-//                            they are as many as a launch wants
+//   no more are to come      those that wait go, whatever flies: nothing is saved by waiting
+//   nothing flies            one alone goes at once, or when none of those that are expected came
+//                            with it; of several it is waited until no more come, or they are as
+//                            many as a launch wants
 //   copies are under way     only so many bytes that their way over the link takes longer than a
 //                            launch go behind them
 #pragma once
@@ -38,16 +40,23 @@ class FusedQueue {
         items_.push_back({copy, &done});
         bytes_ += copy.bytes;
         more_came_ = true;
+        company_ = copy.company;
     }
     // Right behind push(): not to wait for progress().
     bool goes_at_once(bool flying, Launches launches) const {
-        return (items_.size() == 1 && !flying) || much_waits(launches);
+        if (company_ == Company::none || much_waits(launches)) return true;
+        return company_ == Company::unknown && items_.size() == 1 && !flying;
+    }
+    // When all that came at once is there; `more`: whether others are to come.
+    bool goes_after_all(bool flying, Company more) {
+        company_ = more;
+        return more == Company::none ? !items_.empty() : items_.size() == 1 && !flying;
     }
     // In progress(), once each time: whether more came since the last time counts.
     bool goes_now(bool flying, Launches launches) {
         const bool more_came = std::exchange(more_came_, false);
         if (items_.empty()) return false;
-        if (much_waits(launches)) return true;
+        if (company_ == Company::none || much_waits(launches)) return true;
         return !flying && (!more_came || items_.size() >= worth_copies_);
     }
     // The oldest ones leave, into a vector that keeps its memory; nobody loses them in between.
@@ -74,7 +83,8 @@ class FusedQueue {
     const std::size_t worth_copies_;
     std::deque<Item> items_;
     Bytes bytes_ = 0;
-    bool more_came_ = false;  // since the last goes_now()
+    bool more_came_ = false;              // since the last goes_now()
+    Company company_ = Company::unknown;  // of those that wait
 };
 
 }  // namespace gantry::device

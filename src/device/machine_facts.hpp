@@ -7,6 +7,8 @@
 #include "device/facts.hpp"
 #include "model/machine.hpp"
 
+#include <algorithm>
+
 namespace gantry::device {
 
 // Without the UUID, which belongs to a GPU and not to its description.
@@ -19,6 +21,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.peer_bytes_per_second = machine.peer_access ? gpu.peer.rate.peak() : 0;
     facts.peer_get_bytes_per_second =
         machine.peer_access && !gpu.peer_get.rate.points().empty() ? gpu.peer_get.rate.peak() : 0;
+    if (machine.peer_access && gpu.peer_get.latency > 0)
+        facts.peer_get_more = std::max<Nanoseconds>(gpu.peer_get.latency - gpu.peer.latency, 0);
     facts.copy_latency = gpu.d2h.latency;
     facts.chunk_cost = gpu.d2h.gap;
     facts.queue_turn = gpu.turn;
@@ -35,6 +39,11 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.launch_worth_bytes = gpu.kernel.worth_bytes;
     facts.launch_worth_copies = static_cast<unsigned>(gpu.kernel.worth_copies);
     facts.launch_enough_blocks = static_cast<unsigned>(gpu.kernel.enough_blocks);
+    facts.window_open = gpu.window.open;
+    facts.window_read = gpu.window.read;
+    facts.window_write = gpu.window.write;
+    facts.window_read_bytes_per_second = gpu.window.read_bytes_per_second;
+    facts.window_write_bytes_per_second = gpu.window.write_bytes_per_second;
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {

@@ -48,6 +48,19 @@ class PointerCache {
     // Memory that is host memory whatever the driver says; asks nothing.
     bool surely_host(const void* address, Bytes bytes);
     Result<Location> classify(const void* address, Bytes bytes);
+    // Most pointers of a program that sends windows of messages lie in the allocation of the one
+    // before. Whether all of this buffer does, as far as is known; asks nothing.
+    bool in_the_last(const void* address, Bytes bytes) const {
+        if (last_ == nullptr) return false;
+        const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - last_->location.base;
+        const Bytes size = last_->location.size;
+        return offset < size && bytes <= size - offset;
+    }
+    // If so: that allocation, confirmed by one query. Null: it is gone; ask classify().
+    const Allocation* confirm_last(const void* address) {
+        const std::uint64_t id = query_.buffer_id(reinterpret_cast<std::uintptr_t>(address));
+        return id == last_->location.buffer_id ? last_ : nullptr;
+    }
 
     // What was last known about this address, without asking: for memory that an operation in
     // flight is using.

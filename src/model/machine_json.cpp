@@ -155,6 +155,14 @@ void read_kernel(Fields& fields, KernelCost& kernel) {
     if (kernel.enough_blocks < 1) fields.complain("enough_blocks", "at least 1");
 }
 
+void read_window(Fields& fields, WindowCost& window) {
+    fields.integer("open_ns", window.open);
+    fields.integer("read_ns", window.read);
+    fields.integer("write_ns", window.write);
+    fields.real("read_bytes_per_second", window.read_bytes_per_second);
+    fields.real("write_bytes_per_second", window.write_bytes_per_second);
+}
+
 void read_gpu(Fields& fields, Gpu& gpu) {
     fields.text("name", gpu.name);
     if (const Json* capability = fields.find("compute_capability"); capability != nullptr) {
@@ -177,6 +185,7 @@ void read_gpu(Fields& fields, Gpu& gpu) {
     fields.object("fill", gpu.fill, read_copy);
     fields.object("kernel", gpu.kernel, read_kernel);
     fields.object("calls", gpu.calls, read_calls);
+    fields.object("window", gpu.window, read_window);
 }
 
 void read_host(Fields& fields, Host& host) {
@@ -259,6 +268,14 @@ Json kernel_json(const KernelCost& kernel) {
             {"enough_blocks", kernel.enough_blocks}};
 }
 
+Json window_json(const WindowCost& window) {
+    return {{"open_ns", window.open},
+            {"read_ns", window.read},
+            {"write_ns", window.write},
+            {"read_bytes_per_second", window.read_bytes_per_second},
+            {"write_bytes_per_second", window.write_bytes_per_second}};
+}
+
 Json gpu_json(const Gpu& gpu) {
     return {{"name", gpu.name},
             {"compute_capability", Json::array({gpu.compute_major, gpu.compute_minor})},
@@ -274,7 +291,8 @@ Json gpu_json(const Gpu& gpu) {
             {"pageable_h2d", copy_json(gpu.pageable_h2d)},
             {"fill", copy_json(gpu.fill)},
             {"kernel", kernel_json(gpu.kernel)},
-            {"calls", calls_json(gpu.calls)}};
+            {"calls", calls_json(gpu.calls)},
+            {"window", window_json(gpu.window)}};
 }
 
 Json link_json(const Link& link) {

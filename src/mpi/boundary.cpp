@@ -19,10 +19,16 @@ void stop_at_exit() {
 
 }  // namespace
 
+void Boundary::enter() {
+    gate_.enter();
+    engine_.executor().set_watched(thread_.watches());
+}
+
 void Boundary::leave() {
-    const bool pending = gate_.outermost() && engine_.pending();
+    if (!gate_.outermost()) return gate_.leave();
+    const bool pending = engine_.pending();
     gate_.leave();
-    if (pending) thread_.call();
+    thread_.left(pending);
 }
 
 Status raise_boundary(Engine& engine) {

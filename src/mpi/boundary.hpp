@@ -21,7 +21,7 @@ class Boundary {
   public:
     explicit Boundary(Engine& engine) : engine_(engine), thread_(engine, gate_) {}
 
-    void enter() { gate_.enter(); }
+    void enter();
     void leave();
 
     Status start() { return thread_.start(); }

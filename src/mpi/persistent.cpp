@@ -77,7 +77,9 @@ Status recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int
 }
 
 Status start(MPI_Request* request) {
-    return process().engine->requests().start(*find(*request));
+    Engine& engine = *process().engine;
+    const HandOver hand_over(engine.executor());
+    return engine.requests().start(*find(*request));
 }
 
 Status startall(int count, MPI_Request* array_of_requests) {

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <ctime>
 #include <system_error>
 
@@ -20,6 +19,14 @@ namespace {
 void rest(Nanoseconds length) {
     const timespec relative{0, length};
     nanosleep(&relative, nullptr);
+}
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    asm volatile("" ::: "memory");
+#endif
 }
 
 // Whether looking without a rest takes nothing from the program: two processors for each rank of
@@ -74,12 +81,14 @@ void ProgressThread::stop() {
     if (copies_ != nullptr) copies_->share_with(nullptr);
 }
 
-ProgressThread::Look ProgressThread::look() {
+Look ProgressThread::look() {
     Look look;
     if (!gate_.try_enter()) return look;
     look.inside = true;
     look.events = engine_.progress_in_background();
     look.pending = engine_.pending();
+    // What the program left is done.
+    if (!look.pending) left_pending_.store(false, std::memory_order_relaxed);
     gate_.leave_background();
     return look;
 }
@@ -90,42 +99,42 @@ void ProgressThread::run() {
     if (!spare_)
         log::info("mpi: the progress thread has no processor of its own; give each rank two");
     const Clock& clock = engine_.clock();
-    Nanoseconds last_event = clock.now();
-    Nanoseconds nap = kFirstNap;
+    Vigil vigil(spare_, clock.now());
     while (!stop_.load(std::memory_order_relaxed)) {
         if (copies_one()) {
-            last_event = clock.now();
-            nap = kFirstNap;
+            vigil.happened(clock.now());
             continue;
         }
-        Look seen = look();
-        const Nanoseconds now = clock.now();
-        if (seen.events > 0) {
-            last_event = now;
-            nap = kFirstNap;
-            continue;
+        vigil.looked(look(), clock.now());
+        switch (vigil.next()) {
+            case Vigil::Next::look: break;
+            case Vigil::Next::watch: watch(); break;
+            case Vigil::Next::rest: rest(Vigil::kFirstNap); break;
+            case Vigil::Next::sleep: sleep(vigil); break;
         }
-        if (now - last_event < kAwake && (seen.pending || !seen.inside)) {
-            // Not listening: a program that calls MPI again and again does not ring each time.
-            if (!spare_) rest(kFirstNap);
-            continue;
-        }
-        // What comes between here and the sleep rings: the program opens the gate first and then
-        // looks whether we are asleep.
-        const Bell::Ticket ticket = bell_.listen();
-        const bool copied = copies_one();
-        seen = look();
-        if (copied || seen.events > 0 || stop_.load()) {
-            bell_.stay_awake();
-            last_event = clock.now();
-            continue;
-        }
-        const bool rang = bell_.sleep(ticket, seen.pending ? nap : kIdleNap);
-        nap = std::min(2 * nap, kLongestNap);
-        if (rang) {
-            last_event = clock.now();
-            nap = kFirstNap;
-        }
+    }
+}
+
+// Reads words of its own only: the gate's would be fetched away from the program at every call.
+void ProgressThread::watch() {
+    const Clock& clock = engine_.clock();
+    const Nanoseconds until = clock.now() + Vigil::kWatch;
+    while (!left_pending_.load(std::memory_order_relaxed) && !stop_.load() && clock.now() < until &&
+           !copies_one())
+        relax();
+}
+
+void ProgressThread::sleep(Vigil& vigil) {
+    // What comes between here and the sleep rings: the program opens the gate first and then looks
+    // whether we are asleep.
+    const Bell::Ticket ticket = bell_.listen();
+    const bool copied = copies_one();
+    const Look seen = look();
+    if (copied || seen.events > 0 || stop_.load()) {
+        bell_.stay_awake();
+        vigil.happened(engine_.clock().now());
+    } else if (bell_.sleep(ticket, vigil.nap(seen.pending))) {
+        vigil.happened(engine_.clock().now());
     }
 }
 

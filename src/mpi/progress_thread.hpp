@@ -4,12 +4,13 @@
 // (GANTRY_PROGRESS=thread), so that a message goes on while the program computes. The engine stays
 // single-threaded: the Gate at the MPI boundary lets one in at a time.
 //
-//   awake    right after something happened or was started: looks again and again, for kAwake
-//   napping  something is pending, but nothing happens: sleeps for kFirstNap, and then for longer
-//            and longer, up to kLongestNap
+//   awake    something happened or was started lately: looks again and again
+//   napping  something is pending, but nothing happens: sleeps for longer and longer
 //   asleep   nothing is pending, or the program is inside MPI and drives the engine itself: sleeps
-//            until a call of MPI leaves something pending, and looks every kIdleNap all the same
+//            until a call of MPI leaves something pending, and looks now and then all the same
 //            (a peer that died, memory that was freed)
+//
+// How long each lasts: mpi/vigil.hpp.
 //
 // While the program is inside MPI it copies: pieces between pageable memory and slots that the
 // engine offers (p2p/host_copies.hpp, GANTRY_SHARE_COPIES). For that it needs no gate.
@@ -21,7 +22,7 @@
 #include "base/bell.hpp"
 #include "base/gate.hpp"
 #include "base/status.hpp"
-#include "base/units.hpp"
+#include "mpi/vigil.hpp"
 #include "p2p/host_copies.hpp"
 
 #include <pthread.h>
@@ -34,11 +35,6 @@ class Engine;
 
 class ProgressThread final : public p2p::CopyHelper {
   public:
-    static constexpr Nanoseconds kAwake = 50 * kMicrosecond;
-    static constexpr Nanoseconds kFirstNap = 5 * kMicrosecond;
-    static constexpr Nanoseconds kLongestNap = 100 * kMicrosecond;
-    static constexpr Nanoseconds kIdleNap = 10 * kMillisecond;
-
     // Both outlive the thread.
     ProgressThread(Engine& engine, Gate& gate) : engine_(engine), gate_(gate) {}
     ProgressThread(const ProgressThread&) = delete;
@@ -49,24 +45,30 @@ class ProgressThread final : public p2p::CopyHelper {
     Status start();
     // Ends and joins it; may be called inside the gate, and again.
     void stop();
-    // The program leaves something pending, or a piece waits to be copied.
+    // Whether it looks at the engine by itself very soon, on a processor that the program does not
+    // use; only a guess about the next moment.
+    bool watches() const { return spare_ && running_ && bell_.nobody_sleeps(); }
+    // The program has left the gate, something pending behind it or not.
+    void left(bool pending) {
+        if (left_pending_.load(std::memory_order_relaxed) != pending) left_pending_.store(pending);
+        if (pending) bell_.ring();
+    }
+    // A piece waits to be copied.
     void call() override { bell_.ring(); }
 
   private:
-    struct Look {
-        bool inside = false;  // false: the program is
-        int events = 0;
-        bool pending = false;
-    };
     void run();
     Look look();
+    void watch();
+    void sleep(Vigil& vigil);
     bool copies_one() { return copies_ != nullptr && copies_->help(); }
 
     Engine& engine_;
     Gate& gate_;
     Bell bell_;
     std::atomic<bool> stop_{false};
-    pthread_t thread_{};
+    alignas(64) std::atomic<bool> left_pending_{false};
+    alignas(64) pthread_t thread_{};
     bool running_ = false;
     bool spare_ = false;                 // it has a processor beside the program's
     p2p::HostCopies* copies_ = nullptr;  // null: it does not share them

@@ -31,6 +31,7 @@ Pending blocking_send(const void* buf, MPI_Count count, Datatype& datatype, int 
 Status nonblocking_send(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,
                         Comm& comm, SendMode mode, MPI_Request* request) {
     Engine& engine = *comm.engine;
+    const HandOver hand_over(engine.executor());
     Result<p2p::Request*> started =
         dest == MPI_PROC_NULL
             ? engine.requests().completed(p2p::RequestKind::send, proc_null_outcome())
@@ -75,15 +76,16 @@ Pending recv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag
         write(status, proc_null_outcome());
         return success();
     }
-    return await_request(
-        comm,
-        comm.engine->messenger().ireceive(comm.group, buffer(buf, count, datatype), source, tag),
-        status);
+    return await_request(comm,
+                         comm.engine->messenger().receive_to_wait(
+                             comm.group, buffer(buf, count, datatype), source, tag),
+                         status);
 }
 
 Status irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm,
              MPI_Request* request) {
     Engine& engine = *comm.engine;
+    const HandOver hand_over(engine.executor());
     Result<p2p::Request*> started =
         source == MPI_PROC_NULL
             ? engine.requests().completed(p2p::RequestKind::receive, proc_null_outcome())

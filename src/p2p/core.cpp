@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace gantry::p2p {
 namespace {
@@ -200,9 +201,9 @@ const plan::Choice& Core::choose(const plan::Question& question, const plan::Fac
     return answer.choice;
 }
 
-Outgoing& Core::add_outgoing(int to) {
+Outgoing& Core::add_outgoing(int to, std::uint64_t id) {
     auto message = outgoing_memory_.create(executor);
-    message->id = next_id_++;
+    message->id = id;
     message->peer = to;
     Outgoing& reference = *message;
     outgoing_.emplace(reference.id, std::move(message));
@@ -211,7 +212,33 @@ Outgoing& Core::add_outgoing(int to) {
 
 Outgoing* Core::outgoing(std::uint64_t id) {
     auto found = outgoing_.find(id);
-    return found == outgoing_.end() ? nullptr : found->second.get();
+    if (found != outgoing_.end()) return found->second.get();
+    Request* const request = unread_.take(id);
+    if (request == nullptr) return nullptr;
+    const Peer::Offer& offer = peer(request->peer).last_offer;
+    Outgoing& message = add_outgoing(request->peer, id);
+    message.request = request;
+    message.buffer = request->buffer;
+    message.location = request->location;
+    message.bytes = request->buffer.bytes();
+    message.question = offer.question;
+    message.facts = offer.facts;
+    message.choice = offer.choice;
+    return &message;
+}
+
+Status Core::send_unread(Request& request, const wire::Envelope& envelope) {
+    const std::uint64_t id = next_id_++;
+    const auto address = reinterpret_cast<std::uintptr_t>(request.buffer.data());
+    GANTRY_TRY(send(request.peer, wire::kRequestAgain, wire::RequestAgain{envelope, id, address}));
+    unread_.add(id, request);
+    return success();
+}
+
+void Core::make_whole(int to) {
+    if (unread_.empty()) return;
+    for (const std::uint64_t id : unread_.to(to))
+        outgoing(id);
 }
 
 void Core::remove_outgoing(std::uint64_t id) {
@@ -259,6 +286,7 @@ void Core::start(Outgoing& message) {
 
 // Each may end, and leave the table, as it starts.
 void Core::start_all_outgoing() {
+    make_whole(-1);
     std::vector<Outgoing*> waiting;
     for (const auto& [id, message] : outgoing_)
         if (!message->running) waiting.push_back(message.get());
@@ -318,7 +346,9 @@ Status Core::request(int to, const wire::RequestToSend& rts) {
         return send(to, wire::kRequestAgain,
                     wire::RequestAgain{rts.envelope, rts.send_id, rts.address});
     Status sent = send(to, wire::kRequestToSend, rts);
-    if (sent.ok()) std::memcpy(&last, &rest, sizeof last);
+    if (!sent.ok()) return sent;
+    std::memcpy(&last, &rest, sizeof last);
+    ++peer(to).whole_requests;
     return sent;
 }
 
@@ -401,6 +431,11 @@ int Core::progress() {
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
+    // Each message needs a receive that is posted: behind the last of these no more come, until the
+    // program is told of an end.
+    if (std::exchange(gets_wait_, false))
+        device.start_waiting(matcher.waiting() > 0 ? device::Company::expected
+                                                   : device::Company::none);
     // Behind the transports: what came from a peer may go to a copy engine meanwhile.
     events += host_copies.progress();
     if (executor.has_ready()) events += executor.run_ready();
@@ -426,7 +461,7 @@ bool Core::pending() const {
 
 bool Core::idle() const {
     return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
-           outgoing_.empty();
+           outgoing_.empty() && unread_.empty();
 }
 
 }  // namespace gantry::p2p

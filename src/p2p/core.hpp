@@ -9,6 +9,7 @@
 #include "base/recycler.hpp"
 #include "base/scope.hpp"
 #include "base/slab.hpp"
+#include "p2p/announcements.hpp"
 #include "p2p/claims.hpp"
 #include "p2p/mappings.hpp"
 #include "p2p/matcher.hpp"
@@ -18,9 +19,11 @@
 #include "p2p/shared_gpu.hpp"
 #include "p2p/sink_guess.hpp"
 #include "p2p/slots.hpp"
+#include "p2p/unread.hpp"
 #include "plan/explain.hpp"
 
 #include <array>
+#include <deque>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -43,17 +46,18 @@ struct Peer {
     SinkGuess sinks;     // where our staged messages to it ended
     Mappings mappings;   // what is known of mappings between it and us
     // The last offer of device memory that was only to be read: the next one from the same
-    // allocation is made like it.
+    // allocation is made like it (send_again).
     struct Offer {
-        std::uint64_t source = 0;  // the allocation; 0: none
+        std::uint64_t source = 0;          // the allocation; 0: none
+        std::uint64_t whole_requests = 0;  // its request is the last whole one while this is so
         plan::Question question;
         plan::Facts facts;
         plan::Choice choice;
-        wire::RequestToSend request{};
     };
     Offer last_offer;
-    // The last whole requests to send, without what is each message's own.
+    // The last whole requests to send, without what is each message's own, and how many were sent.
     wire::RequestToSend request_sent{};
+    std::uint64_t whole_requests = 0;
     wire::RequestToSend request_received{};
     // The last device message that was read out of its memory by its plan alone, for the short way
     // of the next one (get_again): what must be the same, and what the plan said.
@@ -63,9 +67,11 @@ struct Peer {
         int gpu = -1;  // of our buffer
         device::Engine engine = device::Engine::automatic;
         device::Notice notice = device::Notice::event;
+        bool put_is_better = false;  // if its sender knew our buffer
     };
     Get last_get;
-    unsigned gets = 0;  // by the short way
+    Announcements announcements;
+    unsigned read_by_window = 0;  // sent so (windows.hpp) since it said anything
     // Its messages that were read and that it has not been told of (tell_finished).
     std::vector<std::uint64_t> finished;
     bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
@@ -131,9 +137,10 @@ class Core final : public transport::Receiver {
 
     // How this process stands with a GPU that it may share with others.
     SharedGpu& shared_gpu(int gpu) {
-        return shared_gpus_
-            .try_emplace(gpu, SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust})
-            .first->second;
+        const auto index = static_cast<std::size_t>(gpu + 1);  // -1: no GPU
+        while (shared_gpus_.size() <= index)
+            shared_gpus_.emplace_back(SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust});
+        return shared_gpus_[index];
     }
     // Counts the times that the program kept us from looking at copies in flight.
     std::uint64_t absences() const { return absences_; }
@@ -162,11 +169,17 @@ class Core final : public transport::Receiver {
     void claim_later(int from, std::uint64_t send_id, Nanoseconds when);
 
     // --- messages under way ---
-    Outgoing& add_outgoing(int to);
+    std::uint64_t next_message_id() { return next_id_++; }
+    Outgoing& add_outgoing(int to) { return add_outgoing(to, next_id_++); }
+    // One that only waits to be read (unread.hpp), by the last offer to its peer.
+    bool has_room_for_unread() const { return unread_.has_room_for(next_id_); }
+    Status send_unread(Request& send, const wire::Envelope& envelope);
+    // What only waits to be read by that rank, or (-1) by all, is Outgoing from now on.
+    void make_whole(int to);
     // Starts what its sender has to do: at once, or when the first answer comes.
     void start(Outgoing& message);
     void start_all_outgoing();
-    Outgoing* outgoing(std::uint64_t id);
+    Outgoing* outgoing(std::uint64_t id);  // made whole if it only waited to be read
     void remove_outgoing(std::uint64_t id);
     void add_incoming(std::unique_ptr<Incoming> message);  // matched rendezvous, until it ends
     void remove_incoming(int from, std::uint64_t id);
@@ -203,10 +216,16 @@ class Core final : public transport::Receiver {
 
   private:
     transport::Transport* the_only_network() const;
+    Outgoing& add_outgoing(int to, std::uint64_t id);
     void in_sequence(int from, transport::MessageKind kind, transport::ConstSpan header,
                      transport::ConstSpan payload);
     void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
+    void on_ready(int from, const wire::ReadyAgain& receive, const wire::Handle* handle);
+    void on_put_request(int from, const wire::PutRequest& put);
+    // An announced put has ended, well or not; false: that message is none.
+    bool end_of_put(int from, std::uint64_t send_id, const Status& how);
+    void record_announced(int from, Bytes bytes, const Request& receive);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
     void on_request_again(int from, const wire::RequestAgain& again);
     void take_request_to_send(int from, const wire::RequestToSend& rts);
@@ -221,7 +240,7 @@ class Core final : public transport::Receiver {
     // A copy of what a transport shows only for the moment; null data: no memory.
     enum class KeptFor : std::uint8_t { receive, copy_engine };
     Kept keep(transport::ConstSpan bytes, KeptFor whom);
-    void on_forget(const wire::Forget& forget);
+    void on_forget(int from, const wire::Forget& forget);
     void check_exports();
     void claim_what_is_due();
 
@@ -237,6 +256,7 @@ class Core final : public transport::Receiver {
     bool slots_pinned_ = false;
     Recycler<Outgoing> outgoing_memory_;
     std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> outgoing_;
+    Unread unread_;
     // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the
     // matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
@@ -250,7 +270,7 @@ class Core final : public transport::Receiver {
     ClaimClock claims_;
     std::vector<int> tell_;  // peers with messages in `finished`
     Nanoseconds next_export_check_ = 0;
-    std::unordered_map<int, SharedGpu> shared_gpus_;
+    std::deque<SharedGpu> shared_gpus_;  // by GPU; those who hold one keep it as others come
     struct Answer {
         plan::Question question;
         plan::Facts facts;
@@ -258,21 +278,37 @@ class Core final : public transport::Receiver {
         bool valid = false;
     };
     std::array<Answer, 8> answers_;
+    bool gets_wait_ = false;     // those since the last turn, perhaps, for company
     Nanoseconds last_look_ = 0;  // at copies in flight
     std::uint64_t absences_ = 0;
     std::uint64_t next_id_ = 1;
 };
+
+// A blocking receive tells its sender where its bytes go, and a sender that knows puts them there
+// at once (p2p/protocols/put_announced.cpp).
+void announce(Core& core, Request& receive);
+// The sender's side, of a message that is about to be numbered. False: it goes the usual way, and
+// nothing has happened. `request` is made if it is null.
+bool put_announced(Core& core, const Group& group, const Buffer& buffer,
+                   const device::Location& location, int to, int tag, Request*& request);
+// For a sender that has nothing else to do: the announcement may be on its way.
+void look_for_announcement(Core& core, int to);
 
 // What puts of this message read, registered until the message ends; released with it.
 Status register_source(Core& core, Outgoing& message);
 void release_source(Core& core, Outgoing& message);
 
 // The protocols (p2p/protocols/): what happens after the envelope.
+// The short way of a send whose request, in `send`, is like the last one's; false: it must go the
+// whole way, and nothing has happened.
+Result<bool> send_again(Core& core, const Group& group, int tag, bool in_budget, Request& send);
+void remember_offer(Core& core, const Outgoing& message, const wire::RequestToSend& rts);
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
 // The short way of a rendezvous; false: it must go the whole way, and nothing has happened.
-bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request);
+bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request,
+               device::Company company);
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
-                                     Bytes bytes);
+                                     Bytes bytes, device::Engine engine);
 
 }  // namespace gantry::p2p

@@ -6,6 +6,7 @@
 #include "p2p/core.hpp"
 
 #include "base/log.hpp"
+#include "p2p/windows.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -25,11 +26,13 @@ Status truncated(Bytes bytes, Bytes room) {
 
 void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpan header,
                       transport::ConstSpan payload) {
+    peer(from).read_by_window = 0;
     switch (kind) {
         case wire::kEager:
         case wire::kEagerSynchronous:
         case wire::kRequestToSend:
-        case wire::kRequestAgain: {
+        case wire::kRequestAgain:
+        case wire::kPutRequest: {
             wire::Envelope envelope;
             std::memcpy(&envelope, header.data(), sizeof envelope);
             Peer& sender = peer(from);
@@ -95,7 +98,13 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
                 std::min(sender.eager_outstanding, wire::read<wire::Budget>(header).bytes);
             return;
         }
-        case wire::kForget: return on_forget(wire::read<wire::Forget>(header));
+        case wire::kForget: return on_forget(from, wire::read<wire::Forget>(header));
+        case wire::kReady: {
+            const auto ready = wire::read<wire::Ready>(header);
+            return on_ready(from, ready.receive, &ready.handle);
+        }
+        case wire::kReadyAgain:
+            return on_ready(from, wire::read<wire::ReadyAgain>(header), nullptr);
         default:
             log::error(
                 "rank {} sent a message of unknown kind {}: mixed versions of Gantry in one job?",
@@ -112,6 +121,8 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
         on_request_to_send(from, rts);
     } else if (kind == wire::kRequestAgain) {
         on_request_again(from, wire::read<wire::RequestAgain>(header));
+    } else if (kind == wire::kPutRequest) {
+        on_put_request(from, wire::read<wire::PutRequest>(header));
     } else {
         on_eager(from, kind, header, payload);
     }
@@ -183,6 +194,12 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
                        payload.size() > room ? truncated(payload.size(), room) : success());
         return;
     }
+    if (receive.buffer.contiguous() &&
+        write_by_window(*this, receive.location, receive.buffer.data(), payload.first(accepted))) {
+        finish_request(receive,
+                       payload.size() > room ? truncated(payload.size(), room) : success());
+        return;
+    }
     // The payload lives in the transport's ring: keep it until the copy engine has read it.
     Kept kept = keep(payload.first(accepted), KeptFor::copy_engine);
     if (kept.data() == nullptr) {
@@ -192,7 +209,9 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
         return;
     }
     if (payload.size() > room) receive.status = truncated(payload.size(), room);
-    operations.spawn(receive_eager_on_device(executor, *this, receive, std::move(kept), accepted));
+    operations.spawn(
+        receive_eager_on_device(executor, *this, receive, std::move(kept), accepted,
+                                engine_for_kept(*this, from, receive.location, accepted)));
 }
 
 void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
@@ -207,7 +226,8 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
                       {message->payload.data(), message->envelope.bytes}, receive);
         return;
     }
-    if (get_again(*this, message->peer, message->rts, receive)) {
+    if (get_again(*this, message->peer, message->rts, receive, device::Company::unknown)) {
+        gets_wait_ = true;
         incoming_.erase({message->peer, message->rts.send_id});
         return;
     }
@@ -251,7 +271,11 @@ void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
 
 void Core::take_request_to_send(int from, const wire::RequestToSend& rts) {
     Request* receive = matcher.arrive(rts.envelope);
-    if (receive != nullptr && get_again(*this, from, rts, *receive)) return;
+    // Others may come in the same turn, whose end is near.
+    if (receive != nullptr && get_again(*this, from, rts, *receive, device::Company::expected)) {
+        gets_wait_ = true;
+        return;
+    }
     auto message = std::make_unique<Incoming>(executor);
     message->envelope = rts.envelope;
     message->peer = from;
@@ -295,6 +319,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
 }
 
 void Core::on_chunk(int from, const wire::Chunk& chunk) {
+    if (chunk.pool == wire::kInPlace && end_of_put(from, chunk.send_id, success())) return;
     Incoming* message = incoming(from, chunk.send_id);
     if (message != nullptr && !message->discard_chunks) {
         message->arrived.push(chunk);
@@ -343,6 +368,12 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
                 "rank {} reports: {}", from,
                 std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size())));
     if (finish.target == wire::For::sender) {
+        Request* const read = status.ok() ? unread_.take(finish.send_id) : nullptr;
+        if (read != nullptr) {
+            peer(from).sinks.learn_read(read->location);
+            finish_request(*read, status);
+            return;
+        }
         Outgoing* message = outgoing(finish.send_id);
         if (message == nullptr) {
             // Already complete here, and the receiver gave up: it waits to hear that nothing of us
@@ -377,6 +408,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
         start(*message);
         return;
     }
+    if (!status.ok() && end_of_put(from, finish.send_id, status)) return;
     Incoming* message = incoming(from, finish.send_id);
     if (message == nullptr) return;
     if (!status.ok()) message->arrived.close(status);
@@ -397,10 +429,12 @@ void Core::on_peer_lost(int lost, const Status& why) {
     gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
     for (Request* receive : matcher.withdraw_from(lost))
         finish_request(*receive, gone.lost);
+    make_whole(lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;
         end_early(*message, gone.lost);
     }
+    end_of_put(lost, gone.announcements.coming_id, gone.lost);
     for (std::optional<SlotPool>& pool : pools_)
         if (pool) pool->take_back(lost);
     start_all_outgoing();
@@ -412,7 +446,8 @@ void Core::on_peer_lost(int lost, const Status& why) {
     }
 }
 
-void Core::on_forget(const wire::Forget& forget) {
+void Core::on_forget(int from, const wire::Forget& forget) {
+    peer(from).announcements.forget(forget.buffer_id);
     device::Uuid gpu{};
     std::memcpy(gpu.data(), forget.gpu, sizeof forget.gpu);
     device.forget_memory(forget.buffer_id, gpu);

@@ -96,6 +96,12 @@ void Matcher::post(Request& receive) {
         list_of(queues.posted_by_source, receive.source).push_back(receive);
 }
 
+bool Matcher::is_next(const Request& receive) {
+    Context& queues = context(receive.context);
+    return queues.posted_any.next(nullptr) == nullptr &&
+           list_of(queues.posted_by_source, receive.source).next(nullptr) == &receive;
+}
+
 std::vector<Request*> Matcher::withdraw_from(int peer) {
     std::vector<Request*> found;
     for (auto& [id, queues] : contexts_) {

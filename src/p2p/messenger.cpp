@@ -6,6 +6,7 @@
 #include "p2p/messenger.hpp"
 
 #include "p2p/core.hpp"
+#include "p2p/windows.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -70,12 +71,17 @@ bool copies_before_it_tells(Core& core, const Outgoing& message) {
            message.buffer.contiguous() && !waits_for_an_answer(message);
 }
 
+// Gets at less than this part of a put's rate.
+constexpr double kSlowGet = 0.9;
+
 // A receiver that could read as well mostly does, unless this process used their GPU last or gets
 // are slow here.
 bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::RequestToSend& rts) {
-    return rts.handle.kind != 0 &&
-           (rts.gpu_used != 0 ||
-            core.device.gpu_facts(message.location.gpu).peer_get_bytes_per_second > 0);
+    if (rts.handle.kind == 0) return false;
+    if (rts.gpu_used != 0) return true;
+    const device::GpuFacts& gpu = core.device.gpu_facts(message.location.gpu);
+    return gpu.peer_get_bytes_per_second > 0 &&
+           gpu.peer_get_bytes_per_second < kSlowGet * gpu.peer_bytes_per_second;
 }
 
 // All but what is each message's own.
@@ -138,29 +144,6 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     core.explain.record(message.question, message.facts, message.choice, message.peer, false);
 }
 
-// A window of device messages is made of one offer: the planner and the driver need not be asked
-// for each.
-bool like_the_last(Core& core, const Peer& peer, const device::Location& location,
-                   const plan::Question& question) {
-    const Peer::Offer& last = peer.last_offer;
-    return last.source != 0 && last.source == location.buffer_id && last.question == question &&
-           !core.explain.on() && core.shared_gpu(location.gpu).used() == 0;
-}
-
-void repeat_offer(Outgoing& message, const Peer::Offer& last) {
-    message.question = last.question;
-    message.facts = last.facts;
-    message.choice = last.choice;
-}
-
-void remember_offer(Peer& peer, const Outgoing& message, const wire::RequestToSend& rts) {
-    if (!wire::expects_get(rts.offer) || rts.handle.kind == 0 || rts.gpu_used != 0 ||
-        rts.claims != 0 || !message.facts.ipc_open)
-        return;
-    peer.last_offer = {message.location.buffer_id, message.question, message.facts, message.choice,
-                       rts};
-}
-
 }  // namespace
 
 Messenger::Messenger(Executor& executor, device::Device& device,
@@ -179,7 +162,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
                                   int tag, SendMode mode) {
     Request* request = core_->requests.create();
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
-    Result<bool> left = start_send(group, buffer, destination, tag, mode, request);
+    Result<bool> left = start_send(group, buffer, destination, tag, mode, request, false);
     if (!left.ok()) {
         discard(request);
         return left.status();
@@ -191,7 +174,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
 Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffer, int destination,
                                          int tag, SendMode mode) {
     Request* request = nullptr;
-    Result<bool> left = start_send(group, buffer, destination, tag, mode, request);
+    Result<bool> left = start_send(group, buffer, destination, tag, mode, request, true);
     if (!left.ok()) {
         if (request != nullptr) discard(request);
         return left.status();
@@ -200,7 +183,7 @@ Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffe
 }
 
 Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int destination,
-                                   int tag, SendMode mode, Request*& request) {
+                                   int tag, SendMode mode, Request*& request, bool waits) {
     Core& core = *core_;
     const int to = group.peer(destination);
     Peer& peer = core.peer(to);
@@ -225,8 +208,27 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         return true;
     }
 
+    if (mode != SendMode::synchronous && in_budget) {
+        Result<bool> read = send_by_window(core, group, buffer, *location, to, tag);
+        if (!read.ok() || *read) return read;
+    }
+    // A sender that goes on to compute would tell the end of its put late; a get needs nobody.
+    if (waits && location->on_device() && buffer.contiguous()) {
+        if (peer.announcements.worth_looking()) look_for_announcement(core, to);
+        if (!peer.lost.ok()) return peer.lost;
+        if (put_announced(core, group, buffer, *location, to, tag, request)) return false;
+    }
+
     if (request == nullptr) request = core.requests.create();
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+    if (location->on_device() && mode != SendMode::synchronous) {
+        request->buffer = buffer;
+        request->location = *location;
+        request->peer = to;
+        Result<bool> again = send_again(core, group, tag, in_budget, *request);
+        if (!again.ok()) return again;
+        if (*again) return false;
+    }
     Outgoing& message = core.add_outgoing(to);
     message.request = request;
     message.buffer = buffer;
@@ -237,11 +239,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
     question.source = core.end_of(*location, buffer);
     question.synchronous = mode == SendMode::synchronous;
     question.budget = in_budget;
-    const bool again = like_the_last(core, peer, *location, question);
-    if (again)
-        repeat_offer(message, peer.last_offer);
-    else
-        make_offer(core, message, question);
+    make_offer(core, message, question);
 
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
     const std::uint64_t id = message.id;
@@ -255,8 +253,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
                                         wire::EagerSynchronous{envelope, id}, payload->bytes)
                             : payload.status();
     } else {
-        wire::RequestToSend rts = again ? peer.last_offer.request : request_to_send(core, message);
-        if (!again) remember_offer(peer, message, rts);
+        wire::RequestToSend rts = request_to_send(core, message);
         rts.envelope = envelope;
         rts.send_id = id;
         rts.address = reinterpret_cast<std::uintptr_t>(buffer.data());
@@ -270,6 +267,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
                                         buffer.data(), bytes, message.fetched);
         else
             sent = core.request(to, rts);
+        if (!started && sent.ok()) remember_offer(core, message, rts);
     }
     if (!sent.ok()) {
         core.take_back_envelope(to);
@@ -327,6 +325,13 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
         return lost;
     }
     core.matcher.post(*request);
+    return request;
+}
+
+Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& buffer, int source,
+                                            int tag) {
+    auto request = ireceive(group, buffer, source, tag);
+    if (request.ok() && core_->matcher.posted(**request)) announce(*core_, **request);
     return request;
 }
 

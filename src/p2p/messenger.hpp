@@ -56,6 +56,9 @@ class Messenger {
     Result<Request*> send_to_wait(const Group& group, const Buffer& buffer, int destination,
                                   int tag, SendMode mode);
     Result<Request*> ireceive(const Group& group, const Buffer& buffer, int source, int tag);
+    // The same for who waits at once, and never cancels it: its sender may be told where its bytes
+    // go.
+    Result<Request*> receive_to_wait(const Group& group, const Buffer& buffer, int source, int tag);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.
@@ -104,9 +107,10 @@ class Messenger {
 
   private:
     // Whether the message has left already. `request` is made if it is null and one is needed; when
-    // nothing was started, it is still the caller's.
+    // nothing was started, it is still the caller's. `waits`: the caller does nothing else
+    // meanwhile.
     Result<bool> start_send(const Group& group, const Buffer& buffer, int destination, int tag,
-                            SendMode mode, Request*& request);
+                            SendMode mode, Request*& request, bool waits);
 
     std::unique_ptr<Core> core_;
 };

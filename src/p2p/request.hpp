@@ -57,14 +57,15 @@ class Request : public Link<Request> {
     Status status;          // the operation's own failure
     void* owner = nullptr;  // the mpi layer's communicator, for its error handler; opaque here
 
-    // --- posted receives (read by the matcher) ---
+    // --- posted receives (read by the matcher); of sends, those that only wait to be read ---
     Buffer buffer;
     device::Location location;  // of buffer.data(), when bytes > 0
     std::uint32_t context = 0;
     int source = MPI_ANY_SOURCE;  // communicator rank or MPI_ANY_SOURCE
     int tag = MPI_ANY_TAG;
-    int peer = -1;            // world rank of `source`, -1 for any
+    int peer = -1;            // world rank of `source`, -1 for any; of a send, where it goes
     std::uint64_t order = 0;  // posting order, for receives from any source
+    bool announced = false;   // the peer knows where its next message goes (put_announced.cpp)
 
     // Called once by the layer that ran the operation.
     void complete(Status with) {

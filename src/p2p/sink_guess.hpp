@@ -34,7 +34,9 @@ class SinkGuess {
         }
     }
     // The receiver read it out of our memory: nothing is to be copied ahead.
-    void learn_read(const device::Location& source) { device_to_host_.erase(source.buffer_id); }
+    void learn_read(const device::Location& source) {
+        if (!device_to_host_.empty()) device_to_host_.erase(source.buffer_id);
+    }
     // Fills in the sink of an offer whose likes ended elsewhere than in memory like their own.
     void expect(const device::Location& source, plan::Question& offer) const {
         if (offer.bytes < kFrom) return;

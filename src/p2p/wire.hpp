@@ -27,6 +27,9 @@ enum Kind : transport::MessageKind {
     kPayload = 10,
     kFinishMany = 11,
     kRequestAgain = 12,
+    kReady = 13,
+    kReadyAgain = 14,
+    kPutRequest = 15,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -84,6 +87,28 @@ struct RequestAgain {
     std::uint64_t send_id;
     std::uint64_t address;
 };
+
+// A receive that waits for the peer's envelope `sequence`, if that has this context, source and tag
+// (MPI_ANY_TAG: any), is no larger than `room`, and nothing else takes it: whoever sends it may
+// copy to `address` at once. `buffer_id`: the allocation, as the last whole announcement named it.
+struct ReadyAgain {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t sequence;
+    std::uint64_t room, address, buffer_id;
+};
+struct Ready {
+    ReadyAgain receive;
+    Handle handle;
+};
+// The request to send of a message whose bytes are on their way to the announced address. A chunk
+// in place ends it.
+struct PutRequest {
+    Envelope envelope;
+    std::uint64_t send_id;
+};
+
 struct ClearToSend {
     std::uint64_t send_id;
     Plan verdict;

@@ -41,6 +41,7 @@ struct Ask {
     End source, sink;
     device::GpuFacts source_gpu, sink_gpu;
     Reach source_reach, sink_reach;
+    bool source_window, sink_window;
     Bytes bytes;
     Nanoseconds hop;  // an empty message, one way
 
@@ -54,12 +55,15 @@ struct Ask {
           sink_gpu(f.sink_gpu),
           source_reach(f.source_reach),
           sink_reach(f.sink_reach),
+          source_window(f.source_window),
+          sink_window(f.sink_window),
           bytes(q.bytes),
           hop(f.peer.message_latency) {
         if (q.sink_known) return;
         if (!q.sink_expected) sink = source;
         sink.contiguous = true;
         sink_gpu = source_gpu;
+        sink_window = source_window;
         sink_reach = source_reach == Reach::nothing ? Reach::host_memory : source_reach;
     }
 

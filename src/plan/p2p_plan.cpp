@@ -10,6 +10,7 @@
 // a host source a host sink.
 #include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
+#include "plan/windows.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -59,6 +60,7 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
         if (!one_gpu && executor == Executor::receiver &&
             ask.sink_gpu.peer_get_bytes_per_second > 0)
             copy.bytes_per_second = ask.sink_gpu.peer_get_bytes_per_second;
+        if (!one_gpu && executor == Executor::receiver) copy.latency += ask.sink_gpu.peer_get_more;
         if (copy.bytes_per_second <= 0)
             copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
     } else if (from_gpu) {
@@ -96,7 +98,8 @@ Candidate eager_candidate(const Ask& ask) {
     if (ask.facts.peer.self) return impossible(Protocol::eager, "the peer is this process");
     const bool empty = ask.bytes == 0;
     const bool from_device = !empty && by_copy_engine(ask.source);
-    if (from_device && (ask.facts.peer.shared_memory || !ask.facts.peer.put))
+    const bool by_window = from_device && reads_by_window(ask);
+    if (from_device && !by_window && (ask.facts.peer.shared_memory || !ask.facts.peer.put))
         return impossible(Protocol::eager, "the source is not in host memory");
     if (ask.bytes > eager_limit(ask.facts.peer, ask.tuning))
         return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
@@ -110,14 +113,21 @@ Candidate eager_candidate(const Ask& ask) {
     plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
     plan.expected = ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second) +
                     transfer_time(ask.bytes, kHostCopyRate);
-    if (from_device) {
+    if (by_window) {
+        plan.source_engine = CopyEngine::window;
+        plan.why = "small enough for the processor to read it through its window: sent at once";
+        plan.expected += window_read_time(ask.source_gpu, ask.bytes);
+    } else if (from_device) {
         plan.source_engine = CopyEngine::copy_engine;
         plan.source_stage = Stage::slot;
         plan.why = "within GANTRY_EAGER_LIMIT: sent as soon as it is copied, without a verdict";
         plan.expected += ask.source_gpu.copy_latency +
                          transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
     }
-    if (!empty && by_copy_engine(ask.sink)) {
+    if (!empty && writes_by_window(ask)) {
+        plan.sink_engine = CopyEngine::window;
+        plan.expected += window_write_time(ask.sink_gpu, ask.bytes);
+    } else if (!empty && by_copy_engine(ask.sink)) {
         plan.sink_engine = CopyEngine::copy_engine;
         plan.sink_stage = Stage::slot;
         plan.expected +=
@@ -274,11 +284,15 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
             .source_engine = copy.engine,
             .sink_engine = copy.engine,
             .completion = seen_by(gpu)};
-    // A get starts when the offer arrives; a put after the verdict, and its end must be told.
-    plan.expected = (gets ? 1 : 3) * ask.hop + price;
+    // A get starts when the offer arrives; a put after the verdict, or at once into an announced
+    // buffer, and its end must be told.
+    const bool answered = !gets && !ask.facts.announced;
+    plan.expected = (answered ? 3 : 1) * ask.hop + (answered ? 2 * kPieceHandling : 0) + price;
     if (from_gpu && to_gpu)
         plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
-                                      : "one copy between the GPUs";
+                   : !gets && ask.facts.announced
+                       ? "one copy between the GPUs, into the buffer that the receiver announced"
+                       : "one copy between the GPUs";
     else
         plan.why = gets ? "one copy straight out of the sender's device memory"
                         : "one copy straight into the receiver's device memory";
@@ -316,6 +330,7 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
         }
         return {kPieceHandling, kPieceHandling, rate};
     }
+    if (engine == CopyEngine::window) return window_leg(gpu, kPieceHandling);
     // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
     // host memory do not (small ones are issued as two rows).
     const Nanoseconds turn = engine == CopyEngine::kernel ? ask.turn(executor) : 0;
@@ -385,7 +400,8 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     plan.source_stage = source;
     plan.sink_stage = sink;
     if (source == Stage::slot) plan.source_engine = slot_engine(ask, ask.source);
-    if (sink == Stage::slot) plan.sink_engine = slot_engine(ask, ask.sink);
+    if (sink == Stage::slot)
+        plan.sink_engine = writes_by_window(ask) ? CopyEngine::window : slot_engine(ask, ask.sink);
 
     const bool host_cells =
         peer.shared_memory && in_host_memory(ask.source) && in_host_memory(ask.sink);

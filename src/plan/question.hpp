@@ -55,6 +55,7 @@ struct Facts {
     bool peer_access = false;  // the GPUs reach each other directly
     bool ipc_open = false;     // the receiver has opened the source's memory already
     bool put_open = false;     // the sender has opened the sink's memory already
+    bool announced = false;    // the receiver waits, and has named its buffer to the sender
     int uses = 0;      // messages from the source's allocation that were staged since it was closed
     int put_uses = 0;  // likewise into the sink's allocation
     bool lent = false;         // the transport lends the source's memory with the announcement
@@ -63,6 +64,8 @@ struct Facts {
     bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
     bool receiver_opens = true;  // likewise the receiver's process and the source's GPU
+    bool source_window = false;  // the sender's processor reads the source itself (GDRCopy)
+    bool sink_window = false;    // the receiver's processor writes the sink itself
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
     Nanoseconds gpu_wait =
         0;  // how long a turn of its compute queue waits behind kernels in flight

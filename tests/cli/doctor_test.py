@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 GANTRY = Path(os.environ["GANTRY_BUILD_FOLDER"]) / "bin" / "gantry"
-SUBJECTS = ["parameters", "MPI library", "processors", "shared memory", "locked memory", "open files", "process access", "network",
+SUBJECTS = ["parameters", "MPI library", "processors", "shared memory", "locked memory", "open files", "process access", "GDRCopy", "network",
             "launcher", "several hosts", "PMIx library", "driver"]
 
 

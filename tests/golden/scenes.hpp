@@ -128,6 +128,15 @@ inline std::vector<Scene> scenes() {
     auto open = two_gpus;
     open.ipc_open = open.put_open = true;
     add("two GPUs with peer access (H200), mappings open", open, IpcKind::legacy);
+    open.announced = true;
+    open.sink_gpu.peer_get_more = 1000;
+    open.sink_gpu.peer_get_bytes_per_second = 382e9;
+    add("two GPUs (H200), mappings open, the receiver waits and announced its buffer", open,
+        IpcKind::legacy);
+    open.put_open = false;
+    open.put_uses = 300;
+    add("two GPUs (H200), announced, the sender has not mapped it after 300 messages", open,
+        IpcKind::legacy);
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;
@@ -156,6 +165,21 @@ inline std::vector<Scene> scenes() {
     slow.peer.device_write_bytes_per_second = 0.8e9;
     add("two nodes, GPUDirect that is slow both ways (C2050 and QDR)", slow, IpcKind::none);
     add("one node, no GPU", facts(shared_memory(), {}, {}), IpcKind::none);
+    auto windows = open;
+    windows.source_window = windows.sink_window = true;
+    add("two GPUs (H200), mappings open, windows at both ends (GDRCopy)", windows, IpcKind::legacy);
+    add("two GPUs (H200), mappings open, a window at the source alone", windows, IpcKind::legacy)
+        .facts.sink_window = false;
+    add("two GPUs (H200), mappings open, a window at the sink alone", windows, IpcKind::legacy)
+        .facts.source_window = false;
+    auto shared_windows = same_gpu;
+    shared_windows.source_window = shared_windows.sink_window = true;
+    add("one shared GPU (H200), windows at both ends", shared_windows, IpcKind::legacy);
+    add("one shared GPU (H200), a window at the sink alone", shared_windows, IpcKind::legacy)
+        .facts.source_window = false;
+    auto far_windows = facts(ndr(), h200(), other_h200());
+    far_windows.source_window = far_windows.sink_window = true;
+    add("two nodes, 400 Gb/s (H200), windows at both ends", far_windows, IpcKind::legacy);
     auto self = facts({}, h200(), h200());
     self.peer.self = true;
     add("a message to oneself (H200)", self, IpcKind::legacy);

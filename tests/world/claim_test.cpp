@@ -95,6 +95,45 @@ void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosec
     test.staged = sender.copies[static_cast<int>(Operation::d2h)];
 }
 
+// Exports of the sender in the last of many messages: none by the short way of a message like the
+// one before it, which has no claim word.
+Task<Status> many(Rank& rank) {
+    constexpr Bytes kSmall = 8 * kKiB;
+    Bytebuffer buffer(rank, Place::device, kSmall, rank.number);
+    for (int i = 0; i < 600; ++i) {
+        rank.device.reset_counts();
+        if (rank.number == 0) {
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            GANTRY_CO_TRY(received.status);
+        }
+    }
+    co_return success();
+}
+
+std::uint64_t exports_with_gets_at(double part_of_a_put) {
+    World world({.machine = "h200",
+                 .ranks_per_node = 2,
+                 .seed = 2,
+                 .explain = false,
+                 .change_machine = [part_of_a_put](model::Machine& machine) {
+                     machine.gpu.peer_get = machine.gpu.peer;
+                     machine.gpu.peer_get.rate =
+                         model::Rate(part_of_a_put * machine.gpu.peer.rate.peak());
+                 }});
+    const Ending ending = world.run([](Rank& rank) { return many(rank); });
+    EXPECT_TRUE(ending.good()) << ending;
+    return world.rank(0).device.counts().exports;
+}
+
+// As `gantry tune` measures it on an H200.
+TEST(Claims, MessagesNeedNoneWhereAGetIsHardlySlowerThanAPut) {
+    EXPECT_EQ(exports_with_gets_at(0.95), 0u);
+    EXPECT_EQ(exports_with_gets_at(0.5), 1u);
+}
+
 TEST(Claims, ASenderThatComesInTimeCopiesItself) {
     Late test{.computes = std::vector<Nanoseconds>(10, 0)};
     run(test, 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "checks.hpp"
 
+#include "device/cuda/gdr_library.hpp"
 #include "plan/text.hpp"
 #include "transport/ucx/rail.hpp"
 
@@ -136,6 +137,21 @@ Check gpudirect(const config::Config& config, const transport::ucx::Library& ucx
             ""};
 }
 
+// Whether the processor could read and write device memory itself.
+Check gdrcopy() {
+    Result<config::Config> config = config::from_environment();
+    if (config.ok() && config->gdrcopy == "off")
+        return {"GDRCopy", Verdict::note,
+                "GANTRY_GDRCOPY=off: small device messages go by copy engine", ""};
+    device::cuda::GdrLibrary library;
+    if (library.ready())
+        return {"GDRCopy", Verdict::good,
+                "libgdrapi and its kernel module answer: small device messages may go by processor",
+                ""};
+    return {"GDRCopy", Verdict::note, library.refusal(),
+            "only small device messages would gain: install gdrcopy and load its module gdrdrv"};
+}
+
 std::vector<Check> network() {
     const Result<config::Config> read = config::from_environment();
     const config::Config config = read.ok() ? read.value() : config::Config{};
@@ -184,8 +200,8 @@ Check tracing() {
 }  // namespace
 
 std::vector<Check> machine_checks() {
-    std::vector<Check> checks = {library(),       processors(), shared_memory(),
-                                 locked_memory(), open_files(), tracing()};
+    std::vector<Check> checks = {library(),    processors(), shared_memory(), locked_memory(),
+                                 open_files(), tracing(),    gdrcopy()};
     for (Check& check : network())
         checks.push_back(std::move(check));
     return checks;

@@ -24,9 +24,11 @@ bool ContextWatch::is_primary(CUcontext context, CUdevice device) {
     return primary == context;
 }
 
-void ContextWatch::saw(CUcontext context, CUdevice device) {
+void ContextWatch::saw_another(CUcontext context, CUdevice device) {
     const auto known = [context](const Watched& each) { return each.context == context; };
-    if (context == nullptr || std::any_of(watched_.begin(), watched_.end(), known)) return;
+    if (context == nullptr) return;
+    last_seen_ = context;
+    if (std::any_of(watched_.begin(), watched_.end(), known)) return;
     Watched fresh{context, 0};
     if (!is_primary(context, device)) {
         const Current current(driver_, context);
@@ -36,8 +38,7 @@ void ContextWatch::saw(CUcontext context, CUdevice device) {
     watched_.push_back(fresh);
 }
 
-CUcontext ContextWatch::take_dead() {
-    if (!any_witness_ || !driver_.ready()) return nullptr;
+CUcontext ContextWatch::find_dead() {
     for (auto each = watched_.begin(); each != watched_.end(); ++each) {
         if (each->witness == 0) continue;
         CUcontext owner = nullptr;
@@ -47,6 +48,7 @@ CUcontext ContextWatch::take_dead() {
         if (result == CUDA_SUCCESS && owner == each->context) continue;
         const CUcontext dead = each->context;
         watched_.erase(each);
+        last_seen_ = nullptr;
         return dead;
     }
     return nullptr;

@@ -17,11 +17,16 @@ std::size_t limit(std::int64_t value) {
     return value > 0 ? static_cast<std::size_t>(value) : 0;
 }
 
+// BAR space is shared by all processes of a GPU, and as small as 256 MiB; small messages come from
+// few buffers.
+constexpr Windows::Limits kWindows{64, 64 * kMiB};
+
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
     : kernels_(config.kernels),
       flags_(config.flags),
+      gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),
       gpus_(driver_, config.machine),
@@ -30,6 +35,7 @@ CudaDevice::CudaDevice(const config::Config& config)
       watch_(driver_),
       pins_(driver_),
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes),
+      windows_(query_, kWindows),
       exports_(driver_) {}
 
 CudaDevice::~CudaDevice() {
@@ -65,18 +71,27 @@ bool CudaDevice::can_access_peer(int gpu, int other) {
 // --- pointers ----------------------------------------------------------------------------------
 
 Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
+    if (bytes > 0 && pointers_.in_the_last(address, bytes) && driver_.ready()) {
+        if (const Allocation* same = pointers_.confirm_last(address)) {
+            note_use_of(*same);
+            return same->location;
+        }
+    }
     if (pointers_.surely_host(address, bytes) || !driver_.ready()) return Location{};
     Result<Location> location = pointers_.classify(address, bytes);
     if (!location.ok() || !location->on_device()) return location;
     gpus_.fill();
     drop_dead_contexts();
     const Allocation* allocation = pointers_.known(address);
-    if (allocation != nullptr && allocation->context != 0) {
-        const auto context = reinterpret_cast<CUcontext>(allocation->context);
-        watch_.saw(context, location->gpu);
-        gpus_.prefer_context(location->gpu, context);
-    }
+    if (allocation != nullptr) note_use_of(*allocation);
     return location;
+}
+
+void CudaDevice::note_use_of(const Allocation& allocation) {
+    if (allocation.context == 0 || !allocation.location.on_device()) return;
+    const auto context = reinterpret_cast<CUcontext>(allocation.context);
+    watch_.saw(context, allocation.location.gpu);
+    gpus_.prefer_context(allocation.location.gpu, context);
 }
 
 // --- copies ------------------------------------------------------------------------------------
@@ -249,6 +264,11 @@ void CudaDevice::drop_context(CUcontext context) {
                   [context](const auto& streams) { return streams->context().handle == context; });
 }
 
+void CudaDevice::start_waiting(Company more) {
+    for (const auto& streams : streams_)
+        if (streams->pending()) streams->start_waiting(more);
+}
+
 int CudaDevice::progress() {
     int finished = 0;
     drop_dead_contexts();
@@ -266,6 +286,30 @@ int CudaDevice::progress() {
 bool CudaDevice::pending() const {
     return std::any_of(streams_.begin(), streams_.end(),
                        [](const auto& streams) { return streams->pending(); });
+}
+
+// --- windows -----------------------------------------------------------------------------------
+
+bool CudaDevice::has_windows() {
+    return gdrcopy_ && driver_.ready() && windows_.possible();
+}
+
+// Opening one takes the driver's lock for long: not while copies are in flight.
+bool CudaDevice::window(const Location& location, const void* address, Bytes bytes) {
+    if (!has_windows() || !location.on_device() || location.buffer_id == 0) return false;
+    if (windows_.has(location, address, bytes)) return true;
+    return windows_.repays(location, address, gpus_.facts(location.gpu)) && !pending() &&
+           windows_.open(location, address, bytes);
+}
+
+Status CudaDevice::read_window(const Location& location, const void* address, void* to,
+                               Bytes bytes) {
+    return windows_.read(location, address, to, bytes);
+}
+
+Status CudaDevice::write_window(const Location& location, void* address, const void* from,
+                                Bytes bytes) {
+    return windows_.write(location, address, from, bytes);
 }
 
 // --- host memory -------------------------------------------------------------------------------
@@ -328,6 +372,8 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
                        "opening a peer's device memory: the CUDA driver is not initialised here");
     gpus_.fill();
     drop_dead_contexts();
+    // Of a window of messages all but the first find it in use.
+    if (void* again = mappings_.open_again(handle, gpu)) return again;
     // The second round is for a context that is found destroyed.
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
@@ -379,12 +425,14 @@ void CudaDevice::shut_down() {
         for (auto& streams : streams_)
             (void)streams.release();
         streams_.clear();
+        windows_.abandon();
         return;
     }
     drop_dead_contexts();
     for (const auto& streams : streams_)
         streams->close();
     mappings_.clear();
+    windows_.clear();
     pins_.clear();
     streams_.clear();
     pointers_.clear();

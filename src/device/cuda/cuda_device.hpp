@@ -9,6 +9,7 @@
 //   streams        copies in flight, one object per context
 //   pins           page-locked host memory
 //   ipc_cache      peers' memory mapped here
+//   windows        our own memory mapped for the processor (GDRCopy)
 //
 // A context that the program destroys is noticed at the next use: what lived in it is dropped
 // without a driver call, copies in flight complete with an error, and the next copy makes new
@@ -23,6 +24,7 @@
 #include "device/cuda/pins.hpp"
 #include "device/cuda/pointer_query.hpp"
 #include "device/cuda/streams.hpp"
+#include "device/cuda/windows.hpp"
 #include "device/device.hpp"
 #include "device/pointer_cache.hpp"
 
@@ -49,8 +51,16 @@ class CudaDevice final : public Device {
     Result<Location> classify(const void* address, Bytes bytes) override;
 
     void copy(const Copy& copy, Completion& done) override;
+    void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override;
+
+    bool has_windows() override;
+    bool window(const Location& location, const void* address, Bytes bytes) override;
+    Status read_window(const Location& location, const void* address, void* to,
+                       Bytes bytes) override;
+    Status write_window(const Location& location, void* address, const void* from,
+                        Bytes bytes) override;
 
     Status pin(void* address, Bytes bytes) override;
     void unpin(void* address) override;
@@ -67,6 +77,7 @@ class CudaDevice final : public Device {
 
     void shut_down() override;
 
+    const Windows& windows() const { return windows_; }
     // Exact counts of driver calls, for tests and explanations.
     const Calls& calls() const { return driver_.calls(); }
 
@@ -86,6 +97,8 @@ class CudaDevice final : public Device {
         int gpu = 0;
         bool host_only = false;
     };
+    // Its context lives, and is the one to work in on that GPU.
+    void note_use_of(const Allocation& allocation);
     Place place(const void* address) const;
     Route route(const Copy& copy);
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
@@ -97,6 +110,7 @@ class CudaDevice final : public Device {
     void drop_dead_contexts();
 
     const bool kernels_, flags_;  // GANTRY_KERNELS, GANTRY_FLAGS
+    const bool gdrcopy_;          // GANTRY_GDRCOPY
     pid_t owner_;                 // a forked child owns nothing of this
     Driver driver_;
     GpuTable gpus_;
@@ -105,6 +119,7 @@ class CudaDevice final : public Device {
     ContextWatch watch_;
     Pins pins_;
     IpcCache mappings_;
+    Windows windows_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
 };

@@ -56,6 +56,14 @@ bool FusedCopies::start(const Copy& copy, Completion& done) {
     return false;
 }
 
+void FusedCopies::start_waiting(Company more) {
+    if (lost_ || !waiting_.goes_after_all(flying(), more)) return;
+    Batch* batch = free_batch();
+    if (batch == nullptr) return;
+    const CUresult result = start_waiting(*batch);
+    if (result != CUDA_SUCCESS) abandon(result);
+}
+
 // An answer other than success: the context is dead, and what waited still waits.
 CUresult FusedCopies::start_waiting(Batch& batch) {
     while (batch.unfinished == 0 && !waiting_.empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // FusedCopies: the small copies between a GPU and memory of other processes, in one context. One
-// that finds nothing in flight goes at once by a copy engine, which is the faster way for a single
-// copy; those that come while something is in flight wait and then go together in one kernel
-// launch (facts/gpu-measured.md 1.3), each ending by flags of its own:
+// that finds nothing in flight, and no other beside it, goes at once by a copy engine, which is the
+// faster way for a single copy; those that come while something is in flight wait and then go
+// together in one kernel launch (facts/gpu-measured.md 1.3), each ending by flags of its own:
 //
 //   copy --------> [copy engine]
 //   copies ..waiting..          [one kernel: flag flag flag flag]
@@ -33,6 +33,7 @@ class FusedCopies {
     bool pending() const { return flying() || !waiting_.empty(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
+    void start_waiting(Company more);
     // Completes what has ended and starts what waited; returns how many ended.
     int progress();
     bool lost() const { return lost_; }

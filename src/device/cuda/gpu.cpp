@@ -90,10 +90,6 @@ bool GpuTable::can_access_peer(int gpu, int other) {
     return access == Access::yes;
 }
 
-void GpuTable::prefer_context(int gpu, CUcontext context) {
-    if (valid(gpu)) gpus_[static_cast<std::size_t>(gpu)].preferred = context;
-}
-
 CUcontext GpuTable::current_on(const Gpu& gpu) {
     CUcontext current = nullptr;
     CUdevice device = -1;

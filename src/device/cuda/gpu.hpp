@@ -30,7 +30,9 @@ class GpuTable {
     bool can_access_peer(int gpu, int other);
 
     // A context of the program's on this GPU was seen: Gantry works there from now on.
-    void prefer_context(int gpu, CUcontext context);
+    void prefer_context(int gpu, CUcontext context) {
+        if (valid(gpu)) gpus_[static_cast<std::size_t>(gpu)].preferred = context;
+    }
     // The context to work in: the preferred one; else the primary one if the program uses it; else
     // the current one of this thread if it belongs to the GPU; else the primary one, which is then
     // created and kept until release().

@@ -35,6 +35,9 @@ class IpcCache {
     std::uint32_t inbox() { return imports_.inbox(); }
 
     Result<void*> open(const IpcHandle& handle, const Context& context);
+    // One more use of the mapping that was opened last, if it is that one and in use: its context
+    // was looked at then. Null: open() it.
+    void* open_again(const IpcHandle& handle, int gpu);
     void close(const IpcHandle& handle, int gpu);
     Access access(const IpcHandle& handle, int gpu);
     // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the

@@ -56,6 +56,7 @@ class Streams {
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
+    void start_waiting(Company more) { fused_.start_waiting(more); }
     // Completes what has ended; returns how many.
     int progress();
     // Waits for the copies in flight, then gives streams and events back. Quiet when the context is

@@ -137,6 +137,11 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         start_waiting(batch);
 }
 
+void FakeDevice::start_waiting(Company more) {
+    const bool now = waiting_.goes_after_all(flying(), more);
+    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
+}
+
 void FakeDevice::start_waiting(int batch) {
     while (flying_[batch] == 0 && !waiting_.empty()) {
         std::vector<FusedQueue::Item> together;
@@ -190,12 +195,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
         interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
     }
     if (due(faults.hang_copy)) return;
-    Status status;
-    if (due(faults.fail_copy) || faults.fail_every_copy)
-        status = failure(
-            MPI_ERR_OTHER,
-            "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
-            copy.bytes, copy.gpu);
+    const Status status = fault_of(copy);
     gpus_.timeline().at(interval.end,
                         [this, source, sink, bytes = copy.bytes, &done, status, batch, flag] {
                             if (dead_) return;
@@ -206,27 +206,40 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
                         });
 }
 
+Status FakeDevice::fault_of(const Copy& copy) {
+    if (!due(faults.fail_copy) && !faults.fail_every_copy) return success();
+    return failure(
+        MPI_ERR_OTHER,
+        "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
+        copy.bytes, copy.gpu);
+}
+
 void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
     ++counts_.launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     Bytes bytes = 0;
-    for (const FusedQueue::Item& each : together)
+    std::vector<Status> faults_of;
+    for (const FusedQueue::Item& each : together) {
         bytes += each.copy.bytes;
+        faults_of.push_back(fault_of(each.copy));
+    }
     const model::Gpu& gpu = gpus_.machine().gpu;
     const int on = first_gpu_ + together.front().copy.gpu;
     model::Interval interval = gpus_.reserve(
         on, {Operation::kernel, bytes, 1, 256 * together.size()}, rank_, processor_.now());
     interval.end += gpu.peer.rate.time(bytes);
-    gpus_.timeline().at(interval.end, [this, together = std::move(together), batch] {
+    gpus_.timeline().at(interval.end, [this, together = std::move(together),
+                                       faults_of = std::move(faults_of), batch] {
         if (dead_) return;
-        for (const FusedQueue::Item& each : together) {
+        for (std::size_t i = 0; i < together.size(); ++i) {
+            const FusedQueue::Item& each = together[i];
             const Result<Place> from = place(each.copy.source, each.copy.bytes);
             const Result<Place> to = place(each.copy.destination, each.copy.bytes);
             Status status = from.ok() ? to.status() : from.status();
             if (from.ok() && to.ok()) {
                 gpus_.timeline().note(static_cast<std::uint64_t>(rank_), each.copy.bytes);
                 std::memmove(to.value().bytes, from.value().bytes, each.copy.bytes);
-                status = success();
+                status = faults_of[i];
             }
             finished_.push_back({each.done, status, batch, true});
         }
@@ -248,6 +261,56 @@ int FakeDevice::progress() {
     const bool now = waiting_.goes_now(flying(), Launches::possible);
     if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
     return completed;
+}
+
+// --- windows ------------------------------------------------------------------------------------
+
+bool FakeDevice::window(const Location& location, const void*, Bytes) {
+    if (!has_windows() || !location.on_device()) return false;
+    if (windows_open_.contains(location.buffer_id)) return true;
+    if (!window_uses_.repays({location.buffer_id, 0}, gpu_facts(location.gpu)) || in_flight_ > 0)
+        return false;
+    processor_.spend(gpus_.machine().gpu.window.open);
+    if (faults.refuse_window) {
+        window_uses_.refuse({location.buffer_id, 0});
+        return false;
+    }
+    ++counts_.window_opens;
+    windows_open_.insert(location.buffer_id);
+    return true;
+}
+
+Result<FakeDevice::Place> FakeDevice::in_window(const Location& location, const void* address,
+                                                Bytes bytes) {
+    const std::shared_ptr<Allocation> allocation = gpus_.find(location.buffer_id);
+    if (allocation == nullptr || allocation->freed) windows_open_.erase(location.buffer_id);
+    if (!windows_open_.contains(location.buffer_id))
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake window of buffer {}: none is open",
+                       location.buffer_id);
+    return place(address, bytes);
+}
+
+Status FakeDevice::read_window(const Location& location, const void* address, void* to,
+                               Bytes bytes) {
+    const Result<Place> from = in_window(location, address, bytes);
+    GANTRY_TRY(from.status());
+    const model::WindowCost& cost = gpus_.machine().gpu.window;
+    processor_.spend(cost.read + model::Rate(cost.read_bytes_per_second).time(bytes));
+    ++counts_.window_reads;
+    std::memcpy(to, from.value().bytes, bytes);
+    return success();
+}
+
+Status FakeDevice::write_window(const Location& location, void* address, const void* from,
+                                Bytes bytes) {
+    const Result<Place> to = in_window(location, address, bytes);
+    GANTRY_TRY(to.status());
+    const model::WindowCost& cost = gpus_.machine().gpu.window;
+    processor_.spend(cost.write + model::Rate(cost.write_bytes_per_second).time(bytes));
+    ++counts_.window_writes;
+    gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
+    std::memcpy(to.value().bytes, from, bytes);
+    return success();
 }
 
 // --- host memory and other processes ------------------------------------------------------------

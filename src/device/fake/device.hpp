@@ -8,11 +8,13 @@
 
 #include "device/fake/gpus.hpp"
 #include "device/fused_queue.hpp"
+#include "device/window_uses.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 
 namespace gantry::device::fake {
 
@@ -24,6 +26,7 @@ struct Faults {
     bool refuse_ipc_open = false;
     bool refuse_descriptor = false;
     bool refuse_pin = false;
+    bool refuse_window = false;
 };
 
 // Exact counts of what the rank asked of its device.
@@ -34,6 +37,7 @@ struct Counts {
     std::uint64_t launches = 0;  // kernels, for copies that waited together
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t descriptors = 0;
+    std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
     std::uint64_t all_copies() const;
 };
 
@@ -53,6 +57,7 @@ class FakeDevice final : public Device {
     }
 
     Faults faults;
+    bool windows = false;  // the machine has GDRCopy
     // What a network card wrote to this node's device memory shows from then on.
     std::function<void()> on_flush;
     const Counts& counts() const { return counts_; }
@@ -72,8 +77,15 @@ class FakeDevice final : public Device {
     }
     Result<Location> classify(const void* address, Bytes bytes) override;
     void copy(const Copy& copy, Completion& done) override;
+    void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
+    bool has_windows() override { return windows && active_; }
+    bool window(const Location& location, const void* address, Bytes bytes) override;
+    Status read_window(const Location& location, const void* address, void* to,
+                       Bytes bytes) override;
+    Status write_window(const Location& location, void* address, const void* from,
+                        Bytes bytes) override;
     Status settle_network_writes(int) override {
         ++counts_.flushes;
         if (on_flush) on_flush();
@@ -113,12 +125,14 @@ class FakeDevice final : public Device {
     // Fused copies: two batches may fly, as on the real device; each is one copy or one launch.
     void start_waiting(int batch);
     void copy_now(const Copy& copy, Completion& done, int batch);
+    Status fault_of(const Copy& copy);
     void launch(std::vector<FusedQueue::Item> together, int batch);
     int free_batch() const { return flying_[0] == 0 ? 0 : flying_[1] == 0 ? 1 : -1; }
     bool flying() const { return flying_[0] + flying_[1] > 0; }
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
     Result<Place> place(const void* address, Bytes bytes);
     bool pinned(const void* address, Bytes bytes) const;
+    Result<Place> in_window(const Location& location, const void* address, Bytes bytes);
 
     model::Processor& processor_;
     Gpus& gpus_;
@@ -131,6 +145,8 @@ class FakeDevice final : public Device {
     std::deque<Finished> finished_;
     Counts counts_;
     FusedQueue waiting_;
+    WindowUses window_uses_;
+    std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations
     int flying_[2] = {0, 0};
     int in_flight_ = 0;
     bool active_ = false;

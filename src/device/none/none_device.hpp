@@ -18,8 +18,17 @@ class NoneDevice final : public Device {
     bool can_access_peer(int, int) override { return false; }
     Result<Location> classify(const void*, Bytes) override { return Location{}; }
     void copy(const Copy& copy, Completion& done) override;
+    void start_waiting(Company) override {}
     int progress() override { return 0; }
     bool pending() const override { return false; }
+    bool has_windows() override { return false; }
+    bool window(const Location&, const void*, Bytes) override { return false; }
+    Status read_window(const Location&, const void*, void*, Bytes) override {
+        return unsupported("reading device memory");
+    }
+    Status write_window(const Location&, void*, const void*, Bytes) override {
+        return unsupported("writing device memory");
+    }
     Status settle_network_writes(int) override { return success(); }
     Status pin(void*, Bytes) override { return unsupported("page-locking memory"); }
     void unpin(void*) override {}

@@ -3,6 +3,7 @@
 // The receiver's side of messages that come without a verdict: with their envelope, or (small, from
 // a device of another node) right behind their request to send.
 #include "p2p/protocols/stage.hpp"
+#include "p2p/windows.hpp"
 
 namespace gantry::p2p {
 
@@ -27,19 +28,21 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
                                            message.payload.data());
         co_return status;
     }
+    if (write_by_window(core, side.location, side.at(0), {message.payload.data(), accepted}))
+        co_return success();
     status = co_await device_copy(executor, core, side.at(0), message.payload.data(), accepted,
                                   side.location.gpu, device::Engine::h2d);
     co_return status;
 }
 
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
-                                     Bytes bytes) {
+                                     Bytes bytes, device::Engine engine) {
     const Status truncation = receive.status;
     const Side side{receive.buffer, receive.location, nullptr};
     Status status;
     if (side.contiguous())
         status = co_await device_copy(executor, core, side.at(0), payload.data(), bytes,
-                                      receive.location.gpu, device::Engine::h2d);
+                                      receive.location.gpu, engine);
     else
         status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
                                            payload.data());

@@ -7,14 +7,14 @@
 #include "p2p/protocols/stage.hpp"
 
 #include "base/log.hpp"
+#include "base/yield.hpp"
 
 namespace gantry::p2p {
 namespace {
 
-constexpr unsigned kGetsBetweenLooks = 8;
-
 Task<Status> get(Executor& executor, Core& core, int from, std::uint64_t send_id, Request& request,
                  device::IpcHandle handle, device::Copy copy) {
+    if (executor.hands_over()) co_await Yield(executor);
     Completion copied(executor);
     core.device.copy(copy, copied);
     Status status = co_await copied;
@@ -32,7 +32,8 @@ Task<Status> get(Executor& executor, Core& core, int from, std::uint64_t send_id
 
 }  // namespace
 
-bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request) {
+bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request,
+               device::Company company) {
     const Peer::Get& last = core.peer(from).last_get;
     if (rts.handle.buffer_id != last.source || rts.envelope.bytes != last.bytes ||
         request.location.gpu != last.gpu || last.source == 0 || !request.location.on_device() ||
@@ -51,10 +52,8 @@ bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& re
     copy.gpu = last.gpu;
     copy.engine = last.engine;
     copy.notice = last.notice;
+    copy.company = company;
     core.operations.spawn(get(core.executor, core, from, rts.send_id, request, handle, copy));
-    // Many may come at once, and the end of a copy in flight is the start of those that wait.
-    if (++core.peer(from).gets % kGetsBetweenLooks == 0) core.device.progress();
-    if (!core.device.pending()) core.tell_finished();
     return true;
 }
 

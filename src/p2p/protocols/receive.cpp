@@ -7,6 +7,7 @@
 #include "base/yield.hpp"
 #include "p2p/protocols/invest.hpp"
 #include "p2p/protocols/receiving.hpp"
+#include "p2p/windows.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -103,9 +104,17 @@ void decide(Receiving& receiving) {
 Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
                    const std::byte* slot) {
     std::byte* to = receiving.side.at(chunk.offset);
-    const bool two_rows = plan_of(receiving).sink_engine == plan::CopyEngine::copy_engine_2d;
+    const plan::CopyEngine engine = plan_of(receiving).sink_engine;
+    const bool by_window =
+        engine == plan::CopyEngine::window &&
+        write_by_window(receiving.core, receiving.side.location, to, {slot, chunk.bytes});
+    // Without the window that was planned with, what is right on a shared GPU is right on any.
+    const bool two_rows =
+        engine == plan::CopyEngine::copy_engine_2d || engine == plan::CopyEngine::window;
     Status status;
-    if (receiving.side.on_device())
+    if (by_window)
+        status = success();
+    else if (receiving.side.on_device())
         status = co_await device_copy(
             executor, receiving.core, to, slot, chunk.bytes, receiving.side.location.gpu,
             two_rows ? device::Engine::h2d_2d : device::Engine::h2d, notice_of(plan_of(receiving)));
@@ -343,6 +352,9 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                 its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
     }
     receiving.shared = receiving.facts.peer.shared_memory;
+    receiving.facts.sink_window =
+        receiving.side.on_device() &&
+        wants_sink_window(core, question, receiving.facts, request.location, receiving.side.at(0));
     Status status;
     while (true) {
         decide(receiving);
@@ -398,6 +410,7 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
 }  // namespace
 
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message) {
+    if (executor.hands_over()) co_await Yield(executor);
     Request& request = *message.request;
     const Status truncation = request.status;
     Receiving receiving{.core = core,

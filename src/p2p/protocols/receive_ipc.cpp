@@ -39,6 +39,14 @@ void plan_without_the_sender(Receiving& receiving) {
                                   receiving.message.peer, true);
 }
 
+// Had the sender known our buffer before it sent, and mapped it.
+bool put_would_be_better(const Receiving& receiving) {
+    plan::Facts facts = receiving.facts;
+    facts.announced = facts.put_open = true;
+    const plan::Plan& plan = receiving.core.choose(receiving.question, facts).plan;
+    return plan.protocol == plan::Protocol::ipc && plan.executor == plan::Executor::sender;
+}
+
 }  // namespace
 
 Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
@@ -66,9 +74,12 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
                        receiving.side.packed == nullptr && gpu == receiving.side.location.gpu;
     if (status.ok() && expected && !receiving.claimed && alone &&
         receiving.accepted == receiving.message.rts.envelope.bytes)
-        receiving.core.peer(receiving.message.peer).last_get = {
-            handle.buffer_id, receiving.accepted, gpu, engine_of(plan_of(receiving)),
-            notice_of(plan_of(receiving))};
+        receiving.core.peer(receiving.message.peer).last_get = {handle.buffer_id,
+                                                                receiving.accepted,
+                                                                gpu,
+                                                                engine_of(plan_of(receiving)),
+                                                                notice_of(plan_of(receiving)),
+                                                                put_would_be_better(receiving)};
     while (!receiving.message.arrived.empty()) {  // copied ahead in vain
         Status returned = return_slot(receiving, receiving.message.arrived.pop());
     }

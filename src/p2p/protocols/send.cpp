@@ -330,6 +330,7 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
 }  // namespace
 
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message) {
+    if (executor.hands_over()) co_await Yield(executor);
     Status status = co_await run(executor, core, message);
     // The receiver gave up while our last pieces were on their way: it waits to hear that nothing
     // of us is in flight.

@@ -23,10 +23,11 @@ class FusedQueueTest : public testing::Test {
         facts.launch_worth_copies = 5;
         return facts;
     }
-    void push(int count, Bytes bytes) {
+    void push(int count, Bytes bytes, Company company = Company::unknown) {
         for (int i = 0; i < count; ++i) {
             Copy copy;
             copy.bytes = bytes;
+            copy.company = company;
             queue_.push(copy, done_);
         }
     }
@@ -65,6 +66,27 @@ TEST_F(FusedQueueTest, ManyBytesGoBehindCopiesInFlight) {
     EXPECT_FALSE(queue_.goes_now(true, kNo)) << "without kernels nothing is gained by it";
     queue_.drop_first(1);
     EXPECT_FALSE(queue_.goes_now(true, kYes));
+}
+
+TEST_F(FusedQueueTest, OneThatExpectsCompanyGoesAloneWhenNoneCameWithIt) {
+    push(1, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_at_once(false, kYes));
+    EXPECT_FALSE(queue_.goes_after_all(true, Company::expected));
+    EXPECT_TRUE(queue_.goes_after_all(false, Company::expected));
+    push(1, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_after_all(false, Company::expected));
+    EXPECT_FALSE(queue_.goes_now(false, kYes)) << "more came";
+    EXPECT_TRUE(queue_.goes_now(false, kYes));
+}
+
+TEST_F(FusedQueueTest, WhenNoMoreComeAllGoAlsoBehindCopiesInFlight) {
+    EXPECT_FALSE(queue_.goes_after_all(false, Company::none));
+    push(3, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_now(true, kYes));
+    EXPECT_TRUE(queue_.goes_after_all(true, Company::none));
+    EXPECT_TRUE(queue_.goes_now(true, kYes)) << "when there was no room for them before";
+    push(1, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_now(true, kYes)) << "more came after all";
 }
 
 TEST_F(FusedQueueTest, NothingNeverGoes) {

@@ -142,6 +142,28 @@ TEST_F(PointerCacheTest, AnotherPartOfAKnownAllocationCostsOneConfirmation) {
     EXPECT_EQ(driver.confirmations, 1);
 }
 
+TEST_F(PointerCacheTest, TheLastAllocationIsConfirmedByOneQueryForBuffersInIt) {
+    driver.allocate(kBase, 4096);
+    EXPECT_FALSE(cache.in_the_last(at(kBase), 8)) << "nothing is known yet";
+    location(kBase, 8);
+    const int before = driver.queries();
+    EXPECT_TRUE(cache.in_the_last(at(kBase + 4088), 8));
+    EXPECT_FALSE(cache.in_the_last(at(kBase + 4088), 9));
+    EXPECT_FALSE(cache.in_the_last(at(kBase - 1), 8));
+    EXPECT_FALSE(cache.in_the_last(at(kBase + 4096), 0));
+    EXPECT_FALSE(cache.in_the_last(at(kBase + 8), ~Bytes{0}));
+    EXPECT_EQ(driver.queries(), before);
+    ASSERT_NE(cache.confirm_last(at(kBase + 4088)), nullptr);
+    EXPECT_EQ(driver.queries(), before + 1);
+    // Freed, and freed and given again: not that allocation any more.
+    driver.free(kBase);
+    EXPECT_EQ(cache.confirm_last(at(kBase)), nullptr);
+    const std::uint64_t fresh = driver.allocate(kBase, 4096);
+    EXPECT_EQ(cache.confirm_last(at(kBase)), nullptr);
+    EXPECT_EQ(location(kBase, 8).buffer_id, fresh);
+    EXPECT_NE(cache.confirm_last(at(kBase)), nullptr);
+}
+
 TEST_F(PointerCacheTest, FirstUseIsToldOncePerBuffer) {
     const std::uint64_t first = driver.allocate(kBase, 4096);
     const std::uint64_t second = driver.allocate(kBase + (1 << 20), 4096);

@@ -119,7 +119,7 @@ Rank::Rank(World& its_world, int its_number)
       device(processor, its_world.state_->gpus, number,
              its_world.state_->nodes[static_cast<std::size_t>(number)]),
       job(its_world.state_->board, number),
-      explain(true),
+      explain(its_world.options_.explain),
       messenger(executor, device,
                 {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
                 its_world.ranks(), its_world.state_->config, explain) {

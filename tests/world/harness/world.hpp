@@ -46,6 +46,9 @@ struct Options {
     // Whether ranks hear of host memory that a program gives back (Bytebuffer does say so).
     transport::HostPages host_pages = transport::HostPages::noticed;
     std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
+    // Ranks record which paths messages took. What is like the message before takes a short way,
+    // past that record, only without it (p2p/protocols/send_again.cpp, get_again.cpp).
+    bool explain = true;
     // Asked before each message leaves by the network; a failure is its sender's.
     std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
     // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "p2p/announcements.hpp"
+
+namespace gantry::p2p {
+namespace {
+
+constexpr std::size_t kRemembered = 4096;  // allocations
+
+}  // namespace
+
+bool Announcements::hear(const wire::ReadyAgain& receive, const wire::Handle* handle) {
+    // A network that reorders may bring the short form before the whole one that it repeats.
+    if (handle == nullptr && receive.buffer_id != handle_.buffer_id) return false;
+    if (known_ && static_cast<std::int32_t>(receive.sequence - receive_.sequence) < 0) return false;
+    if (handle != nullptr) handle_ = wire::decode(*handle);
+    receive_ = receive;
+    known_ = true;
+    return true;
+}
+
+int Announcements::unused(std::uint64_t sink) {
+    if (unused_.size() >= kRemembered) unused_.clear();
+    return ++unused_[sink];
+}
+
+void Announcements::forget(std::uint64_t sink) {
+    unused_.erase(sink);
+    if (last_put.sink == sink) last_put = {};
+    if (handle_.buffer_id != sink) return;
+    handle_ = {};
+    known_ = false;
+}
+
+}  // namespace gantry::p2p
