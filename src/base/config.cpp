@@ -102,6 +102,17 @@ bool parse(std::string_view text, Text& out, std::string_view) {
     return true;
 }
 
+// Of words as a sentence has them: "auto, on or off".
+bool is_one_of(std::string_view value, std::string_view words) {
+    while (!words.empty()) {
+        const std::size_t end = words.find_first_of(", ");
+        if (words.substr(0, end) == value && value != "or") return true;
+        words.remove_prefix(std::min(end, words.size()));
+        words.remove_prefix(std::min(words.find_first_not_of(", "), words.size()));
+    }
+    return false;
+}
+
 std::string_view accepted(std::string_view type) {
     if (type == "Bytes") return "a number of bytes such as 65536, 64K or 4M";
     if (type == "Integer") return "a whole number";
@@ -130,6 +141,12 @@ std::span<const Parameter> parameters() {
 }
 
 Status set(Config& config, std::string_view name, std::string_view value) {
+#define GANTRY_WORD(field, preset, words, sentence)                                          \
+    if (name == #field) {                                                                    \
+        if (is_one_of(value, words)) return parse(value, config.field, {}), success();       \
+        return failure(MPI_ERR_ARG, "{} is '{}', but it takes {}", kVariable_##field.view(), \
+                       value, words);                                                        \
+    }
 #define GANTRY_PARAM(type, field, preset, sentence)                                          \
     if (name == #field) {                                                                    \
         if (parse(value, config.field, #type)) return success();                             \

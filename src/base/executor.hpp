@@ -15,10 +15,19 @@
 
 namespace gantry {
 
-// One coroutine waiting to be resumed; lives in the awaiter or promise of that coroutine.
+// One coroutine waiting to be resumed; lives in the awaiter or promise of that coroutine. What
+// happens too often for a coroutine has a function instead, which is called where one would go on.
 struct Resumable {
     std::coroutine_handle<> handle;
     Resumable* next = nullptr;
+    void (*function)(Resumable&) = nullptr;
+    bool waits() const { return handle || function != nullptr; }
+    void resume() {
+        if (function != nullptr)
+            function(*this);
+        else
+            handle.resume();
+    }
 };
 
 class Executor {
@@ -47,7 +56,7 @@ class Executor {
         ready_.append(later_);
         int resumed = 0;
         while (!ready_.empty()) {
-            ready_.pop().handle.resume();
+            ready_.pop().resume();
             ++resumed;
         }
         return resumed;

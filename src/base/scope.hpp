@@ -40,6 +40,12 @@ class Scope {
         running_children_.push_back(*child);
     }
 
+    // An operation that is no task: join() waits for its end as well.
+    void begin() { ++running_; }
+    void end() {
+        if (--running_ == 0 && joiner_ != nullptr) joiner_->complete(success());
+    }
+
     bool cancelled() const { return !first_failure_.ok(); }
     void cancel(Status reason) { note(std::move(reason)); }
     int running() const { return running_; }
@@ -66,10 +72,9 @@ class Scope {
     // Only moved here: its frame ends right now. Whoever spawns or joins next frees it.
     void ended(Child& child) {
         note(child.task.take());
-        --running_;
         child.unlink();
         finished_children_.push_back(child);
-        if (running_ == 0 && joiner_ != nullptr) joiner_->complete(success());
+        end();
     }
     void note(Status status) {
         if (!status.ok() && first_failure_.ok()) first_failure_ = std::move(status);

@@ -175,30 +175,38 @@ class [[nodiscard]] Task {
 };
 
 // Something that will be completed once, by a device, a transport or a message, and that one task
-// waits for.
-class Completion {
+// waits for, or a function (`then`).
+class Completion : private Resumable {
   public:
     explicit Completion(Executor& executor) : executor_(&executor) {}
     Completion(const Completion&) = delete;
     Completion& operator=(const Completion&) = delete;
 
+    // Called by run_ready() when this is complete; set before anything can complete it.
+    void then(void (*call)(Resumable&)) { function = call; }
+    // Calls it then, as if it were a task that yields: before anything can complete this.
+    void yield_to(void (*call)(Resumable&)) {
+        function = call;
+        executor_->make_ready_later(*this);
+    }
+    static Completion& of(Resumable& waiting) { return static_cast<Completion&>(waiting); }
+
     void complete(Status status) {
         GANTRY_ASSERT(!done_);
         status_ = std::move(status);
         done_ = true;
-        if (waiting_.handle) executor_->make_ready(waiting_);
+        if (waits()) executor_->make_ready(*this);
     }
     bool done() const { return done_; }
     const Status& status() const { return status_; }
 
     bool await_ready() const { return done_; }
-    void await_suspend(std::coroutine_handle<> waiter) { waiting_.handle = waiter; }
+    void await_suspend(std::coroutine_handle<> waiter) { handle = waiter; }
     Status await_resume() { return std::move(status_); }
 
   private:
     Executor* executor_;
     Status status_;
-    Resumable waiting_;
     bool done_ = false;
 };
 

@@ -137,6 +137,9 @@ class Device {
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
+    // As long as this is the same, an address that open_memory() gave is good until its last user
+    // closes it; else a context went, and perhaps the mapping with it.
+    virtual std::uint64_t losses() const { return 0; }
     // What opening it would take: nothing (`open`), a call (`closed`), or first its descriptor.
     // Makes no driver call.
     virtual Access access(const IpcHandle& handle, int gpu) = 0;

@@ -142,7 +142,14 @@ const Allocation* PointerCache::remember(const Allocation& allocation) {
 
 void PointerCache::forget(std::uintptr_t base) {
     last_ = nullptr;
+    ++losses_;
     allocations_.erase(base);
+}
+
+void PointerCache::clear() {
+    last_ = nullptr;
+    ++losses_;
+    allocations_.clear();
 }
 
 void PointerCache::forget_range(const void* pointer, Bytes bytes) {
@@ -150,12 +157,13 @@ void PointerCache::forget_range(const void* pointer, Bytes bytes) {
     last_ = nullptr;
     auto stale = allocations_.upper_bound(begin);
     if (stale != allocations_.begin() && end_of(std::prev(stale)->second) > begin) --stale;
-    while (stale != allocations_.end() && stale->first < begin + bytes)
+    for (; stale != allocations_.end() && stale->first < begin + bytes; ++losses_)
         stale = allocations_.erase(stale);
 }
 
 void PointerCache::forget_context(std::uintptr_t context) {
     last_ = nullptr;
+    ++losses_;
     std::erase_if(allocations_,
                   [context](const auto& row) { return row.second.context == context; });
 }

@@ -68,10 +68,9 @@ class PointerCache {
     void forget_context(std::uintptr_t context);
     // Nothing known here is true any more.
     void forget_range(const void* address, Bytes bytes);
-    void clear() {
-        allocations_.clear();
-        last_ = nullptr;
-    }
+    void clear();
+    // How often what was known here turned out to be gone.
+    std::uint64_t losses() const { return losses_; }
     std::size_t size() const { return allocations_.size(); }
 
   private:
@@ -89,6 +88,7 @@ class PointerCache {
     HostMemory host_;
     std::map<std::uintptr_t, Allocation> allocations_;  // by base; ranges do not overlap
     mutable const Allocation* last_ = nullptr;
+    std::uint64_t losses_ = 0;
     Allocation unnamed_;  // the latest answer that came without a buffer id
 };
 

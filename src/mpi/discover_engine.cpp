@@ -15,19 +15,8 @@ namespace gantry::mpi {
 Result<std::unique_ptr<Engine>> discover_engine() {
     Result<config::Config> config = config::from_environment();
     if (!config.ok()) return std::move(config).status();
-    if (config->progress != "calls" && config->progress != "thread")
-        return failure(MPI_ERR_ARG, "GANTRY_PROGRESS is '{}', but it takes calls or thread",
-                       config->progress);
-    const std::optional<log::Level> level = log::level_named(config->log);
-    if (!level)
-        return failure(MPI_ERR_ARG,
-                       "GANTRY_LOG is '{}', but it takes off, error, warn, info or debug",
-                       config->log);
-    log::set_level(*level);
-    const std::string& share = config->share_copies;
-    if (share != "auto" && share != "on" && share != "off")
-        return failure(MPI_ERR_ARG, "GANTRY_SHARE_COPIES is '{}', but it takes auto, on or off",
-                       share);
+    if (const std::optional<log::Level> level = log::level_named(config->log))
+        log::set_level(*level);
     Parts parts;
     parts.config = std::make_unique<config::Config>(std::move(*config));
     parts.clock = std::make_unique<SteadyClock>();

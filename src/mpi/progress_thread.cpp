@@ -99,7 +99,7 @@ void ProgressThread::run() {
     if (!spare_)
         log::info("mpi: the progress thread has no processor of its own; give each rank two");
     const Clock& clock = engine_.clock();
-    Vigil vigil(spare_, clock.now());
+    Vigil vigil(spare_, engine_.config().progress_awake, clock.now());
     while (!stop_.load(std::memory_order_relaxed)) {
         if (copies_one()) {
             vigil.happened(clock.now());

@@ -26,8 +26,6 @@ struct Look {
 class Vigil {
   public:
     static constexpr Nanoseconds kAwake = 50 * kMicrosecond;
-    // On a processor of its own: longer than most programs compute between two messages.
-    static constexpr Nanoseconds kAwakeAlone = 200 * kMillisecond;
     static constexpr Nanoseconds kWatch = 20 * kMicrosecond;
     static constexpr Nanoseconds kFirstNap = 5 * kMicrosecond;
     static constexpr Nanoseconds kLongestNap = 100 * kMicrosecond;
@@ -40,8 +38,10 @@ class Vigil {
         sleep,  // until the bell rings, nap() at most
     };
 
-    // `own_processor`: spinning takes nothing from the program.
-    Vigil(bool own_processor, Nanoseconds now) : alone_(own_processor), last_event_(now) {}
+    // `own_processor`: spinning takes nothing from the program, and goes on for `awake` after the
+    // last event.
+    Vigil(bool own_processor, Nanoseconds awake, Nanoseconds now)
+        : alone_(own_processor), awake_(awake), last_event_(now) {}
 
     void happened(Nanoseconds now) {
         last_event_ = now;
@@ -51,7 +51,7 @@ class Vigil {
     void looked(const Look& look, Nanoseconds now) {
         if (look.events > 0) return happened(now);
         const Nanoseconds quiet = now - last_event_;
-        if (alone_ && quiet < kAwakeAlone)
+        if (alone_ && quiet < awake_)
             next_ = look.inside && look.pending ? Next::look : Next::watch;
         else if (!alone_ && quiet < kAwake && (look.pending || !look.inside))
             // Not listening: a program that calls MPI again and again does not ring each time.
@@ -70,6 +70,7 @@ class Vigil {
 
   private:
     bool alone_;
+    Nanoseconds awake_;
     Next next_ = Next::look;
     Nanoseconds last_event_;
     Nanoseconds nap_ = kFirstNap;

@@ -31,6 +31,8 @@
 
 namespace gantry::p2p {
 
+struct OpenMemory;  // of a peer, as reads in flight use it (protocols/get_again.cpp)
+
 // How one rank is reached, and the state of the conversation with it.
 struct Peer {
     transport::Transport* transport = nullptr;
@@ -68,6 +70,7 @@ struct Peer {
         device::Engine engine = device::Engine::automatic;
         device::Notice notice = device::Notice::event;
         bool put_is_better = false;  // if its sender knew our buffer
+        OpenMemory* open = nullptr;  // while such reads are under way
     };
     Get last_get;
     Announcements announcements;
@@ -228,7 +231,8 @@ class Core final : public transport::Receiver {
     void record_announced(int from, Bytes bytes, const Request& receive);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
     void on_request_again(int from, const wire::RequestAgain& again);
-    void take_request_to_send(int from, const wire::RequestToSend& rts);
+    void take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive);
+    void take_early_followers(int from, std::uint64_t send_id);
     void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
                              transport::ConstSpan header, transport::ConstSpan payload);
@@ -305,9 +309,10 @@ Result<bool> send_again(Core& core, const Group& group, int tag, bool in_budget,
 void remember_offer(Core& core, const Outgoing& message, const wire::RequestToSend& rts);
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
-// The short way of a rendezvous; false: it must go the whole way, and nothing has happened.
-bool get_again(Core& core, int from, const wire::RequestToSend& rts, Request& request,
-               device::Company company);
+// The short way of a rendezvous whose request is like `whole` but for what is its `own`; false: it
+// must go the whole way, and nothing has happened.
+bool get_again(Core& core, int from, const wire::RequestToSend& whole,
+               const wire::RequestAgain& own, Request& receive, device::Company company);
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
                                      Bytes bytes, device::Engine engine);
 

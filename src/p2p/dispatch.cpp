@@ -226,7 +226,9 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
                       {message->payload.data(), message->envelope.bytes}, receive);
         return;
     }
-    if (get_again(*this, message->peer, message->rts, receive, device::Company::unknown)) {
+    const wire::RequestToSend& rts = message->rts;
+    if (get_again(*this, message->peer, rts, {rts.envelope, rts.send_id, rts.address}, receive,
+                  device::Company::unknown)) {
         gets_wait_ = true;
         incoming_.erase({message->peer, message->rts.send_id});
         return;
@@ -251,31 +253,46 @@ bool Core::keep_early_follower(int from, std::uint64_t send_id, transport::Messa
     return true;
 }
 
-void Core::on_request_again(int from, const wire::RequestAgain& again) {
-    wire::RequestToSend rts = peer(from).request_received;
-    rts.envelope = again.envelope;
-    rts.send_id = again.send_id;
-    rts.address = again.address;
-    on_request_to_send(from, rts);
-}
-
-void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
+void Core::take_early_followers(int from, std::uint64_t send_id) {
     Peer& sender = peer(from);
-    sender.last_rendezvous = rts.send_id;
-    const auto followers = sender.early_followers.extract(rts.send_id);
-    take_request_to_send(from, rts);
+    if (sender.early_followers.empty()) return;
+    const auto followers = sender.early_followers.extract(send_id);
     if (followers.empty()) return;
     for (const Peer::Early& follower : followers.mapped())
         on_message(from, follower.kind, follower.header, follower.payload);
 }
 
-void Core::take_request_to_send(int from, const wire::RequestToSend& rts) {
-    Request* receive = matcher.arrive(rts.envelope);
+void Core::on_request_again(int from, const wire::RequestAgain& again) {
+    Peer& sender = peer(from);
+    sender.last_rendezvous = again.send_id;
+    Request* receive = matcher.arrive(again.envelope);
     // Others may come in the same turn, whose end is near.
-    if (receive != nullptr && get_again(*this, from, rts, *receive, device::Company::expected)) {
+    if (receive != nullptr && get_again(*this, from, sender.request_received, again, *receive,
+                                        device::Company::expected)) {
         gets_wait_ = true;
-        return;
+    } else {
+        wire::RequestToSend rts = sender.request_received;
+        rts.envelope = again.envelope;
+        rts.send_id = again.send_id;
+        rts.address = again.address;
+        take_request_to_send(from, rts, receive);
     }
+    take_early_followers(from, again.send_id);
+}
+
+void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
+    peer(from).last_rendezvous = rts.send_id;
+    Request* receive = matcher.arrive(rts.envelope);
+    if (receive != nullptr &&
+        get_again(*this, from, rts, {rts.envelope, rts.send_id, rts.address}, *receive,
+                  device::Company::expected))
+        gets_wait_ = true;
+    else
+        take_request_to_send(from, rts, receive);
+    take_early_followers(from, rts.send_id);
+}
+
+void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive) {
     auto message = std::make_unique<Incoming>(executor);
     message->envelope = rts.envelope;
     message->peer = from;

@@ -45,8 +45,10 @@ def choose_driver(preset, real):
         step("the simulated GPU is not built: device tests will find no driver")
     env = for_tools()
     env["GANTRY_TEST_GPU"] = "real" if real else "simulated"  # read by tests/CMakeLists.txt
-    # Reports of the sanitizers must fail the test that caused them.
-    env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99")
+    # Reports of the sanitizers must fail the test that caused them. The runtime of GCC 12 takes a block of thread-local
+    # memory that lies 16 bytes behind a page for one of glibc 2.19, and LeakSanitizer then reads wherever its first words
+    # point (sanitizers' issue 1322): it is not to note such blocks, which it knows as the dynamic linker's anyhow.
+    env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:exitcode=99:intercept_tls_get_addr=0")
     env.setdefault("LSAN_OPTIONS", f"suppressions={ROOT / 'tests' / 'leaks.txt'}:print_suppressions=0")
     env.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     env.setdefault("TSAN_OPTIONS", "halt_on_error=1:exitcode=99")

@@ -17,10 +17,6 @@ std::size_t limit(std::int64_t value) {
     return value > 0 ? static_cast<std::size_t>(value) : 0;
 }
 
-// BAR space is shared by all processes of a GPU, and as small as 256 MiB; small messages come from
-// few buffers.
-constexpr Windows::Limits kWindows{64, 64 * kMiB};
-
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
@@ -35,7 +31,7 @@ CudaDevice::CudaDevice(const config::Config& config)
       watch_(driver_),
       pins_(driver_),
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes),
-      windows_(query_, kWindows),
+      windows_(query_, {limit(config.gdrcopy_windows), config.gdrcopy_bytes}),
       exports_(driver_) {}
 
 CudaDevice::~CudaDevice() {
@@ -104,18 +100,25 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
                 false,
                 mapping->gpu,
                 home >= 0 ? home : mapping->gpu,
-                mapping->context.handle};
+                mapping->context.handle,
+                {mapping->address, mapping->handle.size}};
     }
     const Allocation* allocation = pointers_.known(address);
     if (allocation == nullptr) return {};
     const Location& location = allocation->location;
     const bool device = location.kind == MemoryKind::device || location.kind == MemoryKind::managed;
     if (!device) return {};
-    return {true,         false,        location.kind == MemoryKind::managed,
-            location.gpu, location.gpu, reinterpret_cast<CUcontext>(allocation->context)};
+    return {true,
+            false,
+            location.kind == MemoryKind::managed,
+            location.gpu,
+            location.gpu,
+            reinterpret_cast<CUcontext>(allocation->context),
+            {location.base, location.size}};
 }
 
-CudaDevice::Route CudaDevice::route(const Copy& copy) {
+// `way`: of a copy that stays a fused one.
+CudaDevice::Route CudaDevice::route(const Copy& copy, FusedWay* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
     if (copy.engine == Engine::automatic && !source.device && !destination.device) {
@@ -161,6 +164,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy) {
         route.order.source_context = source.context;
         route.order.destination_context = destination.context;
     }
+    if (route.order.copy.engine == Engine::fused)
+        *way = {nullptr, losses(), copy.gpu, source.range, destination.range};
     return route;
 }
 
@@ -179,6 +184,13 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
     return source.home == destination.home ? Lane::d2d : Lane::peer;
 }
 
+bool CudaDevice::goes_the_last_way(const Copy& copy) const {
+    const FusedWay& way = last_fused_;
+    return copy.engine == Engine::fused && way.streams != nullptr && way.gpu == copy.gpu &&
+           way.losses == losses() && way.source.contains(copy.source, copy.bytes) &&
+           way.destination.contains(copy.destination, copy.bytes);
+}
+
 void CudaDevice::copy(const Copy& copy, Completion& done) {
     if (copy.bytes == 0) {
         done.complete(success());
@@ -192,10 +204,13 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     }
     gpus_.fill();
     drop_dead_contexts();
+    // A stream that finds its context dead is lost: the whole way below drops it.
+    if (goes_the_last_way(copy) && last_fused_.streams->start_fused(copy, done)) return;
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams.
     for (int round = 0; round < 2; ++round) {
-        const Route route = this->route(copy);
+        FusedWay way;
+        const Route route = this->route(copy, &way);
         if (route.host_only) {
             // After a context was lost "host memory" may be what its device memory looks like now.
             if (round > 0) break;
@@ -208,7 +223,13 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             done.complete(std::move(streams).status());
             return;
         }
-        if ((*streams)->start(route.order, done)) return;
+        if ((*streams)->start(route.order, done)) {
+            if (route.order.copy.engine == Engine::fused) {
+                last_fused_ = way;
+                last_fused_.streams = *streams;
+            }
+            return;
+        }
         drop_context((*streams)->context().handle);
     }
     done.complete(failure(
@@ -256,6 +277,7 @@ void CudaDevice::drop_dead_contexts() {
 }
 
 void CudaDevice::drop_context(CUcontext context) {
+    ++losses_;
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);
     pins_.forget_context(context);

@@ -69,6 +69,9 @@ class CudaDevice final : public Device {
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
     Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    std::uint64_t losses() const override {
+        return losses_ + mappings_.losses() + pointers_.losses();
+    }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override;
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
@@ -82,6 +85,14 @@ class CudaDevice final : public Device {
     const Calls& calls() const { return driver_.calls(); }
 
   private:
+    struct Range {
+        std::uintptr_t base = 0;
+        Bytes size = 0;
+        bool contains(const void* address, Bytes bytes) const {
+            const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - base;
+            return offset < size && bytes <= size - offset;
+        }
+    };
     // Where one end of a copy is, from what is known without asking the driver.
     struct Place {
         bool device = false;
@@ -90,6 +101,7 @@ class CudaDevice final : public Device {
         int gpu = -1;         // whose context reaches it
         int home = -1;        // where the memory is
         CUcontext context = nullptr;
+        Range range;
     };
     struct Route {
         Order order;
@@ -97,10 +109,18 @@ class CudaDevice final : public Device {
         int gpu = 0;
         bool host_only = false;
     };
+    // The way of the last fused copy: between the same memories the next one goes it, too.
+    struct FusedWay {
+        Streams* streams = nullptr;
+        std::uint64_t losses = 0;
+        int gpu = -1;
+        Range source, destination;
+    };
+    bool goes_the_last_way(const Copy& copy) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
     Place place(const void* address) const;
-    Route route(const Copy& copy);
+    Route route(const Copy& copy, FusedWay* way);
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
@@ -122,6 +142,8 @@ class CudaDevice final : public Device {
     Windows windows_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
+    FusedWay last_fused_;
+    std::uint64_t losses_ = 0;  // contexts that went
 };
 
 }  // namespace gantry::device::cuda

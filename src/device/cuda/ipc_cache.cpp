@@ -172,6 +172,7 @@ IpcCache::Iterator IpcCache::lost(Iterator mapping) {
 
 IpcCache::Iterator IpcCache::erase(Iterator mapping) {
     bytes_ -= mapping->handle.size;
+    ++losses_;
     return mappings_.erase(mapping);
 }
 

@@ -48,6 +48,8 @@ class IpcCache {
 
     void forget_context(CUcontext context);
     void clear();
+    // Mappings that are no more.
+    std::uint64_t losses() const { return losses_; }
     std::size_t entries() const { return mappings_.size(); }
     Bytes bytes() const { return bytes_; }
 
@@ -67,6 +69,7 @@ class IpcCache {
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;
+    std::uint64_t losses_ = 0;
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     std::list<IpcHandle> refused_;  // handles that the driver does not open: it is not asked again

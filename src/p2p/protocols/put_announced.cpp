@@ -194,7 +194,6 @@ void Core::on_ready(int from, const wire::ReadyAgain& receive, const wire::Handl
 void Core::on_put_request(int from, const wire::PutRequest& put) {
     Peer& sender = peer(from);
     sender.last_rendezvous = put.send_id;
-    const auto followers = sender.early_followers.extract(put.send_id);
     Announcements& announcements = sender.announcements;
     Request* receive = matcher.arrive(put.envelope);
     if (receive == nullptr || !receive->announced || announcements.coming != nullptr ||
@@ -202,6 +201,7 @@ void Core::on_put_request(int from, const wire::PutRequest& put) {
         const Status wrong =
             failure(MPI_ERR_INTERN, "rank {} put a message that was not announced", from);
         log::error("{}", wrong.text());
+        sender.early_followers.erase(put.send_id);
         if (receive != nullptr) finish_request(*receive, wrong);
         return;
     }
@@ -209,9 +209,7 @@ void Core::on_put_request(int from, const wire::PutRequest& put) {
     if (explain.on()) record_announced(from, put.envelope.bytes, *receive);
     announcements.coming = receive;
     announcements.coming_id = put.send_id;
-    if (followers.empty()) return;
-    for (const Peer::Early& follower : followers.mapped())
-        on_message(from, follower.kind, follower.header, follower.payload);
+    take_early_followers(from, put.send_id);
 }
 
 bool Core::end_of_put(int from, std::uint64_t send_id, const Status& how) {

@@ -111,9 +111,6 @@ Stats UcxTransport::stats() const {
 Status UcxTransport::publish(job::Job& job) {
     rank_ = job.rank();
     job_ = &job;
-    if (config_.gpudirect != "auto" && config_.gpudirect != "on" && config_.gpudirect != "off")
-        return failure(MPI_ERR_ARG, "GANTRY_GPUDIRECT is '{}'; it takes auto, on or off",
-                       config_.gpudirect);
     const QuietStart quiet(config_);
     Result<std::unique_ptr<Library>> library = Library::load(config_);
     GANTRY_TRY(library.status());

@@ -36,6 +36,20 @@ TEST(Config, RefusesNonsenseWithASentenceThatNamesTheVariable) {
     EXPECT_FALSE(set(config, "no_such_parameter", "1").ok());
 }
 
+TEST(Config, TakesOneOfTheWordsAndNamesThemOtherwise) {
+    Config config;
+    ASSERT_TRUE(set(config, "gpudirect", "on").ok());
+    EXPECT_EQ(config.gpudirect, "on");
+    for (const char* wrong : {"perhaps", "or", "", "auto,", "o"}) {
+        const Status status = set(config, "gpudirect", wrong);
+        EXPECT_EQ(status.error_class(), MPI_ERR_ARG) << wrong;
+        EXPECT_NE(status.text().find("GANTRY_GPUDIRECT"), std::string_view::npos);
+        EXPECT_NE(status.text().find("auto, on or off"), std::string_view::npos);
+    }
+    EXPECT_FALSE(set(config, "gdrcopy", "no").ok());
+    EXPECT_EQ(config.gpudirect, "on") << "a refused word changes nothing";
+}
+
 TEST(Config, ReadsTheEnvironment) {
     setenv("GANTRY_IPC", "off", 1);
     auto config = from_environment();

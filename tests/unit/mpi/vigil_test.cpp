@@ -21,9 +21,9 @@ Next after(Vigil& vigil, const Look& look, Nanoseconds now) {
 }
 
 TEST(Vigil, AloneItIsAwakeBetweenMessagesSoThatNobodyHasToWakeIt) {
-    Vigil vigil(true, 0);
+    Vigil vigil(true, kMillisecond, 0);
     EXPECT_EQ(after(vigil, kEvent, 10), Next::look);
-    const Nanoseconds later = 10 + Vigil::kAwakeAlone - 1;
+    const Nanoseconds later = 10 + kMillisecond - 1;
     EXPECT_EQ(after(vigil, kNothing, later), Next::watch);
     EXPECT_EQ(after(vigil, kProgramInside, later), Next::watch);
     EXPECT_EQ(after(vigil, kPending, later), Next::look);
@@ -32,7 +32,7 @@ TEST(Vigil, AloneItIsAwakeBetweenMessagesSoThatNobodyHasToWakeIt) {
 }
 
 TEST(Vigil, OnASharedProcessorItRestsBetweenLooksAndSleepsSoon) {
-    Vigil vigil(false, 0);
+    Vigil vigil(false, kMillisecond, 0);
     EXPECT_EQ(after(vigil, kEvent, 10), Next::look);
     EXPECT_EQ(after(vigil, kNothing, 11), Next::sleep);
     EXPECT_EQ(after(vigil, kPending, 11), Next::rest);
@@ -41,7 +41,7 @@ TEST(Vigil, OnASharedProcessorItRestsBetweenLooksAndSleepsSoon) {
 }
 
 TEST(Vigil, NapsGrowUntilSomethingHappens) {
-    Vigil vigil(false, 0);
+    Vigil vigil(false, kMillisecond, 0);
     EXPECT_EQ(vigil.nap(true), Vigil::kFirstNap);
     EXPECT_EQ(vigil.nap(true), 2 * Vigil::kFirstNap);
     for (int i = 0; i < 10; ++i)

@@ -414,15 +414,6 @@ TEST_F(UcxTest, MixedVersionsOfUcxAreRefusedWithASentence) {
         << opened.text();
 }
 
-TEST_F(UcxTest, AnUnknownWordForGpudirectIsRefused) {
-    config.gpudirect = "perhaps";
-    const auto store = std::make_shared<Store>();
-    Rank here(0, 2, store, config);
-    const Status published = here.transport.publish(here.job);
-    EXPECT_EQ(published.error_class(), MPI_ERR_ARG);
-    EXPECT_NE(published.text().find("GANTRY_GPUDIRECT"), std::string_view::npos);
-}
-
 TEST(UcxLibrary, ThatIsNotThereIsAnErrorThatSaysWhatToInstall) {
     config::Config config;
     config.ucx = "/nowhere/libucp.so.0";
