@@ -154,6 +154,52 @@ TEST(Window, ACopyThatFailsIsAnErrorOfItsMessageOnBothSides) {
     EXPECT_TRUE(world.settle()) << "something was left over";
 }
 
+// The reads of a window share an opened mapping: not one that went meanwhile.
+Task<Status> windows_whose_mapping_goes(Rank& rank, bool& lost) {
+    constexpr Bytes kBytes = 4 * kMiB;
+    constexpr int kLast = 40;  // those before it open the memory and teach the short way
+    Bytebuffer buffer(rank, Place::device, 2 * kBytes, rank.number);
+    for (int round = 0; round <= kLast; ++round) {
+        if (rank.number == 0) buffer.fill(static_cast<std::uint64_t>(round));
+        Status met = co_await meet(rank, 1000 + round);
+        GANTRY_CO_TRY(met);
+        std::deque<Result<p2p::Request*>> requests;
+        for (int i = 0; i < 2; ++i) {
+            const p2p::Buffer part = buffer.part(static_cast<Bytes>(i) * kBytes, kBytes);
+            // The second leaves while the first is read.
+            while (rank.number == 0 && round == kLast && i == 1 && !lost)
+                co_await rank.turn();
+            requests.push_back(rank.number == 0 ? rank.messenger.isend(rank.all, part, 1, i,
+                                                                       p2p::SendMode::standard)
+                                                : rank.messenger.ireceive(rank.all, part, 0, i));
+        }
+        if (rank.number == 1 && round == kLast) {
+            while (rank.device.in_flight() == 0)
+                co_await rank.turn();
+            WORLD_CHECK(rank.device.counts().opens == 1);
+            rank.device.lose_mappings();
+            lost = true;
+        }
+        for (Result<p2p::Request*>& request : requests) {
+            Received ended = co_await finish(rank.executor, rank, std::move(request));
+            GANTRY_CO_TRY(ended.status);
+        }
+        if (rank.number == 1)
+            WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(round), 2 * kBytes));
+    }
+    co_return success();
+}
+
+TEST(Window, AMappingThatWentWhileItWasReadIsOpenedAgain) {
+    World world(two_gpus(5));
+    bool lost = false;
+    const Ending ending =
+        world.run([&lost](Rank& rank) { return windows_whose_mapping_goes(rank, lost); });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(lost);
+    EXPECT_TRUE(world.settle()) << "something was left over";
+}
+
 // What is sent in short may end in another way than the last message did: in host memory, in
 // a strided or a short buffer, in the middle of a window.
 Task<Status> windows_of_all_kinds(Rank& rank) {

@@ -121,7 +121,8 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
 CudaDevice::Route CudaDevice::route(const Copy& copy, FusedWay* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
-    if (copy.engine == Engine::automatic && !source.device && !destination.device) {
+    const bool any_ends = copy.engine == Engine::automatic || copy.engine == Engine::fused;
+    if (any_ends && !source.device && !destination.device) {
         // Nothing is known about either end: ask, rather than touch device memory from the host.
         (void)classify(copy.source, copy.bytes);
         (void)classify(copy.destination, copy.bytes);
@@ -212,8 +213,9 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         FusedWay way;
         const Route route = this->route(copy, &way);
         if (route.host_only) {
-            // After a context was lost "host memory" may be what its device memory looks like now.
-            if (round > 0) break;
+            // After a context was lost "host memory" may be what its device memory looks like now;
+            // and a fused copy was one between devices.
+            if (round > 0 || copy.engine == Engine::fused) break;
             std::memmove(copy.destination, copy.source, copy.bytes);
             done.complete(success());
             return;

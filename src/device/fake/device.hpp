@@ -65,6 +65,8 @@ class FakeDevice final : public Device {
     // The process died: its copies have no effect any more.
     void kill() { dead_ = true; }
     int in_flight() const { return in_flight_; }
+    // The context of the mappings of peers' memory went, and they with it.
+    void lose_mappings();
 
     // --- Device ---------------------------------------------------------------------------------
     const char* name() const override { return "fake"; }
@@ -96,6 +98,7 @@ class FakeDevice final : public Device {
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    std::uint64_t losses() const override { return losses_; }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
@@ -149,6 +152,7 @@ class FakeDevice final : public Device {
     std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations
     int flying_[2] = {0, 0};
     int in_flight_ = 0;
+    std::uint64_t losses_ = 0;
     bool active_ = false;
     bool dead_ = false;
 };

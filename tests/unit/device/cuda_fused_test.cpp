@@ -96,6 +96,45 @@ TEST_F(CudaFused, WithoutFlagsForCopiesKernelsStillRaiseTheirs) {
     EXPECT_EQ(copy_all(65), 1u);
 }
 
+// The second of them goes the way of the first, until what that led through is gone.
+TEST_F(CudaFused, TheWayOfTheLastCopyEndsWithItsContextAndItsMemory) {
+    for (int life = 0; life < 2; ++life) {
+        const CUdeviceptr from = allocate(4096), to = allocate(4096);
+        write(from, pattern(4096, static_cast<unsigned>(life)));
+        classify(pointer(from), 4096);
+        classify(pointer(to), 4096);
+        // Finds that the context of before is dead, and drops what was in it.
+        std::uint8_t host[64] = {};
+        EXPECT_TRUE(copy({host, pointer(from), 64, 0, Engine::d2h}).ok());
+        for (const Bytes half : {0, 2048}) {
+            const Status copied =
+                copy({pointer(to + half), pointer(from + half), 2048, 0, Engine::fused});
+            EXPECT_TRUE(copied.ok()) << copied.text();
+        }
+        EXPECT_EQ(read(to, 4096), pattern(4096, static_cast<unsigned>(life)));
+        // Beyond its allocation the last way says nothing.
+        EXPECT_TRUE(copy({host, pointer(to), 64, 0, Engine::fused}).ok());
+        EXPECT_EQ(std::memcmp(host, pattern(4096, static_cast<unsigned>(life)).data(), 64), 0);
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+        CUcontext again = nullptr;
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+        gpu.cuDevicePrimaryCtxRelease_v2(0);
+    }
+}
+
+TEST_F(CudaFused, BetweenMemoryThatIsNoDeviceMemoryAnyMoreItIsAnError) {
+    const CUdeviceptr from = allocate(4096), to = allocate(4096);
+    classify(pointer(from), 4096);
+    classify(pointer(to), 4096);
+    EXPECT_TRUE(copy({pointer(to), pointer(from), 64, 0, Engine::fused}).ok());
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    const Status copied = copy({pointer(to), pointer(from), 64, 0, Engine::fused});
+    EXPECT_EQ(copied.error_class(), MPI_ERR_OTHER);
+    EXPECT_NE(copied.text().find("context of GPU 0 was destroyed"), std::string_view::npos)
+        << copied.text();
+}
+
 TEST_F(CudaFused, AnEndIsSeenWithoutACallOfTheDriver) {
     const CUdeviceptr from = allocate(4096), to = allocate(4096);
     classify(pointer(from), 4096);
