@@ -118,13 +118,13 @@ const Allocation* PointerCache::known(const void* address) const {
 }
 
 const Allocation* PointerCache::find(std::uintptr_t address) const {
-    if (last_ != nullptr && covers(*last_, address)) return last_;
+    for (const Allocation* recent : {last_, before_})
+        if (recent != nullptr && covers(*recent, address)) return used(*recent);
     auto after = allocations_.upper_bound(address);
     if (after == allocations_.begin()) return nullptr;
     const Allocation& candidate = std::prev(after)->second;
     if (!covers(candidate, address)) return nullptr;
-    last_ = &candidate;
-    return last_;
+    return used(candidate);
 }
 
 const Allocation* PointerCache::remember(const Allocation& allocation) {
@@ -136,33 +136,33 @@ const Allocation* PointerCache::remember(const Allocation& allocation) {
     if (allocations_.size() >= kMaxAllocations) clear();
     // Whatever else was known in this range is stale: allocations do not overlap.
     forget_range(reinterpret_cast<const void*>(allocation.location.base), allocation.location.size);
-    last_ = &(allocations_[allocation.location.base] = allocation);
-    return last_;
+    return used(allocations_[allocation.location.base] = allocation);
 }
 
 void PointerCache::forget(std::uintptr_t base) {
-    last_ = nullptr;
+    forget_the_last();
     ++losses_;
     allocations_.erase(base);
 }
 
 void PointerCache::clear() {
-    last_ = nullptr;
+    forget_the_last();
     ++losses_;
     allocations_.clear();
 }
 
 void PointerCache::forget_range(const void* pointer, Bytes bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-    last_ = nullptr;
     auto stale = allocations_.upper_bound(begin);
     if (stale != allocations_.begin() && end_of(std::prev(stale)->second) > begin) --stale;
-    for (; stale != allocations_.end() && stale->first < begin + bytes; ++losses_)
+    for (; stale != allocations_.end() && stale->first < begin + bytes; ++losses_) {
+        forget_the_last();
         stale = allocations_.erase(stale);
+    }
 }
 
 void PointerCache::forget_context(std::uintptr_t context) {
-    last_ = nullptr;
+    forget_the_last();
     ++losses_;
     std::erase_if(allocations_,
                   [context](const auto& row) { return row.second.context == context; });

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace gantry::device {
 
@@ -48,13 +49,14 @@ class PointerCache {
     // Memory that is host memory whatever the driver says; asks nothing.
     bool surely_host(const void* address, Bytes bytes);
     Result<Location> classify(const void* address, Bytes bytes);
-    // Most pointers of a program that sends windows of messages lie in the allocation of the one
-    // before. Whether all of this buffer does, as far as is known; asks nothing.
+    // Most pointers of a program lie in the allocation of the one before, or in that of the one
+    // before that: it sends from one and receives into the other. Whether all of this buffer does,
+    // as far as is known; asks nothing.
     bool in_the_last(const void* address, Bytes bytes) const {
-        if (last_ == nullptr) return false;
-        const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - last_->location.base;
-        const Bytes size = last_->location.size;
-        return offset < size && bytes <= size - offset;
+        if (last_ != nullptr && holds(*last_, address, bytes)) return true;
+        if (before_ == nullptr || !holds(*before_, address, bytes)) return false;
+        std::swap(last_, before_);
+        return true;
     }
     // If so: that allocation, confirmed by one query. Null: it is gone; ask classify().
     const Allocation* confirm_last(const void* address) {
@@ -80,6 +82,16 @@ class PointerCache {
     Result<const Allocation*> resolve(std::uintptr_t address, bool may_be_program_data);
     Result<Location> check_extent(const Allocation& first, std::uintptr_t address, Bytes bytes);
     Status check_host_extent(std::uintptr_t address, Bytes bytes);
+    static bool holds(const Allocation& allocation, const void* address, Bytes bytes) {
+        const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - allocation.location.base;
+        const Bytes size = allocation.location.size;
+        return offset < size && bytes <= size - offset;
+    }
+    const Allocation* used(const Allocation& allocation) const {
+        if (last_ != &allocation) before_ = std::exchange(last_, &allocation);
+        return last_;
+    }
+    void forget_the_last() { last_ = before_ = nullptr; }
     const Allocation* remember(const Allocation& allocation);
     void forget(std::uintptr_t base);
     const Allocation* find(std::uintptr_t address) const;
@@ -87,7 +99,8 @@ class PointerCache {
     PointerQuery& query_;
     HostMemory host_;
     std::map<std::uintptr_t, Allocation> allocations_;  // by base; ranges do not overlap
-    mutable const Allocation* last_ = nullptr;
+    mutable const Allocation* last_ = nullptr;          // used
+    mutable const Allocation* before_ = nullptr;        // before it
     std::uint64_t losses_ = 0;
     Allocation unnamed_;  // the latest answer that came without a buffer id
 };

@@ -431,11 +431,11 @@ int Core::progress() {
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
-    // Each message needs a receive that is posted: behind the last of these no more come, until the
-    // program is told of an end.
+    // Each message for a device needs a receive that is posted: behind the last of these no more
+    // come, until the program is told of an end.
     if (std::exchange(gets_wait_, false))
-        device.start_waiting(matcher.waiting() > 0 ? device::Company::expected
-                                                   : device::Company::none);
+        device.start_waiting(matcher.waiting_on_devices() > 0 ? device::Company::expected
+                                                              : device::Company::none);
     // Behind the transports: what came from a peer may go to a copy engine meanwhile.
     events += host_copies.progress();
     if (executor.has_ready()) events += executor.run_ready();

@@ -89,6 +89,7 @@ const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {
 void Matcher::post(Request& receive) {
     receive.order = next_order_++;
     ++waiting_;
+    if (receive.location.on_device()) ++waiting_on_devices_;
     Context& queues = context(receive.context);
     if (receive.source == MPI_ANY_SOURCE)
         queues.posted_any.push_back(receive);

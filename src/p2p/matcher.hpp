@@ -36,12 +36,14 @@ class Matcher {
     void withdraw(Request& receive) {
         receive.unlink();
         --waiting_;
+        if (receive.location.on_device()) --waiting_on_devices_;
     }
 
     // Receives that name this peer (world rank), removed: it will never send again.
     std::vector<Request*> withdraw_from(int peer);
     std::size_t unexpected() const { return unexpected_; }
     std::size_t waiting() const { return waiting_; }  // receives that are posted
+    std::size_t waiting_on_devices() const { return waiting_on_devices_; }  // into device memory
 
   private:
     struct Context {
@@ -59,6 +61,7 @@ class Matcher {
     std::uint64_t next_order_ = 0;
     std::size_t unexpected_ = 0;
     std::size_t waiting_ = 0;
+    std::size_t waiting_on_devices_ = 0;
 };
 
 }  // namespace gantry::p2p

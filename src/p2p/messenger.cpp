@@ -71,17 +71,12 @@ bool copies_before_it_tells(Core& core, const Outgoing& message) {
            message.buffer.contiguous() && !waits_for_an_answer(message);
 }
 
-// Gets at less than this part of a put's rate.
-constexpr double kSlowGet = 0.9;
-
 // A receiver that could read as well mostly does, unless this process used their GPU last or gets
 // are slow here.
 bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::RequestToSend& rts) {
     if (rts.handle.kind == 0) return false;
     if (rts.gpu_used != 0) return true;
-    const device::GpuFacts& gpu = core.device.gpu_facts(message.location.gpu);
-    return gpu.peer_get_bytes_per_second > 0 &&
-           gpu.peer_get_bytes_per_second < kSlowGet * gpu.peer_bytes_per_second;
+    return plan::gets_are_slow(core.device.gpu_facts(message.location.gpu));
 }
 
 // All but what is each message's own.

@@ -117,8 +117,7 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
             {location.base, location.size}};
 }
 
-// `way`: of a copy that stays a fused one.
-CudaDevice::Route CudaDevice::route(const Copy& copy, FusedWay* way) {
+CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
     const bool any_ends = copy.engine == Engine::automatic || copy.engine == Engine::fused;
@@ -165,8 +164,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, FusedWay* way) {
         route.order.source_context = source.context;
         route.order.destination_context = destination.context;
     }
-    if (route.order.copy.engine == Engine::fused)
-        *way = {nullptr, losses(), copy.gpu, source.range, destination.range};
+    if (source.device && destination.device)
+        *way = {nullptr, losses(), copy, route.order, source.range, destination.range};
     return route;
 }
 
@@ -186,8 +185,8 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
 }
 
 bool CudaDevice::goes_the_last_way(const Copy& copy) const {
-    const FusedWay& way = last_fused_;
-    return copy.engine == Engine::fused && way.streams != nullptr && way.gpu == copy.gpu &&
+    const Way& way = last_way_;
+    return way.streams != nullptr && way.asked.engine == copy.engine && way.asked.gpu == copy.gpu &&
            way.losses == losses() && way.source.contains(copy.source, copy.bytes) &&
            way.destination.contains(copy.destination, copy.bytes);
 }
@@ -206,11 +205,17 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     gpus_.fill();
     drop_dead_contexts();
     // A stream that finds its context dead is lost: the whole way below drops it.
-    if (goes_the_last_way(copy) && last_fused_.streams->start_fused(copy, done)) return;
+    if (goes_the_last_way(copy)) {
+        Order& order = last_way_.order;
+        const Engine engine = order.copy.engine;
+        order.copy = copy;
+        order.copy.engine = engine;
+        if (last_way_.streams->start(order, done)) return;
+    }
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams.
     for (int round = 0; round < 2; ++round) {
-        FusedWay way;
+        Way way;
         const Route route = this->route(copy, &way);
         if (route.host_only) {
             // After a context was lost "host memory" may be what its device memory looks like now;
@@ -226,10 +231,8 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             return;
         }
         if ((*streams)->start(route.order, done)) {
-            if (route.order.copy.engine == Engine::fused) {
-                last_fused_ = way;
-                last_fused_.streams = *streams;
-            }
+            last_way_ = way;
+            last_way_.streams = way.losses == losses() && way.source.size > 0 ? *streams : nullptr;
             return;
         }
         drop_context((*streams)->context().handle);

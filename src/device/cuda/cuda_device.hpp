@@ -109,18 +109,20 @@ class CudaDevice final : public Device {
         int gpu = 0;
         bool host_only = false;
     };
-    // The way of the last fused copy: between the same memories the next one goes it, too.
-    struct FusedWay {
-        Streams* streams = nullptr;
+    // The way of the last copy between devices: between the same memories the next one goes it,
+    // too.
+    struct Way {
+        Streams* streams = nullptr;  // none: nothing is known
         std::uint64_t losses = 0;
-        int gpu = -1;
+        Copy asked;  // its engine and GPU
+        Order order;
         Range source, destination;
     };
     bool goes_the_last_way(const Copy& copy) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
     Place place(const void* address) const;
-    Route route(const Copy& copy, FusedWay* way);
+    Route route(const Copy& copy, Way* way);
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
@@ -142,7 +144,7 @@ class CudaDevice final : public Device {
     Windows windows_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
-    FusedWay last_fused_;
+    Way last_way_;
     std::uint64_t losses_ = 0;  // contexts that went
 };
 

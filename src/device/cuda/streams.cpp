@@ -31,7 +31,11 @@ std::size_t Streams::lane(const Order& order) const {
 }
 
 bool Streams::start(const Order& order, Completion& done) {
-    if (order.copy.engine == Engine::fused) return start_fused(order.copy, done);
+    if (lost_) return false;
+    if (order.copy.engine == Engine::fused) {
+        if (!fused_.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        return !lost_;
+    }
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());

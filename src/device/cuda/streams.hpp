@@ -56,12 +56,6 @@ class Streams {
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
-    // The same of a fused copy.
-    bool start_fused(const Copy& copy, Completion& done) {
-        if (lost_) return false;
-        if (!fused_.start(copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        return !lost_;
-    }
     void start_waiting(Company more) { fused_.start_waiting(more); }
     // Completes what has ended; returns how many.
     int progress();

@@ -164,6 +164,26 @@ TEST_F(PointerCacheTest, TheLastAllocationIsConfirmedByOneQueryForBuffersInIt) {
     EXPECT_NE(cache.confirm_last(at(kBase)), nullptr);
 }
 
+TEST_F(PointerCacheTest, OfTwoAllocationsInTurnBothAreTheLast) {
+    constexpr std::uintptr_t kOther = kBase + (1 << 20), kThird = kBase + (1 << 21);
+    const std::uint64_t first = driver.allocate(kBase, 4096);
+    const std::uint64_t second = driver.allocate(kOther, 4096);
+    driver.allocate(kThird, 4096);
+    location(kBase, 8);
+    location(kOther, 8);
+    for (int turn = 0; turn < 3; ++turn) {
+        ASSERT_TRUE(cache.in_the_last(at(kBase), 8));
+        EXPECT_EQ(cache.confirm_last(at(kBase))->location.buffer_id, first);
+        ASSERT_TRUE(cache.in_the_last(at(kOther), 8));
+        EXPECT_EQ(cache.confirm_last(at(kOther))->location.buffer_id, second);
+    }
+    location(kThird, 8);
+    location(kOther, 8);
+    EXPECT_FALSE(cache.in_the_last(at(kBase), 8));
+    EXPECT_TRUE(cache.in_the_last(at(kThird), 8));
+    EXPECT_TRUE(cache.in_the_last(at(kOther), 8));
+}
+
 TEST_F(PointerCacheTest, FirstUseIsToldOncePerBuffer) {
     const std::uint64_t first = driver.allocate(kBase, 4096);
     const std::uint64_t second = driver.allocate(kBase + (1 << 20), 4096);
