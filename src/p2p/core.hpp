@@ -23,7 +23,6 @@
 #include "plan/explain.hpp"
 
 #include <array>
-#include <deque>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -142,8 +141,9 @@ class Core final : public transport::Receiver {
     SharedGpu& shared_gpu(int gpu) {
         const auto index = static_cast<std::size_t>(gpu + 1);  // -1: no GPU
         while (shared_gpus_.size() <= index)
-            shared_gpus_.emplace_back(SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust});
-        return shared_gpus_[index];
+            shared_gpus_.push_back(std::make_unique<SharedGpu>(
+                SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust}));
+        return *shared_gpus_[index];
     }
     // Counts the times that the program kept us from looking at copies in flight.
     std::uint64_t absences() const { return absences_; }
@@ -274,7 +274,7 @@ class Core final : public transport::Receiver {
     ClaimClock claims_;
     std::vector<int> tell_;  // peers with messages in `finished`
     Nanoseconds next_export_check_ = 0;
-    std::deque<SharedGpu> shared_gpus_;  // by GPU; those who hold one keep it as others come
+    std::vector<std::unique_ptr<SharedGpu>> shared_gpus_;  // by GPU
     struct Answer {
         plan::Question question;
         plan::Facts facts;

@@ -101,14 +101,15 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
 }
 
 bool FusedCopies::prepare_kernel() {
-    if (kernel_ != nullptr || !kernels_) return kernels_;
+    if (few_ != nullptr || !kernels_) return kernels_;
     CUresult result = flags_.ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = driver_.call(driver_.cu.cuModuleLoadData, &module_,
                               static_cast<const void*>(kernels::copy_many_ptx()));
     if (result == CUDA_SUCCESS)
-        result =
-            driver_.call(driver_.cu.cuModuleGetFunction, &kernel_, module_, "gantry_copy_many");
+        result = driver_.call(driver_.cu.cuModuleGetFunction, &many_, module_, "gantry_copy_many");
+    if (result == CUDA_SUCCESS)
+        result = driver_.call(driver_.cu.cuModuleGetFunction, &few_, module_, "gantry_copy_few");
     if (result != CUDA_SUCCESS) {
         log::info("cuda: no kernels on GPU {}: {}; copy engines do their work", context_.gpu,
                   result_name(result));
@@ -117,29 +118,37 @@ bool FusedCopies::prepare_kernel() {
     return kernels_;
 }
 
+template <class Work>
+CUresult FusedCopies::launch_as(CUfunction kernel, const Batch& batch) {
+    Work work{};  // the driver copies all of it: no stale addresses in it
+    for (std::size_t i = 0; i < batch.items.size(); ++i) {
+        const Copy& copy = batch.items[i].copy;
+        work.copy[i] = {device_address(copy.destination), device_address(copy.source), copy.bytes};
+    }
+    work.flags = flags_.address(batch.first_flag);
+    work.sequence = batch.sequence;
+    work.parts = batch.parts;
+    work.copies = batch.items.size();
+    void* parameters[] = {&work};
+    const unsigned blocks = static_cast<unsigned>(batch.items.size()) * batch.parts;
+    return driver_.call(driver_.cu.cuLaunchKernel, kernel, blocks, 1u, 1u, kernels::kCopyThreads,
+                        1u, 1u, 0u, batch.stream, static_cast<void**>(parameters),
+                        static_cast<void**>(nullptr));
+}
+
 // One launch for all of them; false when nothing was started.
 bool FusedCopies::launch(Batch& batch) {
     if (!prepare_kernel()) return false;
     const std::size_t count = batch.items.size();
-    kernels::CopyMany work{};  // the driver copies all of it: no stale addresses in it
     Bytes largest = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const Copy& copy = batch.items[i].copy;
-        work.copy[i] = {device_address(copy.destination), device_address(copy.source), copy.bytes};
-        largest = std::max(largest, copy.bytes);
-    }
+    for (const Item& item : batch.items)
+        largest = std::max(largest, item.copy.bytes);
     const Bytes most = std::clamp<Bytes>(enough_blocks_ / count, 1, kMaxParts);
     batch.parts =
         static_cast<unsigned>(std::clamp<Bytes>(divide_up(largest, kBytesPerPart), 1, most));
-    work.flags = flags_.address(batch.first_flag);
-    work.sequence = batch.sequence;
-    work.parts = batch.parts;
-    work.copies = count;
-    void* parameters[] = {&work};
-    const CUresult result =
-        driver_.call(driver_.cu.cuLaunchKernel, kernel_, static_cast<unsigned>(count) * batch.parts,
-                     1u, 1u, kernels::kCopyThreads, 1u, 1u, 0u, batch.stream,
-                     static_cast<void**>(parameters), static_cast<void**>(nullptr));
+    const CUresult result = count <= kernels::kFewCopies
+                                ? launch_as<kernels::CopyFew>(few_, batch)
+                                : launch_as<kernels::CopyMany>(many_, batch);
     if (result != CUDA_SUCCESS) {
         log::info("cuda: cuLaunchKernel on GPU {}: {}; copy engines do its work", context_.gpu,
                   result_name(result));
@@ -279,7 +288,7 @@ void FusedCopies::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
     module_ = nullptr;
-    kernel_ = nullptr;
+    many_ = few_ = nullptr;
     for (Batch& batch : batches_) {
         batch.stream = nullptr;
         batch.behind = nullptr;

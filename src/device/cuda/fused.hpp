@@ -65,6 +65,8 @@ class FusedCopies {
     Launches launches() const { return kernels_ ? Launches::possible : Launches::none; }
     CUresult start_waiting(Batch& batch);
     bool launch(Batch& batch);
+    template <class Work>
+    CUresult launch_as(CUfunction kernel, const Batch& batch);
     CUresult copy_one_by_one(Batch& batch);
     bool record(Batch& batch);
     static void finish(Batch& batch, std::size_t index, Status status);
@@ -80,7 +82,7 @@ class FusedCopies {
     const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
     Flags flags_;
     CUmodule module_ = nullptr;
-    CUfunction kernel_ = nullptr;
+    CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
     const unsigned enough_blocks_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry_copy_many: many small copies between this GPU and memory that it reaches (its own, or a
+// gantry_copy_many, gantry_copy_few: many small copies between this GPU and memory that it reaches (its own, or a
 // peer's through a mapping), in one launch.
 //
 //   one thread   16 bytes at a time (4 or 1 where addresses are not aligned), stride = the block
@@ -36,9 +36,8 @@ GANTRY_DEVICE inline void copy_units(Word destination, Word source, Word bytes) 
         to[at] = from[at];
 }
 
-}  // namespace
-
-GANTRY_KERNEL void gantry_copy_many(CopyMany work) {
+template <class Work>
+GANTRY_DEVICE __attribute__((always_inline)) inline void copy_all(const Work& work) {
     const Word items = work.copies * work.parts;
     for (Word item = block(); item < items; item += blocks()) {
         const Word which = item / work.parts, part = item % work.parts;
@@ -64,6 +63,16 @@ GANTRY_KERNEL void gantry_copy_many(CopyMany work) {
                 static_cast<unsigned>(work.sequence);
         }
     }
+}
+
+}  // namespace
+
+GANTRY_KERNEL void gantry_copy_many(CopyMany work) {
+    copy_all(work);
+}
+
+GANTRY_KERNEL void gantry_copy_few(CopyFew work) {
+    copy_all(work);
 }
 
 }  // namespace gantry::kernels

@@ -53,6 +53,8 @@ TEST_F(CudaFused, OneAloneIsACopy) {
 }
 
 TEST_F(CudaFused, ThoseBehindItShareALaunch) {
+    EXPECT_EQ(copy_all(33), 1u) << "32 wait: they fit into the small form";
+    EXPECT_EQ(copy_all(34), 1u);
     EXPECT_EQ(copy_all(65), 1u);
     EXPECT_EQ(copy_all(129), 1u);
     EXPECT_EQ(copy_all(200), 2u) << "one launch holds 128";

@@ -10,11 +10,13 @@
 
 namespace {
 
+using gantry::kernels::CopyFew;
 using gantry::kernels::CopyMany;
 using gantry::kernels::Word;
 
-void copy_many(const simgpu_launch* launch) {
-    CopyMany work;
+template <class Work>
+void copy_all(const simgpu_launch* launch) {
+    Work work;
     std::memcpy(&work, launch->parameters[0], sizeof work);
     for (Word item = 0; item < work.copies * work.parts; ++item) {
         const auto& copy = work.copy[item / work.parts];
@@ -26,8 +28,9 @@ void copy_many(const simgpu_launch* launch) {
     }
 }
 
-void copy_many_traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
-    CopyMany work;
+template <class Work>
+void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
+    Work work;
     std::memcpy(&work, launch->parameters[0], sizeof work);
     *device_bytes = 0;
     for (Word i = 0; i < work.copies; ++i)
@@ -39,7 +42,10 @@ void copy_many_traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint
 
 extern "C" __attribute__((visibility("default"))) void simgpu_twins(
     void (*add)(const simgpu_twin* twin)) {
-    static const simgpu_twin kTwins[] = {{"gantry_copy_many", &copy_many, &copy_many_traffic, 0}};
+    static const simgpu_twin kTwins[] = {
+        {"gantry_copy_many", &copy_all<CopyMany>, &traffic<CopyMany>, 0},
+        {"gantry_copy_few", &copy_all<CopyFew>, &traffic<CopyFew>, 0},
+    };
     for (const simgpu_twin& twin : kTwins)
         add(&twin);
 }
