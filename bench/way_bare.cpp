@@ -132,7 +132,9 @@ class BareWay final : public Way {
 #ifdef GANTRY_BENCH_KERNELS
         if (kind != Bare::kernel) return;
         cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many_ptx()), "cuModuleLoadData");
-        cuda.check(cuda.cuModuleGetFunction(&kernel_, module_, "gantry_copy_many"),
+        cuda.check(cuda.cuModuleGetFunction(&many_, module_, "gantry_copy_many"),
+                   "cuModuleGetFunction");
+        cuda.check(cuda.cuModuleGetFunction(&few_, module_, "gantry_copy_few"),
                    "cuModuleGetFunction");
 #endif
     }
@@ -231,7 +233,14 @@ class BareWay final : public Way {
         return static_cast<unsigned>(count) * parts(buffer, count);
     }
     void launch(const Buffer& from, int first, int count) {
-        kernels::CopyMany work{};
+        if (count <= static_cast<int>(kernels::kFewCopies))
+            launch_as<kernels::CopyFew>(few_, from, first, count);
+        else
+            launch_as<kernels::CopyMany>(many_, from, first, count);
+    }
+    template <class Work>
+    void launch_as(CUfunction kernel, const Buffer& from, int first, int count) {
+        Work work{};
         for (int i = 0; i < count; ++i)
             work.copy[i] = {their_incoming_.at(offset(from, first + i)),
                             address_of(from.message(first + i)), from.message_bytes()};
@@ -241,7 +250,7 @@ class BareWay final : public Way {
         work.copies = static_cast<unsigned>(count);
         void* parameters[] = {&work};
         driver().check(
-            driver().cuLaunchKernel(kernel_, blocks(from, count), 1, 1, kernels::kCopyThreads, 1, 1,
+            driver().cuLaunchKernel(kernel, blocks(from, count), 1, 1, kernels::kCopyThreads, 1, 1,
                                     0, stream_, parameters, nullptr),
             "cuLaunchKernel");
     }
@@ -252,7 +261,7 @@ class BareWay final : public Way {
     Mapped their_incoming_, their_outgoing_;
     CUstream stream_ = nullptr;
     CUmodule module_ = nullptr;
-    CUfunction kernel_ = nullptr;
+    CUfunction many_ = nullptr, few_ = nullptr;
     std::uint32_t sent_ = 0, received_ = 0, own_ = 0;
 };
 

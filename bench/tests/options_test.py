@@ -12,6 +12,7 @@ from pathlib import Path
 BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().parents[2] / "build" / "release"))
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 BENCH = str(BUILD / "bin" / "gantry-bench")
+BENCH_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def run(*words, job=0, **env):
@@ -34,6 +35,16 @@ class Options(unittest.TestCase):
 
     def document(self, *words, **more):
         return json.loads(self.good(*words, "--json", **more))
+
+    def test_processors_compares_pairs_of_them_and_goes_on_without_a_driver(self):
+        if "," not in (pair := ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))):
+            self.skipTest("not run: this process may use one processor only")
+        command = [BENCH_FOLDER / "processors", "--prefix", BUILD, "--pairs", pair, "--rounds", "1"]
+        env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=processors{os.getpid()}")
+        for library, row in (("", rf"^ *{pair} +[0-9.]+ +[0-9.]+ +[0-9.]+ +-?[0-9.]+$"), ("/nowhere", rf"^ *{pair} +[0-9.]+ +- +-$")):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=dict(env, GANTRY_CUDA_LIBRARY=library))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertRegex(done.stdout.splitlines()[-1], row)
 
     def test_overlap_shows_both_kinds_of_progress_in_one_table(self):
         out = self.good("overlap", "D", "H", "-m", "256K", "-i", "3", "--rounds", "1")
