@@ -283,9 +283,8 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     peer(from).last_rendezvous = rts.send_id;
     Request* receive = matcher.arrive(rts.envelope);
-    if (receive != nullptr &&
-        get_again(*this, from, rts, {rts.envelope, rts.send_id, rts.address}, *receive,
-                  device::Company::expected))
+    if (receive != nullptr && get_again(*this, from, rts, {rts.envelope, rts.send_id, rts.address},
+                                        *receive, device::Company::expected))
         gets_wait_ = true;
     else
         take_request_to_send(from, rts, receive);

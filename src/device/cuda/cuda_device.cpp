@@ -117,6 +117,7 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
             {location.base, location.size}};
 }
 
+// `way` is written between devices only.
 CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
@@ -231,8 +232,8 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             return;
         }
         if ((*streams)->start(route.order, done)) {
-            last_way_ = way;
-            last_way_.streams = way.losses == losses() && way.source.size > 0 ? *streams : nullptr;
+            way.streams = *streams;
+            if (way.source.size > 0 && way.losses == losses()) last_way_ = way;
             return;
         }
         drop_context((*streams)->context().handle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry_copy_many, gantry_copy_few: many small copies between this GPU and memory that it reaches (its own, or a
-// peer's through a mapping), in one launch.
+// gantry_copy_many, gantry_copy_few: many small copies between this GPU and memory that it reaches
+// (its own, or a peer's through a mapping), in one launch.
 //
 //   one thread   16 bytes at a time (4 or 1 where addresses are not aligned), stride = the block
 //   one block    part p of copy c, item = c x parts + p; grid-stride over items
