@@ -194,11 +194,11 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
         counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
         interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
     }
-    if (due(faults.hang_copy)) return;
+    if (due(faults.hang_copy)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
     gpus_.timeline().at(interval.end,
                         [this, source, sink, bytes = copy.bytes, &done, status, batch, flag] {
-                            if (dead_) return;
+                            if (dead_) return never_end_.push_back(&done);
                             gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
                             if (status.ok() && bytes > 0)
                                 std::memmove(sink.bytes, source.bytes, bytes);
@@ -230,9 +230,12 @@ void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
     interval.end += gpu.peer.rate.time(bytes);
     gpus_.timeline().at(interval.end, [this, together = std::move(together),
                                        faults_of = std::move(faults_of), batch] {
-        if (dead_) return;
         for (std::size_t i = 0; i < together.size(); ++i) {
             const FusedQueue::Item& each = together[i];
+            if (dead_) {
+                never_end_.push_back(each.done);
+                continue;
+            }
             const Result<Place> from = place(each.copy.source, each.copy.bytes);
             const Result<Place> to = place(each.copy.destination, each.copy.bytes);
             Status status = from.ok() ? to.status() : from.status();
