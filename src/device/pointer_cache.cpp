@@ -7,10 +7,6 @@ namespace gantry::device {
 
 namespace {
 
-bool covers(const Allocation& allocation, std::uintptr_t address) {
-    return address - allocation.location.base < allocation.location.size;
-}
-
 std::uintptr_t end_of(const Allocation& allocation) {
     return allocation.location.base + allocation.location.size;
 }
@@ -119,11 +115,11 @@ const Allocation* PointerCache::known(const void* address) const {
 
 const Allocation* PointerCache::find(std::uintptr_t address) const {
     for (const Allocation* recent : {last_, before_})
-        if (recent != nullptr && covers(*recent, address)) return used(*recent);
+        if (recent != nullptr && recent->range().contains(address, 1)) return used(*recent);
     auto after = allocations_.upper_bound(address);
     if (after == allocations_.begin()) return nullptr;
     const Allocation& candidate = std::prev(after)->second;
-    if (!covers(candidate, address)) return nullptr;
+    if (!candidate.range().contains(address, 1)) return nullptr;
     return used(candidate);
 }
 

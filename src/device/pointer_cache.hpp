@@ -23,12 +23,22 @@
 
 namespace gantry::device {
 
+struct Range {
+    std::uintptr_t base = 0;
+    Bytes size = 0;
+    bool contains(std::uintptr_t address, Bytes bytes) const {
+        const Bytes offset = address - base;
+        return offset < size && bytes <= size - offset;
+    }
+};
+
 // One allocation as the driver describes it. `location.base` and `size` are what one buffer id
 // covers.
 struct Allocation {
     Location location;
     std::uintptr_t context =
         0;  // the driver's handle of the owning context; 0: none (pools, virtual memory)
+    Range range() const { return {location.base, location.size}; }
 };
 
 class PointerQuery {
@@ -53,8 +63,9 @@ class PointerCache {
     // before that: it sends from one and receives into the other. Whether all of this buffer does,
     // as far as is known; asks nothing.
     bool in_the_last(const void* address, Bytes bytes) const {
-        if (last_ != nullptr && holds(*last_, address, bytes)) return true;
-        if (before_ == nullptr || !holds(*before_, address, bytes)) return false;
+        const auto begin = reinterpret_cast<std::uintptr_t>(address);
+        if (last_ != nullptr && last_->range().contains(begin, bytes)) return true;
+        if (before_ == nullptr || !before_->range().contains(begin, bytes)) return false;
         std::swap(last_, before_);
         return true;
     }
@@ -82,11 +93,6 @@ class PointerCache {
     Result<const Allocation*> resolve(std::uintptr_t address, bool may_be_program_data);
     Result<Location> check_extent(const Allocation& first, std::uintptr_t address, Bytes bytes);
     Status check_host_extent(std::uintptr_t address, Bytes bytes);
-    static bool holds(const Allocation& allocation, const void* address, Bytes bytes) {
-        const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - allocation.location.base;
-        const Bytes size = allocation.location.size;
-        return offset < size && bytes <= size - offset;
-    }
     const Allocation* used(const Allocation& allocation) const {
         if (last_ != &allocation) before_ = std::exchange(last_, &allocation);
         return last_;

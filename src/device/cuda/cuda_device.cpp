@@ -114,7 +114,7 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
             location.gpu,
             location.gpu,
             reinterpret_cast<CUcontext>(allocation->context),
-            {location.base, location.size}};
+            allocation->range()};
 }
 
 // `way` is written between devices only.
@@ -188,8 +188,9 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
 bool CudaDevice::goes_the_last_way(const Copy& copy) const {
     const Way& way = last_way_;
     return way.streams != nullptr && way.asked.engine == copy.engine && way.asked.gpu == copy.gpu &&
-           way.losses == losses() && way.source.contains(copy.source, copy.bytes) &&
-           way.destination.contains(copy.destination, copy.bytes);
+           way.losses == losses() &&
+           way.source.contains(reinterpret_cast<std::uintptr_t>(copy.source), copy.bytes) &&
+           way.destination.contains(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes);
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {

@@ -85,14 +85,6 @@ class CudaDevice final : public Device {
     const Calls& calls() const { return driver_.calls(); }
 
   private:
-    struct Range {
-        std::uintptr_t base = 0;
-        Bytes size = 0;
-        bool contains(const void* address, Bytes bytes) const {
-            const Bytes offset = reinterpret_cast<std::uintptr_t>(address) - base;
-            return offset < size && bytes <= size - offset;
-        }
-    };
     // Where one end of a copy is, from what is known without asking the driver.
     struct Place {
         bool device = false;
