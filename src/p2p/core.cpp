@@ -149,7 +149,11 @@ Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offse
 
 Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda) return device::Location{};
-    if (buffer.layout->contiguous()) return device.classify(buffer.address, buffer.bytes());
+    if (buffer.layout->contiguous()) {
+        const Bytes bytes = buffer.bytes();
+        if (const auto* same = in_use_.find(buffer.address, bytes, device.losses())) return *same;
+        return device.classify(buffer.address, bytes);
+    }
     const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
     const Bytes span =
         elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
@@ -232,6 +236,7 @@ Status Core::send_unread(Request& request, const wire::Envelope& envelope) {
     const auto address = reinterpret_cast<std::uintptr_t>(request.buffer.data());
     GANTRY_TRY(send(request.peer, wire::kRequestAgain, wire::RequestAgain{envelope, id, address}));
     unread_.add(id, request);
+    hold_memory(request);
     return success();
 }
 
@@ -325,6 +330,7 @@ void Core::record_eager(int to, const device::Location& location, const Buffer& 
 
 void Core::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
+    in_use_.release(std::exchange(request.in_use, InUse::Hold{0}));
     request.complete(std::move(status));
     if (detached) requests.destroy(&request);
 }

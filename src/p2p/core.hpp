@@ -16,6 +16,7 @@
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
 #include "p2p/host_copies.hpp"
+#include "p2p/in_use.hpp"
 #include "p2p/shared_gpu.hpp"
 #include "p2p/sink_guess.hpp"
 #include "p2p/slots.hpp"
@@ -133,6 +134,11 @@ class Core final : public transport::Receiver {
 
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);
+    // Its buffer stays where it is until finish_request.
+    void hold_memory(Request& request) {
+        if (request.location.on_device())
+            request.in_use = in_use_.hold(request.location, device.losses());
+    }
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
     plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source,
                           const device::Uuid* other_gpu);
@@ -261,6 +267,7 @@ class Core final : public transport::Receiver {
     Recycler<Outgoing> outgoing_memory_;
     std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> outgoing_;
     Unread unread_;
+    InUse in_use_;
     // Rendezvous messages by sender and its id: matched ones are owned here, unexpected ones by the
     // matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
@@ -291,12 +298,11 @@ class Core final : public transport::Receiver {
 // A blocking receive tells its sender where its bytes go, and a sender that knows puts them there
 // at once (p2p/protocols/put_announced.cpp).
 void announce(Core& core, Request& receive);
-// The sender's side, of a message that is about to be numbered. False: it goes the usual way, and
-// nothing has happened. `request` is made if it is null.
+// The sender's side, of a message that is about to be numbered and that the program waits for.
+// False: it goes the usual way, unless the receiver was lost meanwhile. `request` is made if it is
+// null.
 bool put_announced(Core& core, const Group& group, const Buffer& buffer,
                    const device::Location& location, int to, int tag, Request*& request);
-// For a sender that has nothing else to do: the announcement may be on its way.
-void look_for_announcement(Core& core, int to);
 
 // What puts of this message read, registered until the message ends; released with it.
 Status register_source(Core& core, Outgoing& message);

@@ -209,9 +209,8 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
     }
     // A sender that goes on to compute would tell the end of its put late; a get needs nobody.
     if (waits && location->on_device() && buffer.contiguous()) {
-        if (peer.announcements.worth_looking()) look_for_announcement(core, to);
-        if (!peer.lost.ok()) return peer.lost;
         if (put_announced(core, group, buffer, *location, to, tag, request)) return false;
+        if (!peer.lost.ok()) return peer.lost;
     }
 
     if (request == nullptr) request = core.requests.create();
@@ -311,6 +310,7 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
     request->tag = tag;
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
     if (auto message = core.matcher.take(group.context, request->source, tag)) {
+        core.hold_memory(*request);
         core.deliver(std::move(message), *request);
         return request;
     }
@@ -319,6 +319,7 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
         core.requests.destroy(request);
         return lost;
     }
+    core.hold_memory(*request);
     core.matcher.post(*request);
     return request;
 }

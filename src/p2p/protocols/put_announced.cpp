@@ -22,8 +22,8 @@
 #include "p2p/protocols/stage.hpp"
 
 #include "base/log.hpp"
-#include "base/yield.hpp"
 
+#include <new>
 #include <utility>
 
 namespace gantry::p2p {
@@ -40,9 +40,31 @@ bool fits(const wire::ReadyAgain& receive, const Group& group, int tag, Bytes by
            (receive.tag == MPI_ANY_TAG || receive.tag == tag) && bytes > 0 && bytes <= receive.room;
 }
 
-// What the last put like this one was, if its memory is mapped still.
-bool like_the_last(Core& core, const Announcements::Put& last, const device::Location& source,
-                   const device::IpcHandle& sink, Bytes bytes) {
+// The peer's announced buffer, or the one that it announced last, as it is mapped here.
+struct Sink {
+    device::IpcHandle handle;
+    std::byte* base = nullptr;  // null: it is not open
+};
+
+Sink open_sink(Core& core, Announcements& announcements, int gpu) {
+    Sink sink{announcements.handle(), nullptr};
+    Result<void*> mapped = core.device.open_memory(sink.handle, gpu);
+    if (mapped.ok())
+        sink.base = static_cast<std::byte*>(*mapped);
+    else
+        announcements.last_put = {};
+    return sink;
+}
+
+void close_sink(Core& core, Sink& sink, int gpu) {
+    if (std::exchange(sink.base, nullptr) != nullptr) core.device.close_memory(sink.handle, gpu);
+}
+
+// Whether a put into the buffer announced last is made as the last one was, which is mapped still.
+bool like_the_last(Core& core, const Announcements& announcements, const device::Location& source,
+                   Bytes bytes) {
+    const Announcements::Put& last = announcements.last_put;
+    const device::IpcHandle& sink = announcements.handle();
     return last.source == source.buffer_id && last.sink == sink.buffer_id && last.bytes == bytes &&
            last.source != 0 && !core.explain.on() &&
            core.device.access(sink, source.gpu) == device::Access::open;
@@ -80,23 +102,50 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
     return true;
 }
 
-Task<Status> put(Executor& executor, Core& core, int to, std::uint64_t id, Request& request,
-                 device::IpcHandle sink, device::Copy copy) {
-    if (executor.hands_over()) co_await Yield(executor);
-    Completion copied(executor);
-    core.device.copy(copy, copied);
-    Status status = co_await copied;
-    Status told;
-    if (!core.peer(to).lost.ok())
-        status = core.peer(to).lost;
+// One put under way; it tells the receiver of its end, and ends itself.
+struct Put : Completion {
+    Put(Core& in, int rank, std::uint64_t id, Request& send, const Sink& into)
+        : Completion(in.executor), core(in), to(rank), send_id(id), request(send), sink(into) {}
+    Core& core;
+    const int to;
+    const std::uint64_t send_id;
+    Request& request;
+    Sink sink;
+    device::Copy copy;
+};
+
+void end(Resumable& waiting) {
+    Put& put = static_cast<Put&>(Completion::of(waiting));
+    Core& core = put.core;
+    Status status = put.status(), told;
+    if (!core.peer(put.to).lost.ok())
+        status = core.peer(put.to).lost;
     else if (status.ok())
-        told = core.send(to, wire::kChunk, wire::Chunk{id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
+        told = core.send(put.to, wire::kChunk,
+                         wire::Chunk{put.send_id, 0, put.copy.bytes, 0, 0, 0, wire::kInPlace});
     else
-        told = tell_failure(core, to, id, status, wire::For::receiver);
-    if (!told.ok()) log::error("rank {} was not told of a put's end: {}", to, told.text());
-    core.device.close_memory(sink, copy.gpu);
-    core.finish_request(request, status.ok() ? told : status);
-    co_return success();
+        told = tell_failure(core, put.to, put.send_id, status, wire::For::receiver);
+    if (!told.ok()) log::error("rank {} was not told of a put's end: {}", put.to, told.text());
+    core.finish_request(put.request, status.ok() ? told : status);
+    close_sink(core, put.sink, put.copy.gpu);
+    put.~Put();
+    core.executor.free_frame(&put);
+    core.operations.end();
+}
+
+void start(Put& put) {
+    put.then(end);
+    put.core.device.copy(put.copy, put);
+}
+
+void start_later(Resumable& waiting) {
+    start(static_cast<Put&>(Completion::of(waiting)));
+}
+
+void look_for_announcement(Peer& peer) {
+    peer.announcements.looked();
+    for (int look = 0; look < kLooks && peer.announcements.of(peer.next_sent) == nullptr; ++look)
+        peer.transport->progress();
 }
 
 }  // namespace
@@ -133,47 +182,51 @@ void announce(Core& core, Request& receive) {
     announcements.expected = ready.sequence;
 }
 
-void look_for_announcement(Core& core, int to) {
-    Peer& peer = core.peer(to);
-    peer.announcements.looked();
-    for (int look = 0; look < kLooks && peer.announcements.of(peer.next_sent) == nullptr; ++look)
-        peer.transport->progress();
-}
-
 bool put_announced(Core& core, const Group& group, const Buffer& buffer,
                    const device::Location& location, int to, int tag, Request*& request) {
     Peer& peer = core.peer(to);
+    Announcements& announcements = peer.announcements;
+    const bool looks = announcements.worth_looking();
+    if (!looks && announcements.of(peer.next_sent) == nullptr) return false;
+    // What needs no announcement is done while it comes.
     const Bytes bytes = buffer.bytes();
-    const wire::ReadyAgain* receive = peer.announcements.of(peer.next_sent);
-    if (receive == nullptr || !fits(*receive, group, tag, bytes)) return false;
-    const device::IpcHandle& sink = peer.announcements.handle();
-    if (!like_the_last(core, peer.announcements.last_put, location, sink, bytes) &&
-        !plan_put(core, to, location, bytes))
-        return false;
-    Result<void*> mapped = core.device.open_memory(sink, location.gpu);
-    if (!mapped.ok()) {
-        peer.announcements.last_put = {};
-        return false;
-    }
-    peer.announcements.opened(sink.buffer_id);
-    peer.announcements.put_made();
+    Sink sink;
+    if (like_the_last(core, announcements, location, bytes))
+        sink = open_sink(core, announcements, location.gpu);
     if (request == nullptr) request = core.requests.create();
-    if (request == nullptr) {
-        core.device.close_memory(sink, location.gpu);
+    if (looks) look_for_announcement(peer);
+
+    const wire::ReadyAgain* receive = announcements.of(peer.next_sent);
+    bool puts = request != nullptr && peer.lost.ok() && receive != nullptr &&
+                fits(*receive, group, tag, bytes);
+    if (puts && (sink.base == nullptr || sink.handle.buffer_id != receive->buffer_id)) {
+        close_sink(core, sink, location.gpu);
+        if (plan_put(core, to, location, bytes))
+            sink = open_sink(core, announcements, location.gpu);
+        puts = sink.base != nullptr;
+    }
+    void* memory = puts ? core.executor.allocate_frame(sizeof(Put)) : nullptr;
+    if (memory == nullptr) {
+        close_sink(core, sink, location.gpu);
         return false;
     }
-    const Announcements::Put& like = peer.announcements.last_put;
-    device::Copy copy;
-    copy.destination = static_cast<std::byte*>(*mapped) + (receive->address - sink.base);
-    copy.source = buffer.data();
-    copy.bytes = bytes;
-    copy.gpu = location.gpu;
-    copy.engine = like.engine;
-    copy.notice = like.notice;
+    announcements.opened(sink.handle.buffer_id);
+    announcements.put_made();
     const std::uint64_t id = core.next_message_id();
+    Put& put = *new (memory) Put(core, to, id, *request, sink);
+    put.copy.destination = sink.base + (receive->address - sink.handle.base);
+    put.copy.source = buffer.data();
+    put.copy.bytes = bytes;
+    put.copy.gpu = location.gpu;
+    put.copy.engine = announcements.last_put.engine;
+    put.copy.notice = announcements.last_put.notice;
     const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id};
+    core.operations.begin();
     // The copy first: its engine works while the request is on its way.
-    core.operations.spawn(put(core.executor, core, to, id, *request, sink, copy));
+    if (core.executor.hands_over())
+        put.yield_to(start_later);
+    else
+        start(put);
     Status sent = core.send(to, wire::kPutRequest, head);
     if (!sent.ok()) log::error("rank {} was not told of a message: {}", to, sent.text());
     return true;
