@@ -10,6 +10,8 @@ namespace {
 // A rate of zero is a way that does not exist; an hour makes any other way better without
 // overflowing sums.
 constexpr Nanoseconds kNever = 3600 * kSecond;
+constexpr Bytes kMostEqualParts = 24;
+constexpr Bytes kFewestUnits = 4;  // below, rounding up to whole units makes the last part short
 
 Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
     const Bytes pieces = std::max<Bytes>(1, divide_up(bytes, chunk));
@@ -28,7 +30,8 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
 
     // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes
     // every leg.
-    const Bytes room = std::clamp<Bytes>(line.in_flight / chunk, 1, kDeepest);
+    const Bytes fit = bytes <= line.in_flight ? pieces : line.in_flight / chunk;
+    const Bytes room = std::clamp<Bytes>(fit, 1, kDeepest);
     // Its credit comes back after another handshake's way.
     Bytes depth = static_cast<Bytes>((fill + line.handshake) / std::max<Nanoseconds>(pace, 1)) + 1;
     // Twice what an even flow needs: pieces and credits come in bursts, and a host copy on the way
@@ -77,6 +80,16 @@ Pieces best_pieces(const Line& line, Bytes bytes) {
         Pieces pieces = with_chunk(line, bytes, chunk);
         // On a tie the larger piece: fewer operations for the same time.
         if (pieces.expected <= best.expected) best = pieces;
+    }
+    // Two engines in a row: the best size is the root of message x price of a piece x rate, and
+    // between two powers of two lies up to 2 %.
+    for (Bytes parts = 3; line.equal_unit > 0 && parts <= kMostEqualParts; ++parts) {
+        const Bytes units = divide_up(divide_up(bytes, parts), line.equal_unit);
+        const Bytes chunk = units * line.equal_unit;
+        if (units < kFewestUnits) break;
+        if (chunk > line.largest_chunk) continue;
+        Pieces pieces = with_chunk(line, bytes, chunk);
+        if (pieces.expected < best.expected) best = pieces;
     }
     return best;
 }

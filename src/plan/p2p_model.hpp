@@ -39,6 +39,7 @@ struct Line {
     Nanoseconds tail = 0;       // from the last piece's arrival until it is known
     Bytes in_flight = 0;        // slots that one message may hold, in bytes
     Bytes smallest_chunk = 0, largest_chunk = 0;
+    Bytes equal_unit = 0;   // also pieces of one size, a multiple of this; 0: powers of two only
     Bytes fixed_chunk = 0;  // 0: choose
     int fixed_depth = 0;    // 0: choose
     int shallowest = 3;     // one piece in each leg
@@ -55,7 +56,8 @@ struct Pieces {
 
 inline constexpr int kDeepest = 64;  // pieces in flight that a CTS can name
 
-// The best chunk (a power of two, or the fixed one) and depth for `bytes` on this line.
+// The best chunk (a power of two, an equal part, or the fixed one) and depth for `bytes` on this
+// line.
 Pieces best_pieces(const Line& line, Bytes bytes);
 
 }  // namespace gantry::plan

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 namespace gantry::test {
 namespace {
 
@@ -43,6 +45,27 @@ TEST(Choose, AnOfferThatExpectsHostMemoryTakesSmallerPieces) {
     EXPECT_EQ(plan_for(host, with).sink_engine, CopyEngine::cpu);
     EXPECT_LT(plan_for(host, with).chunk, plan_for(unknown, with).chunk);
     EXPECT_GT(plan_for(host, with).ahead, 0);
+}
+
+// Between 512 KiB and 1 MiB lies what is best for 4 MiB at PCIe 5's rate.
+TEST(Choose, PiecesOfOneSizeAreNeverSlowerThanAnyPowerOfTwo) {
+    auto without_ipc = facts(shared_memory(), h200(), h200());
+    without_ipc.peer_access = false;
+    int better = 0;
+    for (const Bytes bytes : {kMiB, 3 * kMiB, 4 * kMiB, 5 * kMiB + 17, 16 * kMiB, 64 * kMiB}) {
+        plan::Tuning tuning;
+        tuning.ipc = false;
+        const Question staged = verdict(bytes, MemoryKind::device, MemoryKind::device);
+        const plan::Plan chosen = plan::choose(staged, without_ipc, tuning).plan;
+        ASSERT_EQ(chosen.protocol, Protocol::pipeline) << bytes;
+        better += std::has_single_bit(chosen.chunk) ? 0 : 1;
+        for (Bytes chunk = 128 * kKiB; chunk <= 4 * kMiB; chunk *= 2) {
+            tuning.chunk = chunk;
+            EXPECT_LE(chosen.expected, plan::choose(staged, without_ipc, tuning).plan.expected)
+                << bytes << " in pieces of " << chunk;
+        }
+    }
+    EXPECT_GE(better, 2);
 }
 
 }  // namespace
