@@ -5,6 +5,7 @@
 #include "p2p/protocols/receiving.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace gantry::p2p {
 namespace {
@@ -90,7 +91,40 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-Task<Status> let_sender_put(Executor&, Receiving& receiving) {
+namespace {
+
+// Waits for the sender's put, and what it says of it. `ahead`: the pieces that it had copied to
+// slots before it knew.
+Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>& ahead,
+                       std::uint64_t buffer_id) {
+    Mappings& mappings = receiving.core.peer(receiving.message.peer).mappings;
+    while (true) {
+        Result<wire::Chunk> next = co_await receiving.message.arrived.next();
+        if (!next.ok()) co_return next.status();
+        if (next->pool == wire::kClaimed) {
+            plan_without_the_sender(receiving);
+            co_return success();
+        }
+        if (next->pool == wire::kInPlace) {
+            if (next->bytes == receiving.accepted) {
+                mappings.put(buffer_id);
+                co_return success();
+            }
+            if (next->unit == wire::kClosedMeanwhile) {
+                mappings.put_closed(buffer_id);
+                co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
+            }
+            mappings.put_refused(buffer_id);
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                              "the sender cannot map the receiver's device memory");
+        }
+        ahead.push_back(*next);
+    }
+}
+
+}  // namespace
+
+Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     Result<device::IpcHandle> handle = receiving.core.device.export_memory(receiving.side.location);
     if (!handle.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
@@ -113,29 +147,21 @@ Task<Status> let_sender_put(Executor&, Receiving& receiving) {
     Status status = answer(receiving, cts);
     GANTRY_CO_TRY(status);
     claim_if_late(receiving);
-    while (true) {
-        Result<wire::Chunk> next = co_await receiving.message.arrived.next();
-        if (!next.ok()) co_return next.status();
-        if (next->pool == wire::kClaimed) {
-            plan_without_the_sender(receiving);
-            co_return success();
+    std::vector<wire::Chunk> ahead;
+    status = co_await await_put(executor, receiving, ahead, handle->buffer_id);
+    // Nobody put: the sender goes on behind what it had copied ahead, if it is to send pieces after
+    // all, and a get gives those back.
+    const bool still_wanted = receiving.claimed || status.error_class() == MPI_ERR_PENDING ||
+                              status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;
+    for (const wire::Chunk& chunk : ahead) {
+        if (still_wanted) {
+            receiving.message.arrived.push(chunk);
+            continue;
         }
-        if (next->pool == wire::kInPlace) {
-            if (next->bytes == receiving.accepted) {
-                mappings.put(handle->buffer_id);
-                co_return success();
-            }
-            if (next->unit == wire::kClosedMeanwhile) {
-                mappings.put_closed(handle->buffer_id);
-                co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
-            }
-            mappings.put_refused(handle->buffer_id);
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                              "the sender cannot map the receiver's device memory");
-        }
-        status = return_slot(receiving, *next);  // copied ahead in vain
-        GANTRY_CO_TRY(status);
+        Status returned = return_slot(receiving, chunk);
+        if (status.ok()) status = returned;
     }
+    co_return status;
 }
 
 }  // namespace gantry::p2p

@@ -309,7 +309,6 @@ Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
             const bool closed = status.error_class() == MPI_ERR_PENDING;
             const bool not_done = closed || status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;
             if (!status.ok() && !not_done) break;
-            sending.offset = 0;
             status = tell_in_place(sending, not_done ? 0 : sending.limit,
                                    closed ? wire::kClosedMeanwhile : wire::kRefused);
             if (not_done && status.ok()) continue;
