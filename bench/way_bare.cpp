@@ -36,6 +36,8 @@ namespace {
 
 constexpr int kTag = 5;
 constexpr Bytes kBytesPerPart = 8 * kKiB;
+// Of a window: they fill the link, and more only mean more words to look at (docs/design/0002, 3).
+constexpr unsigned kEnoughBlocks = 64;
 constexpr Bytes kWordStride = kernels::kFlagBytes;
 constexpr unsigned kWords = 1024;          // of one rank: one per block of a launch
 constexpr unsigned kMapPeer = 1;           // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
@@ -225,7 +227,7 @@ class BareWay final : public Way {
 
     // Of one launch; both sides reckon alike.
     static unsigned parts(const Buffer& buffer, int count) {
-        const Bytes most = (kWords - 1) / static_cast<unsigned>(count);
+        const Bytes most = (count == 1 ? kWords - 1 : kEnoughBlocks) / static_cast<unsigned>(count);
         return static_cast<unsigned>(std::clamp<Bytes>(
             divide_up(buffer.message_bytes(), kBytesPerPart), 1, std::max<Bytes>(most, 1)));
     }
