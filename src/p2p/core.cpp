@@ -151,7 +151,9 @@ Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda) return device::Location{};
     if (buffer.layout->contiguous()) {
         const Bytes bytes = buffer.bytes();
-        if (const auto* same = in_use_.find(buffer.address, bytes, device.losses())) return *same;
+        if (!in_use_.empty())
+            if (const auto* same = in_use_.find(buffer.address, bytes, device.losses()))
+                return *same;
         return device.classify(buffer.address, bytes);
     }
     const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
@@ -432,6 +434,13 @@ int Core::progress() {
             events = device.progress();
         // Who waited for a copy goes on before the network is asked: it may have something to send.
         if (executor.has_ready()) events += executor.run_ready();
+        // And so does the program, if it waited for just that: its next call may be what the peer
+        // waits for.
+        if (awaited_ != nullptr && awaited_->done) {
+            awaited_ = nullptr;
+            if (!tell_.empty()) tell_finished();
+            return events;
+        }
     }
     check_exports();
     if (!claims_.empty()) claim_what_is_due();

@@ -203,6 +203,8 @@ class Core final : public transport::Receiver {
     void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
                        transport::ConstSpan payload, Request& receive);
     void finish_request(Request& request, Status status);
+    // The program is in a call that returns as soon as this request is done; null: it is not.
+    void await(const Request* request) { awaited_ = request; }
     // A message of that peer was read whole: it is told with the others that end in the same turn.
     void read_whole(int from, std::uint64_t send_id);
     void tell_finished();
@@ -289,7 +291,8 @@ class Core final : public transport::Receiver {
         bool valid = false;
     };
     std::array<Answer, 8> answers_;
-    bool gets_wait_ = false;     // those since the last turn, perhaps, for company
+    bool gets_wait_ = false;  // those since the last turn, perhaps, for company
+    const Request* awaited_ = nullptr;
     Nanoseconds last_look_ = 0;  // at copies in flight
     std::uint64_t absences_ = 0;
     std::uint64_t next_id_ = 1;

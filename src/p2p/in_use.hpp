@@ -18,6 +18,8 @@ class InUse {
     // The allocation's place here, for release(); 0: there was none for it.
     using Hold = std::uint8_t;
 
+    // Programs without a GPU never hold anything.
+    bool empty() const { return holds_ == 0; }
     // `losses`: the device's count; what it said before its last loss may be gone. Null: ask it.
     const device::Location* find(const void* address, Bytes bytes, std::uint64_t losses) const {
         for (const Entry& entry : entries_)
@@ -42,10 +44,13 @@ class InUse {
         if (free->operations == 0 || free->losses != losses)
             *free = {location, {location.base, location.size}, losses, free->operations};
         ++free->operations;
+        ++holds_;
         return static_cast<Hold>(free - entries_.data() + 1);
     }
     void release(Hold hold) {
-        if (hold != 0) --entries_[hold - 1u].operations;
+        if (hold == 0) return;
+        --entries_[hold - 1u].operations;
+        --holds_;
     }
 
   private:
@@ -58,6 +63,7 @@ class InUse {
         std::uint64_t operations = 0;
     };
     std::array<Entry, kAllocations> entries_{};
+    std::uint64_t holds_ = 0;
 };
 
 }  // namespace gantry::p2p

@@ -174,6 +174,7 @@ Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffe
         if (request != nullptr) discard(request);
         return left.status();
     }
+    core_->await(request);
     return request;
 }
 
@@ -327,7 +328,9 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
 Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& buffer, int source,
                                             int tag) {
     auto request = ireceive(group, buffer, source, tag);
-    if (request.ok() && core_->matcher.posted(**request)) announce(*core_, **request);
+    if (!request.ok()) return request;
+    core_->await(*request);
+    if (core_->matcher.posted(**request)) announce(*core_, **request);
     return request;
 }
 
@@ -430,6 +433,7 @@ void Messenger::release(Request* request) {
 }
 
 void Messenger::discard(Request* request) {
+    core_->await(nullptr);
     core_->requests.destroy_unseen(request);
 }
 

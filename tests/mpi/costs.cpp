@@ -287,6 +287,37 @@ MPI_CASE(page_locked_host_memory_is_copied_by_nobody, 2) {
     }
 }
 
+// While one of its messages is under way its allocation cannot have been freed.
+MPI_CASE(a_window_asks_once_what_its_memory_is, 2) {
+    only_on_the_simulator();
+    constexpr int kWindow = 64, kBytes = 1024, kWindows = 8;
+    Memory memory(Kind::device, std::size_t{kWindow} * kBytes);
+    const auto windows = [&](int count) {
+        std::vector<MPI_Request> requests(kWindow);
+        for (int i = 0; i < count; ++i) {
+            for (int message = 0; message < kWindow; ++message) {
+                std::byte* const place = memory.data() + std::size_t{kBytes} * message;
+                MPI_Request& request = requests[message];
+                if (rank() == 0)
+                    OK(MPI_Isend(place, kBytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request));
+                else
+                    OK(MPI_Irecv(place, kBytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request));
+            }
+            OK(MPI_Waitall(kWindow, requests.data(), MPI_STATUSES_IGNORE));
+        }
+    };
+    windows(warm_up_messages(kBytes) / kWindow);
+    warm_up(memory.data(), kBytes);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    reset_calls();
+    const double begin = MPI_Wtime();
+    windows(kWindows);
+    // A sender's first messages may be read before the next ones are posted.
+    const auto looks = 2 * (1 + static_cast<std::uint64_t>((MPI_Wtime() - begin) / 0.010));
+    CHECK(calls().attribute + calls().attributes <= 4 * kWindows + looks);
+    CHECK(calls().attribute >= 1);
+}
+
 MPI_CASE_OWN_INIT(a_program_without_a_gpu_never_loads_the_driver, 2) {
     start_mpi();
     std::vector<std::byte> large(std::size_t{3} << 20);
