@@ -16,9 +16,9 @@ constexpr int kWarmUpMessages = 2600;
 constexpr double kWarmUpSeconds = 1;
 constexpr int kWarmUpRounds = 8;  // between two looks at the clock
 // Unmeasured exchanges before the measured one. Checking the sample before it took long enough for
-// caches, clocks and links to fall asleep, and small messages show that longest.
-constexpr Bytes kSmall = 64 * kKiB;
-constexpr int kRoundsBeforeTheClock = 3, kSmallRoundsBeforeTheClock = 20;
+// caches, clocks and links to fall asleep, and short exchanges show that longest.
+constexpr Bytes kShort = 4 * kMiB;
+constexpr int kRoundsBeforeTheClock = 3, kShortRoundsBeforeTheClock = 20;
 constexpr int kSearchSamples = 5;
 constexpr Bytes kSmallestBlock = 16 * kKiB, kLargestBlock = kMiB;
 
@@ -28,7 +28,7 @@ class Exercise {
     Exercise(const Options& options, const Plan& plan, Exchange exchange)
         : exchange_(exchange),
           contents_(options, plan),
-          rounds_before_the_clock_(plan.bytes <= kSmall ? kSmallRoundsBeforeTheClock
+          rounds_before_the_clock_(plan.bytes <= kShort ? kShortRoundsBeforeTheClock
                                                         : kRoundsBeforeTheClock) {}
 
     const Contents& contents() const { return contents_; }
