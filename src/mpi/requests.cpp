@@ -247,6 +247,9 @@ Status Requests::free(MPI_Request& handle, p2p::Request& request) {
         handle = MPI_REQUEST_NULL;
         return status;
     }
+    engine_.messenger().let_go_of_memory(request);
+    if (operation->in_flight != nullptr)
+        engine_.messenger().let_go_of_memory(*operation->in_flight);
     orphans_.push_back(&request);
     handle = MPI_REQUEST_NULL;
     return success();

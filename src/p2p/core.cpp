@@ -332,7 +332,7 @@ void Core::record_eager(int to, const device::Location& location, const Buffer& 
 
 void Core::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
-    in_use_.release(std::exchange(request.in_use, InUse::Hold{0}));
+    let_go_of_memory(request);
     request.complete(std::move(status));
     if (detached) requests.destroy(&request);
 }

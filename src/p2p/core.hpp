@@ -139,6 +139,9 @@ class Core final : public transport::Receiver {
         if (request.location.on_device())
             request.in_use = in_use_.hold(request.location, device.losses());
     }
+    void let_go_of_memory(Request& request) {
+        in_use_.release(std::exchange(request.in_use, InUse::Hold{0}));
+    }
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
     plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source,
                           const device::Uuid* other_gpu);

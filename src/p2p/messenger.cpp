@@ -426,10 +426,15 @@ Result<Request*> Messenger::create_request(RequestKind kind) {
 }
 
 void Messenger::release(Request* request) {
+    let_go_of_memory(*request);
     if (request->done)
         core_->requests.destroy(request);
     else
         request->detached = true;
+}
+
+void Messenger::let_go_of_memory(Request& request) {
+    core_->let_go_of_memory(request);
 }
 
 void Messenger::discard(Request* request) {

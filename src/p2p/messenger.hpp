@@ -84,6 +84,8 @@ class Messenger {
     Result<Request*> create_request(RequestKind kind);
     // Gives the handle back. Not done yet: it goes on detached and is released at completion.
     void release(Request* request);
+    // The program has freed it, and may learn of its end by other means, and then free its buffer.
+    void let_go_of_memory(Request& request);
     // The same of a request that is done and was never shown to the program.
     void discard(Request* request);
     Request* find(MPI_Request handle) const;            // null for garbage, freed and null handles

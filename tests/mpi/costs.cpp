@@ -318,6 +318,39 @@ MPI_CASE(a_window_asks_once_what_its_memory_is, 2) {
     CHECK(calls().attribute >= 1);
 }
 
+// Who frees a request may hear of the message's end by another one, and then free the memory.
+MPI_CASE(memory_of_a_freed_request_is_asked_about_again, 2) {
+    only_on_the_simulator();
+    constexpr int kBytes = 1024;
+    Memory memory(Kind::device, 2 * kBytes);
+    warm_up(memory.data(), kBytes);
+    MPI_Datatype pair;
+    OK(MPI_Type_contiguous(2, MPI_BYTE, &pair));
+    OK(MPI_Type_commit(&pair));
+    for (const bool frees : {false, true})
+        for (const bool derived : {false, true}) {
+            about(std::string(frees ? "freed" : "kept") + (derived ? ", derived type" : ""));
+            if (rank() == 0) {
+                OK(MPI_Recv(nullptr, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+                for (int i = 0; i < 2; ++i)
+                    OK(MPI_Send(memory.data(), kBytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD));
+                continue;
+            }
+            MPI_Request first, second;
+            OK(MPI_Irecv(memory.data(), derived ? kBytes / 2 : kBytes, derived ? pair : MPI_BYTE, 0,
+                         2, MPI_COMM_WORLD, &first));
+            if (frees) OK(MPI_Request_free(&first));
+            reset_calls();
+            OK(MPI_Irecv(memory.data() + kBytes, kBytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &second));
+            CHECK_EQ(calls().attribute, frees ? 1 : 0);
+            OK(MPI_Send(nullptr, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+            OK(MPI_Wait(&second, MPI_STATUS_IGNORE));
+            if (!frees) OK(MPI_Wait(&first, MPI_STATUS_IGNORE));
+        }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Type_free(&pair));
+}
+
 MPI_CASE_OWN_INIT(a_program_without_a_gpu_never_loads_the_driver, 2) {
     start_mpi();
     std::vector<std::byte> large(std::size_t{3} << 20);
