@@ -197,6 +197,14 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
     return facts;
 }
 
+plan::Facts Core::facts_for_offer(int to, const device::Location& source) {
+    plan::Facts facts = facts_for(to, source, true, nullptr);
+    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
+    // knows.
+    facts.ipc_open = facts.peer_access = peer(to).direct_buffers.contains(source.buffer_id);
+    return facts;
+}
+
 const plan::Choice& Core::choose(const plan::Question& question, const plan::Facts& facts) {
     const auto kinds = 4 * static_cast<std::size_t>(question.source.kind) +
                        static_cast<std::size_t>(question.sink.kind);

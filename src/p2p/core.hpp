@@ -145,6 +145,8 @@ class Core final : public transport::Receiver {
     plan::End end_of(const device::Location& location, const Buffer& buffer) const;
     plan::Facts facts_for(int to, const device::Location& mine, bool i_am_source,
                           const device::Uuid* other_gpu);
+    // Of an offer, whose receiver is not known yet.
+    plan::Facts facts_for_offer(int to, const device::Location& source);
 
     // How this process stands with a GPU that it may share with others.
     SharedGpu& shared_gpu(int gpu) {

@@ -123,11 +123,7 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     message.question = question;
     if (peer.facts.shared_memory && !peer.facts.self)
         peer.sinks.expect(message.location, message.question);
-    message.facts = core.facts_for(message.peer, message.location, true, nullptr);
-    message.facts.ipc_open = peer.direct_buffers.contains(message.location.buffer_id);
-    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
-    // knows.
-    message.facts.peer_access = message.facts.ipc_open;
+    message.facts = core.facts_for_offer(message.peer, message.location);
     message.facts.lent = may_lend(core, message);
     message.choice = core.choose(message.question, message.facts);
     // The receiver must know for sure what our rails reach, and an offer that stages starts at

@@ -32,8 +32,7 @@ Result<bool> send_by_window(Core& core, const Group& group, const Buffer& buffer
     plan::Question question;
     question.bytes = bytes;
     question.source = core.end_of(location, buffer);
-    plan::Facts facts = core.facts_for(to, location, true, nullptr);
-    facts.ipc_open = facts.peer_access = peer.direct_buffers.contains(location.buffer_id);
+    plan::Facts facts = core.facts_for_offer(to, location);
     facts.source_window = true;
     const plan::Choice& choice = core.choose(question, facts);
     if (choice.plan.source_engine != plan::CopyEngine::window) return false;
