@@ -24,7 +24,8 @@ class InUse {
     const device::Location* find(const void* address, Bytes bytes, std::uint64_t losses) const {
         for (const Entry& entry : entries_)
             if (entry.operations > 0 && entry.losses == losses &&
-                entry.range.contains(reinterpret_cast<std::uintptr_t>(address), bytes))
+                device::Range{entry.location.base, entry.location.size}.contains(
+                    reinterpret_cast<std::uintptr_t>(address), bytes))
                 return &entry.location;
         return nullptr;
     }
@@ -42,7 +43,7 @@ class InUse {
         }
         if (free == nullptr) return 0;
         if (free->operations == 0 || free->losses != losses)
-            *free = {location, {location.base, location.size}, losses, free->operations};
+            *free = {location, losses, free->operations};
         ++free->operations;
         ++holds_;
         return static_cast<Hold>(free - entries_.data() + 1);
@@ -58,7 +59,6 @@ class InUse {
     static constexpr std::size_t kAllocations = 4;
     struct Entry {
         device::Location location;
-        device::Range range;
         std::uint64_t losses = 0;
         std::uint64_t operations = 0;
     };

@@ -16,14 +16,14 @@
 #include "base/intrusive_list.hpp"
 #include "base/task.hpp"
 #include "base/units.hpp"
+#include "plan/p2p_model.hpp"
 
 #include <span>
 #include <vector>
 
 namespace gantry::p2p {
 
-// Unit of the pool of device slots.
-inline constexpr Bytes kDeviceSlotUnit = 64 * kKiB;
+using plan::kDeviceSlotUnit;
 
 enum class SlotUse : std::uint8_t { source, ahead, sink };
 

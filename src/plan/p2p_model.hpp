@@ -54,6 +54,8 @@ struct Pieces {
     int slowest_leg = 0;
 };
 
+// What slots for device messages are made of.
+inline constexpr Bytes kDeviceSlotUnit = 64 * kKiB;
 inline constexpr int kDeepest = 64;  // pieces in flight that a CTS can name
 
 // The best chunk (a power of two, an equal part, or the fixed one) and depth for `bytes` on this

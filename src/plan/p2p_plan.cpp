@@ -30,7 +30,6 @@ constexpr Nanoseconds kPieceHandling = 300;
 constexpr double kHostCopyRate = 10e9;
 constexpr Bytes kSmallestChunk = 16 * kKiB;
 constexpr Bytes kLargestChunk = 4 * kMiB;
-constexpr Bytes kEqualUnit = 64 * kKiB;  // what staging slots are made of
 // A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
 constexpr Bytes kSmallestFixedChunk = 64;
 // Cells cost nothing to hold, and more of them hide that the two processors copying do not run in
@@ -361,7 +360,7 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
         ceiling = std::min(ceiling, std::max<Bytes>(1, peer.eager_max));
     line.smallest_chunk = std::min(kSmallestChunk, ceiling);
     line.largest_chunk = std::min(kLargestChunk, ceiling);
-    if (peer.shared_memory) line.equal_unit = kEqualUnit;
+    if (peer.shared_memory) line.equal_unit = kDeviceSlotUnit;
     if (host_cells) {
         line.fixed_chunk = std::min(ask.tuning.host_cell, ceiling);
         line.shallowest = kHostCellsInFlight;

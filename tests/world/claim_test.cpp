@@ -26,6 +26,7 @@ struct Late {
     Nanoseconds sent = 0;
     Bytes bytes = kBytes;
     bool refuse_to_open = false;  // the receiver cannot map the source
+    bool refuse_to_put = false;   // nor the sender the sink
     std::uint64_t puts = 0, gets = 0, staged = 0;
 };
 
@@ -57,7 +58,8 @@ Task<Status> one(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Nanoseconds 
 
 Task<Status> late_sender(Rank& rank, Late& test) {
     Bytebuffer buffer(rank, Place::device, test.bytes, rank.number);
-    rank.device.faults.refuse_ipc_open = rank.number == 1 && test.refuse_to_open;
+    rank.device.faults.refuse_ipc_open =
+        rank.number == 1 ? test.refuse_to_open : test.refuse_to_put;
     for (int i = 0; i < kWarmUp; ++i) {
         Status status = co_await one(rank, buffer, static_cast<std::uint64_t>(i), 0, test);
         GANTRY_CO_TRY(status);
@@ -184,6 +186,19 @@ TEST(Claims, AReceiverThatClaimedAndCannotCopyIsSentThePieces) {
                   .bytes = bytes,
                   .refuse_to_open = true};
         run(test, 3);
+        EXPECT_EQ(test.puts + test.gets, 0u);
+        EXPECT_GT(test.staged, 0u);
+    }
+}
+
+// In time, but it cannot map the sink either: it goes on behind what it had copied ahead.
+TEST(Claims, ASenderThatCannotPutSendsThePieces) {
+    for (const Bytes bytes : {kBytes, kBytes + kMiB + 17}) {
+        Late test{.computes = std::vector<Nanoseconds>(5, 0),
+                  .bytes = bytes,
+                  .refuse_to_open = true,
+                  .refuse_to_put = true};
+        run(test, 5, kSecond);
         EXPECT_EQ(test.puts + test.gets, 0u);
         EXPECT_GT(test.staged, 0u);
     }
