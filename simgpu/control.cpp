@@ -213,6 +213,26 @@ SIMGPU_EXPORT size_t simgpu_find_pages(uint64_t begin, size_t bytes, simgpu_page
     return found;
 }
 
+SIMGPU_EXPORT int64_t simgpu_window_time(int what, size_t bytes) {
+    const simgpu::Driver* d = driver();
+    if (d == nullptr) {
+        return 0;
+    }
+    const gantry::model::WindowCost& window = d->model.machine().gpu.window;
+    const auto moving = [bytes](simgpu::Nanoseconds fixed, double bytes_per_second) {
+        return fixed + static_cast<simgpu::Nanoseconds>(static_cast<double>(bytes) * 1e9 /
+                                                        bytes_per_second);
+    };
+    switch (what) {
+        case SIMGPU_WINDOW_OPEN: return d->model.scaled(window.open);
+        case SIMGPU_WINDOW_READ:
+            return d->model.scaled(moving(window.read, window.read_bytes_per_second));
+        case SIMGPU_WINDOW_WRITE:
+            return d->model.scaled(moving(window.write, window.write_bytes_per_second));
+        default: return 0;
+    }
+}
+
 SIMGPU_EXPORT void simgpu_on_free(void (*callback)(uint64_t begin, size_t bytes)) {
     if (simgpu::Driver* d = driver()) {
         Guard guard(d->mutex);

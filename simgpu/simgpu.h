@@ -70,6 +70,10 @@ struct simgpu_pages {
     uint64_t offset;
 };
 size_t simgpu_find_pages(uint64_t begin, size_t bytes, struct simgpu_pages* out, size_t capacity);
+/* What opening a window on such memory, reading or writing through it costs its caller on the
+ * modelled machine, in scaled nanoseconds. */
+enum simgpu_window { SIMGPU_WINDOW_OPEN, SIMGPU_WINDOW_READ, SIMGPU_WINDOW_WRITE };
+int64_t simgpu_window_time(int what, size_t bytes);
 /* Called before such memory is freed, with the driver's lock held; one for the whole process. */
 void simgpu_on_free(void (*callback)(uint64_t begin, size_t bytes));
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -51,6 +52,7 @@ struct State {
     std::string refused;
     bool watching = false;
     decltype(&::simgpu_find_pages) find_pages = nullptr;
+    decltype(&::simgpu_window_time) window_time = nullptr;
 };
 // Never destroyed: the driver may free memory while the process ends.
 State& state() {
@@ -61,6 +63,27 @@ class Guard {
   public:
     Guard() { pthread_mutex_lock(&state().mutex); }
     ~Guard() { pthread_mutex_unlock(&state().mutex); }
+};
+
+// Costs its caller, from its beginning to its end, what it costs on the modelled machine.
+class Spend {
+  public:
+    Spend(simgpu_window what, std::size_t bytes) {
+        const auto time = state().window_time != nullptr ? state().window_time(what, bytes) : 0;
+        until_ = time > 0 ? now() + time : 0;
+    }
+    ~Spend() {
+        while (until_ != 0 && now() < until_) {
+        }
+    }
+
+  private:
+    static std::int64_t now() {
+        timespec time;
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        return std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+    }
+    std::int64_t until_ = 0;
 };
 
 enum Count { kOpen, kPin, kMap, kUnmap, kUnpin, kRead, kWrite, kCounts };
@@ -111,6 +134,7 @@ EXPORT gdr* gdr_open() {
     void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (driver == nullptr || s.refused == "open") return nullptr;
     s.find_pages = reinterpret_cast<decltype(s.find_pages)>(dlsym(driver, "simgpu_find_pages"));
+    s.window_time = reinterpret_cast<decltype(s.window_time)>(dlsym(driver, "simgpu_window_time"));
     const auto on_free =
         reinterpret_cast<decltype(&::simgpu_on_free)>(dlsym(driver, "simgpu_on_free"));
     if (s.find_pages == nullptr || on_free == nullptr) return nullptr;
@@ -146,6 +170,7 @@ EXPORT int gdr_pin_buffer_v2(gdr* connection, unsigned long address, std::size_t
 
 EXPORT int gdr_map(gdr*, GdrHandle handle, void** mapping, std::size_t bytes) {
     ++g_counts[kMap];
+    const Spend spend(SIMGPU_WINDOW_OPEN, bytes);
     simgpu_pages found[kRanges];
     std::uint64_t begin = 0;
     {
@@ -207,12 +232,14 @@ EXPORT int gdr_get_info_v2(gdr*, GdrHandle handle, GdrInfo* info) {
 
 EXPORT int gdr_copy_to_mapping(GdrHandle, void* mapping, const void* from, std::size_t bytes) {
     ++g_counts[kWrite];
+    const Spend spend(SIMGPU_WINDOW_WRITE, bytes);
     memcpy(mapping, from, bytes);
     return 0;
 }
 
 EXPORT int gdr_copy_from_mapping(GdrHandle, void* to, const void* mapping, std::size_t bytes) {
     ++g_counts[kRead];
+    const Spend spend(SIMGPU_WINDOW_READ, bytes);
     memcpy(to, mapping, bytes);
     return 0;
 }

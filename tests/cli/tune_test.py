@@ -34,7 +34,8 @@ MACHINE = {
                   "write_value_ns": 200000, "event_seen_ns": 100000, "classify_host_ns": 140000,
                   "classify_device_ns": 90000, "allocate_ns": 900000, "register_host_ns": 1500000, "ipc_export_ns": 180000,
                   "ipc_open_ns": 20000000, "ipc_open_peer_ns": 50000000, "ipc_close_ns": 10000000,
-                  "vmm_open_ns": 30000000, "pool_open_ns": 40000000, "pool_open_peer_ns": 90000000}},
+                  "vmm_open_ns": 30000000, "pool_open_ns": 40000000, "pool_open_peer_ns": 90000000},
+        "window": {"open_ns": 700000, "read_ns": 90000, "write_ns": 60000, "read_bytes_per_second": 2.5e7, "write_bytes_per_second": 4e8}},
     "host": {"memcpy": 1e10, "flag_ns": 100},
     "shared_memory": {"name": "shared memory", "latency_ns": 300, "message_ns": 60, "put_ns": 60, "eager_max_bytes": 65536,
                       "bytes_per_second": 1.2e10},
@@ -60,6 +61,8 @@ class Tune(unittest.TestCase):
         (self.folder / "machine.json").write_text(json.dumps(MACHINE))
         self.environment = dict(os.environ, GANTRY_CUDA_LIBRARY=str(library), XDG_CONFIG_HOME=str(self.folder),
                                 SIMGPU=f"machine={self.folder}/machine.json,dev=2,run=tune-{os.getpid()}")
+        folders = [str(library.parent / "gdr"), os.environ.get("LD_LIBRARY_PATH", "")]  # libgdrapi of the simulator
+        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
 
     def tune(self, *options):
         return subprocess.run([BUILD / "bin" / "gantry", "tune", *options], env=self.environment, text=True,
@@ -82,6 +85,8 @@ class Tune(unittest.TestCase):
                 near(name, gpu[name]["gap_ns"], given[name]["gap_ns"], 2.2)
         for name in CALLS:
             near(name, gpu["calls"][name], given["calls"][name], 1.4)
+        for name, was in given["window"].items():
+            near(f"window {name}", gpu["window"][name], was, 1.4)
         for name in SCHEDULED:
             near(name, gpu["calls"][name], given["calls"][name], 3)
         near("turn", gpu["turn_ns"], given["turn_ns"], 3)
@@ -107,6 +112,15 @@ class Tune(unittest.TestCase):
         again = self.tune("--output", str(self.folder / "again.json"))
         self.assertNotIn("cannot be loaded", again.stderr)
         self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_without_gdrcopy_windows_stay_as_described(self):
+        self.environment["SIMGPU_GDR"] = "refuse=open"
+        self.environment["SIMGPU"] += ",scale=0"
+        done = self.tune()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        measured = json.loads((self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.json").read_text())
+        self.assertIn("There is no GDRCopy", measured["about"])
+        self.assertEqual(measured["gpu"]["window"]["read_ns"], 1800)  # that of the description it starts from
 
     def test_a_device_that_is_not_there_is_named(self):
         done = self.tune("--gpu", "7")

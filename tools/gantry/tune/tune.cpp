@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kSteps = 14;
+constexpr int kSteps = 15;
 constexpr double kWorthSaying = 0.15;
 
 // The description that everything starts from: what cannot be measured here (the network) stays.
@@ -109,12 +109,16 @@ int tune(const TuneOptions& options) try {
     model::Machine machine = before;
     describe(cuda, options.gpu, machine);
     std::vector<CopyCurve> curves;
+    bool windows = false;
     {
         Progress progress(kSteps);
         measure_gpu(cuda, options.gpu, other, machine, curves, progress);
         measure_host(machine, progress);
+        windows = measure_windows(cuda, machine, progress);
         pair.measure(cuda, options.gpu, other, machine, progress);
     }
+    if (!windows)
+        machine.about += " There is no GDRCopy: windows are those of the built-in description.";
     std::vector<std::string> rows;
     differences(Json::parse(model::to_json(before)), Json::parse(model::to_json(machine)), "",
                 rows);

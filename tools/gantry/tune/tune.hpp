@@ -3,10 +3,12 @@
 // `gantry tune`: measures what the planner's facts say (model/machine.hpp) on the machine it runs
 // on.
 //
-//   tune.cpp     the command: what is measured, what differs from the built-in description, the
-//   files gpu.cpp      one process: copies of every kind, driver calls, a kernel pair.cpp     two
-//   processes: turns of the compute queue, mappings, a flag between processors host.cpp     copies
-//   by one processor chart.cpp    the curves as SVG
+//   tune.cpp     the command: what differs from the built-in description, the files
+//   gpu.cpp      one process: copies of every kind, driver calls, a kernel
+//   pair.cpp     two processes: turns of the compute queue, mappings, a flag between processors
+//   host.cpp     copies by one processor
+//   windows.cpp  loads and stores of device memory by the processor (GDRCopy)
+//   chart.cpp    the curves as SVG
 //
 // Rates are measured warm: the link is kept busy for some rounds before the clock runs, because it
 // sleeps when idle. Of several samples the lower quartile counts.
@@ -40,6 +42,8 @@ struct CopyCurve {  // what the chart draws
 void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
                  std::vector<CopyCurve>& curves, Progress& progress);
 void measure_host(model::Machine& machine, Progress& progress);
+// False: there is no GDRCopy here, and nothing was measured.
+bool measure_windows(Cuda& cuda, model::Machine& machine, Progress& progress);
 
 // The other process, started before this one has touched the driver (a driver does not survive a
 // fork), and what is measured with it.
