@@ -4,6 +4,7 @@
 // before it from the same memory was: no question to the planner, no record of the message, no
 // coroutine. Programs send windows of such messages, and what each costs the processor is what
 // limits their rate. receive.cpp has the whole protocol and says what may go this way.
+#include "p2p/protocols/short_copy.hpp"
 #include "p2p/protocols/stage.hpp"
 
 #include "base/log.hpp"
@@ -24,22 +25,6 @@ struct OpenMemory {
 
 namespace {
 
-struct Read : Completion {
-    Read(Core& in, int rank, std::uint64_t id, Request& receive, OpenMemory& memory)
-        : Completion(in.executor),
-          core(in),
-          from(rank),
-          send_id(id),
-          request(receive),
-          source(memory) {}
-    Core& core;
-    const int from;
-    const std::uint64_t send_id;
-    Request& request;
-    OpenMemory& source;
-    device::Copy copy;
-};
-
 void release(Core& core, int from, OpenMemory& memory) {
     if (--memory.readers > 0) return;
     core.device.close_memory(memory.handle, memory.gpu);
@@ -48,33 +33,22 @@ void release(Core& core, int from, OpenMemory& memory) {
     delete &memory;
 }
 
-void end(Resumable& waiting) {
-    Read& read = static_cast<Read&>(Completion::of(waiting));
-    Core& core = read.core;
-    const int from = read.from;
-    release(core, from, read.source);
-    if (read.status().ok()) {
-        core.read_whole(from, read.send_id);
-    } else if (core.peer(from).lost.ok()) {
-        const Status told =
-            tell_failure(core, from, read.send_id, read.status(), wire::For::sender);
-        if (!told.ok())
-            log::error("rank {} was not told of a failed receive: {}", from, told.text());
+struct Read : ShortCopy {
+    using ShortCopy::ShortCopy;
+    OpenMemory* source = nullptr;
+
+    Status ended() {
+        release(core, peer, *source);
+        if (status().ok()) {
+            core.read_whole(peer, send_id);
+        } else if (core.peer(peer).lost.ok()) {
+            const Status told = tell_failure(core, peer, send_id, status(), wire::For::sender);
+            if (!told.ok())
+                log::error("rank {} was not told of a failed receive: {}", peer, told.text());
+        }
+        return status();
     }
-    core.finish_request(read.request, read.status());
-    read.~Read();
-    core.executor.free_frame(&read);
-    core.operations.end();
-}
-
-void start(Read& read) {
-    read.then(end);
-    read.core.device.copy(read.copy, read);
-}
-
-void start_later(Resumable& waiting) {
-    start(static_cast<Read&>(Completion::of(waiting)));
-}
+};
 
 bool like_the_last(const Core& core, const Peer::Get& last, const wire::RequestToSend& rts,
                    const Request& receive, Bytes bytes) {
@@ -114,7 +88,8 @@ bool get_again(Core& core, int from, const wire::RequestToSend& whole,
         return false;
     }
     receive.outcome = {own.envelope.source, own.envelope.tag, last.bytes, false};
-    Read& read = *new (memory) Read(core, from, own.send_id, receive, *source);
+    Read& read = *new (memory) Read(core, from, own.send_id, receive);
+    read.source = source;
     read.copy.destination = receive.buffer.data();
     read.copy.source = source->mapped + (own.address - source->handle.base);
     read.copy.bytes = last.bytes;
@@ -122,11 +97,7 @@ bool get_again(Core& core, int from, const wire::RequestToSend& whole,
     read.copy.engine = last.engine;
     read.copy.notice = last.notice;
     read.copy.company = company;
-    core.operations.begin();
-    if (core.executor.hands_over())
-        read.yield_to(start_later);
-    else
-        start(read);
+    run_short_copy(read);
     return true;
 }
 

@@ -19,6 +19,7 @@
 // Only where the planner prefers it: the receiver announces where its last message of that sender
 // was got out of its memory and a put would have been better; the sender puts if it has mapped the
 // buffer, or when the announcements that it could not use repay that (p2p/mappings.hpp).
+#include "p2p/protocols/short_copy.hpp"
 #include "p2p/protocols/stage.hpp"
 
 #include "base/log.hpp"
@@ -102,45 +103,24 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
     return true;
 }
 
-// One put under way; it tells the receiver of its end, and ends itself.
-struct Put : Completion {
-    Put(Core& in, int rank, std::uint64_t id, Request& send, const Sink& into)
-        : Completion(in.executor), core(in), to(rank), send_id(id), request(send), sink(into) {}
-    Core& core;
-    const int to;
-    const std::uint64_t send_id;
-    Request& request;
+struct Put : ShortCopy {
+    using ShortCopy::ShortCopy;
     Sink sink;
-    device::Copy copy;
+
+    Status ended() {
+        const Status& lost = core.peer(peer).lost;
+        Status outcome = lost.ok() ? status() : lost;
+        Status told;
+        if (outcome.ok())
+            outcome = told = core.send(peer, wire::kChunk,
+                                       wire::Chunk{send_id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
+        else if (lost.ok())
+            told = tell_failure(core, peer, send_id, outcome, wire::For::receiver);
+        if (!told.ok()) log::error("rank {} was not told of a put's end: {}", peer, told.text());
+        close_sink(core, sink, copy.gpu);
+        return outcome;
+    }
 };
-
-void end(Resumable& waiting) {
-    Put& put = static_cast<Put&>(Completion::of(waiting));
-    Core& core = put.core;
-    Status status = put.status(), told;
-    if (!core.peer(put.to).lost.ok())
-        status = core.peer(put.to).lost;
-    else if (status.ok())
-        told = core.send(put.to, wire::kChunk,
-                         wire::Chunk{put.send_id, 0, put.copy.bytes, 0, 0, 0, wire::kInPlace});
-    else
-        told = tell_failure(core, put.to, put.send_id, status, wire::For::receiver);
-    if (!told.ok()) log::error("rank {} was not told of a put's end: {}", put.to, told.text());
-    core.finish_request(put.request, status.ok() ? told : status);
-    close_sink(core, put.sink, put.copy.gpu);
-    put.~Put();
-    core.executor.free_frame(&put);
-    core.operations.end();
-}
-
-void start(Put& put) {
-    put.then(end);
-    put.core.device.copy(put.copy, put);
-}
-
-void start_later(Resumable& waiting) {
-    start(static_cast<Put&>(Completion::of(waiting)));
-}
 
 void look_for_announcement(Peer& peer) {
     peer.announcements.looked();
@@ -213,7 +193,8 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     announcements.opened(sink.handle.buffer_id);
     announcements.put_made();
     const std::uint64_t id = core.next_message_id();
-    Put& put = *new (memory) Put(core, to, id, *request, sink);
+    Put& put = *new (memory) Put(core, to, id, *request);
+    put.sink = sink;
     put.copy.destination = sink.base + (receive->address - sink.handle.base);
     put.copy.source = buffer.data();
     put.copy.bytes = bytes;
@@ -221,12 +202,8 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     put.copy.engine = announcements.last_put.engine;
     put.copy.notice = announcements.last_put.notice;
     const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id};
-    core.operations.begin();
     // The copy first: its engine works while the request is on its way.
-    if (core.executor.hands_over())
-        put.yield_to(start_later);
-    else
-        start(put);
+    run_short_copy(put);
     Status sent = core.send(to, wire::kPutRequest, head);
     if (!sent.ok()) log::error("rank {} was not told of a message: {}", to, sent.text());
     return true;
