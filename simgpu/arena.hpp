@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that the host cannot touch.
 //
-//   device arena:  [ dev 0 window | dev 1 window | ... ]   PROT_NONE for ever: these are the device
-//   addresses alias arena :  [ dev 0 window | dev 1 window | ... ]   slices of a memfd, mapped
-//   while allocated
+//   device arena:  [ dev 0 window | dev 1 window | ... ]   PROT_NONE for ever: device addresses
+//   alias arena:   [ dev 0 window | dev 1 window | ... ]   slices of a memfd, while allocated
 //                  alias = device address + delta()
 //
 // A host load or store of a device address faults at once; copies, fills and kernels go through the

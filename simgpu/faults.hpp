@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fault injection: a list of "name:n:result" separated by commas, from SIMGPU_FAULT or
 // simgpu_fault().
-//   cuMemAlloc_v2:2:2          the second call returns 2 (CUDA_ERROR_OUT_OF_MEMORY); '*' for n:
-//   every call no_device                  cuInit finds none operation:5:700            the fifth
-//   operation fails with a sticky error event:3:never              the third recorded event never
-//   completes
+//   cuMemAlloc_v2:2:2   the second call returns 2 (CUDA_ERROR_OUT_OF_MEMORY); '*' for n: every call
+//   no_device           cuInit finds none
+//   operation:5:700     the fifth operation fails with a sticky error
+//   event:3:never       the third recorded event never completes
 // Counting starts when the fault is set.
 #pragma once
 

@@ -75,8 +75,7 @@ class Device {
     virtual ~Device() = default;
     virtual const char* name() const = 0;  // "cuda", "fake", "none"
 
-    // --- facts
-    // -------------------------------------------------------------------------------------------------------------
+    // --- facts -----------------------------------------------------------------------------------
     // True once the program uses a driver: only then can a pointer be anything but host memory.
     // Costs about 30 ns, no driver call.
     virtual bool active() = 0;
@@ -85,15 +84,13 @@ class Device {
     virtual int gpu_of(const Uuid& uuid) = 0;  // index of a GPU visible here, or -1
     virtual bool can_access_peer(int gpu, int other) = 0;
 
-    // --- pointers
-    // ----------------------------------------------------------------------------------------------------------
+    // --- pointers --------------------------------------------------------------------------------
     // What [address, address + bytes) is; host memory while the program uses no driver, at the
     // price of a few loads for what lies on a stack or in the heap; an error when it straddles
     // kinds of memory or leaves its allocation.
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
 
-    // --- copies
-    // ------------------------------------------------------------------------------------------------------------
+    // --- copies ----------------------------------------------------------------------------------
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
@@ -104,8 +101,7 @@ class Device {
     virtual int progress() = 0;
     virtual bool pending() const = 0;
 
-    // --- windows: the processor reads and writes device memory of this process itself (GDRCopy)
-    // ---------------------------------------------------------------------------------------
+    // --- windows: the processor reads and writes device memory of this process itself (GDRCopy) --
     // Whether there can be any. False until the program uses a driver.
     virtual bool has_windows() = 0;
     // Asks to use one for this message: true when there is one around its bytes. Opening one costs
@@ -118,21 +114,18 @@ class Device {
     virtual Status write_window(const Location& location, void* address, const void* from,
                                 Bytes bytes) = 0;
 
-    // --- network cards
-    // -------------------------------------------------------------------------------------------
+    // --- network cards ---------------------------------------------------------------------------
     // What a card has written into that GPU's memory (GPUDirect) is visible to whatever starts from
     // now on (facts: writes may still be on their way to memory when the card reports their end).
     virtual Status settle_network_writes(int gpu) = 0;
 
-    // --- host memory for staging
-    // -------------------------------------------------------------------------------------------
+    // --- host memory for staging -----------------------------------------------------------------
     // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it
     // pageable: slower, still right.
     virtual Status pin(void* address, Bytes bytes) = 0;
     virtual void unpin(void* address) = 0;
 
-    // --- other processes of the node
-    // ---------------------------------------------------------------------------------------
+    // --- other processes of the node -------------------------------------------------------------
     virtual Result<IpcHandle> export_memory(const Location& location) = 0;
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
@@ -152,8 +145,7 @@ class Device {
     // Whether a buffer id handed out by export_memory is still the allocation at that address.
     virtual bool still_valid(const IpcHandle& handle) = 0;
 
-    // --- end
-    // ---------------------------------------------------------------------------------------------------------------
+    // --- end -------------------------------------------------------------------------------------
     // Releases streams, events, mappings and pins; quiet when the program destroyed its context
     // first.
     virtual void shut_down() = 0;

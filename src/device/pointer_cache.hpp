@@ -3,10 +3,11 @@
 // PointerCache: what a pointer is, with as few driver calls as are safe (DESIGN 2.8). It counts on
 // one fact only: the driver never gives a buffer id twice. So:
 //
-//   stack, heap, program data                     host        no query
-//   inside an allocation known from before        its answer  one buffer_id query, which proves
-//   that it is still that allocation anything else                                 new answer  one
-//   full query; kept unless it is plain host memory
+//   stack, heap, program data                host        no query
+//   inside an allocation known from before   its answer  one buffer_id query, which proves that it
+//                                                        is still that allocation
+//   anything else                            new answer  one full query; kept unless it is plain
+//                                                        host memory
 //
 // Plain host answers outside of HostMemory are never kept: nobody reports an unmapping, and device
 // memory may come to that address. The cache knows no driver: a PointerQuery asks for it (tests

@@ -6,8 +6,7 @@
 // functions. Times are nanoseconds; a copy is
 //
 //   call        engine free              end
-//    |-- launch --|--- gap + bytes/rate ---|        latency (what a tiny copy takes alone) = launch
-//    + gap
+//    |-- launch --|--- gap + bytes/rate ---|   latency (of a tiny copy alone) = launch + gap
 //
 // so a single copy pays `latency`, and each further one in a row pays `gap`: the price of a chunk.
 #pragma once

@@ -46,8 +46,7 @@ class Messenger {
     // Where transports deliver to.
     transport::Receiver& receiver();
 
-    // --- the MPI operations
-    // ----------------------------------------------------------------------------------------------------
+    // --- the MPI operations ----------------------------------------------------------------------
     // A request that may be done already, or the reason why nothing was started. Tags and ranks are
     // already checked; MPI_PROC_NULL is the caller's business.
     Result<Request*> isend(const Group& group, const Buffer& buffer, int destination, int tag,
@@ -68,8 +67,7 @@ class Messenger {
     // cancelled. True when cancelled.
     bool cancel(Request& request);
 
-    // --- for coroutines
-    // --------------------------------------------------------------------------------------------------------
+    // --- for coroutines --------------------------------------------------------------------------
     Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination,
                       int tag);
     Task<Status> receive(Executor& executor, const Group& group, Buffer buffer, int source,
@@ -78,8 +76,7 @@ class Messenger {
     // pointers), through Gantry's streams.
     Task<Status> copy(Executor& executor, void* destination, const void* source, Bytes bytes);
 
-    // --- requests
-    // --------------------------------------------------------------------------------------------------------------
+    // --- requests --------------------------------------------------------------------------------
     // A request run by another layer (a collective): complete it with Request::complete.
     Result<Request*> create_request(RequestKind kind);
     // Gives the handle back. Not done yet: it goes on detached and is released at completion.
@@ -92,8 +89,7 @@ class Messenger {
     std::uint32_t index(const Request* request) const;  // for MPI_Request_toint
     Request* at(std::uint32_t index) const;
 
-    // --- progress
-    // --------------------------------------------------------------------------------------------------------------
+    // --- progress --------------------------------------------------------------------------------
     int progress();
     // What a second thread may copy.
     HostCopies& host_copies();

@@ -4,8 +4,8 @@
 // is a row of legs (copy into a slot, wire, copy out of a slot); the pieces of a message follow
 // each other through the legs, so the slowest leg sets the pace:
 //
-//     expected = handshake + first piece through every leg + (pieces - 1) x the slowest leg's time
-//     for one more piece
+//     expected = handshake + first piece through every leg
+//                + (pieces - 1) x the slowest leg's time for one more piece
 //
 // A leg has a price per piece beside its rate: on modern machines that price, not the rate, decides
 // the size of a piece (facts/gpu-measured.md 1.5).

@@ -4,12 +4,10 @@
 // same buffers come again. What keeps an idle registration right:
 //
 //   device memory   the driver's identity of the allocation, never given twice (each message
-//   confirms
-//                   it when it classifies its buffer). The whole allocation is registered once;
-//                   another identity at its address drops it
+//                   confirms it when it classifies its buffer). The whole allocation is registered
+//                   once; another identity at its address drops it
 //   host memory     somebody who tells of every unmapping (UnmapNotes), or rails that go by address
-//   and
-//                   keep no pages. With neither, a registration lasts only as long as its users
+//                   and keep no pages. With neither, a registration lasts only as long as its users
 //
 // Bounded by count and bytes: idle registrations go, the least recently used first; those in use
 // are never touched, so the bounds may be passed while many are. Host ranges that overlap are

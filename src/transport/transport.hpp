@@ -99,8 +99,7 @@ class Transport {
     virtual Task<Status> close(
         Executor& executor) = 0;  // flushes what is queued; peers may already be gone
 
-    // --- active messages
-    // -----------------------------------------------------------------------------------------------------------
+    // --- active messages -------------------------------------------------------------------------
     virtual Status send(int peer, MessageKind kind, ConstSpan header, ConstSpan payload) = 0;
     // As send(), of a message that another one to that peer will follow soon, whatever happens: it
     // may wait for it and travel along.
@@ -108,8 +107,7 @@ class Transport {
         return send(peer, kind, header, payload);
     }
 
-    // --- remote memory (put == true in the facts)
-    // ----------------------------------------------------------------------------------
+    // --- remote memory (put == true in the facts) ------------------------------------------------
     // Registrations are cached (transport/registration_cache.hpp): `release_memory` says that this
     // use is over, and the same buffer costs a look-up when it comes again. A refusal (no
     // GPUDirect, the limit of locked memory) is an error that leaves everything as it was.
@@ -158,8 +156,7 @@ class Transport {
     // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
 
-    // --- progress
-    // ------------------------------------------------------------------------------------------------------------------
+    // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.
     virtual int progress() = 0;
     virtual Stats stats() const { return {}; }

@@ -2,12 +2,16 @@
 //
 // A rank that knows the job layer and nothing of MPI, for the tests of launchers: it joins the job
 // and then does what its arguments say.
-//   exchange BYTES     each rank puts that many bytes, reads everybody's, finalizes; prints "rank R
-//   of N on node M" abort RANK CODE    that rank aborts, the others wait for ever leave RANK CODE
-//   that rank exits without finalize, the others wait for ever desert RANK CODE that rank exits,
-//   the others enter a fence signal RANK NUMBER that rank kills itself, the others wait for ever
-//   avenge CODE        rank 1 kills itself; rank 0 sees that and aborts, as the library does wait
-//   every rank waits for ever after CODE finalizes, then exits with that code
+//
+//   exchange BYTES       each rank puts that many bytes, reads everybody's, finalizes; prints
+//                        "rank R of N on node M"
+//   abort RANK CODE      that rank aborts, the others wait for ever
+//   leave RANK CODE      that rank exits without finalize, the others wait for ever
+//   desert RANK CODE     that rank exits, the others enter a fence
+//   signal RANK NUMBER   that rank kills itself, the others wait for ever
+//   avenge CODE          rank 1 kills itself; rank 0 sees that and aborts, as the library does
+//   wait                 every rank waits for ever
+//   after CODE           finalizes, then exits with that code
 #include "base/clock.hpp"
 #include "job/job.hpp"
 

@@ -301,8 +301,7 @@ MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
     CHECK_EQ(flag, 0);
 }
 
-// --- attributes
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- attributes ----------------------------------------------------------------------------------
 
 static int copies = 0, deletions = 0;
 

@@ -4,10 +4,10 @@
 // the simulated driver on both sides after a few messages have set everything up. A real GPU counts
 // nothing, so there these cases do not run.
 //
-//   protocol     sender                 receiver              both
-//   eager        1 copy (D2H)           1 copy (H2D)          no set-up, nobody synchronises, one
-//   query per device buffer pipeline     n copies, n = chunks   n copies ipc          one copy in
-//   all, by whichever side executes
+//   protocol   sender                     receiver       both
+//   eager      1 copy (D2H)               1 copy (H2D)   no set-up, nobody synchronises, one query
+//   pipeline   n copies, n = chunks       n copies       per device buffer
+//   ipc        one copy in all, by whichever side executes
 #include "gpu.hpp"
 #include "test.hpp"
 

@@ -366,8 +366,7 @@ MPI_CASE_OWN_INIT(errors_before_and_after_are_heard_by_the_first_handler, 1) {
     CHECK_EQ(flag, 1);
 }
 
-// --- what tests/mpi/endings.py lets fail: these do not end well
-// -------------------------------------------------------------------------
+// --- what tests/mpi/endings.py lets fail: these do not end well ----------------------------------
 
 MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
     int value = 0;

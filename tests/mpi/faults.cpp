@@ -92,8 +92,7 @@ void expect_a_failed_message(int bytes, int faulty, const char* fault, const cha
 
 }  // namespace
 
-// --- a driver that refuses
-// --------------------------------------------------------------------------------------------------------------
+// --- a driver that refuses -----------------------------------------------------------------------
 
 MPI_CASE(refused_opening_of_peer_memory_falls_back_to_staging, 2) {
     only_on_the_simulator();
@@ -223,8 +222,7 @@ MPI_CASE_OWN_INIT(an_operation_that_kills_the_context_is_an_error_and_host_messa
     MPI_Finalize();
 }
 
-// --- things that go away
-// ----------------------------------------------------------------------------------------------------------------
+// --- things that go away -------------------------------------------------------------------------
 
 MPI_CASE(a_context_reset_between_messages_gets_new_streams, 2) {
     expect_all_works();
@@ -290,8 +288,7 @@ MPI_CASE(memory_freed_and_reused_under_an_open_mapping_is_not_confused, 2) {
     }
 }
 
-// --- no GPU, or late
-// ------------------------------------------------------------------------------------------------------------------------
+// --- no GPU, or late -----------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(a_driver_without_a_device_is_a_host_only_job, 2) {
     setenv("SIMGPU_FAULT", "no_device", 1);
@@ -337,8 +334,7 @@ MPI_CASE_OWN_INIT(direct_copies_switched_off_map_nothing, 2) {
     MPI_Finalize();
 }
 
-// --- too little
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- too little ----------------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(a_pool_smaller_than_what_is_in_flight_only_waits, 2) {
     setenv("GANTRY_IPC", "off", 1);
@@ -374,8 +370,7 @@ MPI_CASE_OWN_INIT(a_pool_smaller_than_what_is_in_flight_only_waits, 2) {
     MPI_Finalize();
 }
 
-// --- other processes
-// ----------------------------------------------------------------------------------------------------------------------
+// --- other processes -----------------------------------------------------------------------------
 
 MPI_CASE(fork_and_system_do_not_disturb_the_job, 2) {
     expect_all_works();
@@ -407,8 +402,7 @@ MPI_CASE(fork_and_system_do_not_disturb_the_job, 2) {
     expect_all_works();
 }
 
-// --- nothing stays behind
-// -----------------------------------------------------------------------------------------------------------------
+// --- nothing stays behind ------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(the_driver_is_left_as_it_was_found, 2) {
     only_on_the_simulator();

@@ -108,8 +108,7 @@ void finish() {
 
 }  // namespace
 
-// --- a rank that computes
-// -------------------------------------------------------------------------
+// --- a rank that computes ------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(progress_device_to_device, 2) {
     use_device(0);
@@ -228,8 +227,7 @@ MPI_CASE_OWN_INIT(progress_of_a_collective, 3) {
     finish();
 }
 
-// --- what is the program's own stays in the program's threads
-// -------------------------------------------------------------------------
+// --- what is the program's own stays in the program's threads ------------------------------------
 
 namespace {
 
@@ -296,8 +294,7 @@ MPI_CASE_OWN_INIT(progress_lets_error_handlers_call_mpi, 2) {
     finish();
 }
 
-// --- rest, signals, fork, the end
-// -------------------------------------------------------------------------
+// --- rest, signals, fork, the end ----------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(progress_asks_the_driver_nothing_when_idle, 2) {
     use_device(0);

@@ -4,9 +4,8 @@
 // There is one lane per direction, since the directions have engines of their own, and one per peer
 // GPU:
 //
-//   lane   d2h  [copy, event] [copy, event] ...      the head of each lane is looked at by
-//   progress(); copies of a lane end in order
-//          h2d
+//   lane   d2h  [copy, event] [copy, event] ...   progress() looks at the head of each lane;
+//          h2d                                    copies of a lane end in order
 //          d2d
 //          peer 0, peer 1, ...
 //

@@ -112,8 +112,8 @@ struct Put : ShortCopy {
         Status outcome = lost.ok() ? status() : lost;
         Status told;
         if (outcome.ok())
-            outcome = told = core.send(peer, wire::kChunk,
-                                       wire::Chunk{send_id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
+            outcome = told = core.send(
+                peer, wire::kChunk, wire::Chunk{send_id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
         else if (lost.ok())
             told = tell_failure(core, peer, send_id, outcome, wire::For::receiver);
         if (!told.ok()) log::error("rank {} was not told of a put's end: {}", peer, told.text());

@@ -6,12 +6,11 @@
 //
 //   shared wire:  user -> my slot, `chunk` -> [receiver: my slot -> user, `credit`]
 //   put wire:     user -> my slot -> put into the receiver's slot, `chunk` -> [receiver: slot ->
-//   user, grants it again]
-//                 either slot falls away where that side is direct
+//                 user, grants it again]; either slot falls away where that side is direct
 //   small, from a device, put wire:  user -> my slot -> `payload`; nobody answers
 //   lent:         the receiver's transport fetches it from the user's buffer; nobody says anything
 //   ipc:          the receiver copies out of my device memory (`finish` tells me), or I copy into
-//   its
+//                 its
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/sending.hpp"

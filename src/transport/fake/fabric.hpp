@@ -5,8 +5,9 @@
 // and trace of what was sent. FakeTransport is one rank's end of it.
 //
 //   send:  sender's rail --(message cost, bytes)--> latency + jitter --> receiver's rail --> inbox,
-//   delivered by progress() put:   the same, then the bytes appear in the region; `done` at the
-//   sender one latency later (remote completion)
+//          delivered by progress()
+//   put:   the same, then the bytes appear in the region; `done` at the sender one latency later
+//          (remote completion)
 //
 // The bytes of a put are read when they arrive: a source that is reused before `done` is corrupt at
 // the sink, always. Bytes put into device memory show only when its owner settles them: a receiver

@@ -3,8 +3,8 @@
 // A lock-free ring between one writing and one reading process. It is an array of 64-byte lines,
 // mapped twice in a row, so a record never wraps:
 //
-//   line 0:  [ready u32 | header bytes u16 | kind u8 | - ][ body: header, payload ......... 56
-//   bytes ] line 1+: the rest of the body, for records that do not fit into one line
+//   line 0:   [ready u32 | header bytes u16 | kind u8 | - ][ body: header, payload ..... 56 bytes ]
+//   line 1+:  the rest of the body, for records that do not fit into one line
 //
 // `ready` is 0 until the whole record is there, then payload bytes + 1: header and payload of a
 // small message travel in the one cache line that the reader polls. The reader polls exactly one

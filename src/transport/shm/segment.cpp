@@ -121,8 +121,7 @@ bool maker_is_alive(const SegmentName& name, std::uint64_t start_time) {
     return state.letter != 'Z' && state.letter != 'X' && !has_no_program(name.process);
 }
 
-// --- Mapping
-// ------------------------------------------------------------------------------------------------------------------
+// --- Mapping -------------------------------------------------------------------------------------
 
 Mapping::Mapping(void* address, Bytes bytes)
     : address_(address), bytes_(bytes), owner_process_(getpid()) {}
@@ -143,8 +142,7 @@ Mapping::~Mapping() {
     if (address_ != nullptr && getpid() == owner_process_) munmap(address_, bytes_);
 }
 
-// --- Segment
-// ------------------------------------------------------------------------------------------------------------------
+// --- Segment -------------------------------------------------------------------------------------
 
 Segment::Segment(const char* what, int descriptor, Bytes bytes, std::uint64_t inode)
     : what_(what),

@@ -41,8 +41,7 @@ bool ShmTransport::reaches(int peer) const {
     return peer_of(peer) != nullptr;
 }
 
-// --- start and end
-// ------------------------------------------------------------------------------------------------------------
+// --- start and end -------------------------------------------------------------------------------
 
 Status ShmTransport::publish(job::Job& job) {
     const std::vector<int> local = Node::local_ranks(job);
@@ -112,8 +111,7 @@ bool ShmTransport::may_leave() const {
     return true;
 }
 
-// --- sending
-// ------------------------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 Status ShmTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer* peer = peer_of(rank);
@@ -161,8 +159,7 @@ int ShmTransport::push_backlogs() {
     return pushed;
 }
 
-// --- receiving
-// ----------------------------------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
 Status ShmTransport::map_peer(Peer& peer) {
     if (peer.segment) return success();
@@ -228,8 +225,7 @@ int ShmTransport::progress() {
     return events;
 }
 
-// --- the dead
-// -----------------------------------------------------------------------------------------------------------------
+// --- the dead ------------------------------------------------------------------------------------
 
 void ShmTransport::idle() {
     if (++idle_calls_ < kIdleCallsPerClock) [[likely]]
@@ -273,8 +269,7 @@ void ShmTransport::lose(Peer& peer, const Status& why) {
     receiver_->on_peer_lost(peer.rank, why);
 }
 
-// --- shared slots
-// -------------------------------------------------------------------------------------------------------------
+// --- shared slots --------------------------------------------------------------------------------
 
 Result<std::span<std::byte>> ShmTransport::own_pool(Pool pool) {
     if (!own_) GANTRY_TRY(make_own_segment());
@@ -306,8 +301,7 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
     return peer->segment.claim_words();
 }
 
-// --- remote memory: none; peers read our pools in place
-// -------------------------------------------------------------------------
+// --- remote memory: none; peers read our pools in place ------------------------------------------
 
 Result<Region> ShmTransport::register_memory(const Extent&) {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION,

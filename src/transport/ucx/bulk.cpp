@@ -58,8 +58,7 @@ std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
     return address;
 }
 
-// --- the side that sends
-// --------------------------------------------------------------------------
+// --- the side that sends -------------------------------------------------------------------------
 
 // Where a rail cannot listen, large puts to us go in pieces as all others do.
 void UcxTransport::open_doors() {
@@ -186,8 +185,7 @@ void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& pu
                   });
 }
 
-// --- the side that receives
-// -----------------------------------------------------------------------
+// --- the side that receives ----------------------------------------------------------------------
 
 void UcxTransport::on_bulk_asked(std::uint64_t rail) {
     if (rail < doors_.size() && doors_[rail])
@@ -284,8 +282,7 @@ void UcxTransport::move_in() {
     std::erase_if(accepted_, [](const auto& accepted) { return !accepted->stream.open(); });
 }
 
-// --- both
-// -----------------------------------------------------------------------------------------
+// --- both ----------------------------------------------------------------------------------------
 
 void UcxTransport::move_bulk() {
     if (!sending_.empty()) {

@@ -8,8 +8,7 @@
 //   lender                                   borrower
 //     | -- the announcement, a message -----> |
 //     | <- 250 fetch | number | ------------- |  fetch()
-//     | == | head | bytes | ================> |  `done` there; here when the kernel has the last
-//     one
+//     | == | head | bytes | ================> |  `done` there; here when the kernel has it all
 //
 // A borrower that wants it another way says so by a message of its own, and the lender takes it
 // back.

@@ -73,8 +73,7 @@ Socket Listener::accept() const {
     return Socket(accept4(socket_.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-// --- sending
-// --------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 Result<OutStream> OutStream::connect(const sockaddr_in& address,
                                      std::span<const std::byte> greeting, Nanoseconds unanswered) {
@@ -172,8 +171,7 @@ void OutStream::close(const Status& why) {
         transfer.left(why);
 }
 
-// --- receiving
-// ------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
 Result<Bytes> InStream::receive(std::byte* to, Bytes bytes) {
     const ssize_t got = recv(socket_.descriptor(), to, bytes, MSG_DONTWAIT);

@@ -105,8 +105,7 @@ Stats UcxTransport::stats() const {
     return {memory_ ? memory_->counts() : RegistrationCounts{}, keys_};
 }
 
-// --- start
-// ----------------------------------------------------------------------------------------
+// --- start ---------------------------------------------------------------------------------------
 
 Status UcxTransport::publish(job::Job& job) {
     rank_ = job.rank();
@@ -219,8 +218,7 @@ Result<UcxTransport::WireUpOf> UcxTransport::wire_up_of(int rank) {
     return known;
 }
 
-// --- connections
-// ----------------------------------------------------------------------------------
+// --- connections ---------------------------------------------------------------------------------
 
 Status UcxTransport::connect(Peer& peer) {
     Result<WireUpOf> known = wire_up_of(peer.rank);
@@ -301,8 +299,7 @@ void UcxTransport::watch_closing() {
     });
 }
 
-// --- progress and the end
-// -------------------------------------------------------------------------
+// --- progress and the end ------------------------------------------------------------------------
 
 int UcxTransport::progress() {
     if (receiver_ == nullptr) return 0;
@@ -379,8 +376,7 @@ void UcxTransport::advance_closing() {
     }
 }
 
-// --- shared slots: none
-// ---------------------------------------------------------------------------
+// --- shared slots: none --------------------------------------------------------------------------
 
 Result<std::span<std::byte>> UcxTransport::own_pool(Pool) {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");

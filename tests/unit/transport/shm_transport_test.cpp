@@ -200,8 +200,7 @@ TEST(ShmTransport, CarriesRandomTrafficBetweenThreads) {
     EXPECT_EQ(wrong, 0);
 }
 
-// --- processes
-// ----------------------------------------------------------------------------------------------------------------
+// --- processes -----------------------------------------------------------------------------------
 
 // Runs `body` as rank 1 of two in a process of its own, while the test is rank 0.
 class ShmProcesses : public testing::Test {

@@ -4,12 +4,14 @@
 // device to device between two nodes at C2050/QDR rates. Half of a ping-pong on the virtual clock,
 // so every figure is exact and repeats.
 //
-//   copy and send     cudaMemcpy to the host, MPI_Send, MPI_Recv, cudaMemcpy to the device: each
-//   for the whole message user pipeline     cudaMemcpyAsync and MPI_Isend per block, all receives
-//   posted ahead; the best of all block sizes slide's loop      the loop of the original slides:
-//   one blocking send per block of a fixed size, so each block pays its own handshake Gantry
-//   MPI_Send and MPI_Recv on device memory ideal             the bytes at the rate of the slowest
-//   stage, nothing else
+//   copy and send   cudaMemcpy to the host, MPI_Send, MPI_Recv, cudaMemcpy to the device: each for
+//                   the whole message
+//   user pipeline   cudaMemcpyAsync and MPI_Isend per block, all receives posted ahead; the best of
+//                   all block sizes
+//   slide's loop    the loop of the original slides: one blocking send per block of a fixed size,
+//                   so each block pays its own handshake
+//   Gantry          MPI_Send and MPI_Recv on device memory
+//   ideal           the bytes at the rate of the slowest stage, nothing else
 #pragma once
 
 #include "base/units.hpp"

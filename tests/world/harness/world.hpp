@@ -4,11 +4,14 @@
 // fake devices, transports and job, on a virtual clock. A program is a coroutine that every rank
 // runs:
 //
-//     Task<Status> program(Rank& rank);            // a free function: no capturing lambda
-//     (base/task.hpp) World world({.machine = "c2050-qdr", .ranks = 2, .seed = 7}); const Ending
-//     ending = world.run(program);    // ends when every program has ended, or when nothing can
-//     move any more EXPECT_TRUE(ending.good()) << ending;        // says the seed and, when stuck,
-//     who waits for what
+//     Task<Status> program(Rank& rank);   // a free function: no capturing lambda (base/task.hpp)
+//
+//     World world({.machine = "c2050-qdr", .ranks = 2, .seed = 7});
+//     const Ending ending = world.run(program);
+//     EXPECT_TRUE(ending.good()) << ending;
+//
+// A run ends when every program has ended, or when nothing can move any more. An ending says the
+// seed and, when stuck, who waits for what.
 //
 // The same options and seed give the same run: `trace_hash()` is equal. Jitter, reordering and
 // duplicates come from the seed.
