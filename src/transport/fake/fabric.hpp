@@ -202,6 +202,7 @@ class FakeTransport final : public Transport, private Registrar {
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
     int progress() override;
+    std::uint64_t looks() const { return looks_; }  // calls of progress()
     Stats stats() const override { return {cache_.counts(), {}}; }
     // The program gives that host memory back to the system.
     void unmapped(const void* address, Bytes bytes) {
@@ -230,6 +231,7 @@ class FakeTransport final : public Transport, private Registrar {
     const int rank_;
     RegistrationCache cache_;
     Receiver* receiver_ = nullptr;
+    std::uint64_t looks_ = 0;
     std::deque<Fabric::Packet> inbox_;
     std::deque<PutEnd> put_ends_;
     std::deque<Loss> losses_;
