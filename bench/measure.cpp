@@ -15,10 +15,6 @@ constexpr int kWarmUp = 2;
 constexpr int kWarmUpMessages = 2600;
 constexpr double kWarmUpSeconds = 1;
 constexpr int kWarmUpRounds = 8;  // between two looks at the clock
-// Unmeasured exchanges before the measured one. Checking the sample before it took long enough for
-// caches, clocks and links to fall asleep, and short exchanges show that longest.
-constexpr Bytes kShort = 4 * kMiB;
-constexpr int kRoundsBeforeTheClock = 3, kShortRoundsBeforeTheClock = 20;
 constexpr int kSearchSamples = 5;
 constexpr Bytes kSmallestBlock = 16 * kKiB, kLargestBlock = kMiB;
 
@@ -28,8 +24,7 @@ class Exercise {
     Exercise(const Options& options, const Plan& plan, Exchange exchange)
         : exchange_(exchange),
           contents_(options, plan),
-          rounds_before_the_clock_(plan.bytes <= kShort ? kShortRoundsBeforeTheClock
-                                                        : kRoundsBeforeTheClock) {}
+          rounds_before_the_clock_(rounds_before_the_clock(plan.bytes)) {}
 
     const Contents& contents() const { return contents_; }
 
@@ -98,6 +93,11 @@ bool any_device(const Options& options) {
 
 double now_seconds() {
     return MPI_Wtime();
+}
+
+int rounds_before_the_clock(Bytes bytes) {
+    constexpr Bytes kShort = 4 * kMiB;
+    return bytes <= kShort ? 20 : 3;
 }
 
 void prepare_device(Options& options) {

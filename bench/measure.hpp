@@ -30,6 +30,10 @@ struct Figure {
 std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange);
 
 double now_seconds();
+// Unmeasured exchanges of messages of that size before the measured one. Checking the sample before
+// it took long enough for caches, clocks and links to fall asleep, and short exchanges show that
+// longest.
+int rounds_before_the_clock(Bytes bytes);
 // Starts the driver on this rank if any buffer needs it.
 void prepare_device(Options& options);
 
