@@ -35,9 +35,9 @@ int main(int argc, char** argv) {
     if (ranks != 2 * options.pairs) {
         if (is_first)
             fmt::print(stderr,
-                       "gantry-bench: {} pairs are {} ranks, not {}: mpiexec -n {} gantry-bench "
-                       "...\n",
-                       options.pairs, 2 * options.pairs, ranks, 2 * options.pairs);
+                       "gantry-bench: {} {} {} ranks, not {}: mpiexec -n {} gantry-bench ...\n",
+                       options.pairs, options.pairs == 1 ? "pair is" : "pairs are",
+                       2 * options.pairs, ranks, 2 * options.pairs);
         finish(1);
     }
     prepare_device(options);

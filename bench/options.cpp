@@ -154,6 +154,16 @@ Options parse(int argc, char** argv, bool talk) {
     demo->add_option("--gpus", options.gpus, "device of rank 0 and of rank 1")->delimiter(',');
     demo->callback([&options] { options.benchmark = Benchmark::demo; });
 
+    // CLI11 would only say that a subcommand is required.
+    const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
+    if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
+        app.get_option_no_throw(argv[1]) == nullptr) {
+        if (talk)
+            fmt::print(stderr,
+                       "gantry-bench: there is no benchmark '{}'; gantry-bench --help lists them\n",
+                       argv[1]);
+        finish(2);
+    }
     try {
         app.parse(argc, argv);
         options.sizes = doubling(options.benchmark == Benchmark::overlap ? 64 * kKiB : 1,

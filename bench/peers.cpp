@@ -202,8 +202,9 @@ std::vector<Contender> peers_in(const std::string& given, const Options& options
         found.push_back({"ucx", [folder, options] { return run_ucx(folder, options); }, true});
     if (found.empty()) {
         fmt::print(stderr,
-                   "gantry-bench: --peers {}: there is no impi/, ompi/ or ucx/ in it; name the "
-                   "folder where peers.tar.xz was unpacked\n",
+                   "gantry-bench: --peers {}: there is no impi/bin/mpiexec.hydra, "
+                   "ompi/bin/mpiexec or ucx/bin/ucx_perftest in it; name a folder with "
+                   "installations of these under these names\n",
                    given);
         std::exit(1);
     }

@@ -28,6 +28,11 @@ Value value_of(const Figure& figure, const Unit& unit, const Plan& plan) {
     return value;
 }
 
+// Two decimals up to 10,000; beyond, they would only fill the columns (messages a second).
+std::string number_text(double value) {
+    return fmt::format("{:.{}f}", value, value < 10000 ? 2 : 0);
+}
+
 }  // namespace
 
 std::string placement_text(const Options& options) {
@@ -92,8 +97,8 @@ void Report::add(const Plan& plan, const std::vector<Figure>& figures) {
     std::string text = fmt::format("{:<10}", plan.bytes);
     for (const Figure& figure : figures) {
         const Value value = value_of(figure, unit_, plan);
-        text += fmt::format("{:>22.2f}{:>18}", value.value,
-                            fmt::format("{:.2f}-{:.2f}", value.low, value.high));
+        text += fmt::format("{:>22}{:>18}", number_text(value.value),
+                            fmt::format("{}-{}", number_text(value.low), number_text(value.high)));
         if (figure.way == "user-pipelined") text += fmt::format("{:>7}", block_text(figure.block));
         if (&figure != &figures[0])
             text += fmt::format("{:>8.2f}",

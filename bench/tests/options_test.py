@@ -83,6 +83,17 @@ class Options(unittest.TestCase):
         code, _, err = run("mr", "H", "H", "--pairs", "2", job=2)
         self.assertEqual(code, 1)
         self.assertIn("2 pairs are 4 ranks, not 2: mpiexec -n 4", err)
+        self.assertIn("1 pair is 2 ranks, not 1: mpiexec -n 2", run("latency", "H", "H")[2])
+
+    def test_a_word_that_is_no_benchmark_is_named(self):
+        for word in ("latencies", "--sizes"):
+            code, _, err = run(word, "H", "H", job=2)
+            self.assertEqual(code, 2)
+            self.assertEqual(err.count(f"there is no benchmark '{word}'; gantry-bench --help lists them"), 1, err)
+
+    def test_columns_of_large_numbers_stay_apart(self):
+        rows = self.good("mr", "H", "H", "-m", "1", "-w", "128", job=2).splitlines()[-1].split()
+        self.assertEqual(len(rows), 3, rows)
 
     def test_a_busy_neighbour(self):
         found = self.document("latency", "D", "D", "--busy", "--gpus", "0,0", "-m", "8", "-i", "2", job=2)
@@ -133,7 +144,7 @@ class Options(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             code, _, err = run("latency", "H", "H", "--peers", folder)
             self.assertEqual(code, 1)
-            self.assertIn("there is no impi/, ompi/ or ucx/ in it", err)
+            self.assertIn("there is no impi/bin/mpiexec.hydra, ompi/bin/mpiexec or ucx/bin/ucx_perftest in it", err)
 
     def test_peers_inside_a_job_are_an_error(self):
         code, _, err = run("latency", "H", "H", "--peers", "/tmp", job=2)

@@ -68,6 +68,8 @@ bool parse_time(std::string_view text, Nanoseconds& out) {
     std::string_view suffix;
     auto value = number_with_suffix(text, suffix);
     if (!value) return false;
+    // A bare number is most often meant in seconds; only 0 needs no unit.
+    if (suffix.empty() && *value != 0) return false;
     Nanoseconds unit = 1;
     if (suffix == "us")
         unit = kMicrosecond;
@@ -134,6 +136,11 @@ std::string text_of(Integer value) {
     return fmt::format("{}", value);
 }
 
+// A time is taken with its unit only.
+const char* unit_of(std::string_view type) {
+    return type == "Nanoseconds" ? "ns" : "";
+}
+
 }  // namespace
 
 std::span<const Parameter> parameters() {
@@ -160,7 +167,7 @@ Status set(Config& config, std::string_view name, std::string_view value) {
 
 std::string value_text(const Config& config, std::string_view name) {
 #define GANTRY_PARAM(type, field, preset, sentence) \
-    if (name == #field) return text_of(config.field);
+    if (name == #field) return text_of(config.field) + unit_of(#type);
 #include "base/params.def"
 #undef GANTRY_PARAM
     return {};

@@ -75,6 +75,23 @@ class Doctor(unittest.TestCase):
     def test_a_wrong_parameter_is_bad(self):
         self.bad("parameters", "GANTRY_IPC is 'perhaps'", "gantry info", GANTRY_IPC="perhaps")
 
+    def test_a_variable_that_nothing_reads_is_noted(self):
+        check = rows(GANTRY_IPCC="off", GANTRY_CC="cc", GANTRY_IPC="on")[1]["parameters"]
+        self.assertEqual((check["verdict"], check["found"]), ("note", "nothing reads GANTRY_IPCC; set: GANTRY_IPC=on"))
+        self.assertRegex(check["remedy"], "gantry info")
+
+    def test_a_launcher_that_there_is_not_is_bad(self):
+        self.bad("parameters", "GANTRY_LAUNCHER is 'ssh', but it takes auto, pmix", "gantry info", GANTRY_LAUNCHER="ssh")
+
+    def test_a_rail_that_ucx_does_not_find_is_bad(self):
+        self.needs_ucx()
+        self.bad("network", "GANTRY_RAILS names nowhere0", "GANTRY_RAILS", GANTRY_RAILS="nowhere0")
+
+    def test_a_word_that_is_no_command_is_named(self):
+        for word in ("docter", "--docter"):
+            done = subprocess.run([str(GANTRY), word], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (2, f"gantry: there is no command '{word}'; gantry --help lists them\n"))
+
     def test_gpudirect_over_tcp_is_a_note_unless_it_was_asked_for(self):
         self.needs_ucx()
         tcp = {"UCX_TLS": "tcp,self"}

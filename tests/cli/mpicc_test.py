@@ -62,6 +62,14 @@ class Wrappers(unittest.TestCase):
         done = self.run_wrapper("mpicc", "--version")
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_without_a_file_it_says_so_and_help_says_what_is_its_own(self):
+        for wrapper in ("mpicc", "mpicxx"):
+            bare = self.run_wrapper(wrapper)
+            self.assertEqual((bare.returncode, bare.stdout), (1, f"{wrapper}: there is no file to compile; {wrapper} --help says more\n"))
+            helped = self.run_wrapper(wrapper, "--help")
+            self.assertEqual(helped.returncode, 0, helped.stdout)
+            self.assertIn(f"{wrapper} -show", helped.stdout)
+
     def test_the_compilers_exit_status_is_passed_on(self):
         self.assertNotEqual(self.run_wrapper("mpicc", "-c", "absent.c").returncode, 0)
 

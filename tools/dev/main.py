@@ -46,7 +46,7 @@ def parser():
     install.add_argument("prefix", help="folder to install into")
     install.add_argument("--with-tests", action="store_true",
                          help="also the test programs and the simulated GPU, to carry to another machine")
-    bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw --placement D D")
+    bench = command("bench", "build and run gantry-bench, e.g.: dev bench bw D D")
     device_options(bench)
     bench.add_argument("-n", dest="ranks", type=int, default=2, help="number of ranks (default: 2)")
     bench.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of gantry-bench")

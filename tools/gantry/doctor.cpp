@@ -9,8 +9,12 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace gantry::tool {
 namespace {
@@ -24,6 +28,21 @@ const char* word(Verdict verdict) {
     return "?";
 }
 
+// GANTRY_* variables that are set although nothing of Gantry reads them: often misspelt.
+std::vector<std::string> unread_variables() {
+    constexpr std::string_view kOfTheWrappers[] = {"GANTRY_CC", "GANTRY_CXX"};
+    std::vector<std::string> unread;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        std::string_view name = *variable;
+        name = name.substr(0, name.find('='));
+        if (name.starts_with("GANTRY_") &&
+            std::ranges::find(kOfTheWrappers, name) == std::end(kOfTheWrappers) &&
+            !std::ranges::count(config::parameters(), name, &config::Parameter::variable))
+            unread.emplace_back(name);
+    }
+    return unread;
+}
+
 Check parameters(std::string& cuda_library) {
     Result<config::Config> current = config::from_environment();
     if (!current.ok())
@@ -35,6 +54,11 @@ Check parameters(std::string& cuda_library) {
         if (config::environment(std::string(parameter.variable).c_str()))
             changed += fmt::format("{}{}={}", changed.empty() ? "" : ", ", parameter.variable,
                                    config::value_text(current.value(), parameter.name));
+    if (const std::vector<std::string> unknown = unread_variables(); !unknown.empty())
+        return {"parameters", Verdict::note,
+                fmt::format("nothing reads {}{}{}", fmt::join(unknown, ", "),
+                            changed.empty() ? "" : "; set: ", changed),
+                "misspelt? gantry info lists the parameters"};
     if (!current->cuda)
         return {"parameters", Verdict::note, changed,
                 "GANTRY_CUDA=off: every pointer is taken for host memory"};

@@ -5,6 +5,7 @@
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 int main(int argc, char** argv) {
     using namespace gantry::tool;
@@ -51,6 +52,13 @@ int main(int argc, char** argv) {
                      "$XDG_CONFIG_HOME/gantry/machines/NAME.json")
         ->type_name("FILE");
 
+    // CLI11 would only say that a subcommand is required.
+    const auto is_asked_for = [argv](CLI::App* command) { return command->check_name(argv[1]); };
+    if (argc > 1 && app.get_subcommands(is_asked_for).empty() &&
+        app.get_option_no_throw(argv[1]) == nullptr) {
+        fmt::print(stderr, "gantry: there is no command '{}'; gantry --help lists them\n", argv[1]);
+        return 2;
+    }
     CLI11_PARSE(app, argc, argv);
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
     if (*info_command) return info(format, check_file);

@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -124,6 +125,11 @@ void Rail::read_resources() {
     std::free(text);
 }
 
+bool Rail::has_device() const {
+    return std::ranges::any_of(
+        resources_, [](const std::string& resource) { return !resource.starts_with("self/"); });
+}
+
 bool Rail::only_tcp() const {
     for (const std::string& resource : resources_)
         if (resource.rfind("tcp/", 0) != 0 && resource.rfind("self/", 0) != 0) return false;
@@ -142,6 +148,12 @@ Result<std::vector<Rail>> open_rails(const Library& library, const config::Confi
     for (const std::string& name : names) {
         Result<Rail> rail = Rail::open(library, name);
         if (!rail.ok()) return rail.status();
+        // UCX opens a name that it does not know without a word, and reaches nobody then.
+        if (!name.empty() && !rail->has_device())
+            return failure(MPI_ERR_ARG,
+                           "GANTRY_RAILS names {}, but UCX finds no such network device on this "
+                           "machine; without the variable, gantry doctor lists those that it finds",
+                           name);
         for (const std::string& resource : rail->resources())
             log::info("ucx: rail {} has {}", rails.size(), resource);
         rails.push_back(std::move(*rail));

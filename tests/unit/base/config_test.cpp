@@ -25,6 +25,16 @@ TEST(Config, TakesTimesWithUnits) {
     EXPECT_EQ(config.claim_wait, 3 * kMillisecond);
 }
 
+// GANTRY_PEER_TIMEOUT=3 would be 3 ns, and hardly anybody means that.
+TEST(Config, RefusesATimeWithoutUnitButTakesZero) {
+    Config config;
+    const Status refused = set(config, "peer_timeout", "3");
+    EXPECT_EQ(refused.error_class(), MPI_ERR_ARG);
+    EXPECT_NE(refused.text().find("1ms or 2s"), std::string_view::npos);
+    EXPECT_EQ(config.peer_timeout, 10 * kSecond);
+    EXPECT_TRUE(set(config, "peer_timeout", "0").ok());
+}
+
 TEST(Config, RefusesNonsenseWithASentenceThatNamesTheVariable) {
     Config config;
     Status status = set(config, "eager_limit", "lots");
