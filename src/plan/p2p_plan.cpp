@@ -427,10 +427,8 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
         std::min(plan.chunk, ask.bytes) < ask.sink_gpu.h2d_without_turn)
         plan.sink_engine = CopyEngine::copy_engine_2d;
     plan.why = why_pipeline(ask, plan, pieces);
-    if (ask.question.already_staged) {
-        candidate.settled = true;
+    if (ask.question.already_staged)
         plan.why = "the sender had copied all of it to slots before the receive was known";
-    }
     return candidate;
 }
 
@@ -464,8 +462,13 @@ Candidate pipeline_candidate(const Ask& ask) {
 
 Choice choose(const Question& question, const Facts& facts, const Tuning& tuning) {
     const Ask ask(question, facts, tuning);
-    const Candidate candidates[] = {self_candidate(ask), eager_candidate(ask), rdma_candidate(ask),
-                                    ipc_candidate(ask), pipeline_candidate(ask)};
+    Candidate candidates[] = {self_candidate(ask), eager_candidate(ask), rdma_candidate(ask),
+                              ipc_candidate(ask), pipeline_candidate(ask)};
+    // Its sender may be done, and its buffer hold something else.
+    if (question.already_staged)
+        for (Candidate& candidate : candidates)
+            if (candidate.plan.protocol != Protocol::pipeline)
+                candidate = impossible(candidate.plan.protocol, "it lies in the sender's slots");
     const Candidate* best = nullptr;
     for (const Candidate& candidate : candidates) {
         if (candidate.impossible != nullptr) continue;

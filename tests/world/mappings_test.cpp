@@ -131,5 +131,52 @@ TEST(Mappings, WithoutItsDescriptorMemoryStaysStaged) {
     EXPECT_GT(test.descriptors, 0u);
 }
 
+// --- fresh buffers on one side ------------------------------------------------------------------
+
+// As MPI_Send and MPI_Recv: the receiver's buffer stays, and its sender maps it; the sender's is
+// another one after some messages.
+Task<Status> fresh_sources(Rank& rank, Bytes bytes) {
+    Bytebuffer kept(rank, Place::device, bytes, rank.number);
+    std::uint64_t key = 0;
+    for (int buffers = 0; buffers < 6; ++buffers) {
+        Bytebuffer fresh(rank, Place::device, bytes, rank.number);
+        for (int message = 0; message < 40; ++message) {
+            Received ended;
+            if (rank.number == 0) {
+                fresh.fill(++key);
+                ended = co_await finish(rank.executor, rank,
+                                        rank.messenger.send_to_wait(rank.all, fresh.whole(), 1, 0,
+                                                                    p2p::SendMode::standard));
+            } else {
+                kept.clear();
+                ended = co_await finish(
+                    rank.executor, rank,
+                    rank.messenger.receive_to_wait(rank.all, kept.whole(), 0, 0));
+                WORLD_CHECK(kept.holds(++key, bytes));
+            }
+            GANTRY_CO_TRY(ended.status);
+        }
+        Status met = co_await meet(rank, 7);
+        GANTRY_CO_TRY(met);
+    }
+    co_return success();
+}
+
+TEST(Mappings, WhatAFreshBufferHadCopiedAheadIsTakenFromSlotsWhereverOpeningsAreSettled) {
+    for (const Bytes bytes : {Bytes{8}, 100 * kKiB, kMiB})
+        for (const bool slow_gets : {false, true}) {
+            Options options{.machine = "h200", .ranks_per_node = 2, .seed = 5};
+            options.change_config = [](config::Config& config) { config.ipc_threshold = 1; };
+            options.change_machine = [slow_gets](model::Machine& machine) {
+                if (slow_gets) machine.gpu.peer_get.latency += 20 * kMicrosecond;
+            };
+            World world(options);
+            const Ending ending =
+                world.run([bytes](Rank& rank) { return fresh_sources(rank, bytes); });
+            EXPECT_TRUE(ending.good()) << bytes << ": " << ending;
+            EXPECT_TRUE(world.settle()) << "something was left over";
+        }
+}
+
 }  // namespace
 }  // namespace gantry::world

@@ -226,6 +226,21 @@ TEST(ChooseProperty, AWinnerThatIsNotSettledIsTheCheapest) {
     }
 }
 
+// Its sender may be done: nothing else is possible any more, whatever limits are set.
+TEST(ChooseProperty, WhatLiesInSlotsIsTakenFromThere) {
+    for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
+        Dice dice(seed);
+        auto with = any_facts(dice);
+        auto question = any_question(dice);
+        const auto tuning = any_tuning(dice);
+        if (!with.peer.shared_memory || with.peer.self) continue;
+        question.already_staged = question.sink_known = true;
+        const auto choice = plan::choose(question, with, tuning);
+        ASSERT_EQ(choice.plan.protocol, Protocol::pipeline)
+            << "seed " << seed << ": " << plan::describe(choice.plan, question.bytes);
+    }
+}
+
 TEST(ChooseProperty, ALargerMessageIsNeverExpectedToBeFaster) {
     for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
         Dice dice(seed);
