@@ -9,31 +9,9 @@
 #include <algorithm>
 
 namespace gantry::coll {
-namespace {
-
-struct Span {
-    std::ptrdiff_t low = 0, high = 0;
-};
-
-// Bytes around the address that `count` elements touch.
-Span span_of(std::uint64_t count, const layout::Layout& layout) {
-    Span span;
-    if (count == 0 || layout.blocks.empty()) return span;
-    span.low = layout.blocks[0].offset;
-    for (const layout::Block& block : layout.blocks) {
-        span.low = std::min(span.low, block.offset);
-        span.high = std::max(span.high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
-    }
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * layout.extent;
-    (last < 0 ? span.low : span.high) += last;
-    return span;
-}
-
-}  // namespace
-
 Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
-    const Span span = span_of(count, layout);
-    const auto bytes = static_cast<std::size_t>(span.high - span.low);
+    const layout::Span span = layout::span_of(layout, count);
+    const std::size_t bytes = span.bytes();
     memory_.reset(std::malloc(std::max<std::size_t>(bytes, 1)));
     if (memory_ == nullptr)
         return failure(MPI_ERR_NO_MEM,

@@ -44,6 +44,13 @@ enum class Notice : std::uint8_t { event, flag };
 // nothing is in flight; `expected`, it waits at least for start_waiting().
 enum class Company : std::uint8_t { unknown, expected, none };
 
+// Rows of a copy between host and device memory; nothing between them is touched. They are as wide
+// as they may be: `bytes` / `count`.
+struct Rows {
+    Bytes count = 1;
+    Bytes destination_pitch = 0, source_pitch = 0;  // from one to the next
+};
+
 struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
@@ -52,6 +59,8 @@ struct Copy {
     Engine engine = Engine::automatic;
     Notice notice = Notice::event;
     Company company = Company::unknown;
+    const Rows* rows =
+        nullptr;  // null: one run; with engine d2h or h2d, read before copy() returns
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need

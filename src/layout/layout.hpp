@@ -13,6 +13,7 @@
 #include "base/units.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace gantry::layout {
@@ -34,6 +35,14 @@ struct Layout {
     }
     std::ptrdiff_t first_byte() const { return blocks.empty() ? 0 : blocks[0].offset; }
 };
+
+// The bytes around a buffer's address that a number of its elements touch. Blocks may stand in any
+// order and elements go down.
+struct Span {
+    std::ptrdiff_t low = 0, high = 0;
+    Bytes bytes() const { return static_cast<Bytes>(high - low); }
+};
+Span span_of(const Layout& layout, std::uint64_t count);
 
 // A layout of `size` bytes without holes.
 Layout contiguous_layout(Bytes size);

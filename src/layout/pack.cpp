@@ -41,6 +41,18 @@ void for_each_piece(const Layout& layout, std::byte* buffer, Bytes first, Bytes 
 
 }  // namespace
 
+Span span_of(const Layout& layout, std::uint64_t count) {
+    if (count == 0 || layout.blocks.empty()) return {};
+    Span span{layout.blocks[0].offset, layout.blocks[0].offset};
+    for (const Block& block : layout.blocks) {
+        span.low = std::min(span.low, block.offset);
+        span.high = std::max(span.high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
+    }
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * layout.extent;
+    (last < 0 ? span.low : span.high) += last;
+    return span;
+}
+
 Layout contiguous_layout(Bytes size) {
     return Layout{size, static_cast<std::ptrdiff_t>(size), {Block{0, size}}};
 }

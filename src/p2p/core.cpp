@@ -4,6 +4,7 @@
 #include "p2p/core.hpp"
 
 #include "base/log.hpp"
+#include "p2p/strided.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -156,12 +157,7 @@ Result<device::Location> Core::locate(const Buffer& buffer) {
                 return *same;
         return device.classify(buffer.address, bytes);
     }
-    const auto elements_before_last = static_cast<Bytes>(buffer.count - 1);
-    const Bytes span =
-        elements_before_last * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
-        static_cast<Bytes>(buffer.layout->blocks.back().offset - buffer.layout->first_byte()) +
-        buffer.layout->blocks.back().bytes;
-    return device.classify(buffer.data(), span);
+    return locate_blocks(device, buffer);
 }
 
 plan::End Core::end_of(const device::Location& location, const Buffer& buffer) const {

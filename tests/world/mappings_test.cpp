@@ -149,9 +149,9 @@ Task<Status> fresh_sources(Rank& rank, Bytes bytes) {
                                                                     p2p::SendMode::standard));
             } else {
                 kept.clear();
-                ended = co_await finish(
-                    rank.executor, rank,
-                    rank.messenger.receive_to_wait(rank.all, kept.whole(), 0, 0));
+                ended =
+                    co_await finish(rank.executor, rank,
+                                    rank.messenger.receive_to_wait(rank.all, kept.whole(), 0, 0));
                 WORLD_CHECK(kept.holds(++key, bytes));
             }
             GANTRY_CO_TRY(ended.status);

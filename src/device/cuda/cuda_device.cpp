@@ -154,7 +154,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
     route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
-                                 !source.device && destination.device && !destination.pages;
+                                 copy.rows == nullptr && !source.device && destination.device &&
+                                 !destination.pages;
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer

@@ -104,6 +104,7 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
         return once(driver_.call(cu.cuMemcpyPeerAsync, destination, order.destination_context,
                                  source, order.source_context, copy.bytes, stream),
                     "cuMemcpyPeerAsync");
+    if (copy.rows != nullptr) return issue_rows(copy, stream);
     switch (copy.engine) {
         case Engine::d2h:
             return once(
@@ -124,6 +125,27 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
     }
     return once(driver_.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),
                 "cuMemcpyAsync");
+}
+
+Streams::Issued Streams::issue_rows(const Copy& copy, CUstream stream) {
+    const bool out = copy.engine == Engine::d2h;
+    CUDA_MEMCPY2D rows{};
+    rows.srcMemoryType = out ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    rows.dstMemoryType = out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    if (out) {
+        rows.srcDevice = device_address(copy.source);
+        rows.dstHost = copy.destination;
+    } else {
+        rows.srcHost = copy.source;
+        rows.dstDevice = device_address(copy.destination);
+    }
+    rows.srcPitch = copy.rows->source_pitch;
+    rows.dstPitch = copy.rows->destination_pitch;
+    rows.Height = copy.rows->count;
+    rows.WidthInBytes = copy.bytes / copy.rows->count;
+    const CUresult result = driver_.call(driver_.cu.cuMemcpy2DAsync_v2,
+                                         static_cast<const CUDA_MEMCPY2D*>(&rows), stream);
+    return {result, result == CUDA_SUCCESS ? 1 : 0, "cuMemcpy2DAsync"};
 }
 
 // A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when

@@ -97,6 +97,7 @@ class Streams {
     bool doubtful(LaneState& lane) const;
     Issued issue(const Order& order, CUstream stream);
     Issued issue_two_rows(const Copy& copy, CUstream stream);
+    Issued issue_rows(const Copy& copy, CUstream stream);
     void create_events();
     CUevent record(CUstream stream);
     bool finish_head(LaneState& lane);

@@ -159,8 +159,11 @@ void FakeDevice::start_waiting(int batch) {
 void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
     const bool flag = batch >= 0 || copy.notice == Notice::flag;
     processor_.spend(gpus_.machine().gpu.calls.copy);
-    const Result<Place> from = place(copy.source, copy.bytes);
-    const Result<Place> to = place(copy.destination, copy.bytes);
+    const Rows rows = copy.rows != nullptr ? *copy.rows : Rows{1, copy.bytes, copy.bytes};
+    const Bytes width = copy.bytes / rows.count;
+    const Result<Place> from = place(copy.source, (rows.count - 1) * rows.source_pitch + width);
+    const Result<Place> to =
+        place(copy.destination, (rows.count - 1) * rows.destination_pitch + width);
     if (!from.ok() || !to.ok()) {
         finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), batch});
         return;
@@ -170,7 +173,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
     const bool from_device = source.kind == MemoryKind::device;
     const bool to_device = sink.kind == MemoryKind::device;
 
-    model::Work work{Operation::d2d, copy.bytes, 1, 0};
+    model::Work work{Operation::d2d, copy.bytes, rows.count, 0};
     if (from_device && to_device) {
         const bool gets = sink.gpu == first_gpu_ + copy.gpu;
         work.operation = source.gpu == sink.gpu ? Operation::d2d
@@ -196,14 +199,15 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
     }
     if (due(faults.hang_copy)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
-    gpus_.timeline().at(interval.end,
-                        [this, source, sink, bytes = copy.bytes, &done, status, batch, flag] {
-                            if (dead_) return never_end_.push_back(&done);
-                            gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
-                            if (status.ok() && bytes > 0)
-                                std::memmove(sink.bytes, source.bytes, bytes);
-                            finished_.push_back({&done, status, batch, flag});
-                        });
+    gpus_.timeline().at(
+        interval.end, [this, source, sink, width, rows, &done, status, batch, flag] {
+            if (dead_) return never_end_.push_back(&done);
+            gpus_.timeline().note(static_cast<std::uint64_t>(rank_), width * rows.count);
+            for (Bytes row = 0; status.ok() && width > 0 && row < rows.count; ++row)
+                std::memmove(sink.bytes + row * rows.destination_pitch,
+                             source.bytes + row * rows.source_pitch, width);
+            finished_.push_back({&done, status, batch, flag});
+        });
 }
 
 Status FakeDevice::fault_of(const Copy& copy) {

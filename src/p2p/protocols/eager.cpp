@@ -3,6 +3,7 @@
 // The receiver's side of messages that come without a verdict: with their envelope, or (small, from
 // a device of another node) right behind their request to send.
 #include "p2p/protocols/stage.hpp"
+#include "p2p/strided.hpp"
 #include "p2p/windows.hpp"
 
 namespace gantry::p2p {

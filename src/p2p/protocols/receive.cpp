@@ -7,6 +7,7 @@
 #include "base/yield.hpp"
 #include "p2p/protocols/invest.hpp"
 #include "p2p/protocols/receiving.hpp"
+#include "p2p/strided.hpp"
 #include "p2p/windows.hpp"
 
 #include <algorithm>
@@ -263,39 +264,55 @@ Task<Status> fetch_loan(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
+// Packed on the host where the two ends have no copy between them: a strided source and a strided
+// or device sink, or a device source and a strided sink.
+bool is_packed_between(const Side& source, const Side& sink) {
+    return source.contiguous() ? source.on_device() && !sink.contiguous()
+                               : source.on_device() || sink.on_device() || !sink.contiguous();
+}
+
+Task<Status> move_locally(Executor& executor, Core& core, Side source, Bytes source_bytes,
+                          Side sink, Bytes accepted) {
+    std::unique_ptr<std::byte[]> packed;
+    Status status;
+    if (is_packed_between(source, sink)) {
+        Result<std::unique_ptr<std::byte[]>> memory =
+            host_memory(source_bytes, "a strided message to this rank itself");
+        if (!memory.ok()) co_return memory.status();
+        packed = std::move(*memory);
+        if (!source.on_device())
+            copy_out(source, 0, source_bytes, packed.get());
+        else if (!source.contiguous())
+            status = co_await pack_from_device(executor, core, source.buffer, source.location,
+                                               packed.get());
+        else
+            status = co_await device_copy(executor, core, packed.get(), source.at(0), source_bytes,
+                                          source.location.gpu, device::Engine::d2h);
+        GANTRY_CO_TRY(status);
+        source.packed = packed.get();
+    }
+    if (source.on_device() || sink.on_device()) {
+        const int gpu =
+            std::max({source.on_device() ? source.location.gpu : -1, sink.location.gpu, 0});
+        status = co_await device_copy(executor, core, sink.at(0), source.at(0), accepted, gpu,
+                                      device::Engine::automatic);
+    } else if (source.contiguous()) {
+        copy_in(sink, 0, accepted, source.at(0));
+    } else {
+        copy_out(source, 0, accepted, sink.at(0));
+    }
+    co_return status;
+}
+
 // Both ends in this process.
 Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     Core& core = receiving.core;
     Outgoing* outgoing = core.outgoing(receiving.message.rts.send_id);
     if (outgoing == nullptr)
         co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
-    Side source{outgoing->buffer, outgoing->location, nullptr};
-    std::unique_ptr<std::byte[]> packed;
-    Status status;
-    if (!source.contiguous() &&
-        (source.on_device() || receiving.side.on_device() || !receiving.side.contiguous())) {
-        Result<std::unique_ptr<std::byte[]>> memory =
-            host_memory(outgoing->bytes, "a strided message to this rank itself");
-        if (!memory.ok()) co_return memory.status();
-        packed = std::move(*memory);
-        if (source.on_device())
-            status = co_await pack_from_device(executor, core, source.buffer, source.location,
-                                               packed.get());
-        else
-            copy_out(source, 0, outgoing->bytes, packed.get());
-        GANTRY_CO_TRY(status);
-        source.packed = packed.get();
-    }
-    if (source.on_device() || receiving.side.on_device()) {
-        const int gpu = std::max(
-            {source.on_device() ? source.location.gpu : -1, receiving.side.location.gpu, 0});
-        status = co_await device_copy(executor, core, receiving.side.at(0), source.at(0),
-                                      receiving.accepted, gpu, device::Engine::automatic);
-    } else if (source.contiguous()) {
-        copy_in(receiving.side, 0, receiving.accepted, source.at(0));
-    } else {
-        copy_out(source, 0, receiving.accepted, receiving.side.at(0));
-    }
+    const Side source{outgoing->buffer, outgoing->location, nullptr};
+    Status status = co_await move_locally(executor, core, source, outgoing->bytes, receiving.side,
+                                          receiving.accepted);
     outgoing = core.outgoing(receiving.message.rts.send_id);
     if (status.ok()) status = answer(receiving, wire::ClearToSend{});
     if (outgoing != nullptr && !outgoing->finished.done()) outgoing->finished.complete(status);

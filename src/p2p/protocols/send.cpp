@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/sending.hpp"
+#include "p2p/strided.hpp"
 
 #include <algorithm>
 #include <memory>

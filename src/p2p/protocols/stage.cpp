@@ -4,19 +4,11 @@
 #include "base/streaming_copy.hpp"
 #include "plan/p2p_model.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
 namespace gantry::p2p {
 namespace {
-
-// First byte and length of everything between a buffer's first and last data byte.
-Bytes span_of(const Buffer& buffer) {
-    return (buffer.count - 1) * static_cast<Bytes>(std::abs(buffer.layout->extent)) +
-           static_cast<Bytes>(buffer.layout->blocks.back().offset - buffer.layout->first_byte()) +
-           buffer.layout->blocks.back().bytes;
-}
 
 void move(std::byte* to, const std::byte* from, Bytes bytes, Stores stores) {
     if (stores == Stores::streaming)
@@ -106,33 +98,6 @@ Result<std::unique_ptr<std::byte[]>> host_memory(Bytes bytes, const char* what) 
     if (memory == nullptr)
         return failure(MPI_ERR_NO_MEM, "no memory for {} bytes of {}", bytes, what);
     return memory;
-}
-
-Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, std::byte* packed) {
-    const Bytes span = span_of(buffer);
-    Result<std::unique_ptr<std::byte[]>> whole = host_memory(span, "a strided device message");
-    if (!whole.ok()) co_return whole.status();
-    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span,
-                                         location.gpu, device::Engine::d2h);
-    GANTRY_CO_TRY(status);
-    layout::pack(*buffer.layout, whole->get() - buffer.layout->first_byte(), 0, buffer.bytes(),
-                 packed);
-    co_return success();
-}
-
-Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, Bytes bytes, const std::byte* packed) {
-    const Bytes span = span_of(buffer);
-    Result<std::unique_ptr<std::byte[]>> whole = host_memory(span, "a strided device message");
-    if (!whole.ok()) co_return whole.status();
-    Status status = co_await device_copy(executor, core, whole->get(), buffer.data(), span,
-                                         location.gpu, device::Engine::d2h);
-    GANTRY_CO_TRY(status);
-    layout::unpack(*buffer.layout, whole->get() - buffer.layout->first_byte(), 0, bytes, packed);
-    status = co_await device_copy(executor, core, buffer.data(), whole->get(), span, location.gpu,
-                                  device::Engine::h2d);
-    co_return status;
 }
 
 }  // namespace gantry::p2p

@@ -88,13 +88,6 @@ inline Task<Status> direct_copy(Executor& executor, Core& core, void* destinatio
                                 notice_of(plan));
 }
 
-// A strided device buffer to packed host memory and back: the whole extent is copied, so that holes
-// keep their bytes.
-Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, std::byte* packed);
-Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, Bytes bytes, const std::byte* packed);
-
 // The end of a message whose request to send offered `eager` (eager.cpp).
 Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Side side,
                           Bytes accepted);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Strided buffers in device memory: where they lie, and how they come to packed host memory and
+// back. A receive writes what its type describes and nothing between: other receives, the program
+// or its kernels may be writing there.
+#pragma once
+
+#include "p2p/request.hpp"
+
+namespace gantry::p2p {
+
+class Core;
+
+// Where the blocks of a strided buffer lie: one kind of memory, mostly one allocation. Blocks of
+// several (absolute addresses, MPI_BOTTOM) count as device memory of no allocation if any is that.
+Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer);
+
+Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
+                              device::Location location, std::byte* packed);
+// The first `bytes` data bytes.
+Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
+                              device::Location location, Bytes bytes, const std::byte* packed);
+
+}  // namespace gantry::p2p

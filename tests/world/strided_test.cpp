@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Strided buffers in device memory (p2p/strided.hpp), over every way between two ranks and to
+// oneself: blocks in any order, receives whose blocks lie between each other's, and gaps that
+// belong to the program while a receive is under way.
+#include "world/harness/programs.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace gantry::world {
+namespace {
+
+using layout::Layout;
+
+constexpr int kTag = 5;
+
+struct Way {
+    const char* name;
+    const char* machine;
+    int ranks_per_node;
+    int sink_gpu;
+};
+constexpr Way kWays[] = {{"Network", "c2050-qdr", 1, 0},
+                         {"SharedMemoryStaged", "c2050-qdr", 2, 0},
+                         {"SharedGpu", "h200", 2, 0},
+                         {"TwoGpusOfANode", "h200", 2, 1}};
+
+Layout layout_of(std::ptrdiff_t extent, std::vector<layout::Block> blocks) {
+    Layout layout{0, extent, std::move(blocks)};
+    for (const layout::Block& block : layout.blocks)
+        layout.size += block.bytes;
+    return layout;
+}
+
+// A matrix, its columns, and what its bytes are.
+struct Matrix {
+    Bytes rows, columns, cell;
+    Bytes bytes() const { return rows * columns * cell; }
+    Layout column() const {
+        std::vector<layout::Block> cells;
+        for (Bytes row = 0; row < rows; ++row)
+            cells.push_back({static_cast<std::ptrdiff_t>(row * columns * cell), cell});
+        return layout_of(static_cast<std::ptrdiff_t>(cell), cells);
+    }
+};
+
+std::byte value(Bytes column, Bytes byte) {
+    return static_cast<std::byte>(column * 57 + byte * 3 + 1);
+}
+
+std::byte* stored(Rank& rank, Place place, std::byte* address, Bytes bytes) {
+    return place == Place::device ? rank.device.behind(address, bytes) : address;
+}
+
+struct Case {
+    Matrix matrix;
+    Place source = Place::device, sink = Place::device;
+    int sink_gpu = 0;
+    bool to_itself = false;
+};
+
+// Rank 0 sends each second column; all receives are under way at once, and the program writes the
+// columns between meanwhile.
+Task<Status> columns(Rank& rank, const Case& test) {
+    const Matrix& matrix = test.matrix;
+    const Layout column = matrix.column();
+    const Bytes packed = matrix.rows * matrix.cell;
+    const int peer = test.to_itself ? rank.number : 1 - rank.number;
+    const bool sends = rank.number == 0, receives = test.to_itself ? sends : !sends;
+    if (!sends && !receives) co_return success();
+    Bytebuffer out(rank, test.source, matrix.columns * packed);
+    Bytebuffer in(rank, test.sink, matrix.bytes(), test.sink_gpu);
+    std::vector<Result<p2p::Request*>> started;
+    std::byte* const gaps = stored(rank, test.sink, in.address(), matrix.bytes());
+    if (receives) {
+        std::memset(gaps, 0, matrix.bytes());
+        for (Bytes i = 0; i < matrix.columns; i += 2) {
+            const p2p::Buffer whole{in.address() + i * matrix.cell, 1, &column};
+            started.push_back(
+                rank.messenger.ireceive(rank.all, whole, peer, kTag + static_cast<int>(i)));
+        }
+    }
+    if (sends) {
+        std::byte* const bytes = stored(rank, test.source, out.address(), out.bytes());
+        for (Bytes i = 0; i < matrix.columns; i += 2)
+            for (Bytes byte = 0; byte < packed; ++byte)
+                bytes[i * packed + byte] = value(i, byte);
+        for (Bytes i = 0; i < matrix.columns; i += 2)
+            started.push_back(rank.messenger.isend(rank.all, out.part(i * packed, packed), peer,
+                                                   kTag + static_cast<int>(i),
+                                                   p2p::SendMode::standard));
+    }
+    for (Result<p2p::Request*>& request : started) {
+        // Not before something of it is under way.
+        co_await rank.turn();
+        if (receives)
+            for (Bytes i = 1; i < matrix.columns; i += 2)
+                for (Bytes row = 0; row < matrix.rows; ++row)
+                    std::memset(gaps + (row * matrix.columns + i) * matrix.cell, 0xAB, matrix.cell);
+        Received ended = co_await finish(rank.executor, rank, std::move(request));
+        GANTRY_CO_TRY(ended.status);
+    }
+    if (!receives) co_return success();
+    for (Bytes i = 0; i < matrix.columns; ++i)
+        for (Bytes byte = 0; byte < packed; ++byte) {
+            const Bytes row = byte / matrix.cell;
+            const Bytes at = (row * matrix.columns + i) * matrix.cell + byte % matrix.cell;
+            const std::byte right = i % 2 == 0 ? value(i, byte) : std::byte{0xAB};
+            if (gaps[at] != right)
+                co_return failure(MPI_ERR_OTHER, "column {}, row {}: {:#x}, not {:#x}", i, row,
+                                  static_cast<int>(gaps[at]), static_cast<int>(right));
+        }
+    co_return success();
+}
+
+class Strided : public testing::TestWithParam<Way> {
+  protected:
+    void run(Case test, std::uint64_t seed) {
+        const Way& way = GetParam();
+        test.sink_gpu = way.sink_gpu;
+        World world({.machine = way.machine,
+                     .ranks_per_node = way.ranks_per_node,
+                     .seed = seed,
+                     .jitter = 2 * kMicrosecond});
+        const Ending ending = world.run([&test](Rank& rank) { return columns(rank, test); });
+        EXPECT_TRUE(ending.good()) << ending;
+        EXPECT_TRUE(world.settle()) << "something was left over";
+    }
+};
+
+constexpr Matrix kMatrices[] = {{3, 4, 8}, {64, 6, 4}, {1000, 5, 24}, {6, 3, 70000}};
+
+TEST_P(Strided, ColumnsThatArriveTogetherAndWhatIsBetweenThemStayApart) {
+    std::uint64_t seed = 0;
+    for (const Matrix& matrix : kMatrices)
+        for (const Place source : {Place::device, Place::host})
+            run({.matrix = matrix, .source = source}, ++seed);
+}
+
+TEST_P(Strided, ToOneselfFromAndToEveryMemory) {
+    std::uint64_t seed = 0;
+    for (const Matrix& matrix : kMatrices)
+        for (const Place source : {Place::device, Place::host})
+            for (const Place sink : {Place::device, Place::host})
+                run({.matrix = matrix, .source = source, .sink = sink, .to_itself = true}, ++seed);
+}
+
+// --- blocks in any order ------------------------------------------------------------------------
+
+struct Shape {
+    Layout layout;
+    std::uint64_t count;
+};
+
+std::vector<Shape> shapes() {
+    return {{layout_of(48, {{32, 4}, {16, 4}, {0, 4}}), 3},  // blocks go down
+            {layout_of(-16, {{0, 8}}), 5},                   // elements do
+            {layout_of(-64, {{40, 8}, {0, 8}, {16, 8}}), 4},
+            {layout_of(8, {{-24, 8}}), 6},
+            {layout_of(400000, {{300000, 70000}, {100, 70001}}), 2}};
+}
+
+Task<Status> in_any_order(Rank& rank, const Shape& shape, Place source, Place sink, int sink_gpu) {
+    const layout::Span span = layout::span_of(shape.layout, shape.count);
+    const Place place = rank.number == 0 ? source : sink;
+    Bytebuffer memory(rank, place, span.bytes(), rank.number == 0 ? 0 : sink_gpu);
+    std::byte* const bytes = stored(rank, place, memory.address(), span.bytes());
+    const p2p::Buffer whole{memory.address() - span.low, shape.count, &shape.layout};
+    std::vector<std::byte> packed(whole.bytes());
+    for (Bytes i = 0; i < packed.size(); ++i)
+        packed[i] = value(1, i);
+    std::vector<std::byte> right(span.bytes(), std::byte{0});
+    layout::unpack(shape.layout, right.data() - span.low, 0, packed.size(), packed.data());
+    std::memcpy(bytes, right.data(), right.size());
+    if (rank.number == 0) {
+        Status sent = co_await send(rank, whole, 1, kTag);
+        co_return sent;
+    }
+    std::memset(bytes, 0, right.size());
+    Received got = co_await receive(rank, whole, 0, kTag);
+    GANTRY_CO_TRY(got.status);
+    WORLD_CHECK(std::memcmp(bytes, right.data(), right.size()) == 0);
+    co_return success();
+}
+
+TEST_P(Strided, BlocksMayStandInAnyOrder) {
+    const Way& way = GetParam();
+    for (const Shape& shape : shapes())
+        for (const Place source : {Place::device, Place::host})
+            for (const Place sink : {Place::device, Place::host}) {
+                World world({.machine = way.machine, .ranks_per_node = way.ranks_per_node});
+                const Ending ending = world.run([&](Rank& rank) {
+                    return in_any_order(rank, shape, source, sink, way.sink_gpu);
+                });
+                EXPECT_TRUE(ending.good()) << ending;
+                EXPECT_TRUE(world.settle()) << "something was left over";
+            }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Strided, testing::ValuesIn(kWays),
+                         [](const auto& info) { return info.param.name; });
+
+// --- several allocations ------------------------------------------------------------------------
+
+// Absolute addresses: members of a structure that lie in device memory, the heap, device memory.
+Task<Status> members_apart(Rank& rank) {
+    constexpr Bytes kBytes = 4096;
+    Bytebuffer first(rank, Place::device, kBytes), host(rank, Place::host, kBytes),
+        last(rank, Place::device, kBytes);
+    std::vector<layout::Block> blocks;
+    for (Bytebuffer* each : {&last, &host, &first})
+        blocks.push_back({reinterpret_cast<std::ptrdiff_t>(each->address()) + 8, kBytes - 8});
+    const Layout layout = layout_of(0, blocks);
+    const p2p::Buffer whole{nullptr, 1, &layout};
+    std::uint64_t key = 0;
+    for (Bytebuffer* each : {&first, &host, &last}) {
+        each->clear();
+        if (rank.number == 0) each->fill(++key);
+    }
+    if (rank.number == 0) {
+        Status sent = co_await send(rank, whole, 1, kTag);
+        co_return sent;
+    }
+    Received got = co_await receive(rank, whole, 0, kTag);
+    GANTRY_CO_TRY(got.status);
+    Bytebuffer right(rank, Place::host, kBytes);
+    for (Bytebuffer* each : {&first, &host, &last}) {
+        right.fill(++key);
+        const Place place = each == &host ? Place::host : Place::device;
+        std::byte* const bytes = stored(rank, place, each->address(), kBytes);
+        WORLD_CHECK(std::memcmp(bytes + 8, right.address() + 8, kBytes - 8) == 0);
+    }
+    co_return success();
+}
+
+TEST(StridedMembers, MayLieInSeveralMemories) {
+    for (const Way& way : kWays) {
+        World world({.machine = way.machine, .ranks_per_node = way.ranks_per_node});
+        const Ending ending = world.run([](Rank& rank) { return members_apart(rank); });
+        EXPECT_TRUE(ending.good()) << ending;
+        EXPECT_TRUE(world.settle()) << "something was left over";
+    }
+}
+
+}  // namespace
+}  // namespace gantry::world
