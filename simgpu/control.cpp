@@ -202,8 +202,11 @@ SIMGPU_EXPORT size_t simgpu_find_pages(uint64_t begin, size_t bytes, simgpu_page
     size_t found = 0;
     for (const auto& [base, range] : d->memory.all()) {
         const bool inside = range.block < begin + bytes && begin < range.block + range.block_bytes;
-        if (range.kind != simgpu::MemoryKind::device || !inside) {
+        if (!inside) {
             continue;
+        }
+        if (range.kind != simgpu::MemoryKind::device) {
+            return 0;
         }
         if (found < capacity) {
             out[found] = {range.block, range.block_bytes, range.slice.fd, range.slice.offset};

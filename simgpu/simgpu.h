@@ -62,7 +62,8 @@ void simgpu_take_census(struct simgpu_census* out);
 void* simgpu_peek(uint64_t device_address);
 
 /* The memory of cuMemAlloc in [begin, begin + bytes), for the simulated libgdrapi (gdr/): blocks of
- * pages of a file. Gives how many there are and writes at most `capacity`. */
+ * pages of a file. Gives how many there are and writes at most `capacity`; none where device memory
+ * of another kind lies there as well. */
 struct simgpu_pages {
     uint64_t begin;
     size_t bytes;

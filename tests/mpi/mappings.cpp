@@ -8,6 +8,7 @@
 #include <dirent.h>
 
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 using namespace mpi_tests;
@@ -62,6 +63,39 @@ void repeat(Kind from, Kind to, int from_device, int to_device, int messages) {
     for (int message = 0; message < messages; ++message) {
         exchange(memory, static_cast<unsigned>(message));
         OK(MPI_Barrier(MPI_COMM_WORLD));  // what the receiver answered has reached the sender
+    }
+}
+
+// One process resets its context between messages, and the other keeps its buffer: what the first had
+// mapped went with its context.
+void reset_and_go_on(int who, Kind kind, std::size_t bytes) {
+    constexpr int kWindow = 8;
+    const int device = rank() % std::min(gpu().count, 2);
+    auto* reset = gpu().get<CUresult(CUdevice)>("cuDevicePrimaryCtxReset_v2");
+    std::optional<Memory> memory;
+    for (unsigned round = 0; round < 4; ++round) {
+        if (!memory) memory.emplace(kind, bytes * kWindow, device);
+        for (unsigned message = 0; message < 4; ++message)
+            exchange(*memory, 10 * round + message);
+        memory->fill(rank() == 0 ? round : 1000);
+        MPI_Request requests[kWindow];
+        for (int i = 0; i < kWindow; ++i) {
+            std::byte* const at = memory->data() + static_cast<std::size_t>(i) * bytes;
+            if (rank() == 0)
+                OK(MPI_Isend(at, static_cast<int>(bytes), MPI_BYTE, 1, 0, MPI_COMM_WORLD,
+                             &requests[i]));
+            else
+                OK(MPI_Irecv(at, static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD,
+                             &requests[i]));
+        }
+        OK(MPI_Waitall(kWindow, requests, MPI_STATUSES_IGNORE));
+        if (rank() == 1) CHECK_EQ(memory->differs(round, bytes * kWindow), -1);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (rank() == who) {
+            memory.reset();
+            CHECK_EQ(reset(device), CUDA_SUCCESS);
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
     }
 }
 
@@ -207,4 +241,12 @@ MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
     for (unsigned message = 0; message < 10; ++message)
         exchange(memory, message);
     CHECK_EQ(openings(), 1);
+}
+
+MPI_CASE_OWN_INIT(who_resets_its_context_maps_the_other_ones_memory_again, 2) {
+    start_opening_at_once();
+    for (const int who : {1, 0})
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}})
+            reset_and_go_on(who, Kind::device, bytes);
+    MPI_Finalize();
 }

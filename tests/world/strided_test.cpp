@@ -200,7 +200,7 @@ TEST_P(Strided, BlocksMayStandInAnyOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, Strided, testing::ValuesIn(kWays),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& way) { return way.param.name; });
 
 // --- several allocations ------------------------------------------------------------------------
 

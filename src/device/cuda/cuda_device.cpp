@@ -121,9 +121,11 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
 CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
-    const bool any_ends = copy.engine == Engine::automatic || copy.engine == Engine::fused;
-    if (any_ends && !source.device && !destination.device) {
-        // Nothing is known about either end: ask, rather than touch device memory from the host.
+    const bool unknown =
+        (copy.engine == Engine::automatic && !source.device && !destination.device) ||
+        (copy.engine == Engine::fused && !(source.device && destination.device));
+    if (unknown) {
+        // Nothing is known about an end: ask, rather than touch device memory from the host.
         (void)classify(copy.source, copy.bytes);
         (void)classify(copy.destination, copy.bytes);
         source = place(copy.source);
@@ -216,13 +218,15 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         if (last_way_.streams->start(order, done)) return;
     }
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
-    // lives and gets new streams.
+    // lives and gets new streams, and what peers share is mapped again.
+    Copy order = copy;
     for (int round = 0; round < 2; ++round) {
         Way way;
-        const Route route = this->route(copy, &way);
+        Route route = this->route(order, &way);
+        // After a context was lost "host memory" may be what its device memory looks like now; and a
+        // fused copy was one between devices.
+        if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
         if (route.host_only) {
-            // After a context was lost "host memory" may be what its device memory looks like now;
-            // and a fused copy was one between devices.
             if (round > 0 || copy.engine == Engine::fused) break;
             std::memmove(copy.destination, copy.source, copy.bytes);
             done.complete(success());
@@ -238,12 +242,45 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             if (way.source.size > 0 && way.losses == losses()) last_way_ = way;
             return;
         }
+        const Mapped mapped = mapped_ends(order);
         drop_context((*streams)->context().handle);
+        if (!map_again(mapped, order)) break;
     }
     done.complete(failure(
         MPI_ERR_OTHER,
         "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program",
         copy.bytes, fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
+}
+
+CudaDevice::Mapped CudaDevice::mapped_ends(const Copy& copy) const {
+    const auto around = [this](const void* address) {
+        const IpcCache::Mapping* const mapping = mappings_.find(address);
+        return mapping != nullptr ? std::optional(*mapping) : std::nullopt;
+    };
+    return {around(copy.source), around(copy.destination)};
+}
+
+// Both ends after a context went, and with it what was known of them. False: one cannot be had again.
+bool CudaDevice::map_again(const Mapped& lost, Copy& copy) {
+    if (lost.source)
+        copy.source = map_again(*lost.source, copy.source);
+    else
+        (void)classify(copy.source, copy.bytes);
+    if (lost.destination)
+        copy.destination = const_cast<void*>(map_again(*lost.destination, copy.destination));
+    else
+        (void)classify(copy.destination, copy.bytes);
+    return copy.source != nullptr && copy.destination != nullptr;
+}
+
+const void* CudaDevice::map_again(const IpcCache::Mapping& lost, const void* address) {
+    if (mappings_.find(address) != nullptr) return address;  // it was another context's
+    Result<Context> context = working_context(lost.gpu);
+    if (!context.ok()) return nullptr;
+    Result<void*> opened = mappings_.open_lost(lost, *context);
+    if (!opened.ok()) return nullptr;
+    return static_cast<const std::byte*>(*opened) +
+           (reinterpret_cast<std::uintptr_t>(address) - lost.address);
 }
 
 Result<Context> CudaDevice::working_context(int gpu) {
@@ -273,8 +310,6 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
     return streams_.back().get();
 }
 
-// Everything that lived in a context that is gone. Its copies in flight have been completed with an
-// error already.
 void CudaDevice::drop_dead_contexts() {
     while (const CUcontext dead = watch_.take_dead()) {
         for (const auto& streams : streams_)
@@ -284,7 +319,19 @@ void CudaDevice::drop_dead_contexts() {
     }
 }
 
+// Everything that lived in a context that is gone. Its copies in flight have been completed with an
+// error already; those that had not started go another way.
 void CudaDevice::drop_context(CUcontext context) {
+    struct Unstarted {
+        Copy copy;
+        Completion* done;
+        Mapped mapped;
+    };
+    std::vector<Unstarted> unstarted;
+    for (const auto& streams : streams_)
+        if (streams->context().handle == context)
+            for (const FusedQueue::Item& item : streams->take_unstarted())
+                unstarted.push_back({item.copy, item.done, mapped_ends(item.copy)});
     ++losses_;
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);
@@ -292,6 +339,15 @@ void CudaDevice::drop_context(CUcontext context) {
     gpus_.forget_context(context);
     std::erase_if(streams_,
                   [context](const auto& streams) { return streams->context().handle == context; });
+    for (Unstarted& each : unstarted) {
+        if (map_again(each.mapped, each.copy))
+            copy(each.copy, *each.done);
+        else
+            each.done->complete(failure(MPI_ERR_OTHER,
+                                        "a copy of {} bytes of a peer's memory: the context of GPU "
+                                        "{} was destroyed by the program",
+                                        each.copy.bytes, each.copy.gpu));
+    }
 }
 
 void CudaDevice::start_waiting(Company more) {

@@ -32,6 +32,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace gantry::device::cuda {
@@ -118,6 +119,13 @@ class CudaDevice final : public Device {
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);
+    // What a copy uses of peers' memory.
+    struct Mapped {
+        std::optional<IpcCache::Mapping> source, destination;
+    };
+    Mapped mapped_ends(const Copy& copy) const;
+    bool map_again(const Mapped& lost, Copy& copy);
+    const void* map_again(const IpcCache::Mapping& lost, const void* address);
     void drop_context(CUcontext context);
     // Lets go of everything in contexts that the program has destroyed, before their handles are
     // used again.

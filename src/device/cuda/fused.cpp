@@ -298,11 +298,13 @@ void FusedCopies::abandon(CUresult why) {
                        driver_.failed("the context was destroyed during a copy", why,
                                       describe(batch.items[i].copy)));
     }
-    while (!waiting_.empty()) {
-        const Item item = waiting_.pop();
-        item.done->complete(
-            driver_.failed("the context was destroyed before a copy", why, describe(item.copy)));
-    }
+}
+
+std::vector<FusedQueue::Item> FusedCopies::take_unstarted() {
+    std::vector<Item> unstarted;
+    while (!waiting_.empty())
+        unstarted.push_back(waiting_.pop());
+    return unstarted;
 }
 
 void FusedCopies::close() {

@@ -38,7 +38,10 @@ class FusedCopies {
     int progress();
     bool lost() const { return lost_; }
     void close();
+    // The context is gone: what was started fails.
     void abandon(CUresult why);
+    // Of a context that is gone: what waited still.
+    std::vector<FusedQueue::Item> take_unstarted();
 
   private:
     using Item = FusedQueue::Item;

@@ -73,6 +73,12 @@ void* IpcCache::open_again(const IpcHandle& handle, int gpu) {
     return reinterpret_cast<void*>(last.address);
 }
 
+Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
+    Result<void*> opened = open(lost.handle, context);
+    if (opened.ok()) mappings_.front().users = lost.users;
+    return opened;
+}
+
 Imports::Mapped IpcCache::map(const IpcHandle& handle, const Context& context) {
     const Current current(driver_, context);
     if (!current.ok()) return {current.result(), "cuCtxPushCurrent", 0};

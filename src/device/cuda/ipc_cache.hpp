@@ -38,6 +38,8 @@ class IpcCache {
     // One more use of the mapping that was opened last, if it is that one and in use: its context
     // was looked at then. Null: open() it.
     void* open_again(const IpcHandle& handle, int gpu);
+    // A mapping that went with its context, for those who use it still.
+    Result<void*> open_lost(const Mapping& lost, const Context& context);
     void close(const IpcHandle& handle, int gpu);
     Access access(const IpcHandle& handle, int gpu);
     // The exporter freed this buffer. Exporters count alone, so another one's buffer may have the

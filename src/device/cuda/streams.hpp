@@ -63,6 +63,8 @@ class Streams {
     void close();
     // The context is gone: forgets its handles and fails what was in flight. No driver call.
     void abandon(CUresult why);
+    // Then: what was not started, and may go another way.
+    std::vector<FusedQueue::Item> take_unstarted() { return fused_.take_unstarted(); }
 
   private:
     struct Pending {

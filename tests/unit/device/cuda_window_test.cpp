@@ -193,6 +193,19 @@ TEST_F(CudaWindow, PoolsAndVirtualMemoryStayWithTheCopyEngines) {
     }
 }
 
+// A page of the GPU holds both: the whole page would be mapped, and the pool's part of it not be there.
+TEST_F(CudaWindow, APoolsMemoryBesideOthersInAPageHasNoneEither) {
+    std::vector<CUdeviceptr> neighbours;
+    for (int i = 0; i < 4; ++i)
+        neighbours.push_back(allocate(IpcKind::legacy, 4096));
+    const CUdeviceptr memory = allocate(IpcKind::pool, 4096);
+    for (int i = 0; i < 4; ++i)
+        neighbours.push_back(allocate(IpcKind::legacy, 4096));
+    EXPECT_FALSE(open(memory));
+    for (const CUdeviceptr neighbour : neighbours)
+        CudaTest::free(neighbour);
+}
+
 TEST_F(CudaWindow, ThereAreNoneWithoutTheModuleOrSwitchedOff) {
     EXPECT_TRUE(cuda->has_windows());
     cuda.reset();

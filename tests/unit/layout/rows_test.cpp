@@ -114,7 +114,9 @@ TEST(Rows, AreTheBytesThatUnpackingWrites) {
                   extent < 0 ? -32 + extent * static_cast<std::ptrdiff_t>(count - 1) : -32);
         for (Bytes i = 0; i < found.size(); ++i) {
             const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) - middle;
-            if (at < span.low || at >= span.high) ASSERT_EQ(found[i], std::byte{7}) << seed;
+            if (at < span.low || at >= span.high) {
+                ASSERT_EQ(found[i], std::byte{7}) << seed;
+            }
         }
     }
 }
