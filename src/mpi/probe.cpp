@@ -23,21 +23,24 @@ Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI
     return polled;
 }
 
-bool poll_probe(Polled& self, Status&) {
+bool poll_probe(Polled& self, Status& ended) {
     auto* comm = static_cast<Comm*>(self.pointers[0]);
     const p2p::Matched found =
         self.engine->messenger().probe(comm->group, self.numbers[0], self.numbers[1]);
-    if (found.message == nullptr) return false;
+    if (found.message == nullptr) {
+        ended = self.engine->messenger().nothing_comes(comm->group, self.numbers[0]);
+        return !ended.ok();
+    }
     write(static_cast<MPI_Status*>(self.pointers[1]), found.outcome);
     return true;
 }
 
-// Takes the message out for the program; null: there is none.
+// Takes the message out for the program, if there is one and may be one.
 Status take(Comm& comm, int source, int tag, MPI_Message* message, MPI_Status* status,
             bool& found) {
     const p2p::Matched matched = comm.engine->messenger().take(comm.group, source, tag);
     found = matched.message != nullptr;
-    if (!found) return success();
+    if (!found) return comm.engine->messenger().nothing_comes(comm.group, source);
     Message* object = create(process().messages);
     if (object == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a matched message");
     object->comm = retain(&comm);
@@ -52,7 +55,7 @@ bool poll_take(Polled& self, Status& ended) {
     ended = take(*static_cast<Comm*>(self.pointers[0]), self.numbers[0], self.numbers[1],
                  static_cast<MPI_Message*>(self.pointers[2]),
                  static_cast<MPI_Status*>(self.pointers[1]), found);
-    return found;
+    return found || !ended.ok();
 }
 
 // Starts the receive of a matched message and ends the program's handle.
@@ -92,7 +95,8 @@ Status iprobe(int source, int tag, Comm& comm, int* flag, MPI_Status* status) {
         found = comm.engine->messenger().probe(comm.group, source, tag);
     }
     *flag = found.message != nullptr;
-    if (found.message != nullptr) write(status, found.outcome);
+    if (found.message == nullptr) return comm.engine->messenger().nothing_comes(comm.group, source);
+    write(status, found.outcome);
     return success();
 }
 

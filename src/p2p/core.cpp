@@ -334,6 +334,17 @@ void Core::record_eager(int to, const device::Location& location, const Buffer& 
     explain.record(question, facts, choose(question, facts), to, false);
 }
 
+Status Core::nothing_comes(const Group& group, int source) {
+    if (source != MPI_ANY_SOURCE) return peer(group.peer(source)).lost;
+    Status lost;
+    for (const int member : group.peers) {
+        if (member == world_rank_) continue;
+        lost = peer(member).lost;
+        if (lost.ok()) break;
+    }
+    return lost;
+}
+
 void Core::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
     let_go_of_memory(request);

@@ -208,6 +208,8 @@ class Core final : public transport::Receiver {
     void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
                        transport::ConstSpan payload, Request& receive);
     void finish_request(Request& request, Status status);
+    // Why nothing can come from there any more; success: something may.
+    Status nothing_comes(const Group& group, int source);
     // The program is in a call that returns as soon as this request is done; null: it is not.
     void await(const Request* request) { awaited_ = request; }
     // A message of that peer was read whole: it is told with the others that end in the same turn.

@@ -445,6 +445,11 @@ void Core::on_peer_lost(int lost, const Status& why) {
     gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
     for (Request* receive : matcher.withdraw_from(lost))
         finish_request(*receive, gone.lost);
+    const auto waits_in_vain = [this](const Request& receive) {
+        return !nothing_comes(*receive.group, MPI_ANY_SOURCE).ok();
+    };
+    for (Request* receive : matcher.withdraw_any(waits_in_vain))
+        finish_request(*receive, gone.lost);
     make_whole(lost);
     for (auto& [id, message] : outgoing_) {
         if (message->peer != lost) continue;

@@ -103,22 +103,34 @@ bool Matcher::is_next(const Request& receive) {
            list_of(queues.posted_by_source, receive.source).next(nullptr) == &receive;
 }
 
-std::vector<Request*> Matcher::withdraw_from(int peer) {
-    std::vector<Request*> found;
-    for (auto& [id, queues] : contexts_) {
-        for (auto& list : queues->posted_by_source) {
-            if (list == nullptr) continue;
-            for (Request* receive = list->next(nullptr); receive != nullptr;) {
-                Request* following = list->next(receive);
-                if (receive->peer == peer) {
-                    withdraw(*receive);
-                    found.push_back(receive);
-                }
-                receive = following;
-            }
+template <class Goes>
+void Matcher::withdraw_if(IntrusiveList<Request>& list, const Goes& goes,
+                          std::vector<Request*>& gone) {
+    for (Request* receive = list.next(nullptr); receive != nullptr;) {
+        Request* following = list.next(receive);
+        if (goes(*receive)) {
+            withdraw(*receive);
+            gone.push_back(receive);
         }
+        receive = following;
     }
-    return found;
+}
+
+std::vector<Request*> Matcher::withdraw_from(int peer) {
+    std::vector<Request*> gone;
+    for (auto& [id, queues] : contexts_)
+        for (auto& list : queues->posted_by_source)
+            if (list != nullptr)
+                withdraw_if(
+                    *list, [peer](const Request& receive) { return receive.peer == peer; }, gone);
+    return gone;
+}
+
+std::vector<Request*> Matcher::withdraw_any(const std::function<bool(const Request&)>& goes) {
+    std::vector<Request*> gone;
+    for (auto& [id, queues] : contexts_)
+        withdraw_if(queues->posted_any, goes, gone);
+    return gone;
 }
 
 }  // namespace gantry::p2p

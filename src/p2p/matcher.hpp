@@ -11,6 +11,7 @@
 
 #include "p2p/incoming.hpp"
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,8 @@ class Matcher {
 
     // Receives that name this peer (world rank), removed: it will never send again.
     std::vector<Request*> withdraw_from(int peer);
+    // Of the receives from any source those that are to go, removed.
+    std::vector<Request*> withdraw_any(const std::function<bool(const Request&)>& goes);
     std::size_t unexpected() const { return unexpected_; }
     std::size_t waiting() const { return waiting_; }  // receives that are posted
     std::size_t waiting_on_devices() const { return waiting_on_devices_; }  // into device memory
@@ -54,6 +57,8 @@ class Matcher {
     };
     Context& context(std::uint32_t id);
     Incoming* search(Context& context, int source, int tag);
+    template <class Goes>
+    void withdraw_if(IntrusiveList<Request>& list, const Goes& goes, std::vector<Request*>& gone);
 
     std::unordered_map<std::uint32_t, std::unique_ptr<Context>> contexts_;
     Context* last_context_ = nullptr;

@@ -311,11 +311,11 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
         core.deliver(std::move(message), *request);
         return request;
     }
-    if (request->peer >= 0 && !core.peer(request->peer).lost.ok()) {
-        const Status lost = core.peer(request->peer).lost;
+    if (Status lost = core.nothing_comes(group, source); !lost.ok()) {
         core.requests.destroy(request);
         return lost;
     }
+    if (source == MPI_ANY_SOURCE) request->group = &group;
     core.hold_memory(*request);
     core.matcher.post(*request);
     return request;
@@ -343,6 +343,10 @@ Matched Messenger::take(const Group& group, int source, int tag) {
     const wire::Envelope& envelope = message->envelope;
     const Outcome outcome{envelope.source, envelope.tag, envelope.bytes, false};
     return {message.release(), outcome};
+}
+
+Status Messenger::nothing_comes(const Group& group, int source) const {
+    return core_->nothing_comes(group, source);
 }
 
 Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buffer) {

@@ -62,6 +62,9 @@ class Messenger {
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.
     Matched take(const Group& group, int source, int tag);
+    // Why nothing can come from there any more: its rank, or (MPI_ANY_SOURCE) every other member,
+    // is lost. Success: something may.
+    Status nothing_comes(const Group& group, int source) const;
     Result<Request*> ireceive_matched(Matched matched, const Buffer& buffer);
     // Cancels a receive that is not matched yet (it completes as cancelled); sends are never
     // cancelled. True when cancelled.

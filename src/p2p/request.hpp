@@ -64,9 +64,10 @@ class Request : public Link<Request> {
     std::uint32_t context = 0;
     int source = MPI_ANY_SOURCE;  // communicator rank or MPI_ANY_SOURCE
     int tag = MPI_ANY_TAG;
-    int peer = -1;            // world rank of `source`, -1 for any; of a send, where it goes
-    std::uint64_t order = 0;  // posting order, for receives from any source
-    bool announced = false;   // the peer knows where its next message goes (put_announced.cpp)
+    int peer = -1;                 // world rank of `source`, -1 for any; of a send, where it goes
+    std::uint64_t order = 0;       // posting order, for receives from any source
+    const Group* group = nullptr;  // of those: who may send; outlives the request
+    bool announced = false;        // the peer knows where its next message goes (put_announced.cpp)
 
     // Called once by the layer that ran the operation.
     void complete(Status with) {

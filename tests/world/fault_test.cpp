@@ -103,6 +103,37 @@ TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     }
 }
 
+// Receives from any source end when the last of the others has died, and no sooner.
+Task<Status> receive_from_anybody(Rank& rank, std::vector<Nanoseconds>& ended) {
+    if (rank.number != 0) {
+        Status slept = co_await rank.sleep(rank.executor, kSecond);
+        co_return slept;
+    }
+    Bytebuffer buffer(rank, Place::host, 8), later(rank, Place::host, 8);
+    Received first = co_await receive(rank, buffer.whole(), MPI_ANY_SOURCE, MPI_ANY_TAG);
+    WORLD_CHECK(!first.status.ok());
+    ended.push_back(rank.processor.now());
+    WORLD_CHECK(!rank.messenger.nothing_comes(rank.all, MPI_ANY_SOURCE).ok());
+    Received second = co_await receive(rank, later.whole(), MPI_ANY_SOURCE, MPI_ANY_TAG);
+    WORLD_CHECK(!second.status.ok());
+    co_return success();
+}
+
+TEST(FaultsOfAnybody, TheLastDeathEndsAReceiveFromAnySource) {
+    for (const int ranks_per_node : {1, 3}) {
+        World world({.ranks = 3, .ranks_per_node = ranks_per_node});
+        world.kill_at(5 * kMillisecond, 1);
+        world.kill_at(30 * kMillisecond, 2);
+        std::vector<Nanoseconds> ended;
+        const Ending ending =
+            world.run([&ended](Rank& rank) { return receive_from_anybody(rank, ended); });
+        EXPECT_TRUE(ending.good()) << ending;
+        ASSERT_EQ(ended.size(), 1u);
+        EXPECT_GE(ended[0], 30 * kMillisecond);
+        EXPECT_TRUE(world.settle()) << "something was left over";
+    }
+}
+
 // The pools hold an eighth of the message: the sender waits for slots that the dead one had.
 TEST_P(Faults, DeathOfAPeerThatHasAllTheSlotsEndsTheMessage) {
     for (const int victim : {0, 1}) {

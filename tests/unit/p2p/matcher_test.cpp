@@ -88,6 +88,11 @@ TEST_F(MatcherTest, ALostPeerFreesOnlyTheReceivesThatNameIt) {
     EXPECT_EQ(matcher.withdraw_from(4), std::vector<Request*>{&named});
     EXPECT_TRUE(matcher.posted(other));
     EXPECT_TRUE(matcher.posted(any));
+    EXPECT_TRUE(matcher.withdraw_any([](const Request&) { return false; }).empty());
+    EXPECT_EQ(matcher.withdraw_any([](const Request&) { return true; }),
+              std::vector<Request*>{&any});
+    EXPECT_FALSE(matcher.posted(any));
+    EXPECT_TRUE(matcher.posted(other));
 }
 
 // The model keeps two plain lists and scans them.
