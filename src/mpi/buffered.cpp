@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Buffered sends. Host data is packed on the spot; device data is copied through a message to this
-// process itself, and then sent (the one case in which the request is not complete at once).
+// process itself, and then sent (the one case in which the request is not complete at once, and
+// MPI_Ibsend waits for it: a local copy).
 #include "mpi/buffered.hpp"
 
 #include "base/yield.hpp"
 #include "coll/exchange.hpp"
+#include "coll/host_image.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/buffer.hpp"
 #include "mpi/engine.hpp"
@@ -45,6 +47,12 @@ Status reserve(SendBuffer& held, Bytes bytes) {
 void give_back(SendBuffer& held, Bytes bytes) {
     held.held -= bytes;
     --held.messages;
+}
+
+// Whether the processor reads the data. Absolute addresses may mean several kinds of memory.
+bool packed_here(Engine& engine, const p2p::Buffer& data) {
+    if (data.address == MPI_BOTTOM) return !engine.device().active();
+    return coll::on_host(engine.alone(), data);
 }
 
 // Keeps the packed data until its message has left.
@@ -141,6 +149,10 @@ Status iflush(SendBuffer& held, Comm& comm, MPI_Request* request) {
     return success();
 }
 
+bool poll_done(Polled& self, Status&) {
+    return static_cast<const p2p::Request*>(self.pointers[0])->done;
+}
+
 }  // namespace
 
 Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int dest, int tag) {
@@ -155,14 +167,13 @@ Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int de
         give_back(held, bytes);
         return failure(MPI_ERR_NO_MEM, "out of memory for a buffered send of {} bytes", bytes);
     }
-    if (engine.device().active()) {
-        Task<Status> task =
-            pack_then_send(engine.executor(), &comm, data, std::move(memory), &held, dest, tag);
-        return engine.requests().spawn(std::move(task));
+    if (packed_here(engine, data)) {
+        layout::pack(*data.layout, data.address, 0, bytes, memory.get());
+        GANTRY_TRY(send_and_hold(comm, std::move(memory), held, bytes, dest, tag));
+        return engine.requests().completed(p2p::RequestKind::send, p2p::Outcome{});
     }
-    layout::pack(*data.layout, data.address, 0, bytes, memory.get());
-    GANTRY_TRY(send_and_hold(comm, std::move(memory), held, bytes, dest, tag));
-    return engine.requests().completed(p2p::RequestKind::send, p2p::Outcome{});
+    return engine.requests().spawn(
+        pack_then_send(engine.executor(), &comm, data, std::move(memory), &held, dest, tag));
 }
 
 Pending bsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm) {
@@ -171,12 +182,17 @@ Pending bsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, in
     return Pending(*comm.engine, *started, MPI_STATUS_IGNORE);
 }
 
-Status ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm,
-              MPI_Request* request) {
+Pending ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag, Comm& comm,
+               MPI_Request* request) {
     Result<p2p::Request*> started = start_buffered(comm, buffer(buf, count, datatype), dest, tag);
     if (!started.ok()) return std::move(started).status();
-    *request = comm.engine->requests().hand_out(*started, comm, &datatype, nullptr, true);
-    return success();
+    *request = comm.engine->requests().hand_out(*started, comm);
+    if ((*started)->done) return success();
+    Polled polled;
+    polled.function = poll_done;
+    polled.engine = comm.engine;
+    polled.pointers[0] = *started;
+    return Pending(polled);
 }
 
 Status buffer_attach(void* buf, MPI_Count size) {

@@ -10,8 +10,9 @@
 
 namespace gantry::mpi {
 
-// Copies the data and queues its message in this call; the request is complete when the program may
-// use its buffer again.
+// Starts a buffered send. The request is complete when the data is copied and its message queued:
+// at once for host memory, soon for device memory. A call that posts sends waits for that, so that
+// no later message gets ahead (MPI 5.0 section 3.5).
 Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int dest, int tag);
 
 }  // namespace gantry::mpi

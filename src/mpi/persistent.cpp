@@ -37,6 +37,17 @@ Status make_send(const void* buf, MPI_Count count, Datatype& datatype, int dest,
         request);
 }
 
+// Everything is started; of buffered sends the data is copied.
+bool poll_started(Polled& self, Status&) {
+    const auto* handles = static_cast<const MPI_Request*>(self.pointers[0]);
+    int& first_open = self.numbers[1];
+    for (; first_open < self.numbers[0]; ++first_open) {
+        const Request& request = *find(handles[first_open]);
+        if (Requests::operation_of(request)->buffered && !Requests::over(request)) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 Status send_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,
@@ -57,9 +68,11 @@ Status rsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest
 Status bsend_init(const void* buf, MPI_Count count, Datatype& datatype, int dest, int tag,
                   Comm& comm, MPI_Request* request) {
     const p2p::Buffer data = buffer(buf, count, datatype);
-    return make(
+    GANTRY_TRY(make(
         comm, datatype, [data, dest, tag, &comm] { return start_buffered(comm, data, dest, tag); },
-        request);
+        request));
+    Requests::operation_of(*find(*request))->buffered = true;
+    return success();
 }
 
 Status recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int tag, Comm& comm,
@@ -76,16 +89,23 @@ Status recv_init(void* buf, MPI_Count count, Datatype& datatype, int source, int
         request);
 }
 
-Status start(MPI_Request* request) {
-    Engine& engine = *process().engine;
-    const HandOver hand_over(engine.executor());
-    return engine.requests().start(*find(*request));
+Pending start(MPI_Request* request) {
+    return startall(1, request);
 }
 
-Status startall(int count, MPI_Request* array_of_requests) {
+Pending startall(int count, MPI_Request* array_of_requests) {
+    Engine& engine = *process().engine;
+    const HandOver hand_over(engine.executor());
+    Polled polled;
+    polled.function = poll_started;
+    polled.engine = &engine;
+    polled.pointers[0] = array_of_requests;
+    polled.numbers[0] = count;
     for (int i = 0; i < count; ++i)
-        GANTRY_TRY(start(&array_of_requests[i]));
-    return success();
+        GANTRY_TRY(engine.requests().start(*find(array_of_requests[i])));
+    Status ended;
+    if (poll_started(polled, ended)) return ended;
+    return Pending(polled);
 }
 
 }  // namespace gantry::mpi

@@ -24,6 +24,7 @@ struct Operation {
     // Persistent: `start` makes the operation in flight; between two starts there is none.
     std::function<Result<p2p::Request*>()> start;
     p2p::Request* in_flight = nullptr;
+    bool buffered = false;  // a buffered send: MPI_Start waits for it (buffered.hpp)
     // Generalized (MPI 5.0 section 13.2).
     MPI_Grequest_query_function* query = nullptr;
     MPI_Grequest_free_function* free = nullptr;
