@@ -5,7 +5,6 @@
 // MPI_Ibsend waits for it: a local copy).
 #include "mpi/buffered.hpp"
 
-#include "base/yield.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "mpi/bodies.hpp"
@@ -17,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace gantry::mpi {
 namespace {
@@ -28,13 +28,21 @@ SendBuffer& buffer_for(Comm& comm) {
     return comm.send_buffer.attached ? comm.send_buffer : process().send_buffer;
 }
 
-Status reserve(SendBuffer& held, Bytes bytes) {
+bool fits(const SendBuffer& held, Bytes bytes) {
+    return held.automatic || held.held + bytes <= held.size;
+}
+
+Status reserve(Engine& engine, SendBuffer& held, Bytes bytes) {
     if (!held.attached)
         return failure(
             MPI_ERR_BUFFER,
             "a buffered send of {} bytes without an attached buffer; call MPI_Buffer_attach first",
             bytes);
-    if (!held.automatic && held.held + bytes > held.size)
+    // Of messages that were received the space is free again (MPI 5.0 section 3.6), but only
+    // progress learns that they were.
+    while (!fits(held, bytes) && engine.progress_waiting() > 0) {
+    }
+    if (!fits(held, bytes))
         return failure(MPI_ERR_BUFFER,
                        "a buffered send of {} bytes: the attached buffer of {} bytes holds {} "
                        "bytes of earlier messages",
@@ -46,7 +54,9 @@ Status reserve(SendBuffer& held, Bytes bytes) {
 
 void give_back(SendBuffer& held, Bytes bytes) {
     held.held -= bytes;
-    --held.messages;
+    if (--held.messages > 0) return;
+    for (p2p::Request* flush : std::exchange(held.flushes, {}))
+        flush->complete(success());
 }
 
 // Whether the processor reads the data. Absolute addresses may mean several kinds of memory.
@@ -99,7 +109,7 @@ Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Me
 Status attach(SendBuffer& held, void* address, MPI_Count size) {
     if (held.attached)
         return failure(MPI_ERR_BUFFER, "a buffer is attached already; detach it first");
-    held = {address, static_cast<Bytes>(size), true, address == MPI_BUFFER_AUTOMATIC, 0, 0};
+    held = {address, static_cast<Bytes>(size), true, address == MPI_BUFFER_AUTOMATIC};
     return success();
 }
 
@@ -135,17 +145,15 @@ Pending detach(SendBuffer& held, void* address, MPI_Count* size) {
     return Pending(polled);
 }
 
-Task<Status> emptied(Executor& executor, SendBuffer* held) {
-    while (held->messages > 0)
-        co_await Yield(executor);
-    co_return success();
-}
-
 Status iflush(SendBuffer& held, Comm& comm, MPI_Request* request) {
-    Engine& engine = *comm.engine;
-    Result<p2p::Request*> started = engine.requests().spawn(emptied(engine.executor(), &held));
-    if (!started.ok()) return std::move(started).status();
-    *request = engine.requests().hand_out(*started, comm, nullptr, nullptr, true);
+    Requests& requests = comm.engine->requests();
+    Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
+    if (!made.ok()) return std::move(made).status();
+    *request = requests.hand_out(*made, comm, nullptr, nullptr, true);
+    if (held.messages == 0)
+        (*made)->complete(success());
+    else
+        held.flushes.push_back(*made);
     return success();
 }
 
@@ -161,7 +169,7 @@ Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int de
         return engine.requests().completed(p2p::RequestKind::send, proc_null_outcome());
     SendBuffer& held = buffer_for(comm);
     const Bytes bytes = data.bytes();
-    GANTRY_TRY(reserve(held, bytes));
+    GANTRY_TRY(reserve(engine, held, bytes));
     Memory memory(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
     if (memory == nullptr) {
         give_back(held, bytes);

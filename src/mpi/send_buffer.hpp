@@ -4,6 +4,9 @@
 #pragma once
 
 #include "base/units.hpp"
+#include "mpi/handles.hpp"
+
+#include <vector>
 
 namespace gantry::mpi {
 
@@ -15,6 +18,7 @@ struct SendBuffer {
     bool automatic = false;  // MPI_BUFFER_AUTOMATIC: as much as there is
     Bytes held = 0;          // bytes of messages that have not left
     int messages = 0;
+    std::vector<Request*> flushes{};  // complete when there are no messages
 };
 
 }  // namespace gantry::mpi

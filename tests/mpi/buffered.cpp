@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Buffered sends (MPI 5.0 section 3.6): their place in the order of messages.
+// Buffered sends (MPI 5.0 section 3.6): their place in the order of messages, and the space that
+// they take in the attached buffer.
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -82,4 +83,38 @@ MPI_CASE(buffered_send_started_with_others_is_not_overtaken, 2) {
         OK(MPI_Request_free(&both[0]));
         *request = both[1];
     });
+}
+
+MPI_CASE(space_of_received_messages_is_free, 1) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (int bytes : {1, 1 << 16, 1 << 22}) {
+        const Attached attached(static_cast<std::size_t>(bytes) + MPI_BSEND_OVERHEAD);
+        std::vector<char> data(static_cast<std::size_t>(bytes), 'x'), got(data.size());
+        for (int i = 0; i < 20; ++i) {
+            const int code = MPI_Bsend(data.data(), bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+            CHECK_EQ(code, MPI_SUCCESS);
+            if (code != MPI_SUCCESS) return;  // there is nothing to receive
+            OK(MPI_Recv(got.data(), bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+    }
+}
+
+MPI_CASE(full_buffer_is_an_error_also_while_it_is_flushed, 1) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    constexpr int kBytes = 1 << 20;
+    const Attached attached(kBytes + MPI_BSEND_OVERHEAD);
+    std::vector<char> data(kBytes, 'x'), got(data.size());
+    MPI_Request flush;
+    OK(MPI_Buffer_iflush(&flush));
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));  // nothing is in it
+    OK(MPI_Bsend(data.data(), kBytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+    OK(MPI_Buffer_iflush(&flush));
+    const int code = MPI_Bsend(data.data(), kBytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    CHECK_EQ(error_class(code), MPI_ERR_BUFFER);
+    int flag = 1;
+    OK(MPI_Test(&flush, &flag, MPI_STATUS_IGNORE));
+    CHECK(!flag);
+    OK(MPI_Recv(got.data(), kBytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));
+    CHECK(got == data);
 }
