@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Generalized requests (MPI 5.0 section 13.2): the program's own operations behind MPI_Wait and
-// MPI_Test. Its callbacks run when a request is completed by one of these, never inside progress().
+// MPI_Test. Its callbacks run when a request is completed by one of these, cancelled or freed, never
+// inside progress().
 #include "mpi/bodies.hpp"
 #include "mpi/engine.hpp"
 #include "mpi/process.hpp"
@@ -26,8 +27,7 @@ Status grequest_complete(Request& request) {
             "MPI_Grequest_complete takes requests of MPI_Grequest_start; this one is not");
     if (request.done)
         return failure(MPI_ERR_REQUEST, "this generalized request is complete already");
-    request.complete(success());
-    return success();
+    return process().engine->requests().complete(request);
 }
 
 }  // namespace gantry::mpi

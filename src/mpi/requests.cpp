@@ -32,6 +32,14 @@ MPI_Request handle_of(p2p::Request* request) {
     return reinterpret_cast<MPI_Request>(request);
 }
 
+// The program's free function, of a generalized request that is about to end.
+Status call_free(const Operation* operation) {
+    if (operation == nullptr || !operation->generalized) return success();
+    const int code = operation->free(operation->extra_state);
+    if (code == MPI_SUCCESS) return success();
+    return failure(code, "the free function of a generalized request returned {}", code);
+}
+
 }  // namespace
 
 Requests::~Requests() {
@@ -219,11 +227,8 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
             engine_.messenger().release(std::exchange(operation->in_flight, nullptr));
         return ended;
     }
-    if (operation != nullptr && operation->generalized) {
-        const int code = operation->free(operation->extra_state);
-        if (code != MPI_SUCCESS && ended.ok())
-            ended = failure(code, "the free function of a generalized request returned {}", code);
-    }
+    Status freed = call_free(operation);
+    if (ended.ok()) ended = std::move(freed);
     end(request);
     handle = MPI_REQUEST_NULL;
     return ended;
@@ -232,20 +237,14 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
 Status Requests::free(MPI_Request& handle, p2p::Request& request) {
     Operation* operation = operation_of(request);
     if (operation == nullptr || over(request)) {
-        Status status;
-        if (operation != nullptr && operation->generalized) {
-            const int code = operation->free(operation->extra_state);
-            if (code != MPI_SUCCESS)
-                status =
-                    failure(code, "the free function of a generalized request returned {}", code);
-        }
         if (operation == nullptr && request.kind == p2p::RequestKind::collective && !request.done)
             return failure(
                 MPI_ERR_REQUEST,
                 "a nonblocking collective operation cannot be freed while it runs; wait for it");
+        Status freed = call_free(operation);
         end(request);
         handle = MPI_REQUEST_NULL;
-        return status;
+        return freed;
     }
     engine_.messenger().let_go_of_memory(request);
     if (operation->in_flight != nullptr)
@@ -268,6 +267,14 @@ Status Requests::start(p2p::Request& request) {
     if (!started.ok()) return std::move(started).status();
     operation->in_flight = *started;
     return success();
+}
+
+Status Requests::complete(p2p::Request& generalized) {
+    generalized.complete(success());
+    if (std::erase(orphans_, &generalized) == 0) return success();
+    Status freed = call_free(operation_of(generalized));
+    end(generalized);
+    return freed;
 }
 
 int Requests::end_finished() {

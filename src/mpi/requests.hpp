@@ -76,9 +76,12 @@ class Requests {
     Status retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status);
     // The same without giving the request back (MPI_Request_get_status).
     Status peek(p2p::Request& request, MPI_Status* status);
-    // MPI_Request_free: it goes on alone and is released at its end.
+    // MPI_Request_free: it goes on alone and is released at its end. A generalized one is released
+    // when both have been called, this and MPI_Grequest_complete.
     Status free(MPI_Request& handle, p2p::Request& request);
     Status start(p2p::Request& request);
+    // MPI_Grequest_complete.
+    Status complete(p2p::Request& generalized);
 
     // Ends what is finished in the background; returns how many.
     int progress() { return idle() ? 0 : end_finished(); }
