@@ -5,35 +5,68 @@
 // since messages in flight and types built from it outlive the program's handle.
 #include "mpi/datatype.hpp"
 
+#include "base/room.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/process.hpp"
 #include "mpi/text.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 namespace gantry::mpi {
 namespace {
 
-// Appends the blocks of a run of elements, merged with what lies directly before.
-void append_blocks(std::vector<layout::Block>& blocks, const Piece& piece) {
-    const layout::Layout& inner = piece.type->layout;
+std::ptrdiff_t end_of(const layout::Block& block) {
+    return block.offset + static_cast<std::ptrdiff_t>(block.bytes);
+}
+
+// Whether the data of each element begins where that of the one before ends.
+bool seamless(const layout::Layout& layout) {
+    return end_of(layout.blocks.back()) == layout.blocks.front().offset + layout.extent;
+}
+
+// How many blocks the pieces have, before those of neighbours are merged; nothing when no integer
+// holds it.
+std::optional<std::uint64_t> count_blocks(const std::vector<Piece>& pieces) {
+    std::uint64_t total = 0;
+    for (const Piece& piece : pieces) {
+        const layout::Layout& inner = piece.type->layout;
+        std::uint64_t blocks = 0;
+        if (__builtin_mul_overflow(piece.count, inner.blocks.size(), &blocks)) return {};
+        if (blocks > 0 && seamless(inner)) blocks -= piece.count - 1;
+        if (__builtin_add_overflow(total, blocks, &total)) return {};
+    }
+    return total;
+}
+
+// The blocks of the pieces, each merged with what lies directly before; nothing when memory is
+// exhausted.
+std::optional<std::vector<layout::Block>> flatten(const std::vector<Piece>& pieces) {
+    std::vector<layout::Block> blocks;
+    const std::optional<std::uint64_t> most = count_blocks(pieces);
+    if (!most || !check_room(*most, sizeof(layout::Block)).ok()) return {};
+    blocks.reserve(*most);
     const auto append = [&blocks](std::ptrdiff_t offset, Bytes bytes) {
-        if (bytes == 0) return;
-        if (!blocks.empty() &&
-            blocks.back().offset + static_cast<std::ptrdiff_t>(blocks.back().bytes) == offset)
+        if (!blocks.empty() && end_of(blocks.back()) == offset)
             blocks.back().bytes += bytes;
         else
             blocks.push_back({offset, bytes});
     };
-    if (inner.contiguous()) {
-        append(piece.displacement, piece.count * inner.size);
-        return;
+    for (const Piece& piece : pieces) {
+        const layout::Layout& inner = piece.type->layout;
+        if (inner.blocks.empty()) continue;
+        if (inner.blocks.size() == 1 && seamless(inner)) {
+            append(piece.displacement + inner.first_byte(), piece.count * inner.size);
+            continue;
+        }
+        for (Bytes element = 0; element < piece.count; ++element)
+            for (const layout::Block& block : inner.blocks)
+                append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent +
+                           block.offset,
+                       block.bytes);
     }
-    for (Bytes element = 0; element < piece.count; ++element)
-        for (const layout::Block& block : inner.blocks)
-            append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent +
-                       block.offset,
-                   block.bytes);
+    return blocks;
 }
 
 // Lowest and highest byte, as bounds and as data.
@@ -56,13 +89,14 @@ struct Reach {
 }  // namespace
 
 Datatype* assemble(std::vector<Piece> pieces) {
-    Datatype* made = create(process().datatypes);
+    std::erase_if(pieces, [](const Piece& piece) { return piece.count == 0; });
+    std::optional<std::vector<layout::Block>> blocks = flatten(pieces);
+    Datatype* made = blocks ? create(process().datatypes) : nullptr;
     if (made == nullptr) return nullptr;
+    made->layout.blocks = std::move(*blocks);
     Reach bounds, data;
     for (const Piece& piece : pieces) {
-        if (piece.count == 0) continue;
         const Datatype& type = *piece.type;
-        append_blocks(made->layout.blocks, piece);
         made->layout.size += piece.count * type.size();
         made->items += piece.count * type.items;
         made->alignment = std::max(made->alignment, type.alignment);
@@ -70,8 +104,8 @@ Datatype* assemble(std::vector<Piece> pieces) {
         if (type.size() > 0)
             data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
         retain(piece.type);
-        made->pieces.push_back(piece);
     }
+    made->pieces = std::move(pieces);
     set_bounds(*made, bounds.low, bounds.high - bounds.low);
     made->true_lower_bound = data.low;
     made->true_extent = data.high - data.low;

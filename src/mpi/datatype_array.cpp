@@ -3,6 +3,7 @@
 // Parts of arrays (MPI 5.0 sections 5.1.3 and 5.1.4). A subarray and a distributed array are the
 // same thing: in each dimension some runs of indices belong to it. From the fastest dimension
 // outwards, each dimension's type is its runs over the one below, which is as wide as a full slice.
+#include "base/room.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/datatype.hpp"
 
@@ -20,15 +21,21 @@ struct Dimension {
     std::vector<Run> runs;
 };
 
+Datatype* assemble_runs(const std::vector<Run>& runs, std::ptrdiff_t width, Datatype* slice) {
+    if (!check_room(runs.size(), sizeof(Piece)).ok()) return nullptr;
+    std::vector<Piece> pieces;
+    pieces.reserve(runs.size());
+    for (const Run& run : runs)
+        pieces.push_back({run.first * width, static_cast<Bytes>(run.length), slice});
+    return assemble(std::move(pieces));
+}
+
 // `dimensions` from fastest to slowest.
 Datatype* assemble_array(const std::vector<Dimension>& dimensions, Datatype& oldtype) {
     Datatype* slice = retain(&oldtype);
     std::ptrdiff_t width = oldtype.extent();
     for (const Dimension& dimension : dimensions) {
-        std::vector<Piece> pieces;
-        for (const Run& run : dimension.runs)
-            pieces.push_back({run.first * width, static_cast<Bytes>(run.length), slice});
-        Datatype* wider = assemble(std::move(pieces));
+        Datatype* wider = assemble_runs(dimension.runs, width, slice);
         release(slice);
         if (wider == nullptr) return nullptr;
         width *= dimension.size;
@@ -43,8 +50,12 @@ std::vector<Run> block_runs(MPI_Count size, int coordinate, MPI_Count block) {
     return first < end ? std::vector<Run>{{first, end - first}} : std::vector<Run>{};
 }
 
-std::vector<Run> cyclic_runs(MPI_Count size, int processes, int coordinate, MPI_Count block) {
+Result<std::vector<Run>> cyclic_runs(MPI_Count size, int processes, int coordinate,
+                                     MPI_Count block) {
+    const auto most = static_cast<std::size_t>(size / (block * processes) + 1);
+    GANTRY_TRY(check_room(most, sizeof(Run)));
     std::vector<Run> runs;
+    runs.reserve(most);
     for (MPI_Count first = block * coordinate; first < size; first += block * processes)
         runs.push_back({first, std::min(block, size - first)});
     return runs;
@@ -138,10 +149,14 @@ Status type_create_darray(int size, int rank, int ndims, const MPI_Count* array_
                 dimension.runs = block_runs(length, coordinate, block);
                 break;
             }
-            case MPI_DISTRIBUTE_CYCLIC:
-                dimension.runs = cyclic_runs(length, processes, coordinate,
-                                             argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument);
+            case MPI_DISTRIBUTE_CYCLIC: {
+                Result<std::vector<Run>> runs =
+                    cyclic_runs(length, processes, coordinate,
+                                argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument);
+                if (!runs.ok()) return std::move(runs).status();
+                dimension.runs = std::move(*runs);
                 break;
+            }
             default:
                 return failure(MPI_ERR_ARG, "dimension {}: {} is none of MPI_DISTRIBUTE_*", d,
                                array_of_distribs[d]);

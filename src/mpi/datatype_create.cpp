@@ -2,6 +2,7 @@
 //
 // The constructors of derived datatypes (MPI 5.0 section 5.1): contiguous, the vectors, the indexed
 // ones, struct, resized.
+#include "base/room.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/datatype.hpp"
 
@@ -13,6 +14,10 @@ namespace {
 
 using Counts = std::vector<MPI_Count>;
 
+// What a constructor keeps of each element of a list: its piece and up to three numbers of the
+// recipe, a fourth while that grows.
+constexpr Bytes kListedBytes = sizeof(Piece) + 4 * sizeof(MPI_Count);
+
 Bytes unsigned_count(MPI_Count count) {
     return static_cast<Bytes>(count);
 }
@@ -23,6 +28,7 @@ Status make_vector(MPI_Count count, MPI_Count blocklength, std::ptrdiff_t stride
     if (stride == blocklength * oldtype.extent()) {
         pieces.push_back({0, unsigned_count(count * blocklength), &oldtype});
     } else {
+        GANTRY_TRY(check_room(unsigned_count(count), sizeof(Piece)));
         pieces.reserve(static_cast<std::size_t>(count));
         for (MPI_Count i = 0; i < count; ++i)
             pieces.push_back({i * stride, unsigned_count(blocklength), &oldtype});
@@ -76,6 +82,7 @@ Status type_create_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count str
 Status type_indexed(MPI_Count count, const MPI_Count* array_of_blocklengths,
                     const MPI_Count* array_of_displacements, Datatype& oldtype,
                     MPI_Datatype* newtype) {
+    GANTRY_TRY(check_room(unsigned_count(count), kListedBytes));
     Counts integers = list(count, array_of_blocklengths, count);
     append(integers, array_of_displacements, count);
     return make_indexed(count, array_of_blocklengths, 0, array_of_displacements, oldtype.extent(),
@@ -86,6 +93,7 @@ Status type_indexed(MPI_Count count, const MPI_Count* array_of_blocklengths,
 Status type_create_hindexed(MPI_Count count, const MPI_Count* array_of_blocklengths,
                             const MPI_Count* array_of_displacements, Datatype& oldtype,
                             MPI_Datatype* newtype) {
+    GANTRY_TRY(check_room(unsigned_count(count), kListedBytes));
     Counts addresses;
     append(addresses, array_of_displacements, count);
     return make_indexed(count, array_of_blocklengths, 0, array_of_displacements, 1, oldtype,
@@ -99,6 +107,7 @@ Status type_create_hindexed(MPI_Count count, const MPI_Count* array_of_blockleng
 Status type_create_indexed_block(MPI_Count count, MPI_Count blocklength,
                                  const MPI_Count* array_of_displacements, Datatype& oldtype,
                                  MPI_Datatype* newtype) {
+    GANTRY_TRY(check_room(unsigned_count(count), kListedBytes));
     Counts integers{count, blocklength};
     append(integers, array_of_displacements, count);
     return make_indexed(count, nullptr, blocklength, array_of_displacements, oldtype.extent(),
@@ -109,6 +118,7 @@ Status type_create_indexed_block(MPI_Count count, MPI_Count blocklength,
 Status type_create_hindexed_block(MPI_Count count, MPI_Count blocklength,
                                   const MPI_Count* array_of_displacements, Datatype& oldtype,
                                   MPI_Datatype* newtype) {
+    GANTRY_TRY(check_room(unsigned_count(count), kListedBytes));
     Counts addresses;
     append(addresses, array_of_displacements, count);
     return make_indexed(
@@ -120,9 +130,12 @@ Status type_create_hindexed_block(MPI_Count count, MPI_Count blocklength,
 Status type_create_struct(MPI_Count count, const MPI_Count* array_of_blocklengths,
                           const MPI_Count* array_of_displacements,
                           const MPI_Datatype* array_of_types, MPI_Datatype* newtype) {
+    GANTRY_TRY(check_room(unsigned_count(count), kListedBytes));
     std::vector<Piece> pieces;
     Recipe recipe{MPI_COMBINER_STRUCT, list(count, array_of_blocklengths, count), {}, {}};
     append(recipe.addresses, array_of_displacements, count);
+    pieces.reserve(static_cast<std::size_t>(count));
+    recipe.types.reserve(static_cast<std::size_t>(count));
     for (MPI_Count i = 0; i < count; ++i) {
         Datatype* type = find(array_of_types[i]);
         pieces.push_back(

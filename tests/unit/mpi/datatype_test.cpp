@@ -58,6 +58,48 @@ TEST_F(Derived, ResizedTypeKeepsItsDataAndChangesItsBounds) {
     EXPECT_EQ(datatype.true_extent, 12);
 }
 
+TEST_F(Derived, ShiftedElementsWithoutGapsAreOneBlock) {
+    const MPI_Count displacement = 3;
+    MPI_Datatype shifted, row;
+    expect_ok(type_create_hindexed_block(1, 1, &displacement, *find(MPI_INT), &shifted));
+    expect_ok(type_contiguous(1000, *find(shifted), &row));
+    EXPECT_EQ(find(row)->layout.blocks, (std::vector<Block>{{3, 4000}}));
+    expect_ok(type_contiguous(2, vector(2, 1, 2, MPI_CHAR), &row));
+    EXPECT_EQ(find(row)->layout.blocks, (std::vector<Block>{{0, 1}, {2, 2}, {5, 1}}));
+}
+
+TEST_F(Derived, ElementsWithoutDataCostNothing) {
+    MPI_Datatype empty, many;
+    expect_ok(type_contiguous(0, *find(MPI_INT), &empty));
+    expect_ok(type_contiguous(MPI_Count{1} << 60, *find(empty), &many));
+    EXPECT_TRUE(find(many)->layout.blocks.empty());
+}
+
+TEST_F(Derived, EveryConstructorSaysWhenMemoryIsExhausted) {
+    constexpr MPI_Count kMany = MPI_Count{1} << 60, kOne = 1, kZero = 0;
+    Datatype& gaps = *find(MPI_DOUBLE_INT);
+    const std::array<MPI_Datatype, 1> types{MPI_DOUBLE_INT};
+    const int argument = MPI_DISTRIBUTE_DFLT_DARG, processes = 2;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    const auto expect_no_memory = [&made](const Status& status) {
+        expect_class(status, MPI_ERR_NO_MEM);
+        EXPECT_EQ(made, MPI_DATATYPE_NULL);
+    };
+    expect_no_memory(type_contiguous(kMany, gaps, &made));
+    expect_no_memory(type_vector(kMany, 1, 2, gaps, &made));
+    expect_no_memory(type_create_hvector(kMany, 1, 2, gaps, &made));
+    expect_no_memory(type_indexed(1, &kMany, &kZero, gaps, &made));
+    expect_no_memory(type_create_hindexed(1, &kMany, &kZero, gaps, &made));
+    expect_no_memory(type_create_indexed_block(1, kMany, &kZero, gaps, &made));
+    expect_no_memory(type_create_hindexed_block(1, kMany, &kZero, gaps, &made));
+    expect_no_memory(type_create_struct(1, &kMany, &kZero, types.data(), &made));
+    expect_no_memory(type_create_subarray(1, &kMany, &kMany, &kZero, MPI_ORDER_C, gaps, &made));
+    for (int distribution : {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC})
+        expect_no_memory(type_create_darray(2, 0, 1, &kMany, &distribution, &argument, &processes,
+                                            MPI_ORDER_C, gaps, &made));
+    expect_ok(type_indexed(1, &kOne, &kZero, gaps, &made));
+}
+
 TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
     const std::array<MPI_Count, 2> sizes{4, 6}, parts{2, 3}, starts{1, 2};
     MPI_Datatype handle;
