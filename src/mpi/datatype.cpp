@@ -94,19 +94,24 @@ Datatype* assemble(std::vector<Piece> pieces) {
     Datatype* made = blocks ? create(process().datatypes) : nullptr;
     if (made == nullptr) return nullptr;
     made->layout.blocks = std::move(*blocks);
-    Reach bounds, data;
+    Reach marked, unmarked, data;
     for (const Piece& piece : pieces) {
         const Datatype& type = *piece.type;
         made->layout.size += piece.count * type.size();
         made->items += piece.count * type.items;
         made->alignment = std::max(made->alignment, type.alignment);
+        Reach& bounds = type.explicit_bounds ? marked : unmarked;
         bounds.add(piece, type.lower_bound, type.lower_bound + type.extent());
         if (type.size() > 0)
             data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
         retain(piece.type);
     }
     made->pieces = std::move(pieces);
-    set_bounds(*made, bounds.low, bounds.high - bounds.low);
+    // MPICH lets every piece count here, also beside one with explicit bounds.
+    const Reach& bounds = marked.any ? marked : unmarked;
+    made->lower_bound = bounds.low;
+    made->layout.extent = bounds.high - bounds.low;
+    made->explicit_bounds = marked.any;
     made->true_lower_bound = data.low;
     made->true_extent = data.high - data.low;
     return made;
@@ -115,6 +120,7 @@ Datatype* assemble(std::vector<Piece> pieces) {
 void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent) {
     datatype.lower_bound = lower_bound;
     datatype.layout.extent = extent;
+    datatype.explicit_bounds = true;
 }
 
 Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
@@ -153,7 +159,6 @@ Status type_free(MPI_Datatype* datatype) {
 Status type_dup(Datatype& oldtype, MPI_Datatype* newtype) {
     Datatype* made = assemble({{0, 1, &oldtype}});
     if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
-    set_bounds(*made, oldtype.lower_bound, oldtype.extent());
     made->committed = oldtype.committed;
     made->element = oldtype.element;
     Status copied = oldtype.attributes.copy_to(oldtype.handle, made->attributes);

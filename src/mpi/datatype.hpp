@@ -37,6 +37,7 @@ struct Piece {
 struct Datatype : Object<MPI_Datatype> {
     layout::Layout layout;
     std::ptrdiff_t lower_bound = 0;
+    bool explicit_bounds = false;  // set by the program, here or in a type within
     std::ptrdiff_t true_lower_bound = 0;
     std::ptrdiff_t true_extent = 0;
     std::size_t alignment = 1;
@@ -60,8 +61,10 @@ void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]);
 void release(Datatype* datatype);
 
 // A derived type of these pieces, in their order; null when memory is exhausted. The pieces' types
-// are retained.
+// are retained. Its bounds are those of the pieces, or of those whose bounds are explicit if there
+// are any (the lb and ub markers of MPI 5.0 section 5.1.6).
 Datatype* assemble(std::vector<Piece> pieces);
+// Explicit bounds, in place of what follows from the pieces.
 void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent);
 // Ends a constructor: the recipe, and the handle for the program.
 Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype);

@@ -143,12 +143,12 @@ Status type_create_struct(MPI_Count count, const MPI_Count* array_of_blocklength
         recipe.types.push_back(type);
     }
     Datatype* made = assemble(std::move(pieces));
-    // A struct ends where a C compiler would end it, so that arrays of it fit (MPI 5.0
-    // section 5.1.6).
-    if (made != nullptr) {
+    // A struct ends where a C compiler would end it, so that arrays of it fit, unless the program
+    // said where (MPI 5.0 section 5.1.6).
+    if (made != nullptr && !made->explicit_bounds) {
         const auto alignment = static_cast<std::ptrdiff_t>(made->alignment);
         const std::ptrdiff_t excess = made->extent() % alignment;
-        if (excess != 0) set_bounds(*made, made->lower_bound, made->extent() + alignment - excess);
+        if (excess != 0) made->layout.extent += alignment - excess;
     }
     return give(made, std::move(recipe), newtype);
 }

@@ -18,6 +18,19 @@ class Derived : public ::testing::Test {
         expect_ok(type_vector(count, length, stride, *find(of), &handle));
         return *find(handle);
     }
+    Datatype& resized(MPI_Datatype of, MPI_Count lower_bound, MPI_Count extent) {
+        MPI_Datatype handle;
+        expect_ok(type_create_resized(*find(of), lower_bound, extent, &handle));
+        return *find(handle);
+    }
+    // One of each type, at these displacements.
+    Datatype& structure(std::vector<MPI_Count> displacements, std::vector<MPI_Datatype> types) {
+        const std::vector<MPI_Count> lengths(types.size(), 1);
+        MPI_Datatype handle;
+        expect_ok(type_create_struct(static_cast<MPI_Count>(types.size()), lengths.data(),
+                                     displacements.data(), types.data(), &handle));
+        return *find(handle);
+    }
 };
 
 TEST_F(Derived, VectorHasABlockPerStride) {
@@ -56,6 +69,37 @@ TEST_F(Derived, ResizedTypeKeepsItsDataAndChangesItsBounds) {
     EXPECT_EQ(datatype.extent(), 100);
     EXPECT_EQ(datatype.true_lower_bound, 0);
     EXPECT_EQ(datatype.true_extent, 12);
+}
+
+TEST_F(Derived, ExplicitBoundsAreNotPadded) {
+    const MPI_Datatype six = resized(MPI_INT, 0, 6).handle;
+    EXPECT_EQ(structure({0}, {six}).extent(), 6);
+    EXPECT_EQ(structure({0, 6}, {six, six}).extent(), 12);
+    EXPECT_EQ(structure({-3}, {resized(MPI_INT, -3, 9).handle}).lower_bound, -6);
+}
+
+TEST_F(Derived, ExplicitBoundsWinOverOtherMembers) {
+    const Datatype& narrow = structure({0, 8}, {resized(MPI_INT, 0, 4).handle, MPI_DOUBLE});
+    EXPECT_EQ(narrow.extent(), 4);
+    EXPECT_EQ(narrow.true_extent, 16);
+    const Datatype& wide = structure({0, 8}, {resized(MPI_INT, -3, 9).handle, MPI_CHAR});
+    EXPECT_EQ(wide.lower_bound, -3);
+    EXPECT_EQ(wide.extent(), 9);
+    EXPECT_EQ(wide.size(), 5u);
+}
+
+TEST_F(Derived, ExplicitBoundsAreInherited) {
+    MPI_Datatype pair, copy, part;
+    expect_ok(type_contiguous(2, resized(MPI_INT, 0, 7), &pair));
+    expect_ok(type_dup(*find(pair), &copy));
+    EXPECT_EQ(structure({0}, {copy}).extent(), 14);
+    const MPI_Count size = 5, length = 1, start = 1;
+    expect_ok(
+        type_create_subarray(1, &size, &length, &start, MPI_ORDER_C, *find(MPI_SHORT), &part));
+    EXPECT_EQ(structure({0, 0}, {part, MPI_DOUBLE}).extent(), 10);
+    MPI_Datatype plain;
+    expect_ok(type_dup(structure({0, 8}, {MPI_DOUBLE, MPI_CHAR}), &plain));
+    EXPECT_EQ(structure({0, 16}, {plain, MPI_CHAR}).extent(), 24) << "a copy of padded bounds";
 }
 
 TEST_F(Derived, ShiftedElementsWithoutGapsAreOneBlock) {
