@@ -139,6 +139,9 @@ def header(functions: list) -> str:
         "",
         "// extensions (mpi-ext.h): may device pointers of this kind (MPIX_GPU_SUPPORT_*) be passed in this process?",
         "bool gpu_support(int gpu_type);",
+        "",
+        "// After the body of a _c function that makes a datatype: MPI_Type_get_envelope tells the two forms apart.",
+        "Status with_large_counts(Status made, const MPI_Datatype* newtype);",
     ]
     lines += ["", "}  // namespace gantry::mpi", ""]
     return "\n".join(lines)

@@ -301,6 +301,8 @@ class Entry:
         if any("Widened<" in line for line in before):
             lines.append("if (call.failed()) return call.leave();")
         body = f"mpi::{function.body}({', '.join(piece[1] for piece in pieces if piece[1])})"
+        if self.large and any(p.name == "newtype" for p in self.parameters):
+            body = f"mpi::with_large_counts({body}, newtype)"
         body = f"mpi::wait({body})" if function.row.get("blocking") else body
         if after:
             lines += (

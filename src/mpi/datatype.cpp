@@ -132,6 +132,11 @@ Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
     return success();
 }
 
+Status with_large_counts(Status made, const MPI_Datatype* newtype) {
+    if (made.ok()) find(*newtype)->recipe.large = true;
+    return made;
+}
+
 void release(Datatype* datatype) {
     if (!let_go(datatype)) return;
     for (Datatype* type : datatype->recipe.types)

@@ -25,6 +25,7 @@ struct Recipe {
         integers;  // counts, block lengths: ints, or large counts when made by a _c function
     std::vector<MPI_Count> addresses;
     std::vector<Datatype*> types;  // owned references, once given to a Datatype
+    bool large = false;            // made by a _c function
 };
 
 // A run of equal elements inside a derived type.

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How a type was made (MPI 5.0 section 5.1.13). Arguments are told as ints and addresses, as the
-// int constructors take them; if one does not fit into an int, all of them are large counts.
+// How a type was made (MPI 5.0 section 5.1.13): the arguments of its constructor as ints and
+// addresses. Of a _c constructor counts, lengths and displacements are large counts; the rest stay
+// ints.
 #include "mpi/bodies.hpp"
 #include "mpi/datatype.hpp"
 
 #include <algorithm>
-#include <climits>
+#include <span>
+#include <utility>
 
 namespace gantry::mpi {
 namespace {
 
-bool is_large(const Recipe& recipe) {
-    return std::any_of(recipe.integers.begin(), recipe.integers.end(),
-                       [](MPI_Count v) { return v < INT_MIN || v > INT_MAX; });
+using Integers = std::span<const MPI_Count>;
+
+// Those integers of the recipe that are told as large counts; they stand together.
+Integers large_counts_of(const Recipe& recipe) {
+    const Integers all(recipe.integers);
+    if (!recipe.large) return all.first(0);
+    switch (recipe.combiner) {
+        case MPI_COMBINER_SUBARRAY:  // ndims | sizes, subsizes, starts | order
+            return all.subspan(1, all.size() - 2);
+        case MPI_COMBINER_DARRAY:  // size, rank, ndims | gsizes | distribs, dargs, psizes, order
+            return all.subspan(3, static_cast<std::size_t>(all[2]));
+        default: return all;
+    }
 }
 
 struct Numbers {
@@ -22,20 +34,26 @@ struct Numbers {
 
 Numbers numbers_of(const Recipe& recipe) {
     const auto size = [](const auto& list) { return static_cast<MPI_Count>(list.size()); };
-    if (is_large(recipe))
-        return {0, 0, size(recipe.integers) + size(recipe.addresses), size(recipe.types)};
-    return {size(recipe.integers), size(recipe.addresses), 0, size(recipe.types)};
+    const MPI_Count large = size(large_counts_of(recipe)), addresses = size(recipe.addresses);
+    Numbers numbers{size(recipe.integers) - large, addresses, large, size(recipe.types)};
+    if (recipe.large) numbers.large_counts += std::exchange(numbers.addresses, 0);
+    return numbers;
+}
+
+// For the int forms, which cannot tell large counts.
+Status check_form(const Recipe& recipe, const MPI_Count* large_counts) {
+    if (!recipe.large || large_counts != nullptr) return success();
+    return failure(MPI_ERR_TYPE,
+                   "this datatype was made with large counts; ask with MPI_Type_get_envelope_c and "
+                   "MPI_Type_get_contents_c");
 }
 
 }  // namespace
 
 Status type_get_envelope(Datatype& datatype, MPI_Count* num_integers, MPI_Count* num_addresses,
                          MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
+    GANTRY_TRY(check_form(datatype.recipe, num_large_counts));
     const Numbers numbers = numbers_of(datatype.recipe);
-    if (num_large_counts == nullptr && numbers.large_counts > 0)
-        return failure(
-            MPI_ERR_TYPE,
-            "this datatype was made with large counts; ask with MPI_Type_get_envelope_c");
     *num_integers = numbers.integers;
     *num_addresses = numbers.addresses;
     if (num_large_counts != nullptr) *num_large_counts = numbers.large_counts;
@@ -51,6 +69,7 @@ Status type_get_contents(Datatype& datatype, MPI_Count max_integers, MPI_Count m
     const Recipe& recipe = datatype.recipe;
     if (recipe.combiner == MPI_COMBINER_NAMED)
         return failure(MPI_ERR_TYPE, "{} is predefined: it has no contents", datatype.name);
+    GANTRY_TRY(check_form(recipe, array_of_large_counts));
     const Numbers numbers = numbers_of(recipe);
     if (max_integers < numbers.integers || max_addresses < numbers.addresses ||
         max_large_counts < numbers.large_counts || max_datatypes < numbers.types)
@@ -59,15 +78,16 @@ Status type_get_contents(Datatype& datatype, MPI_Count max_integers, MPI_Count m
                        "and {} datatypes (see "
                        "MPI_Type_get_envelope)",
                        numbers.integers, numbers.addresses, numbers.large_counts, numbers.types);
-    if (numbers.large_counts > 0) {
-        MPI_Count* next =
-            std::copy(recipe.integers.begin(), recipe.integers.end(), array_of_large_counts);
-        std::copy(recipe.addresses.begin(), recipe.addresses.end(), next);
-    } else {
-        std::transform(recipe.integers.begin(), recipe.integers.end(), array_of_integers,
-                       [](MPI_Count value) { return static_cast<int>(value); });
+    const Integers integers(recipe.integers), large_counts = large_counts_of(recipe);
+    const auto narrow = [](MPI_Count value) { return static_cast<int>(value); };
+    int* next = std::transform(integers.begin(), large_counts.begin(), array_of_integers, narrow);
+    std::transform(large_counts.end(), integers.end(), next, narrow);
+    MPI_Count* next_large =
+        std::copy(large_counts.begin(), large_counts.end(), array_of_large_counts);
+    if (recipe.large)
+        std::copy(recipe.addresses.begin(), recipe.addresses.end(), next_large);
+    else
         std::copy(recipe.addresses.begin(), recipe.addresses.end(), array_of_addresses);
-    }
     for (std::size_t i = 0; i < recipe.types.size(); ++i)
         array_of_datatypes[i] =
             recipe.types[i]->predefined ? recipe.types[i]->handle : give_handle(recipe.types[i]);

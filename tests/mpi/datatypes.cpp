@@ -6,8 +6,104 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <vector>
 
 using namespace mpi_tests;
+
+namespace {
+
+// What MPI_Type_get_envelope_c says of a type, and that the int forms refuse one of large counts.
+// Frees the type.
+struct Envelope {
+    explicit Envelope(MPI_Datatype type) {
+        OK(MPI_Type_get_envelope_c(type, &integers, &addresses, &large_counts, &types, &combiner));
+        int fewer[3], of = -1;
+        const int code = MPI_Type_get_envelope(type, &fewer[0], &fewer[1], &fewer[2], &of);
+        CHECK_EQ(error_class(code), large_counts > 0 ? MPI_ERR_TYPE : MPI_SUCCESS);
+        contents(type);
+        OK(MPI_Type_free(&type));
+    }
+    void contents(MPI_Datatype type) {
+        its_integers.resize(static_cast<std::size_t>(integers));
+        its_addresses.resize(static_cast<std::size_t>(addresses));
+        its_large_counts.resize(static_cast<std::size_t>(large_counts));
+        std::vector<MPI_Datatype> of(static_cast<std::size_t>(types));
+        OK(MPI_Type_get_contents_c(type, integers, addresses, large_counts, types,
+                                   its_integers.data(), its_addresses.data(),
+                                   its_large_counts.data(), of.data()));
+        for (MPI_Datatype inner : of)
+            CHECK(inner == MPI_INT || inner == MPI_CHAR);
+        if (large_counts == 0) return;
+        int integer = 0;
+        MPI_Aint address = 0;
+        CHECK_EQ(error_class(MPI_Type_get_contents(type, 1, 1, 1, &integer, &address, of.data())),
+                 MPI_ERR_TYPE);
+    }
+    MPI_Count integers = -1, addresses = -1, large_counts = -1, types = -1;
+    int combiner = -1;
+    std::vector<int> its_integers;
+    std::vector<MPI_Aint> its_addresses;
+    std::vector<MPI_Count> its_large_counts;
+};
+
+using Ints = std::vector<int>;
+using Larges = std::vector<MPI_Count>;
+
+}  // namespace
+
+MPI_CASE(large_constructors_tell_large_counts, 1) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MPI_Datatype type;
+    const auto expect = [&type](int combiner, const Ints& integers, const Larges& large_counts) {
+        const Envelope told(type);
+        CHECK_EQ(told.combiner, combiner);
+        CHECK_EQ(told.addresses, 0);
+        CHECK(told.its_integers == integers);
+        CHECK(told.its_large_counts == large_counts);
+    };
+    const MPI_Count two[] = {2, 3}, sizes[] = {4, 5}, starts[] = {1, 0};
+    const MPI_Datatype types[] = {MPI_INT, MPI_CHAR};
+    OK(MPI_Type_contiguous_c(3, MPI_INT, &type));
+    expect(MPI_COMBINER_CONTIGUOUS, {}, {3});
+    OK(MPI_Type_vector_c(3, 2, 5, MPI_INT, &type));
+    expect(MPI_COMBINER_VECTOR, {}, {3, 2, 5});
+    OK(MPI_Type_create_hvector_c(3, 2, 64, MPI_INT, &type));
+    expect(MPI_COMBINER_HVECTOR, {}, {3, 2, 64});
+    OK(MPI_Type_indexed_c(2, two, sizes, MPI_INT, &type));
+    expect(MPI_COMBINER_INDEXED, {}, {2, 2, 3, 4, 5});
+    OK(MPI_Type_create_hindexed_c(2, two, sizes, MPI_INT, &type));
+    expect(MPI_COMBINER_HINDEXED, {}, {2, 2, 3, 4, 5});
+    OK(MPI_Type_create_indexed_block_c(2, 7, sizes, MPI_INT, &type));
+    expect(MPI_COMBINER_INDEXED_BLOCK, {}, {2, 7, 4, 5});
+    OK(MPI_Type_create_hindexed_block_c(2, 7, sizes, MPI_INT, &type));
+    expect(MPI_COMBINER_HINDEXED_BLOCK, {}, {2, 7, 4, 5});
+    OK(MPI_Type_create_struct_c(2, two, sizes, types, &type));
+    expect(MPI_COMBINER_STRUCT, {}, {2, 2, 3, 4, 5});
+    OK(MPI_Type_create_resized_c(MPI_INT, -4, 16, &type));
+    expect(MPI_COMBINER_RESIZED, {}, {-4, 16});
+    OK(MPI_Type_create_subarray_c(2, sizes, two, starts, MPI_ORDER_C, MPI_INT, &type));
+    expect(MPI_COMBINER_SUBARRAY, {2, MPI_ORDER_C}, {4, 5, 2, 3, 1, 0});
+    const int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE};
+    const int arguments[] = {2, MPI_DISTRIBUTE_DFLT_DARG}, grid[] = {2, 1};
+    OK(MPI_Type_create_darray_c(2, 1, 2, sizes, distributions, arguments, grid, MPI_ORDER_FORTRAN,
+                                MPI_INT, &type));
+    expect(MPI_COMBINER_DARRAY,
+           {2, 1, 2, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE, 2, MPI_DISTRIBUTE_DFLT_DARG, 2, 1,
+            MPI_ORDER_FORTRAN},
+           {4, 5});
+}
+
+MPI_CASE(int_constructors_tell_ints_and_addresses, 1) {
+    MPI_Datatype type;
+    OK(MPI_Type_create_resized(MPI_INT, -4, 16, &type));
+    const Envelope resized(type);
+    CHECK(resized.its_addresses == (std::vector<MPI_Aint>{-4, 16}));
+    CHECK_EQ(resized.large_counts, 0);
+    OK(MPI_Type_vector(3, 2, 5, MPI_INT, &type));
+    const Envelope vector(type);
+    CHECK(vector.its_integers == (Ints{3, 2, 5}));
+    CHECK_EQ(vector.large_counts, 0);
+}
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // the shadow has no place under a limit
