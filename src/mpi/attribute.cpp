@@ -38,13 +38,17 @@ const Attribute* Attributes::find(int keyval) const {
 
 template <class Handle>
 Status Attributes::set(Handle owner, const std::shared_ptr<Keyval>& keyval, void* value) {
-    for (Attribute& attribute : set_) {
-        if (attribute.keyval != keyval) continue;
+    // By value, and looked for again: the callback may set or remove any, this one too.
+    if (const Attribute* old = find(keyval->number)) {
+        const Attribute attribute = *old;
         GANTRY_TRY(call_delete(owner, attribute));
-        attribute.value = value;
-        return success();
     }
-    set_.push_back({keyval, value});
+    const auto found = std::find_if(set_.begin(), set_.end(),
+                                    [&](const Attribute& a) { return a.keyval == keyval; });
+    if (found != set_.end())
+        found->value = value;
+    else
+        set_.push_back({keyval, value});
     return success();
 }
 

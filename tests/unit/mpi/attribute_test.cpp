@@ -103,6 +103,34 @@ TEST_F(AttributesOfCommunicators, StayWhenTheDeleteCallbackRefuses) {
     EXPECT_NE(find(handle), nullptr);
 }
 
+TEST_F(AttributesOfCommunicators, CanBeSetAndDeletedByTheDeleteCallbackOfOneThatIsReplaced) {
+    struct Meddler {
+        Comm* comm = nullptr;
+        int other = 0;
+        bool deletes = false;
+    } meddler;
+    const auto meddle = [](MPI_Comm, int keyval, void*, void* extra_state) {
+        auto& m = *static_cast<Meddler*>(extra_state);
+        if (std::exchange(m.deletes, false)) return comm_delete_attr(*m.comm, keyval).error_class();
+        for (int i = 0; i < 200; ++i) {
+            int fresh = 0;
+            expect_ok(comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &fresh,
+                                         nullptr));
+            expect_ok(comm_set_attr(*m.comm, fresh, nullptr));
+        }
+        return MPI_SUCCESS;
+    };
+    int keyval = 0;
+    expect_ok(comm_create_keyval(MPI_COMM_NULL_COPY_FN, meddle, &keyval, &meddler));
+    meddler.comm = &duplicate();
+    expect_ok(comm_set_attr(*meddler.comm, keyval, number(1)));
+    expect_ok(comm_set_attr(*meddler.comm, keyval, number(2)));
+    EXPECT_EQ(value(*meddler.comm, keyval), 2);
+    meddler.deletes = true;
+    expect_ok(comm_set_attr(*meddler.comm, keyval, number(3)));
+    EXPECT_EQ(value(*meddler.comm, keyval), 3);
+}
+
 TEST_F(AttributesOfCommunicators, KnowThePredefinedCallbacksByValue) {
     int duplicated = 0, dropped = 0;
     expect_ok(comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &duplicated, nullptr));
