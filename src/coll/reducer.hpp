@@ -18,13 +18,19 @@ struct Reducer {
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
     MPI_Datatype datatype = MPI_DATATYPE_NULL;  // what the program's function is told
-    std::ptrdiff_t extent = 0;                  // of one element
+    // How many handles to it the program has. There is one more while that function runs: it may
+    // ask about a type that the program freed while the operation was pending.
+    int* handles = nullptr;
+    std::ptrdiff_t extent = 0;  // of one element
     bool commutative = true;
 
     // Whether `apply` calls a function of the program: await a ProgramThread first.
     bool calls_program() const { return predefined == nullptr; }
     // second[i] = first[i] op second[i]
     void apply(const void* first, void* second, std::uint64_t count) const;
+
+  private:
+    void call_program(const void* first, void* second, std::uint64_t count) const;
 };
 
 }  // namespace gantry::coll

@@ -3,7 +3,11 @@
 // Reduction operations: the predefined ones by table, the program's own, and local reduction.
 #include "mpi/op.hpp"
 
+#include "base/program_thread.hpp"
+#include "coll/host_image.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/buffer.hpp"
+#include "mpi/engine.hpp"
 #include "mpi/process.hpp"
 
 namespace gantry::mpi {
@@ -22,6 +26,31 @@ const Row kRows[] = {
     {MPI_MINLOC, layout::Operation::minloc},   {MPI_MAXLOC, layout::Operation::maxloc},
     {MPI_REPLACE, layout::Operation::replace}, {MPI_NO_OP, layout::Operation::no_op},
 };
+
+// The buffer itself where the CPU may work on it, else a copy.
+Task<Status> load(Executor& executor, coll::Team team, p2p::Buffer buffer, coll::HostImage* image) {
+    if (coll::on_host(team, buffer)) {
+        image->borrow(buffer);
+        co_return success();
+    }
+    Status ready = image->allocate(buffer.count, *buffer.layout);
+    GANTRY_CO_TRY(ready);
+    Status copied = co_await coll::copy(executor, team, buffer, image->buffer());
+    co_return copied;
+}
+
+Task<Status> reduce_images(Executor& executor, coll::Team team, p2p::Buffer source,
+                           p2p::Buffer sink, coll::Reducer how) {
+    coll::HostImage in, inout;
+    Status loaded = co_await load(executor, team, source, &in);
+    GANTRY_CO_TRY(loaded);
+    loaded = co_await load(executor, team, sink, &inout);
+    GANTRY_CO_TRY(loaded);
+    if (how.calls_program()) co_await ProgramThread(executor);
+    how.apply(in.address(), inout.address(), sink.count);
+    Status stored = co_await coll::copy(executor, team, inout.buffer(), sink);
+    co_return stored;
+}
 
 }  // namespace
 
@@ -45,11 +74,12 @@ void release(Op* op) {
     if (let_go(op)) process().ops.destroy(op);
 }
 
-Result<coll::Reducer> reducer(const Op& op, const Datatype& datatype) {
+Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
     coll::Reducer made;
     made.extent = datatype.extent();
     made.commutative = op.commutative;
     made.datatype = datatype.handle;
+    made.handles = &datatype.handles;
     if (!op.predefined) {
         made.function = op.function;
         made.function_c = op.function_c;
@@ -98,14 +128,21 @@ Status op_commutative(Op& op, int* commute) {
     return success();
 }
 
-Status reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
-                    Op& op) {
+// Where a device may be involved the CPU reduces copies.
+Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
+                     Op& op) {
     if (inbuf == inoutbuf && count > 0)
         return failure(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same address {}", inbuf);
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
-    how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
-    return success();
+    Engine& engine = *process().engine;
+    if (!engine.device().active()) {
+        how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
+        return success();
+    }
+    return Pending(engine,
+                   reduce_images(engine.executor(), engine.alone(), buffer(inbuf, count, datatype),
+                                 buffer(inoutbuf, count, datatype), *how));
 }
 
 }  // namespace gantry::mpi

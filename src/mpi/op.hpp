@@ -25,6 +25,6 @@ void release(Op* op);
 
 // What applies `op` to elements of `datatype`, or the sentence that says why it cannot
 // (MPI_ERR_OP).
-Result<coll::Reducer> reducer(const Op& op, const Datatype& datatype);
+Result<coll::Reducer> reducer(const Op& op, Datatype& datatype);
 
 }  // namespace gantry::mpi

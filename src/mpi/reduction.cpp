@@ -39,8 +39,8 @@ Result<Plan> plan_bcast(void* address, MPI_Count count, const Datatype& datatype
         [data, root](coll::Team team) { return coll::bcast(executor_of(team), team, data, root); });
 }
 
-Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                            const Datatype& datatype, const Op& op) {
+Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
+                            const Op& op) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {
@@ -48,8 +48,8 @@ Result<Plan> plan_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
     });
 }
 
-Result<Plan> plan_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                         const Datatype& datatype, const Op& op, int root) {
+Result<Plan> plan_reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
+                         const Op& op, int root) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return Plan(
@@ -58,8 +58,8 @@ Result<Plan> plan_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
         });
 }
 
-Result<Plan> plan_scan(const void* sendbuf, void* recvbuf, MPI_Count count,
-                       const Datatype& datatype, const Op& op, bool exclusive) {
+Result<Plan> plan_scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
+                       const Op& op, bool exclusive) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return Plan([both = sides(sendbuf, recvbuf, count, datatype), reduce = *how,
@@ -70,7 +70,7 @@ Result<Plan> plan_scan(const void* sendbuf, void* recvbuf, MPI_Count count,
 
 // `counts` null: equal shares of `count`.
 Result<Plan> plan_reduce_scatter(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                 const MPI_Count* counts, const Datatype& datatype, const Op& op,
+                                 const MPI_Count* counts, Datatype& datatype, const Op& op,
                                  const Comm& comm) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();

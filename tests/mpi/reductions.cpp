@@ -169,6 +169,18 @@ void reduce(Kind kind, MPI_Op op, MPI_Datatype type, const char* type_name, int 
     in.write(mine.data(), mine.size());
     OK(MPI_Exscan(out.data(), in.data(), count, type, op, MPI_COMM_WORLD));
     CHECK(same<T>(in, rank() == 0 ? mine : expected<T>(op, 0, rank(), 0, n)));
+    say("reduce_local");
+    in.write(mine.data(), mine.size());
+    OK(MPI_Reduce_local(out.data(), in.data(), count, type, op));
+    CHECK(same<T>(out, mine));
+    std::vector<unsigned char> twice(mine.size());
+    for (std::size_t at = 0; at < mine.size(); at += sizeof(T)) {
+        T value;
+        std::memcpy(&value, &mine[at], sizeof(T));
+        value = combine(op, value, value);
+        std::memcpy(&twice[at], &value, sizeof(T));
+    }
+    CHECK(same<T>(in, twice));
     say("reduce_scatter_block");
     const int share = count / size();
     Memory part(kind, static_cast<std::size_t>(share) * sizeof(T));
@@ -331,4 +343,79 @@ MPI_CASE(operations_that_do_not_commute_keep_the_order_of_4, 4) {
 }
 MPI_CASE(operations_that_do_not_commute_keep_the_order_of_7, 7) {
     ordered_reduction();
+}
+
+// --- local reduction of device memory, and types that are freed before their operation ends --------
+
+// Sums two of every three integers; notes when it cannot ask about the type it is given.
+static bool type_is_dead = false;
+static void sum_pairs(void* in, void* inout, int* length, MPI_Datatype* type) {
+    MPI_Aint lower_bound = 0, extent = 0;
+    if (MPI_Type_get_extent(*type, &lower_bound, &extent) != MPI_SUCCESS) type_is_dead = true;
+    auto* a = static_cast<int(*)[3]>(in);
+    auto* b = static_cast<int(*)[3]>(inout);
+    for (int i = 0; i < *length; ++i) {
+        b[i][0] += a[i][0];
+        b[i][2] += a[i][2];
+    }
+}
+
+// The first and the third of three integers.
+static MPI_Datatype pairs_with_a_hole() {
+    MPI_Datatype type;
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    return type;
+}
+
+MPI_CASE(reduce_local_takes_every_kind_of_memory, 1) {
+    constexpr int kCount = 1000;
+    MPI_Op op;
+    OK(MPI_Op_create(sum_pairs, 1, &op));
+    MPI_Datatype pairs = pairs_with_a_hole();
+    std::vector<int> ones(3 * kCount, 1), twos(3 * kCount, 2), result(3 * kCount);
+    const std::size_t bytes = ones.size() * sizeof(int);
+    for (Kind in_kind : every_kind())
+        for (Kind inout_kind : every_kind()) {
+            about(std::string("from ") + name(in_kind) + " into " + name(inout_kind));
+            Memory in(in_kind, bytes), inout(inout_kind, bytes);
+            in.write(ones.data(), bytes);
+            inout.write(twos.data(), bytes);
+            OK(MPI_Reduce_local(in.data(), inout.data(), 3 * kCount, MPI_INT, MPI_SUM));
+            inout.read(result.data(), bytes);
+            CHECK(result == std::vector<int>(3 * kCount, 3));
+            OK(MPI_Reduce_local(in.data(), inout.data(), kCount, pairs, op));
+            inout.read(result.data(), bytes);
+            for (int i = 0; i < 3 * kCount; ++i)
+                if (result[static_cast<std::size_t>(i)] != (i % 3 == 1 ? 3 : 4)) {
+                    fail(__FILE__, __LINE__, "wrong at " + std::to_string(i));
+                    break;
+                }
+        }
+    about("");
+    OK(MPI_Type_free(&pairs));
+    OK(MPI_Op_free(&op));
+}
+
+MPI_CASE(an_operation_may_ask_about_a_type_that_was_freed_meanwhile, 2) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    int out[6] = {1, 0, 2, 3, 0, 4}, in[6] = {};
+    MPI_Op op;
+    OK(MPI_Op_create(sum_pairs, 1, &op));
+    MPI_Datatype pairs = pairs_with_a_hole();
+    MPI_Request once, often;
+    OK(MPI_Iallreduce(out, in, 2, pairs, op, MPI_COMM_WORLD, &once));
+    OK(MPI_Allreduce_init(out, in, 2, pairs, op, MPI_COMM_WORLD, MPI_INFO_NULL, &often));
+    const MPI_Datatype stale = pairs;
+    OK(MPI_Type_free(&pairs));
+    OK(MPI_Op_free(&op));
+    OK(MPI_Wait(&once, MPI_STATUS_IGNORE));
+    CHECK_EQ(in[5], 8);
+    OK(MPI_Start(&often));
+    OK(MPI_Wait(&often, MPI_STATUS_IGNORE));
+    CHECK(!type_is_dead);
+    // It lives for the operation only.
+    int bytes = 0;
+    CHECK_EQ(error_class(MPI_Type_size(stale, &bytes)), MPI_ERR_TYPE);
+    OK(MPI_Request_free(&often));
 }
