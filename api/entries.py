@@ -23,6 +23,21 @@ MOVES_DATA = ("pt2pt", "partitioned", "coll", "topology", "rma", "io")
 FUNCTIONS_PER_FILE = 24
 
 
+def not_in_place(function, buffer: str) -> str:
+    """C++: MPI_IN_PLACE does not stand for this buffer of a collective; empty where it never may.
+    It stands for the send buffer, of a scatter for the receive buffer, and only at the root if
+    there is one."""
+    scatter = "catter" in function.name and "educe" not in function.name
+    names = {p.name for p in function.parameters}
+    if function.chapter != "coll" or "recvbuf" not in names:
+        return ""
+    if buffer != ("recvbuf" if scatter else "sendbuf"):
+        return ""
+    if "root" in names:
+        return f"!(call.is_root() && {buffer} == MPI_IN_PLACE)"
+    return f"{buffer} != MPI_IN_PLACE"
+
+
 class Side:
     """One side of a two-sided collective: its parameters and the C++ condition under which they
     mean anything."""
@@ -39,17 +54,9 @@ class Side:
         self.flag = "sends" if side == "send" else "receives"
         at_root = any(p.root_only for p in self.parameters if "type" in p.name)
         rooted = any(p.name == "root" for p in function.parameters)
-        buffer = side + "buf"
-        # MPI_IN_PLACE stands for the receive side only where the root scatters.
-        in_place = (
-            side == "send"
-            and "catter" not in function.name
-            or side == "recv"
-            and "catter" in function.name
-        )
         terms = [f"call.{'is_root' if at_root else 'is_leaf'}()"] if rooted else []
-        terms += [f"{buffer} != MPI_IN_PLACE"] if in_place else []
-        self.condition = " && ".join(terms) or "true"
+        terms += [not_in_place(function, side + "buf")]
+        self.condition = " && ".join(term for term in terms if term) or "true"
 
 
 class Entry:
@@ -68,7 +75,11 @@ class Entry:
                 return side.flag
         rooted = self.function.chapter == "coll" and any(p.name == "root" for p in self.parameters)
         if rooted and parameter.name in ("sendbuf", "buffer"):
-            return "call.is_leaf()" if parameter.name == "sendbuf" else "call.takes_part()"
+            if parameter.name == "buffer":
+                return "call.takes_part()"
+            return "call.is_leaf() && " + not_in_place(self.function, parameter.name)
+        if parameter.name == "sendbuf":
+            return not_in_place(self.function, parameter.name)
         if parameter.root_only:
             return "call.is_root()" if self.function.chapter == "coll" else "unknown"
         return ""
@@ -116,19 +127,31 @@ class Entry:
 
     # --- statements
 
+    def moves(self, p) -> bool:
+        """Whether data is moved with this datatype."""
+        return p.kind == "DATATYPE" and (
+            self.function.chapter in MOVES_DATA
+            and any(q.kind == "BUFFER" for q in self.parameters)
+            or self.function.name in ("MPI_Pack", "MPI_Unpack")
+        )
+
+    def made(self, p) -> str:
+        """For the error handler of what the call is to make: its Errhandler::Kind."""
+        scopes = [q for q in self.parameters if q.kind in SCOPES]
+        if p.kind != "ERRHANDLER" or any(q.direction != "out" for q in scopes):
+            return ""
+        return "session" if any(q.kind == "SESSION" for q in scopes) else "comm"
+
     def judge_object(self, p) -> str:
         function = self.function
+        if self.made(p):
+            kind = f"mpi::Errhandler::Kind::{self.made(p)}"
+            return f'auto* {p.name}_ = call.handler_of_new("{p.name}", {p.name}, {kind});'
         if bodies.listed(function, p, "optional") or self.flag_of(p) == "unknown":
             return f"auto* {p.name}_ = call.optional({p.name});"
         if p.kind == "INFO" and bodies.by_pointer(function, p):
             return f'auto* {p.name}_ = call.info("{p.name}", {p.name});'
-        method = "object"
-        if p.kind == "DATATYPE" and (
-            function.chapter in MOVES_DATA
-            and any(q.kind == "BUFFER" for q in self.parameters)
-            or function.name in ("MPI_Pack", "MPI_Unpack")
-        ):
-            method = "transfer_type"
+        method = "transfer_type" if self.moves(p) else "object"
         flag = self.flag_of(p)
         if flag and bodies.by_pointer(function, p):
             return f'auto* {p.name}_ = {flag} ? call.{method}("{p.name}", {p.name}) : nullptr;'
@@ -140,6 +163,8 @@ class Entry:
         null = "Null::allowed" if nullable else "Null::refused"
         if p.array and p.direction != "out":
             extent = self.extent_of(p)
+            if self.moves(p):
+                return f'call.transfer_types("{p.name}", {p.name}, {extent});' if extent else ""
             return f'call.handles("{p.name}", {p.name}, {extent}, {null});' if extent else ""
         if p.array:
             return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'
@@ -177,8 +202,7 @@ class Entry:
             return ""
         if count is None:
             return self.judge_blocks(p)
-        method = "buffer_or_in_place" if self.function.chapter == "coll" else "buffer"
-        return f'call.{method}("{p.name}", {p.name}, {count}, {kind});'
+        return f'call.buffer("{p.name}", {p.name}, {count}, {kind});'
 
     def judge_blocks(self, p) -> str:
         """A buffer of one block for each rank."""
@@ -285,9 +309,14 @@ class Entry:
         lines = [f'Call call("{self.name}", {when});']
         # The object whose error handler is to judge failures comes first, and what the other
         # judgements refer to.
-        first = [p for p in self.parameters if p.kind in SCOPES and p.direction != "out"] + [
-            p for p in self.parameters if p.name == "root"
-        ]
+        first = [
+            p
+            for p in self.parameters
+            if p.kind in SCOPES
+            and p.direction != "out"
+            or bodies.is_object(function, p)
+            and self.made(p)
+        ] + [p for p in self.parameters if p.name == "root"]
         lines += [self.judge(p) for p in first]
         lines += [f"const bool {side.flag} = {side.condition};" for side in self.sides]
         lines += [self.judge(p) for p in self.parameters if p not in first]

@@ -10,6 +10,7 @@ int Call::raise(const Status& outcome) const {
     if (win_ != nullptr) return mpi::raise(win_, outcome, function_);
     if (file_ != nullptr) return mpi::raise(file_, outcome, function_);
     if (session_ != nullptr) return mpi::raise(session_, outcome, function_);
+    if (handler_of_new_ != nullptr) return mpi::raise(*handler_of_new_, outcome, function_);
     return mpi::raise(nullptr, outcome, function_);
 }
 
@@ -53,13 +54,24 @@ void Call::refuse_uncommitted(const char* name) {
                  name));
 }
 
+void Call::transfer_types(const char* name, const MPI_Datatype* handles, MPI_Count number) {
+    this->handles(name, handles, number, Null::refused);
+    for (MPI_Count i = 0; i < number && !failed(); ++i)
+        if (!mpi::find(handles[i])->committed)
+            refuse_uncommitted(fmt::format("{}[{}]", name, i).c_str());
+}
+
 void Call::refuse_null(const char* name, int error_class) {
     fail(failure(error_class, "argument {} is a null pointer", name));
 }
 
 void Call::refuse_in_place(const char* name) {
-    fail(failure(MPI_ERR_BUFFER,
-                 "argument {} is MPI_IN_PLACE, which only collective operations take", name));
+    fail(failure(
+        MPI_ERR_BUFFER,
+        "argument {} is MPI_IN_PLACE, which stands only for the send buffer of a collective "
+        "operation (for the receive buffer of a scatter), and where there is a root, only "
+        "at the root",
+        name));
 }
 
 void Call::refuse_alias() {

@@ -70,6 +70,22 @@ class Call {
             refuse_uncommitted(name);
         return found;
     }
+    void transfer_types(const char* name, const MPI_Datatype* handles, MPI_Count number);
+    // The handler of the object that the call is to make: it hears already of the call's own
+    // failure, unless it is none for such an object. MPI 5.0 section 11.3.1 says so of sessions. For
+    // a communicator from a group section 9.3 would rather have the handler of the group's session,
+    // which groups do not know; MPICH asks this one, too.
+    mpi::Errhandler* handler_of_new(const char* name, MPI_Errhandler handle,
+                                    mpi::Errhandler::Kind kind) {
+        mpi::Errhandler* found = object(name, handle);
+        if (found == nullptr) return nullptr;
+        Status wrong_kind = mpi::check_serves(*found, kind);
+        if (wrong_kind.ok()) [[likely]]
+            handler_of_new_ = found;
+        else
+            fail(std::move(wrong_kind));
+        return found;
+    }
     // MPI_INFO_NULL stands for "nothing to say".
     mpi::Info* info(const char* name, MPI_Info handle) {
         return handle == MPI_INFO_NULL ? nullptr : object(name, handle);
@@ -128,13 +144,11 @@ class Call {
             refuse_null(name, MPI_ERR_ARG);
     }
     // Null is MPI_BOTTOM, good for types that hold absolute addresses; no predefined type does.
+    // MPI_IN_PLACE, where a collective takes it, is not judged at all; elsewhere it may be the
+    // address of nothing.
     void buffer(const char* name, const void* address, MPI_Count count, MPI_Datatype type) {
         if (address == MPI_IN_PLACE && count > 0) [[unlikely]]
             refuse_in_place(name);
-        buffer_or_in_place(name, address, count, type);
-    }
-    void buffer_or_in_place(const char* name, const void* address, MPI_Count count,
-                            MPI_Datatype type) {
         if (address == nullptr && count > 0 && value_of(type) < kFirstUserHandle) [[unlikely]]
             refuse_null(name, MPI_ERR_BUFFER);
     }
@@ -143,18 +157,18 @@ class Call {
     template <class T>
     void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
                 MPI_Datatype type) {
-        if (address != nullptr || counts == nullptr) [[likely]]
+        if (is_address(address) || counts == nullptr) [[likely]]
             return;
         for (MPI_Count i = 0; i < number && !failed(); ++i)
-            buffer_or_in_place(name, address, counts[i], type);
+            buffer(name, address, counts[i], type);
     }
     template <class T>
     void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
                 const MPI_Datatype* types) {
-        if (address != nullptr || counts == nullptr || types == nullptr) [[likely]]
+        if (is_address(address) || counts == nullptr || types == nullptr) [[likely]]
             return;
         for (MPI_Count i = 0; i < number && !failed(); ++i)
-            buffer_or_in_place(name, address, counts[i], types[i]);
+            buffer(name, address, counts[i], types[i]);
     }
     void distinct(const void* sendbuf, const void* recvbuf) {
         if (sendbuf == recvbuf && sendbuf != MPI_BOTTOM) [[unlikely]]
@@ -197,6 +211,11 @@ class Call {
         if (value < 0 && value != MPI_ANY_TAG) [[unlikely]]
             refuse_number(name, value, error_class,
                           "must lie between 0 and MPI_TAG_UB, or be MPI_ANY_TAG");
+    }
+    void thread_level(const char* name, int value, int error_class) {
+        if (value != MPI_THREAD_SINGLE && value != MPI_THREAD_FUNNELED &&
+            value != MPI_THREAD_SERIALIZED && value != MPI_THREAD_MULTIPLE) [[unlikely]]
+            refuse_number(name, value, error_class, "must be one of the four MPI_THREAD_ levels");
     }
     void lock_type(const char* name, int value, int error_class) {
         if (value != MPI_LOCK_SHARED && value != MPI_LOCK_EXCLUSIVE) [[unlikely]]
@@ -253,6 +272,9 @@ class Call {
     const mpi::Visit visit_;
 
     static bool in(int value, int number) { return value >= 0 && value < number; }
+    static bool is_address(const void* address) {
+        return address != nullptr && address != MPI_IN_PLACE;
+    }
     template <class Handle>
     static std::uintptr_t value_of(Handle handle) {
         return reinterpret_cast<std::uintptr_t>(handle);
@@ -294,6 +316,7 @@ class Call {
     mpi::Win* win_ = nullptr;
     mpi::File* file_ = nullptr;
     mpi::Session* session_ = nullptr;
+    const mpi::Errhandler* handler_of_new_ = nullptr;
     int root_ = 0;
 };
 

@@ -40,7 +40,6 @@ coll::Blocks listed(const void* address, const MPI_Count* counts, const MPI_Aint
 coll::Blocks typed(const void* address, const MPI_Count* counts, const MPI_Aint* displs,
                    const MPI_Datatype* types, const Comm& comm) {
     coll::Blocks blocks = equal(address, 0, nullptr);
-    if (address == MPI_IN_PLACE) return blocks;
     blocks.counts.assign(counts, counts + comm.size());
     blocks.displacements.assign(displs, displs + comm.size());
     for (int rank = 0; rank < comm.size(); ++rank)
@@ -105,6 +104,17 @@ Result<Plan> plan_alltoall(coll::Blocks outgoing, coll::Blocks incoming, bool in
         return in_place ? coll::alltoall_in_place(executor_of(team), team, incoming)
                         : coll::alltoall(executor_of(team), team, outgoing, incoming);
     });
+}
+
+Result<Plan> plan_alltoallw(const void* sendbuf, const MPI_Count* sendcounts,
+                            const MPI_Aint* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+                            const MPI_Count* recvcounts, const MPI_Aint* rdispls,
+                            const MPI_Datatype* recvtypes, const Comm& comm) {
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    coll::Blocks outgoing;
+    if (!in_place) outgoing = typed(sendbuf, sendcounts, sdispls, sendtypes, comm);
+    return plan_alltoall(std::move(outgoing), typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
+                         in_place, comm);
 }
 
 }  // namespace
@@ -315,18 +325,16 @@ Status alltoallv_init(const void* sendbuf, const MPI_Count* sendcounts, const MP
 Pending alltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
                   const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
                   const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm) {
-    return blocking(comm, plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
-                                        typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                        sendbuf == MPI_IN_PLACE, comm));
+    return blocking(comm, plan_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm));
 }
 Status ialltoallw(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
                   const MPI_Datatype* sendtypes, void* recvbuf, const MPI_Count* recvcounts,
                   const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm,
                   MPI_Request* request) {
     return nonblocking(comm,
-                       plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
-                                     typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                     sendbuf == MPI_IN_PLACE, comm),
+                       plan_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                      rdispls, recvtypes, comm),
                        types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 Status alltoallw_init(const void* sendbuf, const MPI_Count* sendcounts, const MPI_Aint* sdispls,
@@ -334,9 +342,8 @@ Status alltoallw_init(const void* sendbuf, const MPI_Count* sendcounts, const MP
                       const MPI_Aint* rdispls, const MPI_Datatype* recvtypes, Comm& comm, Info*,
                       MPI_Request* request) {
     return persistent(comm,
-                      plan_alltoall(typed(sendbuf, sendcounts, sdispls, sendtypes, comm),
-                                    typed(recvbuf, recvcounts, rdispls, recvtypes, comm),
-                                    sendbuf == MPI_IN_PLACE, comm),
+                      plan_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                     rdispls, recvtypes, comm),
                       types_of(sendbuf, sendtypes, recvtypes, comm), request);
 }
 

@@ -76,8 +76,27 @@ Status make(Errhandler::Kind kind, Errhandler** made, MPI_Errhandler* handle) {
     return success();
 }
 
-bool serves(const Errhandler& errhandler, Errhandler::Kind kind) {
-    return errhandler.predefined || errhandler.kind == kind;
+// The function of the program's own handler.
+void call_program(const Errhandler& errhandler, MPI_Comm comm, int code) {
+    if (errhandler.comm_function != nullptr) errhandler.comm_function(&comm, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_Win win, int code) {
+    if (errhandler.win_function != nullptr) errhandler.win_function(&win, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_File file, int code) {
+    if (errhandler.file_function != nullptr) errhandler.file_function(&file, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_Session session, int code) {
+    if (errhandler.session_function != nullptr) errhandler.session_function(&session, &code);
+}
+
+template <class Handle>
+int apply(const Errhandler& errhandler, Handle handle, const std::string& where,
+          const Status& status, const char* function) {
+    const int code = status.error_class();
+    if (!apply_predefined(errhandler, where, status, function))
+        call_program(errhandler, handle, code);
+    return code;
 }
 
 }  // namespace
@@ -92,51 +111,41 @@ void assign(Errhandler*& slot, Errhandler* errhandler) {
     slot = errhandler;
 }
 
+Status check_serves(const Errhandler& errhandler, Errhandler::Kind kind) {
+    if (errhandler.predefined || errhandler.kind == kind) return success();
+    const bool session = kind == Errhandler::Kind::session;
+    return failure(
+        MPI_ERR_ARG,
+        "this error handler was not made by MPI_{}_create_errhandler; a {} cannot use it",
+        session ? "Session" : "Comm", session ? "session" : "communicator");
+}
+
 int raise(Comm* comm, const Status& status, const char* function) {
     if (comm == nullptr) return raise(nullptr, status, function);
-    int code = status.error_class();
-    const Errhandler& errhandler = *comm->errhandler;
-    if (apply_predefined(errhandler, describe(comm), status, function)) return code;
-    if (errhandler.comm_function != nullptr) {
-        MPI_Comm handle = comm->handle;
-        int given = code;
-        errhandler.comm_function(&handle, &given);
-    }
-    return code;
+    return apply(*comm->errhandler, comm->handle, describe(comm), status, function);
 }
 
 int raise(Win* win, const Status& status, const char* function) {
     if (win == nullptr || win->errhandler == nullptr) return raise(nullptr, status, function);
-    int code = status.error_class();
-    if (apply_predefined(*win->errhandler, "window", status, function)) return code;
-    MPI_Win handle = win->handle;
-    int given = code;
-    if (win->errhandler->win_function != nullptr) win->errhandler->win_function(&handle, &given);
-    return code;
+    return apply(*win->errhandler, win->handle, "window", status, function);
 }
 
 int raise(File* file, const Status& status, const char* function) {
     // Files begin with MPI_ERRORS_RETURN, and so do calls that have no file yet (MPI 5.0
     // section 14.7).
     if (file == nullptr || file->errhandler == nullptr) return status.error_class();
-    int code = status.error_class();
-    if (apply_predefined(*file->errhandler, "file", status, function)) return code;
-    MPI_File handle = file->handle;
-    int given = code;
-    if (file->errhandler->file_function != nullptr)
-        file->errhandler->file_function(&handle, &given);
-    return code;
+    return apply(*file->errhandler, file->handle, "file", status, function);
 }
 
 int raise(Session* session, const Status& status, const char* function) {
     if (session == nullptr) return raise(nullptr, status, function);
-    int code = status.error_class();
-    if (apply_predefined(*session->errhandler, "session", status, function)) return code;
-    MPI_Session handle = session->handle;
-    int given = code;
-    if (session->errhandler->session_function != nullptr)
-        session->errhandler->session_function(&handle, &given);
-    return code;
+    return apply(*session->errhandler, session->handle, "session", status, function);
+}
+
+int raise(const Errhandler& errhandler, const Status& status, const char* function) {
+    if (errhandler.kind == Errhandler::Kind::session)
+        return apply(errhandler, MPI_SESSION_NULL, {}, status, function);
+    return apply(errhandler, MPI_COMM_NULL, {}, status, function);
 }
 
 int raise(std::nullptr_t, const Status& status, const char* function) {
@@ -199,10 +208,7 @@ Status errhandler_free(MPI_Errhandler* errhandler) {
 }
 
 Status comm_set_errhandler(Comm& comm, Errhandler& errhandler) {
-    if (!serves(errhandler, Errhandler::Kind::comm))
-        return failure(MPI_ERR_ARG,
-                       "this error handler was not made by MPI_Comm_create_errhandler; a "
-                       "communicator cannot use it");
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::comm));
     assign(comm.errhandler, &errhandler);
     return success();
 }
@@ -218,10 +224,7 @@ Status comm_call_errhandler(Comm& comm, int errorcode) {
 }
 
 Status session_set_errhandler(Session& session, Errhandler& errhandler) {
-    if (!serves(errhandler, Errhandler::Kind::session))
-        return failure(MPI_ERR_ARG,
-                       "this error handler was not made by MPI_Session_create_errhandler; a "
-                       "session cannot use it");
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::session));
     assign(session.errhandler, &errhandler);
     return success();
 }

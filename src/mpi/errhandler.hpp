@@ -24,12 +24,17 @@ void release(Errhandler* errhandler);
 // Puts `errhandler` in the place of `slot`'s, owners counted.
 void assign(Errhandler*& slot, Errhandler* errhandler);
 
+// Whether an object of that kind can use it; else the sentence that says why not.
+Status check_serves(const Errhandler& errhandler, Errhandler::Kind kind);
+
 // Applies the error handler to a failed call and returns the code that the call returns: always the
 // error's own, also after a program's handler has returned.
 int raise(Comm* comm, const Status& status, const char* function);
 int raise(Win* win, const Status& status, const char* function);
 int raise(File* file, const Status& status, const char* function);
 int raise(Session* session, const Status& status, const char* function);
+// The handler of an object that the call was to make: it hears of a null handle.
+int raise(const Errhandler& errhandler, const Status& status, const char* function);
 int raise(std::nullptr_t, const Status& status, const char* function);
 
 // "MPI_ERR_RANK" for a predefined class, "error class 16385" for others.

@@ -123,6 +123,8 @@ Status info_get_string(Info& info, const char* key, int* buflen, char* value, in
     *flag = found != nullptr;
     if (found == nullptr) return success();
     // The length includes the terminating zero, and a length of zero only asks for it.
+    if (*buflen > 0 && value == nullptr)
+        return failure(MPI_ERR_ARG, "argument value is a null pointer, but buflen is {}", *buflen);
     if (*buflen > 0) copy_text(*found, value, static_cast<std::size_t>(*buflen));
     *buflen = static_cast<int>(found->size()) + 1;
     return success();

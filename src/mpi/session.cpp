@@ -148,6 +148,9 @@ Status session_get_nth_pset(Session&, Info*, int n, int* pset_len, char* pset_na
         return failure(MPI_ERR_ARG, "process set number {} of {} (numbers start at 0)", n,
                        std::size(kSets));
     const std::string_view name = kSets[n];
+    if (*pset_len > 0 && pset_name == nullptr)
+        return failure(MPI_ERR_ARG, "argument pset_name is a null pointer, but pset_len is {}",
+                       *pset_len);
     if (*pset_len > 0) copy_text(name, pset_name, static_cast<std::size_t>(*pset_len));
     *pset_len = static_cast<int>(name.size()) + 1;
     return success();

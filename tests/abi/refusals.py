@@ -50,6 +50,7 @@ BAD_NUMBERS = {
     "member": ["1", "-1", "MPI_PROC_NULL"],
     "root": ["1", "-1", "MPI_PROC_NULL"],
     "lock_type": ["0", "303"],
+    "thread_level": ["-5", "5", "4097"],
 }
 # Nothing was made of which these could be live: their functions are not tried before they are
 # built.
@@ -119,7 +120,7 @@ def refused(entry, p) -> list:
     """(bad value, expected class) for one parameter, read off the judgement that its entry point
     makes."""
     statement = entry.judge(p)
-    found = re.search(r"call\.(\w+)\(", statement)
+    found = re.search(r'call\.(\w+)\("', statement)
     if not found:
         return []
     method = found.group(1)
@@ -128,7 +129,7 @@ def refused(entry, p) -> list:
     if p.kind in bodies.HANDLES:
         row = bodies.HANDLES[p.kind]
         bad = garbage(p.kind) + ([FREED[p.kind]] if p.kind in FREED else [])
-        if method in ("object", "transfer_type"):
+        if method in ("object", "transfer_type", "handler_of_new"):
             return [(value, row["error"]) for value in [row["null"]] + bad]
         if method in ("info", "nullable"):
             return [(value, row["error"]) for value in bad]
@@ -139,7 +140,7 @@ def refused(entry, p) -> list:
             return [("0", "MPI_ERR_ARG")] + [
                 (f"at_{row['object'].lower()}({value})", row["error"]) for value in bad
             ]
-        if method == "handles":
+        if method in ("handles", "transfer_types"):
             return [("0", "MPI_ERR_ARG")] + [
                 (f"at_{row['object'].lower()}({value})", row["error"]) for value in bad
             ]
@@ -148,9 +149,10 @@ def refused(entry, p) -> list:
         return [(value, error) for value in BAD_NUMBERS[method]]
     if method in ("pointer", "string"):
         return [("0", error)]
-    if method in ("buffer", "buffer_or_in_place", "blocks"):
+    if method in ("buffer", "blocks"):
+        in_place = entries.not_in_place(entry.function, p.name)
         return [("MPI_BOTTOM", "MPI_ERR_BUFFER")] + (
-            [("MPI_IN_PLACE", "MPI_ERR_BUFFER")] if method == "buffer" else []
+            [] if in_place else [("MPI_IN_PLACE", "MPI_ERR_BUFFER")]
         )
     if method.startswith(("array", "each")):
         return [("0", "MPI_ERR_ARG")]
