@@ -111,8 +111,7 @@ Status comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
 Status comm_set_info(Comm& comm, Info* info) {
     // No hint changes what Gantry does; MPI_Comm_get_info tells those that it keeps.
     if (info == nullptr) return success();
-    for (const auto& [key, value] : info->pairs)
-        if (key != kMemoryKindsKey) set_pair(comm.hints, key, value);
+    take_hints(comm.hints, info->pairs);
     return success();
 }
 

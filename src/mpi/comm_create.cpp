@@ -32,9 +32,7 @@ Result<Comm*> prepare_duplicate(Comm& comm, bool copy_hints, const Info* hints) 
         return copied;
     }
     if (copy_hints) made->hints = comm.hints;
-    if (hints != nullptr)
-        for (const auto& [key, value] : hints->pairs)
-            set_pair(made->hints, key, value);
+    if (hints != nullptr) take_hints(made->hints, hints->pairs);
     return made;
 }
 

@@ -48,6 +48,11 @@ void set_pair(InfoPairs& pairs, std::string_view key, std::string_view value) {
     pairs.emplace_back(key, value);
 }
 
+void take_hints(InfoPairs& hints, const InfoPairs& wished) {
+    for (const auto& [key, value] : wished)
+        if (key != kMemoryKindsKey) set_pair(hints, key, value);
+}
+
 MPI_Info make_info(InfoPairs pairs) {
     Info* info = create(process().infos);
     if (info == nullptr) return MPI_INFO_NULL;

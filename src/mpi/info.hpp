@@ -23,6 +23,9 @@ struct Info : Object<MPI_Info> {
 const std::string* value_of(const InfoPairs& pairs, std::string_view key);
 void set_pair(InfoPairs& pairs, std::string_view key, std::string_view value);
 
+// Adds what a program wishes of an object, except what only Gantry knows.
+void take_hints(InfoPairs& hints, const InfoPairs& wished);
+
 // A new info object with these pairs, for the program.
 MPI_Info make_info(InfoPairs pairs);  // MPI_INFO_NULL when memory is exhausted
 

@@ -43,8 +43,8 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
     if (session == nullptr) co_return no_memory("a session");
     session->engine = engine;
     session->errhandler = retain(errhandler);
-    session->hints = std::move(hints);
     set_pair(session->hints, kMemoryKindsKey, kMemoryKinds);
+    take_hints(session->hints, hints);
     Status raised = raise_boundary(*engine);
     if (!raised.ok()) {
         release(session->errhandler);
@@ -96,8 +96,7 @@ Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p
     GANTRY_CO_TRY(shared);
     Comm* made = make_comm(*engine, context, members->peers, members->rank, errhandler);
     if (made == nullptr) co_return no_memory("a communicator");
-    for (const auto& [key, value] : hints)
-        set_pair(made->hints, key, value);
+    take_hints(made->hints, hints);
     *newcomm = made->handle;
     co_return success();
 }

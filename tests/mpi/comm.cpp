@@ -395,3 +395,42 @@ MPI_CASE(predefined_attributes_and_names, 2) {
     CHECK(std::string(name) == "halo" && length == 4);
     OK(MPI_Comm_free(&comm));
 }
+
+MPI_CASE(the_kinds_of_memory_are_told_by_nobody_but_mpi, 1) {
+    constexpr const char* kKey = "mpi_memory_alloc_kinds";
+    const auto told = [](MPI_Info info) {
+        char text[256] = "";
+        int length = sizeof text, flag = 0;
+        OK(MPI_Info_get_string(info, kKey, &length, text, &flag));
+        OK(MPI_Info_free(&info));
+        return std::string(text);
+    };
+    const auto told_by = [&](MPI_Comm comm) {
+        MPI_Info info;
+        OK(MPI_Comm_get_info(comm, &info));
+        return told(info);
+    };
+    MPI_Info forged;
+    OK(MPI_Info_create(&forged));
+    OK(MPI_Info_set(forged, kKey, "system,foo:bar"));
+    const std::string true_kinds = told_by(MPI_COMM_WORLD);
+    MPI_Comm duplicate, made;
+    OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, forged, &duplicate));
+    CHECK(told_by(duplicate) == true_kinds);
+    OK(MPI_Comm_set_info(duplicate, forged));
+    CHECK(told_by(duplicate) == true_kinds);
+    MPI_Group group;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+    OK(MPI_Comm_create_from_group(group, "tag", forged, MPI_ERRORS_RETURN, &made));
+    CHECK(told_by(made) == true_kinds);
+    MPI_Session session;
+    MPI_Info of_session;
+    OK(MPI_Session_init(forged, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Session_get_info(session, &of_session));
+    CHECK(told(of_session) == true_kinds);
+    OK(MPI_Session_finalize(&session));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Comm_free(&duplicate));
+    OK(MPI_Comm_free(&made));
+    OK(MPI_Info_free(&forged));
+}
