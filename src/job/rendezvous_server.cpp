@@ -216,7 +216,7 @@ void RendezvousServer::rank_left(int rank) {
     seats_[static_cast<std::size_t>(rank)] = -1;
     lifelines_[static_cast<std::size_t>(rank)] = Socket();
     if (welcomed_ && pmi_.membership(rank) != Membership::finalized)
-        pmi_.break_barriers(fmt::format("rank {} has ended without MPI_Finalize", rank));
+        pmi_.break_barriers(fmt::format("rank {} has ended without leaving MPI", rank));
 }
 
 }  // namespace gantry::job

@@ -6,11 +6,16 @@
 
 #include "base/log.hpp"
 #include "device/discover.hpp"
+#include "mpi/pending.hpp"
+#include "mpi/process.hpp"
 #include "transport/self/self.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/ucx/ucx.hpp"
 
+#include <cstdlib>
+
 namespace gantry::mpi {
+namespace {
 
 Result<std::unique_ptr<Engine>> discover_engine() {
     Result<config::Config> config = config::from_environment();
@@ -38,6 +43,31 @@ Result<std::unique_ptr<Engine>> discover_engine() {
         parts.transports.push_back(
             std::make_unique<transport::ucx::UcxTransport>(*parts.clock, *parts.config));
     return std::make_unique<Engine>(std::move(parts));
+}
+
+// Sessions may be opened again and again: with them the engine stays until the process ends.
+void leave_at_exit() {
+    Process& p = process();
+    if (p.forked || p.running() || !p.engine->started()) return;
+    Status left = wait(Pending(*p.engine, p.engine->leave(p.engine->executor())));
+    if (!left.ok()) log::info("mpi: leaving the job: {}", left.text());
+}
+
+}  // namespace
+
+Status need_engine() {
+    Process& p = process();
+    if (p.forked)
+        return failure(MPI_ERR_OTHER,
+                       "this process was forked after its parent had used MPI; start it with exec "
+                       "or the launcher");
+    if (p.engine != nullptr) return success();
+    Result<std::unique_ptr<Engine>> engine = discover_engine();
+    if (!engine.ok()) return std::move(engine).status();
+    p.engine = std::move(*engine);
+    log::set_identity(fmt::format("rank {}", p.engine->rank()));
+    std::atexit(leave_at_exit);
+    return success();
 }
 
 }  // namespace gantry::mpi

@@ -125,7 +125,8 @@ inline constexpr std::uint32_t kEngineContext = 3;
 inline constexpr std::uint32_t kAloneContext = 4;
 inline constexpr std::uint64_t kFirstContext = 16;
 
-// The engine of this process: its launcher, its GPUs, its ways to the other ranks.
-Result<std::unique_ptr<Engine>> discover_engine();
+// Sees to it that the process has its engine: its launcher, its GPUs, its ways to the other ranks.
+// MPI_Finalize makes it leave the job, or, when sessions use it, the end of the process.
+Status need_engine();
 
 }  // namespace gantry::mpi

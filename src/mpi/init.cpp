@@ -6,8 +6,6 @@
 #include "mpi/engine.hpp"
 #include "mpi/process.hpp"
 
-#include "base/log.hpp"
-
 #include <unistd.h>
 
 #include <numeric>
@@ -74,18 +72,8 @@ Pending init_thread(int*, char***, int required, int* provided) {
         return failure(MPI_ERR_OTHER, "MPI is initialised already; MPI_Init may be called once");
     if (p.phase == Process::Phase::finalized)
         return failure(MPI_ERR_OTHER,
-                       "MPI was finalised; MPI_Init cannot follow MPI_Finalize (sessions can be "
-                       "opened again)");
-    if (p.forked)
-        return failure(MPI_ERR_OTHER,
-                       "this process was forked after its parent had used MPI; start it with exec "
-                       "or the launcher");
-    if (p.engine == nullptr) {
-        Result<std::unique_ptr<Engine>> engine = discover_engine();
-        if (!engine.ok()) return std::move(engine).status();
-        p.engine = std::move(*engine);
-        log::set_identity(fmt::format("rank {}", p.engine->rank()));
-    }
+                       "MPI was finalised; MPI_Init can be called once, before MPI_Finalize");
+    GANTRY_TRY(need_engine());
     p.main_thread = std::this_thread::get_id();
     p.thread_level = std::min(required, MPI_THREAD_SERIALIZED);
     *provided = p.thread_level;

@@ -2,11 +2,12 @@
 //
 // Sessions (MPI 5.0 section 11.3). They share the engine with the world model and with each other;
 // the engine starts with the first of them and, once a session has used it, stays until
-// MPI_Finalize or the end of the process.
+// MPI_Finalize or the end of the process. It is not started again: a launcher that was told that a
+// process is done does not take it back, and MPI_Finalize cannot put off telling it, since programs
+// may end by _exit or a signal afterwards. Sessions after MPI_Finalize therefore need one that was
+// open then (docs/user/getting-started.md section 6).
 #include "mpi/session.hpp"
 
-#include "base/log.hpp"
-#include "base/log.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/boundary.hpp"
 #include "mpi/context.hpp"
@@ -16,8 +17,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -68,15 +67,6 @@ Task<Status> close_session(Executor& executor, Engine* engine, MPI_Session* hand
     co_return success();
 }
 
-// Sessions may be opened again and again, so the engine of a program without MPI_Init stays until
-// the process ends, and then leaves the job.
-void leave_at_exit() {
-    Process& p = process();
-    if (p.forked || p.running() || !p.engine->started()) return;
-    Status left = wait(Pending(*p.engine, p.engine->leave(p.engine->executor())));
-    if (!left.ok()) log::info("mpi: leaving the job: {}", left.text());
-}
-
 bool same_set(std::string_view given, std::string_view known) {
     // Names of sets are compared without regard to case (they are URIs).
     return std::equal(given.begin(), given.end(), known.begin(), known.end(),
@@ -105,20 +95,11 @@ Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p
 
 Pending session_init(Info* info, Errhandler& errhandler, MPI_Session* session) {
     Process& p = process();
-    if (p.forked)
-        return failure(MPI_ERR_OTHER,
-                       "this process was forked after its parent had used MPI; start it with exec "
-                       "or the launcher");
-    if (p.engine == nullptr) {
-        Result<std::unique_ptr<Engine>> engine = discover_engine();
-        if (!engine.ok()) return std::move(engine).status();
-        p.engine = std::move(*engine);
-        std::atexit(leave_at_exit);
-    }
+    GANTRY_TRY(need_engine());
     if (p.engine->stopped())
-        return failure(
-            MPI_ERR_OTHER,
-            "MPI was finalised and has left the job; open the session before MPI_Finalize");
+        return failure(MPI_ERR_OTHER,
+                       "MPI was finalised and has left the job; a session that is open during "
+                       "MPI_Finalize keeps MPI there, and more can be opened then");
     InfoPairs hints;
     if (info != nullptr) hints = info->pairs;
     return Pending(*p.engine, open_session(p.engine->executor(), p.engine.get(), std::move(hints),

@@ -69,7 +69,7 @@ class Rendezvous(unittest.TestCase):
         ended = meet(range(3), 3, "desert", 1, 5)
         self.assertEqual([code for code, _, _ in ended], [99, 5, 99], ended)
         for rank in (0, 2):
-            self.assertIn("rank 1 has ended without MPI_Finalize", ended[rank][2])
+            self.assertIn("rank 1 has ended without leaving MPI", ended[rank][2])
 
     def test_half_a_description_is_an_error_that_says_what_is_missing(self):
         done = subprocess.run([PROBE], env=clean_environment(GANTRY_RENDEZVOUS="here:1"), text=True, capture_output=True,

@@ -207,7 +207,7 @@ class Mpiexec(unittest.TestCase):
         for code, returned in ((0, 1), (4, 4)):
             done = run("-n", 3, PROBE, "leave", 1, code)
             self.assertEqual(done.returncode, returned)
-            self.assertRegex(done.stderr, rf"rank 1 of 3 \(.*\) exited with code {code} without MPI_Finalize")
+            self.assertRegex(done.stderr, rf"rank 1 of 3 \(.*\) exited with code {code} without leaving MPI")
 
     def test_a_rank_that_never_starts_mpi_does_not_leave_the_others_waiting(self):
         done = run("-n", 1, "true", ":", "-n", 2, PROBE, "exchange", 1)

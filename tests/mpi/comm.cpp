@@ -280,27 +280,6 @@ MPI_CASE(groups_of_few_are_made_into_communicators_one_after_the_other, 4) {
     OK(MPI_Group_free(&world));
 }
 
-MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
-    for (int round = 0; round < 3; ++round) {
-        MPI_Session session;
-        MPI_Group group;
-        MPI_Comm comm;
-        OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
-        OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-        OK(MPI_Comm_create_from_group(group, "gantry.test", MPI_INFO_NULL, MPI_ERRORS_RETURN,
-                                      &comm));
-        OK(MPI_Group_free(&group));
-        int one = 1, sum = 0;
-        OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
-        CHECK_EQ(sum, 3);
-        OK(MPI_Comm_free(&comm));
-        OK(MPI_Session_finalize(&session));
-    }
-    int flag = -1;
-    OK(MPI_Initialized(&flag));
-    CHECK_EQ(flag, 0);
-}
-
 // --- attributes ----------------------------------------------------------------------------------
 
 static int copies = 0, deletions = 0;

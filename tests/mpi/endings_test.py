@@ -62,7 +62,11 @@ class Endings(unittest.TestCase):
         self.ends("ending_by_a_segmentation_fault", 2, 139, r"rank 1 of 2 .* was killed by signal 11 \(SIGSEGV")
 
     def test_a_rank_that_just_leaves_ends_the_job(self):
-        self.ends("ending_by_leaving_without_finalize", 2, 1, r"rank 1 of 2 .* without MPI_Finalize")
+        self.ends("ending_by_leaving_without_finalize", 2, 1, r"rank 1 of 2 .* without leaving MPI")
+
+    def test_a_rank_that_leaves_a_session_open_is_told_what_it_forgot(self):
+        self.ends("ending_with_a_session_open", 2, 1,
+                  r"rank 1 of 2 .* exited with code 0 without leaving MPI.*MPI_Finalize, and MPI_Session_finalize for each session")
 
     def test_a_context_destroyed_before_finalize_is_no_news(self):
         code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2)

@@ -387,3 +387,14 @@ MPI_CASE_ENDING(ending_by_leaving_without_finalize, 2) {
     MPI_Barrier(MPI_COMM_WORLD);
     std::printf("came back\n");
 }
+
+MPI_CASE_ENDING(ending_with_a_session_open, 2) {
+    if (rank() == 1) {
+        MPI_Session session;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+        MPI_Finalize();
+        std::exit(0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("came back\n");
+}

@@ -335,7 +335,7 @@ void Launcher::rank_ended(int rank, const siginfo_t& how) {
     check_membership();
 }
 
-// A rank that has left without MPI_Finalize never comes to the others' next fence or message: they
+// A rank that has ended without leaving MPI never comes to the others' next fence or message: they
 // would wait for ever.
 void Launcher::check_membership() {
     if (phase_ != Phase::running) return;
@@ -350,12 +350,14 @@ void Launcher::check_membership() {
     if (!left || !others_inside) return;
     const bool was_inside = pmi_.membership(*left) == Membership::inside;
     const int code = exit_code_.value_or(1);
-    end_job(code, fmt::format("{} exited with code {} {}; the job is ended. Every rank must call "
-                              "{} before it exits; --label shows what it printed "
-                              "last.",
-                              name(*left), exit_code_.value_or(0),
-                              was_inside ? "without MPI_Finalize" : "without MPI_Init",
-                              was_inside ? "MPI_Finalize" : "MPI_Init and MPI_Finalize"));
+    end_job(code,
+            fmt::format("{} exited with code {} {}; the job is ended. Every rank must call "
+                        "{} before it exits; --label shows what it printed "
+                        "last.",
+                        name(*left), exit_code_.value_or(0),
+                        was_inside ? "without leaving MPI" : "without MPI_Init",
+                        was_inside ? "MPI_Finalize, and MPI_Session_finalize for each session,"
+                                   : "MPI_Init and MPI_Finalize"));
 }
 
 void Launcher::look_at_pmi(int rank) {

@@ -251,7 +251,7 @@ void ShmTransport::look_for_the_dead() {
 
 Status ShmTransport::died(const Peer& peer) const {
     return failure(MPI_ERR_PROC_ABORTED,
-                   "rank {} (process {}) has ended without MPI_Finalize; its own output or the "
+                   "rank {} (process {}) has ended without leaving MPI; its own output or the "
                    "launcher says why",
                    peer.rank, node_.member(peer.number).segment.process);
 }

@@ -255,7 +255,7 @@ Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
     if (!peer.lost.ok()) return peer.lost;
     return failure(MPI_ERR_PROC_ABORTED,
                    "rank {} is lost: the connection to it broke (UCX says '{}'); it has ended "
-                   "without MPI_Finalize, or its host cannot be reached any more",
+                   "without leaving MPI, or its host cannot be reached any more",
                    peer.rank, library_->text(status));
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sessions alone, beside MPI_Init, and around MPI_Finalize; who hears of one that cannot be made.
+#include "refused.hpp"
+#include "test.hpp"
+
+#include <cstdint>
+
+using namespace mpi_tests;
+
+namespace {
+
+struct Heard {
+    int times = 0;
+    bool null = false;
+} by_session, by_comm;
+void listen_to_sessions(MPI_Session* session, int*, ...) {
+    ++by_session.times;
+    by_session.null = *session == MPI_SESSION_NULL;
+}
+void listen_to_comms(MPI_Comm* comm, int*, ...) {
+    ++by_comm.times;
+    by_comm.null = *comm == MPI_COMM_NULL;
+}
+void listen_to_windows(MPI_Win*, int*, ...) {
+    fail(__FILE__, __LINE__, "a handler of windows was called");
+}
+
+}  // namespace
+
+MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
+    for (int round = 0; round < 3; ++round) {
+        MPI_Session session;
+        MPI_Group group;
+        MPI_Comm comm;
+        OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+        OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+        OK(MPI_Comm_create_from_group(group, "gantry.test", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                      &comm));
+        OK(MPI_Group_free(&group));
+        int one = 1, sum = 0;
+        OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+        CHECK_EQ(sum, 3);
+        OK(MPI_Comm_free(&comm));
+        OK(MPI_Session_finalize(&session));
+    }
+    int flag = -1;
+    OK(MPI_Initialized(&flag));
+    CHECK_EQ(flag, 0);
+}
+
+MPI_CASE_OWN_INIT(a_session_that_is_open_during_finalize_keeps_mpi, 2) {
+    MPI_Session kept, late;
+    MPI_Group group;
+    MPI_Comm comm;
+    start_mpi();
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &kept));
+    MPI_Finalize();
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &late));
+    OK(MPI_Session_finalize(&kept));
+    OK(MPI_Group_from_session_pset(late, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, "late", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    OK(MPI_Group_free(&group));
+    int one = 1, sum = 0;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK_EQ(sum, 2);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Session_finalize(&late));
+}
+
+MPI_CASE_OWN_INIT(a_session_after_finalize_is_refused_and_told_how_it_could_be, 2) {
+    start_mpi();
+    MPI_Finalize();
+    MPI_Session session;
+    expect(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_ERR_OTHER,
+           {"open during MPI_Finalize"}, "a session after MPI_Finalize");
+}
+
+MPI_CASE_OWN_INIT(a_call_that_makes_nothing_is_heard_by_the_handler_it_was_given, 1) {
+    const auto no_info = reinterpret_cast<MPI_Info>(std::uintptr_t{0x123456789});
+    MPI_Errhandler of_sessions, of_comms, of_windows;
+    OK(MPI_Session_create_errhandler(listen_to_sessions, &of_sessions));
+    OK(MPI_Comm_create_errhandler(listen_to_comms, &of_comms));
+    OK(MPI_Win_create_errhandler(listen_to_windows, &of_windows));
+    MPI_Session session;
+    CHECK_EQ(error_class(MPI_Session_init(no_info, of_sessions, &session)), MPI_ERR_INFO);
+    CHECK(by_session.times == 1 && by_session.null);
+    CHECK_EQ(error_class(MPI_Session_init(no_info, MPI_ERRORS_RETURN, &session)), MPI_ERR_INFO);
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    MPI_Comm comm;
+    CHECK_EQ(error_class(
+                 MPI_Comm_create_from_group(MPI_GROUP_NULL, "tag", MPI_INFO_NULL, of_comms, &comm)),
+             MPI_ERR_GROUP);
+    CHECK(by_comm.times == 1 && by_comm.null);
+    OK(MPI_Session_finalize(&session));
+    // One that is none, or none for such an object, cannot hear of it.
+    start_mpi();
+    return_errors(MPI_COMM_SELF);
+    const auto freed = of_sessions;
+    OK(MPI_Errhandler_free(&of_sessions));
+    CHECK_EQ(error_class(MPI_Session_init(MPI_INFO_NULL, freed, &session)), MPI_ERR_ERRHANDLER);
+    expect(MPI_Session_init(MPI_INFO_NULL, of_windows, &session), MPI_ERR_ARG,
+           {"MPI_Session_create_errhandler"}, "a session with a handler of windows");
+    expect(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "tag", MPI_INFO_NULL, of_windows, &comm),
+           MPI_ERR_ARG, {"MPI_Comm_create_errhandler"}, "a communicator with one");
+    CHECK_EQ(by_session.times, 1);
+    OK(MPI_Errhandler_free(&of_comms));
+    OK(MPI_Errhandler_free(&of_windows));
+    MPI_Finalize();
+}
