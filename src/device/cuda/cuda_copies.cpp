@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// CudaDevice's copies: which GPU, context and lane make one, what is known of its ends, and what
+// becomes of it when its context turns out to be gone.
+#include "device/cuda/cuda_device.hpp"
+
+#include <mpi.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::device::cuda {
+
+CudaDevice::Place CudaDevice::place(const void* address) const {
+    if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
+        const int home = gpus_.find(mapping->handle.gpu);
+        return {true,
+                true,
+                false,
+                mapping->gpu,
+                home >= 0 ? home : mapping->gpu,
+                mapping->context.handle,
+                {mapping->address, mapping->handle.size}};
+    }
+    const Allocation* allocation = pointers_.known(address);
+    if (allocation == nullptr) return {};
+    const Location& location = allocation->location;
+    const bool device = location.kind == MemoryKind::device || location.kind == MemoryKind::managed;
+    if (!device) return {};
+    return {true,
+            false,
+            location.kind == MemoryKind::managed,
+            location.gpu,
+            location.gpu,
+            reinterpret_cast<CUcontext>(allocation->context),
+            allocation->range()};
+}
+
+// `way` is written between devices only.
+CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
+    Place source = place(copy.source);
+    Place destination = place(copy.destination);
+    const bool unknown =
+        (copy.engine == Engine::automatic && !source.device && !destination.device) ||
+        (copy.engine == Engine::fused && !(source.device && destination.device));
+    if (unknown) {
+        // Nothing is known about an end: ask, rather than touch device memory from the host.
+        (void)classify(copy.source, copy.bytes);
+        (void)classify(copy.destination, copy.bytes);
+        source = place(copy.source);
+        destination = place(copy.destination);
+    }
+    Route route;
+    route.order.copy = copy;
+    route.gpu = copy.gpu;
+    if (copy.gpu < 0 || copy.gpu >= gpus_.count())
+        route.gpu = source.device ? source.gpu : std::max(destination.gpu, 0);
+    // A mapping works only in the context that opened it; otherwise a pointer's own context is the
+    // right one.
+    for (const Place* end : {&destination, &source})
+        if (route.context == nullptr && end->mapped && end->gpu == route.gpu)
+            route.context = end->context;
+    for (const Place* end : {&source, &destination})
+        if (route.context == nullptr && end->device && !end->mapped && end->gpu == route.gpu)
+            route.context = end->context;
+
+    // A kernel copies only what the copying GPU reaches by itself, in one context.
+    const auto reached = [&route](const Place& end) {
+        return end.device && (end.context == nullptr || end.context == route.context) &&
+               (end.mapped || end.home == route.gpu);
+    };
+    if (copy.engine == Engine::fused && !(reached(source) && reached(destination)))
+        route.order.copy.engine = Engine::automatic;
+    route.host_only =
+        route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
+    route.order.lane = lane_of(copy, source, destination);
+    route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
+                                 copy.rows == nullptr && !source.device && destination.device &&
+                                 !destination.pages;
+    if (route.order.lane == Lane::peer)
+        route.order.peer = source.home == route.gpu ? destination.home : source.home;
+    // Between two GPUs of this process the driver is told both contexts: it then needs no peer
+    // access. A mapping has its peer access already.
+    const bool both_own =
+        source.device && destination.device && !source.mapped && !destination.mapped;
+    if (both_own && source.gpu != destination.gpu) {
+        route.order.source_context = source.context;
+        route.order.destination_context = destination.context;
+    }
+    if (source.device && destination.device)
+        *way = {nullptr, losses(), copy, route.order, source.range, destination.range};
+    return route;
+}
+
+Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& destination) {
+    switch (copy.engine) {
+        case Engine::d2h: return Lane::d2h;
+        case Engine::h2d:
+        case Engine::h2d_2d: return Lane::h2d;
+        case Engine::d2d: return Lane::d2d;
+        case Engine::peer: return Lane::peer;
+        case Engine::automatic:
+        case Engine::fused: break;
+    }
+    if (!source.device) return Lane::h2d;
+    if (!destination.device) return Lane::d2h;
+    return source.home == destination.home ? Lane::d2d : Lane::peer;
+}
+
+bool CudaDevice::goes_the_last_way(const Copy& copy) const {
+    const Way& way = last_way_;
+    return way.streams != nullptr && way.asked.engine == copy.engine && way.asked.gpu == copy.gpu &&
+           way.losses == losses() &&
+           way.source.contains(reinterpret_cast<std::uintptr_t>(copy.source), copy.bytes) &&
+           way.destination.contains(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes);
+}
+
+void CudaDevice::copy(const Copy& copy, Completion& done) {
+    if (copy.bytes == 0) {
+        done.complete(success());
+        return;
+    }
+    if (!driver_.ready()) {
+        done.complete(failure(
+            MPI_ERR_OTHER, "a copy of {} bytes on GPU {}: the CUDA driver is {}", copy.bytes,
+            copy.gpu, driver_.gone() ? "shut down already" : "not initialised in this process"));
+        return;
+    }
+    gpus_.fill();
+    drop_dead_contexts();
+    // A stream that finds its context dead is lost: the whole way below drops it.
+    if (goes_the_last_way(copy)) {
+        Order& order = last_way_.order;
+        const Engine engine = order.copy.engine;
+        order.copy = copy;
+        order.copy.engine = engine;
+        if (last_way_.streams->start(order, done)) return;
+    }
+    // The second round is for a context that was reset: the same handle, or the GPU's next context,
+    // lives and gets new streams, and what peers share is mapped again.
+    Copy order = copy;
+    for (int round = 0; round < 2; ++round) {
+        Way way;
+        Route route = this->route(order, &way);
+        // After a context was lost "host memory" may be what its device memory looks like now; and a
+        // fused copy was one between devices.
+        if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
+        if (route.host_only) {
+            if (round > 0 || copy.engine == Engine::fused) break;
+            std::memmove(copy.destination, copy.source, copy.bytes);
+            done.complete(success());
+            return;
+        }
+        Result<Streams*> streams = streams_in(route.context, route.gpu);
+        if (!streams.ok()) {
+            done.complete(std::move(streams).status());
+            return;
+        }
+        if ((*streams)->start(route.order, done)) {
+            way.streams = *streams;
+            if (way.source.size > 0 && way.losses == losses()) last_way_ = way;
+            return;
+        }
+        const Mapped mapped = mapped_ends(order);
+        drop_context((*streams)->context().handle);
+        if (!map_again(mapped, order)) break;
+    }
+    done.complete(failure(
+        MPI_ERR_OTHER,
+        "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program",
+        copy.bytes, fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
+}
+
+CudaDevice::Mapped CudaDevice::mapped_ends(const Copy& copy) const {
+    const auto around = [this](const void* address) {
+        const IpcCache::Mapping* const mapping = mappings_.find(address);
+        return mapping != nullptr ? std::optional(*mapping) : std::nullopt;
+    };
+    return {around(copy.source), around(copy.destination)};
+}
+
+// Both ends after a context went, and with it what was known of them. False: one cannot be had again.
+bool CudaDevice::map_again(const Mapped& lost, Copy& copy) {
+    if (lost.source)
+        copy.source = map_again(*lost.source, copy.source);
+    else
+        (void)classify(copy.source, copy.bytes);
+    if (lost.destination)
+        copy.destination = const_cast<void*>(map_again(*lost.destination, copy.destination));
+    else
+        (void)classify(copy.destination, copy.bytes);
+    return copy.source != nullptr && copy.destination != nullptr;
+}
+
+const void* CudaDevice::map_again(const IpcCache::Mapping& lost, const void* address) {
+    if (mappings_.find(address) != nullptr) return address;  // it was another context's
+    Result<Context> context = working_context(lost.gpu);
+    if (!context.ok()) return nullptr;
+    Result<void*> opened = mappings_.open_lost(lost, *context);
+    if (!opened.ok()) return nullptr;
+    return static_cast<const std::byte*>(*opened) +
+           (reinterpret_cast<std::uintptr_t>(address) - lost.address);
+}
+
+}  // namespace gantry::device::cuda
