@@ -202,6 +202,38 @@ TEST_P(Strided, BlocksMayStandInAnyOrder) {
 INSTANTIATE_TEST_SUITE_P(Every, Strided, testing::ValuesIn(kWays),
                          [](const auto& way) { return way.param.name; });
 
+// --- what it costs ------------------------------------------------------------------------------
+
+// A column out of one matrix and into another.
+Task<Status> one_column(Rank& rank, const Matrix& matrix) {
+    const Layout column = matrix.column();
+    Bytebuffer memory(rank, Place::device, matrix.bytes(), rank.number);
+    const p2p::Buffer whole{memory.address(), 1, &column};
+    if (rank.number == 0) {
+        memory.fill(3);
+        Status sent = co_await send(rank, whole, 1, kTag);
+        co_return sent;
+    }
+    memory.clear();
+    Received got = co_await receive(rank, whole, 0, kTag);
+    co_return got.status;
+}
+
+TEST(StridedCost, AColumnOfALargeMatrixIsOneCopyOfItsOwnBytesOnEachSide) {
+    const Matrix matrix{2000, 1000, 8};
+    World world({.machine = "h200", .ranks_per_node = 2});
+    const Ending ending = world.run([&](Rank& rank) { return one_column(rank, matrix); });
+    EXPECT_TRUE(ending.good()) << ending;
+    for (int rank = 0; rank < 2; ++rank) {
+        const device::fake::Counts& counts = world.rank(rank).device.counts();
+        EXPECT_EQ(counts.all_copies(), 1u) << "rank " << rank;
+        Bytes bytes = 0;
+        for (const Bytes each : counts.bytes)
+            bytes += each;
+        EXPECT_EQ(bytes, matrix.rows * matrix.cell) << "rank " << rank;
+    }
+}
+
 // --- several allocations ------------------------------------------------------------------------
 
 // Absolute addresses: members of a structure that lie in device memory, the heap, device memory.
