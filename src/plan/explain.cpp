@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol. Its
-// entry keeps the plan of the largest message seen, which is the one that people ask about.
+// A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol, who
+// copies. Its entry keeps the plan of the largest message seen, which is the one that people ask about.
 #include "plan/explain.hpp"
 
 #include <unistd.h>
@@ -55,7 +55,8 @@ void Explain::record(const Question& question, const Facts&, const Choice& choic
                   .source_kind = static_cast<int>(question.source.kind),
                   .sink_kind = sink_kind,
                   .size_class = static_cast<int>(std::bit_width(question.bytes)),
-                  .protocol = choice.plan.protocol};
+                  .protocol = choice.plan.protocol,
+                  .executor = choice.plan.executor};
     Entry& entry = entries_[key];
     if (entry.messages == 0 || question.bytes > entry.largest) {
         entry.choice = choice;
@@ -83,6 +84,7 @@ std::vector<Path> Explain::paths(int rank) const {
                   .bytes = entry.bytes,
                   .staged = entry.staged,
                   .protocol = std::string(name(plan.protocol)),
+                  .executor = std::string(name(plan.executor)),
                   .how = how_text(plan, entry.largest),
                   .chunk = plan.chunk,
                   .depth = plan.depth,

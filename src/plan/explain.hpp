@@ -40,6 +40,7 @@ class Explain {
         bool received;
         int source_kind, sink_kind, size_class;
         Protocol protocol;
+        Executor executor;
         auto operator<=>(const Key&) const = default;
     };
     struct Entry {

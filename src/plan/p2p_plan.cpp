@@ -219,7 +219,8 @@ const char* ipc_obstacle(const Ask& ask) {
     if (!exportable) return "the driver cannot share this memory between processes";
     if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !facts.same_gpu &&
         !facts.peer_access)
-        return "the GPUs do not reach each other";
+        return ask.question.sink_known ? "the GPUs do not reach each other"
+                                       : "the receiver has not asked for this memory yet";
     return nullptr;
 }
 

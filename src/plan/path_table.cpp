@@ -31,7 +31,8 @@ bool same_verdict(const Path& a, const Path& b) {
 }
 bool same_way(const Path& a, const Path& b) {
     return a.received == b.received && a.source == b.source && a.sink == b.sink &&
-           a.protocol == b.protocol && a.chunk == b.chunk && a.depth == b.depth && a.why == b.why;
+           a.protocol == b.protocol && a.executor == b.executor && a.chunk == b.chunk &&
+           a.depth == b.depth && a.why == b.why;
 }
 
 void absorb(Path& into, const Path& other) {
@@ -185,6 +186,7 @@ std::string paths_to_json(const std::vector<Path>& paths, int rank) {
                                      {"bytes", path.bytes},
                                      {"staged", path.staged},
                                      {"protocol", path.protocol},
+                                     {"executor", path.executor},
                                      {"how", path.how},
                                      {"chunk", path.chunk},
                                      {"depth", path.depth},
@@ -215,6 +217,7 @@ Result<std::vector<Path>> paths_from_json(std::string_view text) {
         path.bytes = row.value("bytes", Bytes{0});
         path.staged = row.value("staged", Bytes{0});
         path.protocol = row.value("protocol", "");
+        path.executor = row.value("executor", "");
         path.how = row.value("how", "");
         path.chunk = row.value("chunk", Bytes{0});
         path.depth = row.value("depth", 1);

@@ -25,7 +25,8 @@ struct Path {
     Bytes bytes = 0;
     Bytes staged = 0;  // bytes that this rank copied into or out of staging slots
     std::string protocol;
-    std::string how;  // describe() of the largest message, without the reason
+    std::string executor;  // of its copies: "sender" or "receiver"
+    std::string how;       // describe() of the largest message, without the reason
     Bytes chunk = 0;
     int depth = 1;
     Nanoseconds expected = 0;  // the model's time for the largest message

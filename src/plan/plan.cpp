@@ -43,6 +43,10 @@ std::string pipeline_text(const Plan& plan, Bytes bytes) {
 
 }  // namespace
 
+std::string_view name(Executor executor) {
+    return executor == Executor::receiver ? "receiver" : "sender";
+}
+
 std::string_view name(Protocol protocol) {
     switch (protocol) {
         case Protocol::self: return "self";
@@ -71,7 +75,7 @@ std::string describe(const Plan& plan, Bytes bytes) {
         case Protocol::ipc:
             text +=
                 fmt::format(", {} by the {}", plan.executor == Executor::receiver ? "get" : "put",
-                            plan.executor == Executor::receiver ? "receiver" : "sender");
+                            name(plan.executor));
             text += fmt::format(", {}", name(plan.sink_engine));
             break;
         case Protocol::pipeline: text = pipeline_text(plan, bytes); break;

@@ -114,6 +114,7 @@ inline Bytes host_eager_limit(const transport::PeerFacts& peer, const Tuning& tu
 }
 
 std::string_view name(Protocol protocol);
+std::string_view name(Executor executor);
 // One line: "pipeline, 16 chunks of 256 KiB, depth 4, copy engine -> slot -> copy engine, 1 rail
 // (the link is slower than the copies)".
 std::string describe(const Plan& plan, Bytes bytes);

@@ -72,6 +72,23 @@ TEST(Explain, SizesAndPeersWithTheSameStoryAreOneRow) {
         << text;
 }
 
+// The first messages are read, and most of them put once the sender knows where to.
+TEST(Explain, TellsApartWhoCopies) {
+    plan::Explain explain(true);
+    const plan::Question question{.bytes = 64, .source = {}, .sink = {}, .sink_known = true};
+    plan::Choice choice{.plan = {.protocol = plan::Protocol::ipc}, .rejected = {}};
+    for (int message = 0; message < 10; ++message) {
+        choice.plan.executor = message < 2 ? plan::Executor::receiver : plan::Executor::sender;
+        explain.record(question, {}, choice, 1, /*received=*/true);
+    }
+    auto paths = plan::paths_from_json(explain.json(0));
+    ASSERT_TRUE(paths.ok());
+    ASSERT_EQ(paths->size(), 2u);
+    EXPECT_EQ(paths->at(0).messages + paths->at(1).messages, 10u);
+    EXPECT_THAT(explain.text(0), HasSubstr("get by the receiver"));
+    EXPECT_THAT(explain.text(0), HasSubstr("put by the sender"));
+}
+
 TEST(Explain, SurvivesTheWayThroughJson) {
     plan::Explain explain(true);
     record(explain, 4 * kMiB, 1);
