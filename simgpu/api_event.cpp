@@ -141,6 +141,7 @@ CUresult cuEventQuery(CUevent handle) {
         d.scheduler.help_a_query();
         SIM_TRY(simgpu::check_event(d, handle));
         if (!complete(event)) {
+            entry.costs(d.model.calls().event_query_vain);
             return CUDA_ERROR_NOT_READY;
         }
     }

@@ -94,6 +94,7 @@ CUresult cuStreamQuery(CUstream handle) {
     const simgpu::OpRef tail = stream.tail;
     d.scheduler.help_a_query();
     if (tail->state != OpState::done) {
+        entry.costs(d.model.calls().event_query_vain);
         return CUDA_ERROR_NOT_READY;
     }
     simgpu::sanitizer::acquire(tail.get());

@@ -50,7 +50,8 @@ struct CallCost {
     Nanoseconds copy = 0;  // starting an asynchronous copy
     Nanoseconds launch = 0;
     Nanoseconds event_record = 0;
-    Nanoseconds event_query = 0;
+    Nanoseconds event_query = 0;  // of an event that is done
+    Nanoseconds event_query_vain = 0;
     Nanoseconds write_value = 0;    // cuStreamWriteValue32 until the host sees the flag
     Nanoseconds event_seen = 0;     // the same for a copy's end that is seen by asking for an event
     Nanoseconds classify_host = 0;  // one attribute query on memory the driver does not know

@@ -131,6 +131,8 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("launch_ns", calls.launch);
     fields.integer("event_record_ns", calls.event_record);
     fields.integer("event_query_ns", calls.event_query);
+    calls.event_query_vain = calls.event_query;
+    fields.integer("event_query_vain_ns", calls.event_query_vain);
     fields.integer("write_value_ns", calls.write_value);
     fields.integer("event_seen_ns", calls.event_seen);
     fields.integer("classify_host_ns", calls.classify_host);
@@ -245,6 +247,7 @@ Json calls_json(const CallCost& calls) {
             {"launch_ns", calls.launch},
             {"event_record_ns", calls.event_record},
             {"event_query_ns", calls.event_query},
+            {"event_query_vain_ns", calls.event_query_vain},
             {"write_value_ns", calls.write_value},
             {"event_seen_ns", calls.event_seen},
             {"classify_host_ns", calls.classify_host},

@@ -108,6 +108,10 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
     calls.copy = each([&] { cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream); });
     calls.event_record = each([&] { cuda.cuEventRecord(event, stream); });
     calls.event_query = each([&] { cuda.cuEventQuery(event); });
+    cuda.cuMemcpyDtoHAsync_v2(pinned, memory, kLargest, stream);
+    cuda.cuEventRecord(event, stream);
+    calls.event_query_vain = whole(time_of(21, [&] { cuda.cuEventQuery(event); }));
+    cuda.wait(stream);
     // Behind a copy, against what the copy's end costs to see by asking for an event.
     auto* flag = reinterpret_cast<volatile std::uint32_t*>(pinned + kMiB);
     std::uint32_t value = 0;
