@@ -252,6 +252,44 @@ Task<Status> cancelled(Rank& rank) {
     Status sent = co_await send(rank, out.whole(), 1, 1);
     co_return sent;
 }
+// What was copied ahead for them had arrived when the receives were posted.
+Task<Status> short_receives_of_staged_messages(Rank& rank, Place place, Bytes room) {
+    constexpr Bytes kBytes = 300000;
+    Bytebuffer buffer(rank, place, kBytes);
+    for (std::uint64_t message = 0; message < 24; ++message) {
+        const bool whole = message >= 20;
+        if (rank.number == 0) {
+            buffer.fill(message);
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+            continue;
+        }
+        buffer.clear();
+        Status slept = co_await rank.sleep(rank.executor, kMillisecond);
+        GANTRY_CO_TRY(slept);
+        Received got = co_await receive(rank, whole ? buffer.whole() : buffer.part(0, room), 0, 0);
+        WORLD_CHECK(got.status.error_class() == (whole ? MPI_SUCCESS : MPI_ERR_TRUNCATE));
+        WORLD_CHECK(buffer.holds(message, whole ? kBytes : room));
+    }
+    co_return success();
+}
+
+TEST(Truncation, GivesBackTheSlotsOfWhatItDoesNotTake) {
+    for (const Place place : {Place::device, Place::host})
+        for (const Bytes room : {Bytes{0}, Bytes{1000}, 70 * kKiB}) {
+            Options options{.machine = "h200", .ranks_per_node = 2};
+            options.change_config = [](config::Config& config) {
+                config.ipc = false;
+                config.device_pool = config.host_pool = 128 * kKiB;
+            };
+            World world(options);
+            const Ending ending = world.run(
+                [&](Rank& rank) { return short_receives_of_staged_messages(rank, place, room); });
+            EXPECT_TRUE(ending.good()) << ending;
+            EXPECT_TRUE(world.settle()) << "something was left over";
+        }
+}
+
 TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) {
     expect_good(cancelled, 2);
 }

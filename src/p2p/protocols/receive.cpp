@@ -435,6 +435,9 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
                         .side = Side{request.buffer, request.location, nullptr},
                         .accepted = request.outcome.bytes};
     Status status = co_await run(executor, receiving);
+    // Past the room of a truncated receive; what comes later goes back by itself.
+    while (status.ok() && receiving.shared && !message.arrived.empty())
+        status = return_slot(receiving, message.arrived.pop());
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
         Status told =
             tell_failure(core, message.peer, message.rts.send_id, status, wire::For::sender);
