@@ -267,7 +267,8 @@ Task<Status> short_receives_of_staged_messages(Rank& rank, Place place, Bytes ro
         buffer.clear();
         Status slept = co_await rank.sleep(rank.executor, kMillisecond);
         GANTRY_CO_TRY(slept);
-        Received got = co_await receive(rank, whole ? buffer.whole() : buffer.part(0, room), 0, 0);
+        const p2p::Buffer into = whole ? buffer.whole() : buffer.part(0, room);
+        Received got = co_await receive(rank, into, 0, 0);
         WORLD_CHECK(got.status.error_class() == (whole ? MPI_SUCCESS : MPI_ERR_TRUNCATE));
         WORLD_CHECK(buffer.holds(message, whole ? kBytes : room));
     }
