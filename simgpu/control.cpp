@@ -221,17 +221,13 @@ SIMGPU_EXPORT int64_t simgpu_window_time(int what, size_t bytes) {
     if (d == nullptr) {
         return 0;
     }
-    const gantry::model::WindowCost& window = d->model.machine().gpu.window;
-    const auto moving = [bytes](simgpu::Nanoseconds fixed, double bytes_per_second) {
-        return fixed + static_cast<simgpu::Nanoseconds>(static_cast<double>(bytes) * 1e9 /
-                                                        bytes_per_second);
-    };
+    const gantry::model::Gpu& gpu = d->model.machine().gpu;
     switch (what) {
-        case SIMGPU_WINDOW_OPEN: return d->model.scaled(window.open);
+        case SIMGPU_WINDOW_OPEN: return d->model.scaled(gpu.window.open);
         case SIMGPU_WINDOW_READ:
-            return d->model.scaled(moving(window.read, window.read_bytes_per_second));
+            return d->model.scaled(gantry::model::window_read_time(gpu, bytes));
         case SIMGPU_WINDOW_WRITE:
-            return d->model.scaled(moving(window.write, window.write_bytes_per_second));
+            return d->model.scaled(gantry::model::window_write_time(gpu, bytes));
         default: return 0;
     }
 }

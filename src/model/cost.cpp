@@ -68,6 +68,14 @@ Interval place(const Gpu& gpu, const Work& work, Nanoseconds ready, Nanoseconds 
     return {start, start + engine_time(gpu, work)};
 }
 
+Nanoseconds window_read_time(const Gpu& gpu, Bytes bytes) {
+    return gpu.window.read + Rate(gpu.window.read_bytes_per_second).time(bytes);
+}
+
+Nanoseconds window_write_time(const Gpu& gpu, Bytes bytes) {
+    return gpu.window.write + Rate(gpu.window.write_bytes_per_second).time(bytes);
+}
+
 Nanoseconds turn_cost(const Gpu& gpu, const Work& work, std::int64_t process,
                       std::int64_t last_process) {
     return last_process != -1 && last_process != process && needs_turn(gpu, work) ? gpu.turn : 0;

@@ -56,6 +56,10 @@ Nanoseconds engine_time(const Gpu& gpu, const Work& work);
 Interval place(const Gpu& gpu, const Work& work, Nanoseconds ready, Nanoseconds engine_free_at,
                Nanoseconds turn = 0);
 
+// How long a processor reads or writes that much through a window.
+Nanoseconds window_read_time(const Gpu& gpu, Bytes bytes);
+Nanoseconds window_write_time(const Gpu& gpu, Bytes bytes);
+
 // The turn that work of `process` pays when `last_process` used the queue last (-1: nobody yet).
 Nanoseconds turn_cost(const Gpu& gpu, const Work& work, std::int64_t process,
                       std::int64_t last_process);

@@ -101,10 +101,14 @@ Pending startall(int count, MPI_Request* array_of_requests) {
     polled.engine = &engine;
     polled.pointers[0] = array_of_requests;
     polled.numbers[0] = count;
-    for (int i = 0; i < count; ++i)
-        GANTRY_TRY(engine.requests().start(*find(array_of_requests[i])));
+    bool waits = false;
+    for (int i = 0; i < count; ++i) {
+        Request& request = *find(array_of_requests[i]);
+        GANTRY_TRY(engine.requests().start(request));
+        waits = waits || Requests::operation_of(request)->buffered;
+    }
     Status ended;
-    if (poll_started(polled, ended)) return ended;
+    if (!waits || poll_started(polled, ended)) return ended;
     return Pending(polled);
 }
 

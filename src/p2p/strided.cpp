@@ -3,7 +3,7 @@
 
 #include "layout/rows.hpp"
 #include "p2p/protocols/stage.hpp"
-#include "plan/p2p_model.hpp"
+#include "plan/strided.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -29,7 +29,7 @@ struct Move {
     layout::Rows rows;
     Way way;
     int gpu;
-    bool one_kind;  // all of the buffer is device memory
+    bool together;  // all of the buffer lies in one allocation
 };
 
 Task<Status> move_rows(Executor& executor, Core& core, Move move) {
@@ -41,7 +41,7 @@ Task<Status> move_rows(Executor& executor, Core& core, Move move) {
     copy.source = out ? move.strided : move.packed;
     copy.bytes = move.rows.bytes();
     copy.gpu = move.gpu;
-    if (move.one_kind) copy.engine = out ? device::Engine::d2h : device::Engine::h2d;
+    if (move.together) copy.engine = out ? device::Engine::d2h : device::Engine::h2d;
     if (move.rows.count > 1) copy.rows = &rows;
     Completion done(executor);
     core.device.copy(copy, done);
@@ -49,11 +49,9 @@ Task<Status> move_rows(Executor& executor, Core& core, Move move) {
     co_return status;
 }
 
-// Rows of one kind of memory go by one copy, others one by one.
-Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, device::Location location,
+// Rows inside one allocation go by one copy, others one by one.
+Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, int gpu, bool together,
                          Bytes bytes, std::byte* packed, Way way) {
-    const bool one_kind =
-        in_one_allocation(buffer, layout::span_of(*buffer.layout, buffer.count), location);
     layout::RowWalk walk(*buffer.layout, bytes);
     layout::Rows rows;
     Bytes row = 0;
@@ -62,7 +60,7 @@ Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, device::
         Scope copies(executor);
         for (int i = 0; more && i < kCopiesAtOnce; ++i) {
             layout::Rows each = rows;
-            if (!one_kind) {
+            if (!together) {
                 each.count = 1;
                 each.offset += static_cast<std::ptrdiff_t>(row * rows.pitch);
                 each.packed += row * rows.packed_pitch;
@@ -71,8 +69,8 @@ Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, device::
                             packed + each.packed,
                             each,
                             way,
-                            location.gpu,
-                            one_kind};
+                            gpu,
+                            together};
             copies.spawn(move_rows(executor, core, move));
             row += each.count;
             if (row < rows.count) continue;
@@ -83,17 +81,6 @@ Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, device::
         GANTRY_CO_TRY(status);
     }
     co_return success();
-}
-
-// Reading what lies between costs less than many copies.
-bool reads_all(Core& core, const Buffer& buffer, const layout::Span& span,
-               const device::Location& location) {
-    if (!in_one_allocation(buffer, span, location)) return false;
-    const device::GpuFacts& gpu = core.device.gpu_facts(std::max(location.gpu, 0));
-    const Bytes sets = layout::RowWalk::sets(*buffer.layout, buffer.bytes());
-    return plan::transfer_time(span.bytes(), gpu.d2h_bytes_per_second) <
-           static_cast<Nanoseconds>(sets - 1) * gpu.chunk_cost +
-               plan::transfer_time(buffer.bytes(), gpu.d2h_bytes_per_second);
 }
 
 }  // namespace
@@ -128,9 +115,12 @@ Result<device::Location> locate_blocks(device::Device& device, const Buffer& buf
 Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
                               device::Location location, std::byte* packed) {
     const layout::Span span = layout::span_of(*buffer.layout, buffer.count);
-    if (!reads_all(core, buffer, span, location)) {
-        Status moved = co_await move_blocks(executor, core, buffer, location, buffer.bytes(),
-                                            packed, Way::from_device);
+    const bool together = in_one_allocation(buffer, span, location);
+    if (!together || !plan::whole_span_wins(
+                         core.device.gpu_facts(std::max(location.gpu, 0)), span.bytes(),
+                         buffer.bytes(), layout::RowWalk::sets(*buffer.layout, buffer.bytes()))) {
+        Status moved = co_await move_blocks(executor, core, buffer, location.gpu, together,
+                                            buffer.bytes(), packed, Way::from_device);
         co_return moved;
     }
     Result<std::unique_ptr<std::byte[]>> whole =
@@ -146,7 +136,9 @@ Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
 
 Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
                               device::Location location, Bytes bytes, const std::byte* packed) {
-    Status moved = co_await move_blocks(executor, core, buffer, location, bytes,
+    const bool together =
+        in_one_allocation(buffer, layout::span_of(*buffer.layout, buffer.count), location);
+    Status moved = co_await move_blocks(executor, core, buffer, location.gpu, together, bytes,
                                         const_cast<std::byte*>(packed), Way::to_device);
     co_return moved;
 }

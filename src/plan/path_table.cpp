@@ -93,7 +93,7 @@ std::string size_text(const Path& path) {
 }
 
 // The losers in three lines: slower ones, cheaper ones that a settled answer did not ask (a limit
-// of the user's, pieces already in slots), and what was not possible at all.
+// of the user's), and what was not possible at all.
 std::string losers_text(const Path& path) {
     std::string beaten, passed_over, not_possible;
     auto join = [](std::string& list, const std::string& entry) {

@@ -27,4 +27,9 @@ inline std::string describe(const Copy& copy) {
                        fmt::ptr(copy.destination), copy.gpu);
 }
 
+inline Status context_destroyed(const Copy& copy) {
+    return failure(MPI_ERR_OTHER, "the context of GPU {} was destroyed by the program: a copy {}",
+                   copy.gpu, describe(copy));
+}
+
 }  // namespace gantry::device::cuda

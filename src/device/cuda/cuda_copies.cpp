@@ -4,9 +4,9 @@
 // becomes of it when its context turns out to be gone.
 #include "device/cuda/cuda_device.hpp"
 
-#include <mpi.h>
+#include "device/cuda/copies.hpp"
 
-#include <fmt/format.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <cstring>
@@ -167,10 +167,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         drop_context((*streams)->context().handle);
         if (!map_again(mapped, order)) break;
     }
-    done.complete(failure(
-        MPI_ERR_OTHER,
-        "a copy of {} bytes from {} to {}: the context of GPU {} was destroyed by the program",
-        copy.bytes, fmt::ptr(copy.source), fmt::ptr(copy.destination), copy.gpu));
+    done.complete(context_destroyed(copy));
 }
 
 CudaDevice::Mapped CudaDevice::mapped_ends(const Copy& copy) const {

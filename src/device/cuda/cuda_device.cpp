@@ -2,6 +2,7 @@
 #include "device/cuda/cuda_device.hpp"
 
 #include "base/log.hpp"
+#include "device/cuda/copies.hpp"
 
 #include <unistd.h>
 
@@ -151,10 +152,7 @@ void CudaDevice::drop_context(CUcontext context) {
         if (map_again(each.mapped, each.copy))
             copy(each.copy, *each.done);
         else
-            each.done->complete(failure(MPI_ERR_OTHER,
-                                        "a copy of {} bytes of a peer's memory: the context of GPU "
-                                        "{} was destroyed by the program",
-                                        each.copy.bytes, each.copy.gpu));
+            each.done->complete(context_destroyed(each.copy));
     }
 }
 

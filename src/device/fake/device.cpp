@@ -301,8 +301,7 @@ Status FakeDevice::read_window(const Location& location, const void* address, vo
                                Bytes bytes) {
     const Result<Place> from = in_window(location, address, bytes);
     GANTRY_TRY(from.status());
-    const model::WindowCost& cost = gpus_.machine().gpu.window;
-    processor_.spend(cost.read + model::Rate(cost.read_bytes_per_second).time(bytes));
+    processor_.spend(model::window_read_time(gpus_.machine().gpu, bytes));
     ++counts_.window_reads;
     std::memcpy(to, from.value().bytes, bytes);
     return success();
@@ -312,8 +311,7 @@ Status FakeDevice::write_window(const Location& location, void* address, const v
                                 Bytes bytes) {
     const Result<Place> to = in_window(location, address, bytes);
     GANTRY_TRY(to.status());
-    const model::WindowCost& cost = gpus_.machine().gpu.window;
-    processor_.spend(cost.write + model::Rate(cost.write_bytes_per_second).time(bytes));
+    processor_.spend(model::window_write_time(gpus_.machine().gpu, bytes));
     ++counts_.window_writes;
     gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
     std::memcpy(to.value().bytes, from, bytes);
