@@ -22,16 +22,14 @@ constexpr Bytes kSmallestBlock = 16 * kKiB, kLargestBlock = kMiB;
 class Exercise {
   public:
     Exercise(const Options& options, const Plan& plan, Exchange exchange)
-        : exchange_(exchange),
-          contents_(options, plan),
-          rounds_before_the_clock_(rounds_before_the_clock(plan.bytes)) {}
+        : exchange_(exchange), contents_(options, plan) {}
 
     const Contents& contents() const { return contents_; }
 
-    double sample(Way& way) {
+    double sample(Way& way, int rounds_before = kFewestRoundsBefore) {
         contents_.renew();
         meet();
-        for (int i = 0; i < rounds_before_the_clock_; ++i)
+        for (int i = 0; i < rounds_before; ++i)
             exchange_(way, contents_.outgoing(), contents_.incoming());
         const double seconds = exchange_(way, contents_.outgoing(), contents_.incoming());
         way.settle();
@@ -57,7 +55,6 @@ class Exercise {
   private:
     Exchange exchange_;
     Contents contents_;
-    const int rounds_before_the_clock_;
 };
 
 // The block size that is fastest here, by trying; rank 0 measures and tells.
@@ -95,9 +92,12 @@ double now_seconds() {
     return MPI_Wtime();
 }
 
-int rounds_before_the_clock(Bytes bytes) {
-    constexpr Bytes kShort = 4 * kMiB;
-    return bytes <= kShort ? 20 : 3;
+int rounds_before_the_clock(double seconds) {
+    constexpr double kAwake = 5e-3;
+    constexpr int kMost = 20;
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return std::clamp(static_cast<int>(std::min(kAwake / std::max(seconds, 1e-9), 1e6)),
+                      kFewestRoundsBefore, kMost);
 }
 
 void prepare_device(Options& options) {
@@ -131,15 +131,18 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
         add(pipelined_way(plan.bytes, plan.messages, block), block);
     }
 
+    std::vector<int> rounds;
     for (const auto& way : ways) {
         if (any_device(options)) exercise.warm_up(*way);
+        double seconds = 0;
         for (int sample = 0; sample < kWarmUp; ++sample)
-            exercise.sample(*way);
+            seconds = exercise.sample(*way);
+        rounds.push_back(rounds_before_the_clock(seconds));
     }
     std::vector<std::vector<double>> times(ways.size());
     for (int sample = 0; sample < plan.samples; ++sample)
         for (std::size_t i = 0; i < ways.size(); ++i)
-            times[i].push_back(exercise.sample(*ways[i]));
+            times[i].push_back(exercise.sample(*ways[i], rounds[i]));
     for (std::size_t i = 0; i < ways.size(); ++i)
         figures[i].seconds = median(std::move(times[i]));
     return figures;

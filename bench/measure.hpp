@@ -30,10 +30,11 @@ struct Figure {
 std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange);
 
 double now_seconds();
-// Unmeasured exchanges of messages of that size before the measured one. Checking the sample before
+// Unmeasured exchanges before the measured one, where one takes so long. Checking the sample before
 // it took long enough for caches, clocks and links to fall asleep, and short exchanges show that
 // longest.
-int rounds_before_the_clock(Bytes bytes);
+int rounds_before_the_clock(double seconds);
+inline constexpr int kFewestRoundsBefore = 3;
 // Starts the driver on this rank if any buffer needs it.
 void prepare_device(Options& options);
 

@@ -61,9 +61,11 @@ struct Times {
 class Overlap {
   public:
     Overlap(const Options& options, const Plan& plan)
-        : contents_(options, plan),
-          requests_(static_cast<std::size_t>(plan.messages)),
-          rounds_before_the_clock_(rounds_before_the_clock(plan.bytes)) {}
+        : contents_(options, plan), requests_(static_cast<std::size_t>(plan.messages)) {}
+
+    void set_rounds_before_the_clock(double seconds) {
+        rounds_before_the_clock_ = rounds_before_the_clock(seconds);
+    }
 
     Times exchange(long steps) {
         contents_.renew();
@@ -103,7 +105,7 @@ class Overlap {
     }
     Contents contents_;
     std::vector<MPI_Request> requests_;
-    const int rounds_before_the_clock_;
+    int rounds_before_the_clock_ = kFewestRoundsBefore;
 };
 
 struct Row {
@@ -120,6 +122,7 @@ Row measure_one(const Options& options, const Plan& plan, double step) {
     std::vector<double> search;
     for (int i = -kWarmUp; i < plan.samples; ++i) {
         const double transfer = slowest(overlap.exchange(0).total);
+        if (i < 0) overlap.set_rounds_before_the_clock(transfer);
         if (i >= 0) search.push_back(transfer);
     }
     const auto steps =

@@ -33,8 +33,9 @@ struct Location {
 
 // Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
-// meanwhile in one kernel.
-enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused };
+// meanwhile in one kernel. `kernel`, of rows only, between device memory and page-locked memory: all
+// of them in one launch; where there are no kernels, each set by a copy engine.
+enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel };
 
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
 // alone; or by an event, which holds up the copy right behind it less.
@@ -44,11 +45,13 @@ enum class Notice : std::uint8_t { event, flag };
 // nothing is in flight; `expected`, it waits at least for start_waiting().
 enum class Company : std::uint8_t { unknown, expected, none };
 
-// Rows of a copy between host and device memory; nothing between them is touched. They are as wide
-// as they may be: `bytes` / `count`.
+// Rows of a copy between host and device memory: `count` runs of `width` bytes. Nothing between them
+// is touched.
 struct Rows {
-    Bytes count = 1;
+    std::ptrdiff_t destination = 0, source = 0;  // of the first one, from the copy's ends
+    Bytes width = 0, count = 1;
     Bytes destination_pitch = 0, source_pitch = 0;  // from one to the next
+    bool operator==(const Rows&) const = default;
 };
 
 struct Copy {
@@ -59,8 +62,8 @@ struct Copy {
     Engine engine = Engine::automatic;
     Notice notice = Notice::event;
     Company company = Company::unknown;
-    const Rows* rows =
-        nullptr;  // null: one run; with engine d2h or h2d, read before copy() returns
+    // Empty: one run. With engine d2h, h2d or kernel; read before copy() returns.
+    std::span<const Rows> rows{};
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need

@@ -36,7 +36,10 @@ struct GpuFacts {
     double peer_get_bytes_per_second = 0;  // got from another GPU; 0: as fast as a put
     Nanoseconds peer_get_more = 0;         // what a get from another GPU takes longer than a put
     Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
-    Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
+    Nanoseconds chunk_cost = 3500;      // what each further copy in a row adds (engine gap, event)
+    double row_ns = 0;                  // what each further row of a 2D copy out of it adds
+    Nanoseconds kernel_latency = 8000;  // a kernel alone, likewise
+    Nanoseconds launch = 3000;          // what the call costs the processor
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
     Bytes h2d_without_turn = 0;  // host-to-device copies from this size up need no turn

@@ -25,6 +25,9 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
         facts.peer_get_more = std::max<Nanoseconds>(gpu.peer_get.latency - gpu.peer.latency, 0);
     facts.copy_latency = gpu.d2h.latency;
     facts.chunk_cost = gpu.d2h.gap;
+    facts.row_ns = gpu.d2h.row;
+    facts.kernel_latency = gpu.kernel.latency;
+    facts.launch = gpu.calls.launch;
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;
     facts.ipc_open = gpu.calls.ipc_open;

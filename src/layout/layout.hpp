@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace gantry::layout {
@@ -24,10 +25,37 @@ struct Block {
     bool operator==(const Block&) const = default;
 };
 
+// The bytes around an address that something touches.
+struct Span {
+    std::ptrdiff_t low = 0, high = 0;
+    Bytes bytes() const { return static_cast<Bytes>(high - low); }
+};
+
+// Runs of equal width, equally far apart in the buffer and in packed memory (rows.hpp).
+struct Rows {
+    std::ptrdiff_t offset = 0;  // of the first one, from the buffer's address
+    Bytes packed = 0;           // of the first one, in packed memory
+    Bytes width = 0;
+    Bytes count = 0;
+    Bytes pitch = 0, packed_pitch = 0;  // from one to the next, at least `width`
+    Bytes bytes() const { return width * count; }
+    bool operator==(const Rows&) const = default;
+};
+
+// What an element's blocks come to, however many there are.
+struct Shape {
+    std::vector<Rows> rows;  // in packed order
+    Span span;
+    Bytes widest = 0;  // of its rows
+};
+
 struct Layout {
     Bytes size = 0;             // data bytes of one element
     std::ptrdiff_t extent = 0;  // distance of elements
     std::vector<Block> blocks;
+    // Worked out when somebody asks first; the blocks stay as they are from then on.
+    mutable std::shared_ptr<const Shape> known_shape = nullptr;
+    const Shape& shape() const;
     // True when any number of elements is one run of bytes that starts at the buffer's address.
     bool contiguous() const {
         return size == 0 || (blocks.size() == 1 && blocks[0].offset == 0 &&
@@ -38,10 +66,6 @@ struct Layout {
 
 // The bytes around a buffer's address that a number of its elements touch. Blocks may stand in any
 // order and elements go down.
-struct Span {
-    std::ptrdiff_t low = 0, high = 0;
-    Bytes bytes() const { return static_cast<Bytes>(high - low); }
-};
 Span span_of(const Layout& layout, std::uint64_t count);
 
 // A layout of `size` bytes without holes.

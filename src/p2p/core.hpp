@@ -257,7 +257,7 @@ class Core final : public transport::Receiver {
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
     Incoming* incoming(int from, std::uint64_t id);
     // A copy of what a transport shows only for the moment; null data: no memory.
-    enum class KeptFor : std::uint8_t { receive, copy_engine };
+    enum class KeptFor : std::uint8_t { receive, copy_engine, kernel };
     Kept keep(transport::ConstSpan bytes, KeptFor whom);
     void on_forget(int from, const wire::Forget& forget);
     void check_exports();

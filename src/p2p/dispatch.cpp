@@ -130,7 +130,8 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
 
 Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {
     Kept kept;
-    if (whom == KeptFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom) {
+    if (whom == KeptFor::kernel ||
+        (whom == KeptFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom)) {
         Result<SlotPool*> slots = pool(transport::Pool::device_slots);
         const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};
         if (slot.units != 0) kept = Kept(**slots, slot);
@@ -201,7 +202,9 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
         return;
     }
     // The payload lives in the transport's ring: keep it until the copy engine has read it.
-    Kept kept = keep(payload.first(accepted), KeptFor::copy_engine);
+    Kept kept = keep(payload.first(accepted), receive.buffer.contiguous() || !tuning.kernels
+                                                  ? KeptFor::copy_engine
+                                                  : KeptFor::kernel);
     if (kept.data() == nullptr) {
         finish_request(
             receive,
@@ -312,6 +315,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         direct.insert(cts.direct_next);
     }
     if (cts.inbox != 0) send_descriptor(cts.wanted, cts.inbox);
+    peer(from).sinks.learn_strided(wire::decode(cts.verdict));
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict
     if (cts.direct_next != 0)        // taken from slots only because it lay there already

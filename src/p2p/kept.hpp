@@ -27,8 +27,11 @@ class Kept {
         std::swap(slot_, other.slot_);
         return *this;
     }
-    ~Kept() {
-        if (pool_ != nullptr) pool_->release(slot_);
+    ~Kept() { let_go(); }
+    // At the latest when it ends; a coroutine that has ended may keep it for long.
+    void let_go() {
+        heap_.reset();
+        if (pool_ != nullptr) std::exchange(pool_, nullptr)->release(slot_);
     }
 
     // Null: nothing is kept.

@@ -56,10 +56,9 @@ Task<Status> await_match(Executor&, Core& core, Outgoing& message) {
     co_return success();
 }
 
-// Nothing is copied ahead of the verdict, or packed for it.
+// Nothing is copied ahead of the verdict.
 bool waits_for_an_answer(const Outgoing& message) {
     const plan::Plan& offer = message.choice.plan;
-    if (message.location.on_device() && !message.buffer.contiguous()) return false;
     if (offer.protocol == plan::Protocol::eager) return false;
     return offer.protocol != plan::Protocol::pipeline || offer.ahead == 0;
 }
@@ -126,6 +125,9 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     message.facts = core.facts_for_offer(message.peer, message.location);
     message.facts.lent = may_lend(core, message);
     message.choice = core.choose(message.question, message.facts);
+    if (message.choice.plan.source_engine == plan::CopyEngine::kernel &&
+        peer.sinks.rows_by_copy_engine())
+        message.choice.plan.source_engine = plan::CopyEngine::copy_engine_2d;
     // The receiver must know for sure what our rails reach, and an offer that stages starts at
     // once.
     if (reads_device_memory_itself(message) && !register_source(core, message).ok()) {

@@ -27,8 +27,7 @@ struct Outgoing {
     Bytes bytes = 0;
     plan::Question question;
     plan::Facts facts;
-    plan::Choice choice;                  // the offer, then the verdict as this side sees it
-    std::unique_ptr<std::byte[]> packed;  // a strided device message, packed on the host
+    plan::Choice choice;  // the offer, then the verdict as this side sees it
 
     Mailbox<wire::ClearToSend>
         answers;               // the verdict; a second one when the first could not be carried out

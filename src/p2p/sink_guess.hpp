@@ -33,6 +33,14 @@ class SinkGuess {
             device_to_host_.insert(source.buffer_id);
         }
     }
+    // The verdict on a strided one, also where it comes after the last byte has left: on a GPU that
+    // both use no kernel is to pack it.
+    void learn_strided(const plan::Plan& verdict) {
+        if (verdict.protocol != plan::Protocol::pipeline) return;
+        if (verdict.source_engine == plan::CopyEngine::copy_engine_2d) rows_by_copy_engine_ = true;
+        if (verdict.source_engine == plan::CopyEngine::kernel) rows_by_copy_engine_ = false;
+    }
+    bool rows_by_copy_engine() const { return rows_by_copy_engine_; }
     // The receiver read it out of our memory: nothing is to be copied ahead.
     void learn_read(const device::Location& source) {
         if (!device_to_host_.empty()) device_to_host_.erase(source.buffer_id);
@@ -53,6 +61,7 @@ class SinkGuess {
     static constexpr std::size_t kRemembered = 4096;
     std::unordered_set<std::uint64_t> device_to_host_;  // by allocation
     bool host_to_device_ = false;
+    bool rows_by_copy_engine_ = false;
 };
 
 }  // namespace gantry::p2p

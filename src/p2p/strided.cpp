@@ -3,84 +3,152 @@
 
 #include "layout/rows.hpp"
 #include "p2p/protocols/stage.hpp"
-#include "plan/strided.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace gantry::p2p {
 namespace {
 
-constexpr int kCopiesAtOnce = 64;
-
-bool in_one_allocation(const Buffer& buffer, const layout::Span& span,
-                       const device::Location& location) {
-    return device::Range{location.base, location.size}.contains(
-        reinterpret_cast<std::uintptr_t>(buffer.address) + static_cast<std::uintptr_t>(span.low),
-        span.bytes());
-}
+// A driver's queue holds about a thousand operations; then its calls wait.
+constexpr std::size_t kSetsAtOnce = 64;
 
 enum class Way : std::uint8_t { to_device, from_device };
 
-// One copy of a strided buffer: its ends and how many rows.
-struct Move {
-    std::byte* strided;
-    std::byte* packed;
-    layout::Rows rows;
-    Way way;
-    int gpu;
-    bool together;  // all of the buffer lies in one allocation
+// A piece as the device takes it.
+struct Job {
+    std::vector<device::Rows> rows;  // from `start` and from the packed end
+    std::byte* start = nullptr;      // of the first row
+    layout::Span span;               // of all rows, from the buffer's address
+    plan::StridedPiece numbers;
 };
 
-Task<Status> move_rows(Executor& executor, Core& core, Move move) {
-    const bool out = move.way == Way::from_device;
-    device::Rows rows{move.rows.count, move.rows.pitch, move.rows.packed_pitch};
-    if (out) std::swap(rows.destination_pitch, rows.source_pitch);
-    device::Copy copy;
-    copy.destination = out ? move.packed : move.strided;
-    copy.source = out ? move.strided : move.packed;
-    copy.bytes = move.rows.bytes();
-    copy.gpu = move.gpu;
-    if (move.together) copy.engine = out ? device::Engine::d2h : device::Engine::h2d;
-    if (move.rows.count > 1) copy.rows = &rows;
+Job job_of(const Piece& piece, Way way) {
+    Job job;
+    layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
+    std::ptrdiff_t first = 0;
+    for (layout::Rows each; walk.next(each);) {
+        const std::ptrdiff_t high =
+            each.offset + static_cast<std::ptrdiff_t>((each.count - 1) * each.pitch + each.width);
+        if (job.rows.empty()) {
+            first = each.offset;
+            job.span = {first, high};
+        }
+        job.span = {std::min(job.span.low, each.offset), std::max(job.span.high, high)};
+        device::Rows rows{each.offset - first, static_cast<std::ptrdiff_t>(each.packed),
+                          each.width,          each.count,
+                          each.pitch,          each.packed_pitch};
+        if (way == Way::from_device) {
+            std::swap(rows.destination, rows.source);
+            std::swap(rows.destination_pitch, rows.source_pitch);
+        }
+        job.rows.push_back(rows);
+        job.numbers.rows += each.count;
+    }
+    job.start = static_cast<std::byte*>(piece.buffer.address) + first;
+    job.numbers.bytes = piece.bytes;
+    job.numbers.sets = job.rows.size();
+    job.numbers.span = job.span.bytes();
+    job.numbers.out = way == Way::from_device;
+    return job;
+}
+
+bool in_one_allocation(const Piece& piece, const layout::Span& span) {
+    return device::Range{piece.location.base, piece.location.size}.contains(
+        reinterpret_cast<std::uintptr_t>(piece.buffer.address) +
+            static_cast<std::uintptr_t>(span.low),
+        span.bytes());
+}
+
+Task<Status> move(Executor& executor, Core& core, device::Copy copy) {
     Completion done(executor);
     core.device.copy(copy, done);
     Status status = co_await done;
     co_return status;
 }
 
-// Rows inside one allocation go by one copy, others one by one.
-Task<Status> move_blocks(Executor& executor, Core& core, Buffer buffer, int gpu, bool together,
-                         Bytes bytes, std::byte* packed, Way way) {
-    layout::RowWalk walk(*buffer.layout, bytes);
-    layout::Rows rows;
-    Bytes row = 0;
-    bool more = walk.next(rows);
-    while (more) {
-        Scope copies(executor);
-        for (int i = 0; more && i < kCopiesAtOnce; ++i) {
-            layout::Rows each = rows;
-            if (!together) {
-                each.count = 1;
-                each.offset += static_cast<std::ptrdiff_t>(row * rows.pitch);
-                each.packed += row * rows.packed_pitch;
+// Rows of several allocations: each by itself, and the device finds out where it is.
+Task<Status> move_each(Executor& executor, Core& core, const Job& job, device::Copy ends) {
+    for (const device::Rows& rows : job.rows) {
+        for (Bytes begin = 0; begin < rows.count; begin += kSetsAtOnce) {
+            Scope copies(executor);
+            const Bytes end = std::min<Bytes>(rows.count, begin + kSetsAtOnce);
+            for (Bytes row = begin; row < end; ++row) {
+                device::Copy copy = ends;
+                copy.destination = static_cast<std::byte*>(ends.destination) + rows.destination +
+                                   row * rows.destination_pitch;
+                copy.source = static_cast<const std::byte*>(ends.source) + rows.source +
+                              row * rows.source_pitch;
+                copy.bytes = rows.width;
+                copies.spawn(move(executor, core, copy));
             }
-            const Move move{static_cast<std::byte*>(buffer.address) + each.offset,
-                            packed + each.packed,
-                            each,
-                            way,
-                            gpu,
-                            together};
-            copies.spawn(move_rows(executor, core, move));
-            row += each.count;
-            if (row < rows.count) continue;
-            row = 0;
-            more = walk.next(rows);
+            Status status = co_await copies.join(executor);
+            GANTRY_CO_TRY(status);
         }
-        Status status = co_await copies.join(executor);
+    }
+    co_return success();
+}
+
+Task<Status> move_sets(Executor& executor, Core& core, const Job& job, device::Copy copy) {
+    for (std::span<const device::Rows> left = job.rows; !left.empty();) {
+        copy.rows = left.first(std::min(left.size(), kSetsAtOnce));
+        left = left.subspan(copy.rows.size());
+        copy.bytes = 0;
+        for (const device::Rows& rows : copy.rows)
+            copy.bytes += rows.width * rows.count;
+        Status status = co_await move(executor, core, copy);
         GANTRY_CO_TRY(status);
     }
     co_return success();
+}
+
+// All that lies between is read, too.
+Task<Status> move_span(Executor& executor, Core& core, const Piece& piece, const layout::Span& span,
+                       std::byte* packed) {
+    Result<std::unique_ptr<std::byte[]>> whole =
+        host_memory(span.bytes(), "a strided device message");
+    if (!whole.ok()) co_return whole.status();
+    Status status = co_await device_copy(executor, core, whole->get(),
+                                         static_cast<std::byte*>(piece.buffer.address) + span.low,
+                                         span.bytes(), piece.location.gpu, device::Engine::d2h);
+    GANTRY_CO_TRY(status);
+    layout::pack(*piece.buffer.layout, whole->get() - span.low, piece.first, piece.bytes, packed);
+    co_return success();
+}
+
+Task<Status> move_piece(Executor& executor, Core& core, Piece piece, std::byte* packed, Way way,
+                        plan::Movers movers, device::Notice notice) {
+    if (piece.bytes == 0) co_return success();
+    const Job job = job_of(piece, way);
+    const bool out = way == Way::from_device;
+    device::Copy copy;
+    copy.destination = out ? packed : job.start;
+    copy.source = out ? job.start : packed;
+    copy.bytes = piece.bytes;
+    copy.gpu = piece.location.gpu;
+    copy.notice = notice;
+    Status status;
+    if (!in_one_allocation(piece, job.span)) {
+        status = co_await move_each(executor, core, job, copy);
+        co_return status;
+    }
+    const device::GpuFacts& gpu = core.device.gpu_facts(std::max(piece.location.gpu, 0));
+    switch (plan::strided_way(gpu, job.numbers, movers)) {
+        case plan::StridedWay::kernel:
+            copy.engine = device::Engine::kernel;
+            copy.rows = job.rows;
+            status = co_await move(executor, core, copy);
+            break;
+        case plan::StridedWay::rows:
+            copy.engine = out ? device::Engine::d2h : device::Engine::h2d;
+            status = co_await move_sets(executor, core, job, copy);
+            break;
+        case plan::StridedWay::span:
+            status = co_await move_span(executor, core, piece, job.span, packed);
+            break;
+    }
+    co_return status;
 }
 
 }  // namespace
@@ -112,35 +180,15 @@ Result<device::Location> locate_blocks(device::Device& device, const Buffer& buf
     return *all;
 }
 
-Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, std::byte* packed) {
-    const layout::Span span = layout::span_of(*buffer.layout, buffer.count);
-    const bool together = in_one_allocation(buffer, span, location);
-    if (!together || !plan::whole_span_wins(
-                         core.device.gpu_facts(std::max(location.gpu, 0)), span.bytes(),
-                         buffer.bytes(), layout::RowWalk::sets(*buffer.layout, buffer.bytes()))) {
-        Status moved = co_await move_blocks(executor, core, buffer, location.gpu, together,
-                                            buffer.bytes(), packed, Way::from_device);
-        co_return moved;
-    }
-    Result<std::unique_ptr<std::byte[]>> whole =
-        host_memory(span.bytes(), "a strided device message");
-    if (!whole.ok()) co_return whole.status();
-    Status status = co_await device_copy(executor, core, whole->get(),
-                                         static_cast<std::byte*>(buffer.address) + span.low,
-                                         span.bytes(), location.gpu, device::Engine::d2h);
-    GANTRY_CO_TRY(status);
-    layout::pack(*buffer.layout, whole->get() - span.low, 0, buffer.bytes(), packed);
-    co_return success();
+Task<Status> pack_from_device(Executor& executor, Core& core, Piece piece, std::byte* packed,
+                              plan::Movers movers, device::Notice notice) {
+    return move_piece(executor, core, piece, packed, Way::from_device, movers, notice);
 }
 
-Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, Bytes bytes, const std::byte* packed) {
-    const bool together =
-        in_one_allocation(buffer, layout::span_of(*buffer.layout, buffer.count), location);
-    Status moved = co_await move_blocks(executor, core, buffer, location.gpu, together, bytes,
-                                        const_cast<std::byte*>(packed), Way::to_device);
-    co_return moved;
+Task<Status> unpack_to_device(Executor& executor, Core& core, Piece piece, const std::byte* packed,
+                              plan::Movers movers, device::Notice notice) {
+    return move_piece(executor, core, piece, const_cast<std::byte*>(packed), Way::to_device, movers,
+                      notice);
 }
 
 }  // namespace gantry::p2p

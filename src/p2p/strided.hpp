@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Strided buffers in device memory: where they lie, and how they come to packed host memory and
-// back. A receive writes what its type describes and nothing between: other receives, the program
-// or its kernels may be writing there.
+// Strided buffers in device memory: where they lie, and how pieces of them come to packed host
+// memory and back. A receive writes what its type describes and nothing between: other receives, the
+// program or its kernels may be writing there.
 #pragma once
 
 #include "p2p/request.hpp"
+#include "plan/strided.hpp"
 
 namespace gantry::p2p {
 
@@ -15,10 +16,16 @@ class Core;
 // several (absolute addresses, MPI_BOTTOM) count as device memory of no allocation if any is that.
 Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer);
 
-Task<Status> pack_from_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, std::byte* packed);
-// The first `bytes` data bytes.
-Task<Status> unpack_to_device(Executor& executor, Core& core, Buffer buffer,
-                              device::Location location, Bytes bytes, const std::byte* packed);
+// Data bytes [first, first + bytes) of a strided device buffer.
+struct Piece {
+    Buffer buffer;
+    device::Location location;
+    Bytes first = 0, bytes = 0;
+};
+
+Task<Status> pack_from_device(Executor& executor, Core& core, Piece piece, std::byte* packed,
+                              plan::Movers movers, device::Notice notice = device::Notice::event);
+Task<Status> unpack_to_device(Executor& executor, Core& core, Piece piece, const std::byte* packed,
+                              plan::Movers movers, device::Notice notice = device::Notice::event);
 
 }  // namespace gantry::p2p

@@ -314,7 +314,9 @@ Candidate ipc_candidate(const Ask& ask) {
 CopyEngine slot_engine(const Ask& ask, const End& end) {
     if (!by_copy_engine(end)) return CopyEngine::cpu;
     if (end.contiguous) return CopyEngine::copy_engine;
-    return ask.tuning.kernels ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
+    // Where two processes share the GPU a kernel would wait for its turn, and sets of rows do not.
+    const bool takes_turns = ask.facts.same_gpu && ask.source_gpu.queue_turn > 0;
+    return ask.tuning.kernels && !takes_turns ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
 }
 
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How strided data leaves a device: block by block, or with all that lies between.
+// How a piece of a strided device buffer comes to packed memory, or back: by a kernel, by the copy
+// engine in sets of rows, or (out only) with all that lies between, packed by the processor.
 #pragma once
 
 #include "plan/p2p_model.hpp"
 
 namespace gantry::plan {
 
-// Whether one copy of the whole span is cheaper than `copies` of its data alone.
-inline bool whole_span_wins(const device::GpuFacts& gpu, Bytes span, Bytes data, Bytes copies) {
-    return transfer_time(span, gpu.d2h_bytes_per_second) <
-           static_cast<Nanoseconds>(copies - 1) * gpu.chunk_cost +
-               transfer_time(data, gpu.d2h_bytes_per_second);
-}
+struct StridedPiece {
+    Bytes bytes = 0;  // of data
+    Bytes rows = 0, sets = 0;
+    Bytes span = 0;  // from the first byte to the last
+    bool out = true;
+};
+
+enum class StridedWay : std::uint8_t { kernel, rows, span };
+
+// What may move it: kernels only where the packed end is page-locked and the program lets them. On a
+// GPU that two processes use a kernel waits for its turn.
+enum class Movers : std::uint8_t { copy_engines, kernels, kernels_by_turns };
+
+StridedWay strided_way(const device::GpuFacts& gpu, const StridedPiece& piece, Movers movers);
 
 }  // namespace gantry::plan

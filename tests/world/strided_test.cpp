@@ -6,8 +6,10 @@
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <cstring>
+#include <ostream>
 
 namespace gantry::world {
 namespace {
@@ -204,34 +206,98 @@ INSTANTIATE_TEST_SUITE_P(Every, Strided, testing::ValuesIn(kWays),
 
 // --- what it costs ------------------------------------------------------------------------------
 
-// A column out of one matrix and into another.
-Task<Status> one_column(Rank& rank, const Matrix& matrix) {
-    const Layout column = matrix.column();
-    Bytebuffer memory(rank, Place::device, matrix.bytes(), rank.number);
-    const p2p::Buffer whole{memory.address(), 1, &column};
-    if (rank.number == 0) {
-        memory.fill(3);
-        Status sent = co_await send(rank, whole, 1, kTag);
-        co_return sent;
+// Messages out of one matrix and into another, of which the last is counted.
+Task<Status> repeated(Rank& rank, const Layout& layout, Bytes bytes, int gpu, int messages) {
+    Bytebuffer memory(rank, Place::device, bytes, gpu);
+    const p2p::Buffer whole{memory.address(), 1, &layout};
+    memory.fill(3);
+    for (int i = 0; i < messages; ++i) {
+        rank.device.reset_counts();
+        Status status;
+        if (rank.number == 0) {
+            status = co_await send(rank, whole, 1, kTag);
+        } else {
+            Received got = co_await receive(rank, whole, 0, kTag);
+            status = got.status;
+        }
+        GANTRY_CO_TRY(status);
+        // The sender learns what became of its message.
+        Status met = co_await meet(rank, kTag + 1);
+        GANTRY_CO_TRY(met);
     }
-    memory.clear();
-    Received got = co_await receive(rank, whole, 0, kTag);
-    co_return got.status;
+    co_return success();
 }
 
-TEST(StridedCost, AColumnOfALargeMatrixIsOneCopyOfItsOwnBytesOnEachSide) {
-    const Matrix matrix{2000, 1000, 8};
-    World world({.machine = "h200", .ranks_per_node = 2});
-    const Ending ending = world.run([&](Rank& rank) { return one_column(rank, matrix); });
+struct Cost {
+    Bytes copies = 0, copied = 0, launches = 0;
+    bool operator==(const Cost&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const Cost& cost) {
+        return out << cost.copies << " copies of " << cost.copied << " bytes, " << cost.launches
+                   << " launches";
+    }
+};
+
+// Of the last message, on each side.
+std::vector<Cost> costs(const Matrix& matrix, const Layout& layout, bool one_gpu,
+                        config::Config change = {}, int messages = 1) {
+    World world(
+        {.machine = "h200", .ranks_per_node = 2, .change_config = [&](config::Config& config) {
+             config.kernels = change.kernels;
+         }});
+    const Ending ending = world.run([&](Rank& rank) {
+        return repeated(rank, layout, matrix.bytes(), one_gpu ? 0 : rank.number, messages);
+    });
     EXPECT_TRUE(ending.good()) << ending;
+    std::vector<Cost> all;
     for (int rank = 0; rank < 2; ++rank) {
         const device::fake::Counts& counts = world.rank(rank).device.counts();
-        EXPECT_EQ(counts.all_copies(), 1u) << "rank " << rank;
-        Bytes bytes = 0;
+        Cost cost{counts.all_copies(), 0, counts.row_launches};
         for (const Bytes each : counts.bytes)
-            bytes += each;
-        EXPECT_EQ(bytes, matrix.rows * matrix.cell) << "rank " << rank;
+            cost.copied += each;
+        all.push_back(cost);
     }
+    return all;
+}
+
+constexpr Matrix kLarge{2000, 1000, 8};
+
+TEST(StridedCost, AColumnOfALargeMatrixIsOneKernelOnEachSide) {
+    EXPECT_THAT(costs(kLarge, kLarge.column(), false), testing::Each(Cost{0, 0, 1}));
+}
+
+TEST(StridedCost, WithoutKernelsItIsOneCopyOfItsOwnBytes) {
+    config::Config off;
+    off.kernels = false;
+    EXPECT_THAT(costs(kLarge, kLarge.column(), false, off), testing::Each(Cost{1, 16000, 0}));
+}
+
+// A kernel would wait for its turn. The sender knows from the first answer on.
+TEST(StridedCost, OnASharedGpuItIsOneCopyToo) {
+    EXPECT_THAT(costs(kLarge, kLarge.column(), true),
+                testing::ElementsAre(Cost{0, 0, 1}, Cost{1, 16000, 0}));
+    EXPECT_THAT(costs(kLarge, kLarge.column(), true, {}, 2), testing::Each(Cost{1, 16000, 0}));
+}
+
+// Wide rows of a long message: pieces on their way, each one copy, nothing whole.
+TEST(StridedCost, ALongMessageGoesInPieces) {
+    const Matrix matrix{1024, 2, 4096};
+    for (const bool one_gpu : {false, true}) {
+        const std::vector<Cost> both = costs(matrix, matrix.column(), one_gpu, {}, 2);
+        EXPECT_EQ(both[0], both[1]);
+        EXPECT_GE(both[0].copies, 4u);
+        EXPECT_LE(both[0].copies, 8u);
+        EXPECT_EQ(both[0].copied, 1024u * 4096u);
+    }
+}
+
+// Blocks in no order, two rows at most: as many as one launch takes, also where it waits for a turn.
+TEST(StridedCost, BlocksInNoOrderShareLaunches) {
+    const Matrix matrix{400, 300, 16};
+    Layout layout = matrix.column();
+    for (std::size_t i = 0; i < layout.blocks.size(); i += 2)
+        layout.blocks[i].offset += 16;
+    for (const bool one_gpu : {false, true})
+        EXPECT_THAT(costs(matrix, layout, one_gpu, {}, 2), testing::Each(Cost{0, 0, 1})) << one_gpu;
 }
 
 // --- several allocations ------------------------------------------------------------------------

@@ -42,9 +42,9 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
 CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
-    const bool unknown =
-        (copy.engine == Engine::automatic && !source.device && !destination.device) ||
-        (copy.engine == Engine::fused && !(source.device && destination.device));
+    const bool unknown = ((copy.engine == Engine::automatic || copy.engine == Engine::kernel) &&
+                          !source.device && !destination.device) ||
+                         (copy.engine == Engine::fused && !(source.device && destination.device));
     if (unknown) {
         // Nothing is known about an end: ask, rather than touch device memory from the host.
         (void)classify(copy.source, copy.bytes);
@@ -77,7 +77,7 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
     route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
-                                 copy.rows == nullptr && !source.device && destination.device &&
+                                 copy.rows.empty() && !source.device && destination.device &&
                                  !destination.pages;
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
@@ -102,6 +102,7 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
         case Engine::d2d: return Lane::d2d;
         case Engine::peer: return Lane::peer;
         case Engine::automatic:
+        case Engine::kernel:
         case Engine::fused: break;
     }
     if (!source.device) return Lane::h2d;

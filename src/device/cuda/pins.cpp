@@ -14,9 +14,10 @@ Status Pins::apply(const Context& context) {
     Status refusal;
     for (Pin& pin : pins_) {
         if (!wanted(pin)) continue;
-        const CUresult result = driver_.call(driver_.cu.cuMemHostRegister_v2, pin.address,
-                                             static_cast<std::size_t>(pin.bytes),
-                                             static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE));
+        // Mapped: kernels pack straight into it.
+        const CUresult result = driver_.call(
+            driver_.cu.cuMemHostRegister_v2, pin.address, static_cast<std::size_t>(pin.bytes),
+            static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
         pin.context = context;
         if (result == CUDA_SUCCESS) {
             pin.standing = Standing::ours;

@@ -20,7 +20,8 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       context_(context),
       lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, flags),
-      fused_(driver, context, facts, kernels, flags) {}
+      fused_(driver, context, facts, kernels, flags),
+      row_kernel_(driver, context, facts, kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
@@ -62,12 +63,12 @@ bool Streams::start(const Order& order, Completion& done) {
             return false;
         }
         failure = driver_.failed(issued.call, issued.result, describe(order.copy));
-        if (issued.started == 0) {
+        if (issued.started == 0 && issued.tables == 0) {
             done.complete(std::move(failure));
             return true;
         }
     }
-    Pending pending{&done, nullptr, flag, order.copy, std::move(failure)};
+    Pending pending{&done, nullptr, flag, order.copy, std::move(failure), issued.tables};
     if (flag == 0 && alone && order.copy.notice == Notice::flag && flags_.ready()) {
         const std::uint32_t next = lane.next_flag();
         if (flags_.write(lane.stream, index, next)) pending.flag = next;
@@ -104,7 +105,7 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
         return once(driver_.call(cu.cuMemcpyPeerAsync, destination, order.destination_context,
                                  source, order.source_context, copy.bytes, stream),
                     "cuMemcpyPeerAsync");
-    if (copy.rows != nullptr) return issue_rows(copy, stream);
+    if (!copy.rows.empty()) return issue_rows(order, stream);
     switch (copy.engine) {
         case Engine::d2h:
             return once(
@@ -121,31 +122,54 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
             return once(
                 driver_.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
                 "cuMemcpyDtoDAsync");
+        case Engine::kernel:
         case Engine::automatic: break;
     }
     return once(driver_.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),
                 "cuMemcpyAsync");
 }
 
-Streams::Issued Streams::issue_rows(const Copy& copy, CUstream stream) {
-    const bool out = copy.engine == Engine::d2h;
-    CUDA_MEMCPY2D rows{};
-    rows.srcMemoryType = out ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    rows.dstMemoryType = out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    if (out) {
-        rows.srcDevice = device_address(copy.source);
-        rows.dstHost = copy.destination;
-    } else {
-        rows.srcHost = copy.source;
-        rows.dstDevice = device_address(copy.destination);
+// All sets by one kernel, or each by the copy engine.
+Streams::Issued Streams::issue_rows(const Order& order, CUstream stream) {
+    const Copy& copy = order.copy;
+    const bool out = order.lane == Lane::d2h;
+    Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
+    if (copy.engine == Engine::kernel && row_kernel_.start(copy, out, stream, issued.tables)) {
+        issued.started = 1;
+        return issued;
     }
-    rows.srcPitch = copy.rows->source_pitch;
-    rows.dstPitch = copy.rows->destination_pitch;
-    rows.Height = copy.rows->count;
-    rows.WidthInBytes = copy.bytes / copy.rows->count;
-    const CUresult result = driver_.call(driver_.cu.cuMemcpy2DAsync_v2,
-                                         static_cast<const CUDA_MEMCPY2D*>(&rows), stream);
-    return {result, result == CUDA_SUCCESS ? 1 : 0, "cuMemcpy2DAsync"};
+    for (const Rows& rows : copy.rows) {
+        issued.result = issue_set(copy, rows, out, stream);
+        if (issued.result != CUDA_SUCCESS) break;
+        ++issued.started;
+    }
+    return issued;
+}
+
+CUresult Streams::issue_set(const Copy& copy, const Rows& rows, bool out, CUstream stream) {
+    auto& cu = driver_.cu;
+    auto* const to = static_cast<std::byte*>(copy.destination) + rows.destination;
+    const auto* const from = static_cast<const std::byte*>(copy.source) + rows.source;
+    if (rows.count == 1)
+        return out ? driver_.call(cu.cuMemcpyDtoHAsync_v2, static_cast<void*>(to),
+                                  device_address(from), rows.width, stream)
+                   : driver_.call(cu.cuMemcpyHtoDAsync_v2, device_address(to),
+                                  static_cast<const void*>(from), rows.width, stream);
+    CUDA_MEMCPY2D set{};
+    set.srcMemoryType = out ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    set.dstMemoryType = out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    if (out) {
+        set.srcDevice = device_address(from);
+        set.dstHost = to;
+    } else {
+        set.srcHost = from;
+        set.dstDevice = device_address(to);
+    }
+    set.srcPitch = rows.source_pitch;
+    set.dstPitch = rows.destination_pitch;
+    set.Height = rows.count;
+    set.WidthInBytes = rows.width;
+    return driver_.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&set), stream);
 }
 
 // A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when
@@ -274,6 +298,7 @@ void Streams::complete_head(LaneState& lane, Status status) {
     lane.pending.pop_front();
     --in_flight_;
     if (head.event != nullptr) free_events_.push_back(head.event);
+    row_kernel_.give_back(head.tables);
     head.done->complete(std::move(status));
 }
 
@@ -282,6 +307,7 @@ void Streams::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
     fused_.abandon(why);
+    row_kernel_.abandon();
     free_events_.clear();
     for (LaneState& lane : lanes_) {
         lane.stream = nullptr;
@@ -303,6 +329,7 @@ void Streams::close() {
         return;
     }
     flags_.close();
+    row_kernel_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;
         if (!lane.pending.empty()) driver_.call(driver_.cu.cuStreamSynchronize, lane.stream);

@@ -20,6 +20,7 @@
 
 #include "device/cuda/flags.hpp"
 #include "device/cuda/fused.hpp"
+#include "device/cuda/row_kernel.hpp"
 #include "device/device.hpp"
 
 #include <deque>
@@ -73,6 +74,7 @@ class Streams {
         std::uint32_t flag;  // what the lane's flag will be; 0: no flag
         Copy copy;
         Status failure;  // what went wrong after the copy had started
+        RowTables::Held tables = 0;
     };
     struct LaneState {
         CUstream stream = nullptr;
@@ -92,6 +94,7 @@ class Streams {
         CUresult result = CUDA_SUCCESS;
         int started = 0;  // copies that are in the stream all the same
         const char* call = "";
+        RowTables::Held tables = 0;  // that it reads
     };
     std::size_t lane(const Order& order) const;
     std::uint32_t write_word(const Order& order, std::size_t index);
@@ -99,7 +102,8 @@ class Streams {
     bool doubtful(LaneState& lane) const;
     Issued issue(const Order& order, CUstream stream);
     Issued issue_two_rows(const Copy& copy, CUstream stream);
-    Issued issue_rows(const Copy& copy, CUstream stream);
+    Issued issue_rows(const Order& order, CUstream stream);
+    CUresult issue_set(const Copy& copy, const Rows& rows, bool out, CUstream stream);
     void create_events();
     CUevent record(CUstream stream);
     bool finish_head(LaneState& lane);
@@ -110,6 +114,7 @@ class Streams {
     std::vector<LaneState> lanes_;
     Flags flags_;  // one of each lane
     FusedCopies fused_;
+    RowKernel row_kernel_;
     std::vector<CUevent> free_events_;
     int in_flight_ = 0;
     bool lost_ = false;

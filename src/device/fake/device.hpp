@@ -34,7 +34,8 @@ struct Counts {
     std::uint64_t copies[model::kOperations] = {};  // by model::Operation
     Bytes bytes[model::kOperations] = {};
     std::uint64_t host_copies = 0;
-    std::uint64_t launches = 0;  // kernels, for copies that waited together
+    std::uint64_t launches = 0;      // kernels, for copies that waited together
+    std::uint64_t row_launches = 0;  // kernels, for rows
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t descriptors = 0;
     std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
@@ -128,6 +129,9 @@ class FakeDevice final : public Device {
     // Fused copies: two batches may fly, as on the real device; each is one copy or one launch.
     void start_waiting(int batch);
     void copy_now(const Copy& copy, Completion& done, int batch);
+    void copy_rows(const Copy& copy, Completion& done);
+    // What the described machine says of a copy between those places.
+    model::Work work_of(const Copy& copy, const Place& source, const Place& sink) const;
     Status fault_of(const Copy& copy);
     void launch(std::vector<FusedQueue::Item> together, int batch);
     int free_batch() const { return flying_[0] == 0 ? 0 : flying_[1] == 0 ? 1 : -1; }

@@ -7,5 +7,6 @@
 namespace gantry::kernels {
 
 const char* copy_many_ptx();
+const char* move_rows_ptx();
 
 }  // namespace gantry::kernels

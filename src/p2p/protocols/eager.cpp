@@ -3,7 +3,6 @@
 // The receiver's side of messages that come without a verdict: with their envelope, or (small, from
 // a device of another node) right behind their request to send.
 #include "p2p/protocols/stage.hpp"
-#include "p2p/strided.hpp"
 #include "p2p/windows.hpp"
 
 namespace gantry::p2p {
@@ -25,8 +24,9 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
         co_return success();
     }
     if (!side.contiguous()) {
-        status = co_await unpack_to_device(executor, core, side.buffer, side.location, accepted,
-                                           message.payload.data());
+        status = co_await unpack_to_device(executor, core, side.piece(0, accepted),
+                                           message.payload.data(),
+                                           movers_of(core, plan::CopyEngine::kernel));
         co_return status;
     }
     if (write_by_window(core, side.location, side.at(0), {message.payload.data(), accepted}))
@@ -39,14 +39,15 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
                                      Bytes bytes, device::Engine engine) {
     const Status truncation = receive.status;
-    const Side side{receive.buffer, receive.location, nullptr};
+    const Side side{receive.buffer, receive.location};
     Status status;
     if (side.contiguous())
         status = co_await device_copy(executor, core, side.at(0), payload.data(), bytes,
                                       receive.location.gpu, engine);
     else
-        status = co_await unpack_to_device(executor, core, receive.buffer, receive.location, bytes,
-                                           payload.data());
+        status = co_await unpack_to_device(executor, core, side.piece(0, bytes), payload.data(),
+                                           movers_of(core, plan::CopyEngine::kernel));
+    payload.let_go();
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
 }

@@ -7,7 +7,6 @@
 #include "base/yield.hpp"
 #include "p2p/protocols/invest.hpp"
 #include "p2p/protocols/receiving.hpp"
-#include "p2p/strided.hpp"
 #include "p2p/windows.hpp"
 
 #include <algorithm>
@@ -104,7 +103,7 @@ void decide(Receiving& receiving) {
 // granted to this message again).
 Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
                    const std::byte* slot) {
-    std::byte* to = receiving.side.at(chunk.offset);
+    std::byte* to = receiving.side.at(chunk.offset);  // unless it is strided
     const plan::CopyEngine engine = plan_of(receiving).sink_engine;
     const bool by_window =
         engine == plan::CopyEngine::window &&
@@ -115,6 +114,10 @@ Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
     Status status;
     if (by_window)
         status = success();
+    else if (!receiving.side.contiguous())
+        status = co_await unpack_to_device(
+            executor, receiving.core, receiving.side.piece(chunk.offset, chunk.bytes), slot,
+            movers_of(receiving.core, engine), notice_of(plan_of(receiving)));
     else if (receiving.side.on_device())
         status = co_await device_copy(
             executor, receiving.core, to, slot, chunk.bytes, receiving.side.location.gpu,
@@ -283,15 +286,18 @@ Task<Status> move_locally(Executor& executor, Core& core, Side source, Bytes sou
         if (!source.on_device())
             copy_out(source, 0, source_bytes, packed.get());
         else if (!source.contiguous())
-            status = co_await pack_from_device(executor, core, source.buffer, source.location,
-                                               packed.get());
+            status = co_await pack_from_device(executor, core, source.piece(0, source_bytes),
+                                               packed.get(), plan::Movers::copy_engines);
         else
             status = co_await device_copy(executor, core, packed.get(), source.at(0), source_bytes,
                                           source.location.gpu, device::Engine::d2h);
         GANTRY_CO_TRY(status);
-        source.packed = packed.get();
+        source = Side{Buffer{.address = packed.get()}, device::Location{}};
     }
-    if (source.on_device() || sink.on_device()) {
+    if (sink.on_device() && !sink.contiguous()) {
+        status = co_await unpack_to_device(executor, core, sink.piece(0, accepted), source.at(0),
+                                           plan::Movers::copy_engines);
+    } else if (source.on_device() || sink.on_device()) {
         const int gpu =
             std::max({source.on_device() ? source.location.gpu : -1, sink.location.gpu, 0});
         status = co_await device_copy(executor, core, sink.at(0), source.at(0), accepted, gpu,
@@ -310,7 +316,7 @@ Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     Outgoing* outgoing = core.outgoing(receiving.message.rts.send_id);
     if (outgoing == nullptr)
         co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
-    const Side source{outgoing->buffer, outgoing->location, nullptr};
+    const Side source{outgoing->buffer, outgoing->location};
     Status status = co_await move_locally(executor, core, source, outgoing->bytes, receiving.side,
                                           receiving.accepted);
     outgoing = core.outgoing(receiving.message.rts.send_id);
@@ -332,14 +338,6 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
         co_return taken;
     }
     Request& request = *message.request;
-    std::unique_ptr<std::byte[]> packed;
-    if (receiving.side.on_device() && !request.buffer.contiguous() && receiving.accepted > 0) {
-        Result<std::unique_ptr<std::byte[]>> memory =
-            host_memory(receiving.accepted, "a strided device message");
-        if (!memory.ok()) co_return memory.status();
-        packed = std::move(*memory);
-        receiving.side.packed = packed.get();
-    }
     const device::IpcHandle handle = wire::decode(message.rts.handle);
     plan::Question& question = receiving.question;
     question.bytes = receiving.accepted;
@@ -347,7 +345,6 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     question.source.ipc = handle.kind;
     question.source.contiguous = message.rts.contiguous != 0;
     question.sink = core.end_of(request.location, request.buffer);
-    if (receiving.side.packed != nullptr) question.sink = plan::End{};
     question.sink_known = true;
     question.synchronous = message.rts.synchronous != 0;
     question.budget = false;
@@ -418,9 +415,6 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
         }
         break;
     }
-    if (status.ok() && packed != nullptr)
-        status = co_await unpack_to_device(executor, core, request.buffer, request.location,
-                                           receiving.accepted, packed.get());
     co_return status;
 }
 
@@ -432,7 +426,7 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
     const Status truncation = request.status;
     Receiving receiving{.core = core,
                         .message = message,
-                        .side = Side{request.buffer, request.location, nullptr},
+                        .side = Side{request.buffer, request.location},
                         .accepted = request.outcome.bytes};
     Status status = co_await run(executor, receiving);
     // Past the room of a truncated receive; what comes later goes back by itself.

@@ -72,7 +72,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     }
     device.close_memory(handle, gpu);
     const bool alone = !receiving.facts.same_gpu && receiving.side.on_device() &&
-                       receiving.side.packed == nullptr && gpu == receiving.side.location.gpu;
+                       gpu == receiving.side.location.gpu;
     if (status.ok() && expected && !receiving.claimed && alone &&
         receiving.accepted == receiving.message.rts.envelope.bytes)
         receiving.core.peer(receiving.message.peer).last_get = {handle.buffer_id,

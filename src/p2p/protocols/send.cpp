@@ -14,7 +14,6 @@
 #include "base/log.hpp"
 #include "base/yield.hpp"
 #include "p2p/protocols/sending.hpp"
-#include "p2p/strided.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -181,66 +180,51 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
     Core& core = sending.core;
     const Bytes bytes = sending.message.bytes;
     const wire::Payload head{sending.message.id};
+    Result<SlotPool*> pool = core.pool(transport::Pool::device_slots);
+    GANTRY_CO_TRY(pool.status());
+    Slot slot;
+    std::unique_ptr<std::byte[]> memory;
+    std::byte* staging = nullptr;
+    if (bytes <= (*pool)->largest(SlotUse::source)) {
+        Result<Slot> granted = co_await (*pool)->acquire(executor, bytes, SlotUse::source);
+        GANTRY_CO_TRY(granted.status());
+        slot = *granted;
+        staging = slot.memory;
+    } else {  // a limit above what a slot holds
+        Result<std::unique_ptr<std::byte[]>> made = host_memory(bytes, "a device message");
+        GANTRY_CO_TRY(made.status());
+        memory = std::move(*made);
+        staging = memory.get();
+    }
     Status status;
-    if (!sending.side.on_device()) {  // packed already
-        status = core.send(sending.message.peer, wire::kPayload, head,
-                           transport::ConstSpan(sending.side.at(0), bytes));
-    } else {
-        Result<SlotPool*> pool = core.pool(transport::Pool::device_slots);
-        GANTRY_CO_TRY(pool.status());
-        Slot slot;
-        std::unique_ptr<std::byte[]> memory;
-        std::byte* staging = nullptr;
-        if (bytes <= (*pool)->largest(SlotUse::source)) {
-            Result<Slot> granted = co_await (*pool)->acquire(executor, bytes, SlotUse::source);
-            GANTRY_CO_TRY(granted.status());
-            slot = *granted;
-            staging = slot.memory;
-        } else {  // a limit above what a slot holds
-            Result<std::unique_ptr<std::byte[]>> made = host_memory(bytes, "a device message");
-            GANTRY_CO_TRY(made.status());
-            memory = std::move(*made);
-            staging = memory.get();
-        }
+    if (sending.side.contiguous())
         status = co_await device_copy(executor, core, staging, sending.side.at(0), bytes,
                                       sending.side.location.gpu, device::Engine::d2h,
                                       notice_of(sending.plan));
-        // Whoever gave up meanwhile said so there.
-        if (status.ok() && sending.message.finished.done())
-            status = sending.message.finished.status();
-        if (status.ok())
-            status = core.send(sending.message.peer, wire::kPayload, head,
-                               transport::ConstSpan(staging, bytes));
-        if (slot.units != 0) (*pool)->release(slot);
-    }
+    else
+        status = co_await pack_from_device(executor, core, sending.side.piece(0, bytes), staging,
+                                           movers_of(core, sending.plan.source_engine),
+                                           notice_of(sending.plan));
+    // Whoever gave up meanwhile said so there.
+    if (status.ok() && sending.message.finished.done()) status = sending.message.finished.status();
+    if (status.ok())
+        status = core.send(sending.message.peer, wire::kPayload, head,
+                           transport::ConstSpan(staging, bytes));
+    if (slot.units != 0) (*pool)->release(slot);
     if (status.ok() && sending.message.question.synchronous)
         status = co_await sending.message.finished;
     co_return status;
 }
 
 Task<Status> run(Executor& executor, Core& core, Outgoing& message) {
-    Sending sending{core,
-                    message,
-                    Side{message.buffer, message.location, nullptr},
-                    message.choice.plan,
-                    message.bytes,
-                    0,
-                    {}};
+    Sending sending{
+        core, message, Side{message.buffer, message.location}, message.choice.plan, message.bytes,
+        0,    {}};
     const bool shared = core.peer(message.peer).facts.shared_memory;
     Status status;
     if (message.lent) {
         status = co_await message.fetched;
         if (status.error_class() != MPI_ERR_PENDING) co_return status;
-    }
-    if (sending.side.on_device() && !message.buffer.contiguous()) {
-        Result<std::unique_ptr<std::byte[]>> packed =
-            host_memory(message.bytes, "a strided device message");
-        if (!packed.ok()) co_return packed.status();
-        message.packed = std::move(*packed);
-        status = co_await pack_from_device(executor, core, message.buffer, message.location,
-                                           message.packed.get());
-        GANTRY_CO_TRY(status);
-        sending.side.packed = message.packed.get();
     }
     if (sending.plan.protocol == plan::Protocol::eager) {
         status = co_await send_payload(executor, sending);

@@ -85,6 +85,18 @@ Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use) {
     return std::min(chunk, pool.largest(use));
 }
 
+namespace {
+
+Task<Status> pack_to_slot(Executor& executor, Sending& sending, Staged& piece) {
+    Status status = co_await pack_from_device(
+        executor, sending.core, sending.side.piece(piece.offset, piece.bytes), piece.slot.memory,
+        movers_of(sending.core, sending.plan.source_engine), notice_of(sending.plan));
+    piece.copied.complete(std::move(status));
+    co_return success();
+}
+
+}  // namespace
+
 void start_copy_out(Sending& sending, Staged& piece, bool shared) {
     if (!sending.side.on_device()) {
         if (shared &&
@@ -94,6 +106,10 @@ void start_copy_out(Sending& sending, Staged& piece, bool shared) {
         copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory,
                  shared ? Stores::streaming : Stores::cached);
         piece.copied.complete(success());
+        return;
+    }
+    if (!sending.side.contiguous()) {
+        sending.core.operations.spawn(pack_to_slot(sending.core.executor, sending, piece));
         return;
     }
     device::Copy copy;
@@ -112,12 +128,10 @@ void give_up(Sending& sending, const Status& why) {
 
 Status register_source(Core& core, Outgoing& message) {
     if (message.source.id != 0) return success();
-    const bool packed = message.packed != nullptr;
-    const device::Location location = packed ? device::Location{} : message.location;
-    void* address = packed ? message.packed.get() : message.buffer.data();
     Result<transport::Region> region =
         core.peer(message.peer)
-            .transport->register_memory(extent_of(location, address, message.bytes));
+            .transport->register_memory(
+                extent_of(message.location, message.buffer.data(), message.bytes));
     if (region.ok()) message.source = *region;
     return region.status();
 }

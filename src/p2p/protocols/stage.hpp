@@ -5,25 +5,31 @@
 #pragma once
 
 #include "p2p/core.hpp"
+#include "p2p/strided.hpp"
 
 namespace gantry::p2p {
 
-// One side's user memory, as protocols see it: contiguous bytes, or a strided host buffer that is
-// packed piece by piece.
+// One side's user memory, as protocols see it: contiguous bytes, or a strided buffer that is packed
+// piece by piece.
 struct Side {
     Buffer buffer;
     device::Location location;
-    std::byte* packed =
-        nullptr;  // a strided device buffer, packed on the host: stands for the buffer
     bool on_device() const {
-        return packed == nullptr && (location.kind == device::MemoryKind::device ||
-                                     location.kind == device::MemoryKind::managed);
+        return location.kind == device::MemoryKind::device ||
+               location.kind == device::MemoryKind::managed;
     }
-    bool contiguous() const { return packed != nullptr || buffer.contiguous(); }
-    std::byte* at(Bytes offset) const {
-        return (packed != nullptr ? packed : buffer.data()) + offset;
-    }
+    bool contiguous() const { return buffer.contiguous(); }
+    std::byte* at(Bytes offset) const { return buffer.data() + offset; }
+    Piece piece(Bytes first, Bytes bytes) const { return {buffer, location, first, bytes}; }
 };
+
+// What may move pieces of a strided end for which the plan names that engine: it says kernel, or rows
+// where two processes share the GPU.
+inline plan::Movers movers_of(const Core& core, plan::CopyEngine engine) {
+    if (!core.tuning.kernels) return plan::Movers::copy_engines;
+    return engine == plan::CopyEngine::kernel ? plan::Movers::kernels
+                                              : plan::Movers::kernels_by_turns;
+}
 
 // A part of a user's buffer, for registering it with the network.
 transport::Extent extent_of(const device::Location& location, void* address, Bytes bytes);

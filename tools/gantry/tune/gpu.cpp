@@ -86,6 +86,37 @@ CUDA_MEMCPY2D two_rows(CUdeviceptr to, const std::byte* from, Bytes bytes) {
     return copy;
 }
 
+// Narrow rows between device memory and packed host memory.
+CUDA_MEMCPY2D narrow_rows(CUdeviceptr device, std::byte* packed, bool out, Bytes bytes) {
+    constexpr Bytes kWidth = 8;
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = out ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    copy.dstMemoryType = out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = copy.dstDevice = device;
+    copy.srcHost = copy.dstHost = packed;
+    copy.srcPitch = out ? 2 * kWidth : kWidth;
+    copy.dstPitch = out ? kWidth : 2 * kWidth;
+    copy.WidthInBytes = kWidth;
+    copy.Height = bytes / kWidth;
+    return copy;
+}
+
+// What each row adds to the time of a copy of so many bytes.
+double price_of_row(const Lane& lane, CUdeviceptr device, std::byte* packed, bool out,
+                    const Start& plain) {
+    constexpr Bytes kBytes = 128 * kKiB;
+    const CUDA_MEMCPY2D rows = narrow_rows(device, packed, out, kBytes);
+    const Start by_rows = [&](Bytes) {
+        lane.cuda.must(lane.cuda.cuMemcpy2DAsync_v2(&rows, lane.stream), "cuMemcpy2DAsync");
+    };
+    const auto time = [&](const Start& start) {
+        lane.once(start, kBytes);
+        return typical_of(11, [&] { return lane.once(start, kBytes); });
+    };
+    const double more = time(by_rows) - time(plain);
+    return std::max(more, 0.0) / static_cast<double>(rows.Height);
+}
+
 // Looks all the time, and lets others run when it lasts: a simulated device is a thread beside us.
 void wait_for(const volatile std::uint32_t* flag, std::uint32_t value) {
     constexpr double kPatience = 20e3;
@@ -195,16 +226,20 @@ void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
         progress.step(name);
         return measure_copy(lane, start, name, curves);
     };
-    described.d2h = copy("device to host", [&](Bytes bytes) {
+    const Start d2h = [&](Bytes bytes) {
         cuda.must(cuda.cuMemcpyDtoHAsync_v2(pinned, memory, bytes, stream), "cuMemcpyDtoHAsync");
-    });
+    };
+    described.d2h = copy("device to host", d2h);
+    described.d2h.row = price_of_row(lane, memory, pinned, true, d2h);
     described.h2d = copy("host to device", [&](Bytes bytes) {
         cuda.must(cuda.cuMemcpyHtoDAsync_v2(memory, pinned, bytes, stream), "cuMemcpyHtoDAsync");
     });
-    described.h2d_2d = copy("host to device, two rows", [&](Bytes bytes) {
+    const Start h2d_2d = [&](Bytes bytes) {
         const CUDA_MEMCPY2D rows = two_rows(memory, pinned, bytes);
         cuda.must(cuda.cuMemcpy2DAsync_v2(&rows, stream), "cuMemcpy2DAsync");
-    });
+    };
+    described.h2d_2d = copy("host to device, two rows", h2d_2d);
+    described.h2d_2d.row = price_of_row(lane, memory, pinned, false, h2d_2d);
     described.d2d = copy("inside the device", [&](Bytes bytes) {
         cuda.must(cuda.cuMemcpyDtoDAsync_v2(second, memory, bytes, stream), "cuMemcpyDtoDAsync");
     });

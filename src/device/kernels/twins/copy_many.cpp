@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host twins of the kernels, for the simulated GPU (simgpu/kernels.hpp): the same effect, one block
-// after the other.
+// Host twins of the copying kernels, for the simulated GPU (simgpu/kernels.hpp): the same effect, one
+// block after the other.
 #include "device/kernels/copy_many.hpp"
 #include "kernels.hpp"
+#include "twins.hpp"
 
 #include <atomic>
 #include <cstring>
 
+namespace gantry::kernels {
 namespace {
-
-using gantry::kernels::CopyFew;
-using gantry::kernels::CopyMany;
-using gantry::kernels::Word;
 
 template <class Work>
 void copy_all(const simgpu_launch* launch) {
@@ -23,7 +21,7 @@ void copy_all(const simgpu_launch* launch) {
         if (item % work.parts == 0)
             std::memmove(reinterpret_cast<void*>(copy.destination),
                          reinterpret_cast<const void*>(copy.source), copy.bytes);
-        auto* flag = reinterpret_cast<unsigned*>(work.flags + item * gantry::kernels::kFlagBytes);
+        auto* flag = reinterpret_cast<unsigned*>(work.flags + item * kFlagBytes);
         __atomic_store_n(flag, static_cast<unsigned>(work.sequence), __ATOMIC_RELEASE);
     }
 }
@@ -40,8 +38,7 @@ void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void simgpu_twins(
-    void (*add)(const simgpu_twin* twin)) {
+void add_copy_many(void (*add)(const simgpu_twin* twin)) {
     static const simgpu_twin kTwins[] = {
         {"gantry_copy_many", &copy_all<CopyMany>, &traffic<CopyMany>, 0},
         {"gantry_copy_few", &copy_all<CopyFew>, &traffic<CopyFew>, 0},
@@ -49,3 +46,5 @@ extern "C" __attribute__((visibility("default"))) void simgpu_twins(
     for (const simgpu_twin& twin : kTwins)
         add(&twin);
 }
+
+}  // namespace gantry::kernels

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/cuda/row_kernel.hpp"
+
+#include "base/log.hpp"
+#include "device/cuda/copies.hpp"
+#include "device/kernels/images.hpp"
+#include "device/kernels/move_rows.hpp"
+
+#include <algorithm>
+
+namespace gantry::device::cuda {
+namespace {
+
+// A block moves this much before another one helps it.
+constexpr Bytes kBytesPerBlock = 8 * kKiB;
+constexpr std::size_t kSetsOfTable = RowTables::kTableBytes / sizeof(kernels::RowSet);
+constexpr unsigned kWarpsOfBlock = kernels::kRowThreads / kernels::kWarp;
+// The kernel counts units in 32 bits.
+constexpr Bytes kMostBytes = 1 * kGiB;
+
+}  // namespace
+
+bool RowKernel::prepare() {
+    if (kernel_ != nullptr || !wanted_) return wanted_;
+    CUresult result = driver_.call(driver_.cu.cuModuleLoadData, &module_,
+                                   static_cast<const void*>(kernels::move_rows_ptx()));
+    if (result == CUDA_SUCCESS)
+        result =
+            driver_.call(driver_.cu.cuModuleGetFunction, &kernel_, module_, "gantry_move_rows");
+    if (result != CUDA_SUCCESS) {
+        log::info("cuda: no kernels on GPU {}: {}; copy engines move rows", context_.gpu,
+                  result_name(result));
+        wanted_ = false;
+    }
+    return wanted_;
+}
+
+CUdeviceptr RowKernel::reached(const void* address) {
+    CUdeviceptr seen = 0;
+    return driver_.call(driver_.cu.cuMemHostGetDevicePointer_v2, &seen, const_cast<void*>(address),
+                        0u) == CUDA_SUCCESS
+               ? seen
+               : 0;
+}
+
+bool RowKernel::launch(const Copy& copy, CUdeviceptr destination, CUdeviceptr source,
+                       std::span<const Rows> sets, CUstream stream, RowTables::Held& held) {
+    kernels::MoveRows work{};
+    kernels::RowSet* to = work.set;
+    if (sets.size() > kernels::kSetsInParameters) {
+        const RowTables::Table table = tables_.take();
+        if (table.memory == nullptr) return false;
+        held |= table.held;
+        work.table = table.device;
+        to = reinterpret_cast<kernels::RowSet*>(table.memory);
+    }
+    // The ends are those of the launch's first row: of all others only distances are needed.
+    const Rows& first = sets.front();
+    Bytes bytes = 0;
+    for (const Rows& rows : sets) {
+        bytes += rows.width * rows.count;
+        *to++ = {static_cast<kernels::Word>(rows.destination - first.destination),
+                 static_cast<kernels::Word>(rows.source - first.source),
+                 rows.width,
+                 rows.count,
+                 rows.destination_pitch,
+                 rows.source_pitch};
+    }
+    work.destination = destination + static_cast<CUdeviceptr>(first.destination);
+    work.source = source + static_cast<CUdeviceptr>(first.source);
+    work.sets = sets.size();
+    const auto blocks = static_cast<unsigned>(std::clamp<Bytes>(
+        std::max<Bytes>(divide_up(bytes, kBytesPerBlock), divide_up(sets.size(), kWarpsOfBlock)), 1,
+        enough_blocks_));
+    work.parts = std::max<Bytes>(Bytes{blocks} * kWarpsOfBlock / sets.size(), 1);
+    void* parameters[] = {&work};
+    const CUresult result =
+        driver_.call(driver_.cu.cuLaunchKernel, kernel_, blocks, 1u, 1u, kernels::kRowThreads, 1u,
+                     1u, 0u, stream, static_cast<void**>(parameters), static_cast<void**>(nullptr));
+    if (result == CUDA_SUCCESS) return true;
+    log::info("cuda: cuLaunchKernel on GPU {}, {}: {}; copy engines move rows", context_.gpu,
+              describe(copy), result_name(result));
+    wanted_ = false;
+    return false;
+}
+
+bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
+    if (copy.bytes > kMostBytes || !prepare()) return false;
+    const CUdeviceptr host = reached(out ? copy.destination : copy.source);
+    if (host == 0) return false;
+    const CUdeviceptr destination = out ? host : device_address(copy.destination);
+    const CUdeviceptr source = out ? device_address(copy.source) : host;
+    for (std::span<const Rows> left = copy.rows; !left.empty();) {
+        const auto now = left.first(std::min(left.size(), kSetsOfTable));
+        if (!launch(copy, destination, source, now, stream, held)) return false;
+        left = left.subspan(now.size());
+    }
+    return true;
+}
+
+void RowKernel::close() {
+    if (module_ != nullptr) driver_.call(driver_.cu.cuModuleUnload, module_);
+    tables_.close();
+    abandon();
+}
+
+}  // namespace gantry::device::cuda

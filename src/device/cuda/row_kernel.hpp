@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// RowKernel: rows of strided memory to or from page-locked memory by a kernel of one context
+// (device/kernels/move_rows.cu): in one launch, unless its sets do not fit into a table.
+#pragma once
+
+#include "device/cuda/row_tables.hpp"
+#include "device/device.hpp"
+
+namespace gantry::device::cuda {
+
+class RowKernel {
+  public:
+    RowKernel(Driver& driver, const Context& context, const GpuFacts& facts, bool wanted)
+        : driver_(driver),
+          context_(context),
+          enough_blocks_(facts.launch_enough_blocks),
+          wanted_(wanted),
+          tables_(driver) {}
+
+    // Queues the copy in `stream`, with its context current. False: it must be made another way
+    // (which is right also where a part of it is queued); or the context is dead, as the next call
+    // there will find. What it holds goes to give_back() after its end.
+    bool start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held);
+    void give_back(RowTables::Held held) { tables_.give_back(held); }
+    // With the context current, before it goes.
+    void close();
+    // The context is gone, and the kernel with it.
+    void abandon() {
+        module_ = nullptr;
+        kernel_ = nullptr;
+        tables_.abandon();
+    }
+
+  private:
+    bool prepare();
+    // Where the GPU finds host memory; 0: it does not.
+    CUdeviceptr reached(const void* address);
+    bool launch(const Copy& copy, CUdeviceptr destination, CUdeviceptr source,
+                std::span<const Rows> sets, CUstream stream, RowTables::Held& held);
+
+    Driver& driver_;
+    Context context_;
+    unsigned enough_blocks_;
+    bool wanted_;
+    CUmodule module_ = nullptr;
+    CUfunction kernel_ = nullptr;
+    RowTables tables_;
+};
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// FakeDevice's copies: what they cost on the described machine, and their effect at their end.
+#include "device/fake/device.hpp"
+
+#include "device/kernels/copy_many.hpp"
+#include "device/kernels/move_rows.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gantry::device::fake {
+namespace {
+
+using model::Operation;
+
+// As the real device's tables hold.
+constexpr Bytes kSetsPerLaunch = 5461;
+
+bool due(int& countdown) {
+    return countdown > 0 && --countdown == 0;
+}
+
+}  // namespace
+
+void FakeDevice::copy(const Copy& copy, Completion& done) {
+    ++in_flight_;
+    if (copy.engine != Engine::fused) return copy_now(copy, done, -1);
+    waiting_.push(copy, done);
+    if (const int batch = free_batch();
+        batch >= 0 && waiting_.goes_at_once(flying(), Launches::possible))
+        start_waiting(batch);
+}
+
+void FakeDevice::start_waiting(Company more) {
+    const bool now = waiting_.goes_after_all(flying(), more);
+    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
+}
+
+void FakeDevice::start_waiting(int batch) {
+    while (flying_[batch] == 0 && !waiting_.empty()) {
+        std::vector<FusedQueue::Item> together;
+        waiting_.copy_first(std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch),
+                            together);
+        waiting_.drop_first(together.size());
+        flying_[batch] = static_cast<int>(together.size());
+        if (together.size() == 1)
+            copy_now(together.front().copy, *together.front().done, batch);
+        else
+            launch(std::move(together), batch);
+    }
+}
+
+model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Place& sink) const {
+    const bool from_device = source.kind == MemoryKind::device;
+    const bool to_device = sink.kind == MemoryKind::device;
+    model::Work work{Operation::d2d, copy.bytes, 1, 0};
+    if (from_device && to_device) {
+        const bool gets = sink.gpu == first_gpu_ + copy.gpu;
+        work.operation = source.gpu == sink.gpu ? Operation::d2d
+                         : gets                 ? Operation::peer_get
+                                                : Operation::peer;
+    } else if (from_device) {
+        work.operation = sink.kind == MemoryKind::host ? Operation::pageable_d2h : Operation::d2h;
+    } else if (copy.engine == Engine::h2d_2d) {
+        work.operation = Operation::h2d_2d;
+        work.rows = 2;
+    } else {
+        work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d : Operation::h2d;
+    }
+    return work;
+}
+
+void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
+    if (!copy.rows.empty()) return copy_rows(copy, done);
+    const bool flag = batch >= 0 || copy.notice == Notice::flag;
+    processor_.spend(gpus_.machine().gpu.calls.copy);
+    const Result<Place> from = place(copy.source, copy.bytes);
+    const Result<Place> to = place(copy.destination, copy.bytes);
+    if (!from.ok() || !to.ok()) {
+        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy"), batch});
+        return;
+    }
+    const Place source = from.value();
+    const Place sink = to.value();
+    model::Interval interval;
+    if (source.kind != MemoryKind::device && sink.kind != MemoryKind::device) {
+        // The calling thread copies.
+        ++counts_.host_copies;
+        processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));
+        interval = {processor_.now(), processor_.now()};
+    } else {
+        const model::Work work = work_of(copy, source, sink);
+        ++counts_.copies[static_cast<int>(work.operation)];
+        counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
+        interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
+    }
+    if (due(faults.hang_copy)) return never_end_.push_back(&done);
+    const Status status = fault_of(copy);
+    const Bytes bytes = copy.bytes;
+    gpus_.timeline().at(interval.end, [this, source, sink, bytes, &done, status, batch, flag] {
+        if (dead_) return never_end_.push_back(&done);
+        gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
+        if (status.ok()) std::memmove(sink.bytes, source.bytes, bytes);
+        finished_.push_back({&done, status, batch, flag});
+    });
+}
+
+void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
+    struct Set {
+        std::byte* to;
+        const std::byte* from;
+        Rows rows;
+    };
+    std::vector<Set> sets;
+    model::Work work;
+    bool by_kernel = copy.engine == Engine::kernel;
+    for (const Rows& rows : copy.rows) {
+        const auto whole = [&rows](Bytes pitch) { return (rows.count - 1) * pitch + rows.width; };
+        const Result<Place> from = place(static_cast<const std::byte*>(copy.source) + rows.source,
+                                         whole(rows.source_pitch));
+        const Result<Place> to = place(static_cast<std::byte*>(copy.destination) + rows.destination,
+                                       whole(rows.destination_pitch));
+        if (!from.ok() || !to.ok()) {
+            finished_.push_back({&done, (from.ok() ? to : from).status().with("fake rows")});
+            return;
+        }
+        work = work_of(copy, from.value(), to.value());
+        by_kernel = by_kernel && from.value().kind != MemoryKind::host &&
+                    to.value().kind != MemoryKind::host;
+        sets.push_back({to.value().bytes, from.value().bytes, rows});
+    }
+    const model::Gpu& gpu = gpus_.machine().gpu;
+    const int on = first_gpu_ + copy.gpu;
+    model::Interval interval;
+    if (by_kernel) {
+        const auto launches = static_cast<Nanoseconds>(divide_up(sets.size(), kSetsPerLaunch));
+        counts_.row_launches += static_cast<std::uint64_t>(launches);
+        processor_.spend(launches * gpu.calls.launch);
+        interval = gpus_.reserve(on, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads},
+                                 rank_, processor_.now());
+        interval.end +=
+            (work.operation == Operation::d2h ? gpu.d2h : gpu.h2d).rate.time(copy.bytes);
+    } else {
+        for (const Set& set : sets) {
+            processor_.spend(gpu.calls.copy);
+            work.rows = set.rows.count;
+            work.bytes = set.rows.width * set.rows.count;
+            ++counts_.copies[static_cast<int>(work.operation)];
+            counts_.bytes[static_cast<int>(work.operation)] += work.bytes;
+            interval = gpus_.reserve(on, work, rank_, processor_.now());
+        }
+    }
+    if (due(faults.hang_copy)) return never_end_.push_back(&done);
+    const Status status = fault_of(copy);
+    const bool flag = copy.notice == Notice::flag;
+    gpus_.timeline().at(interval.end, [this, sets = std::move(sets), &done, status, flag] {
+        if (dead_) return never_end_.push_back(&done);
+        for (const Set& set : sets) {
+            gpus_.timeline().note(static_cast<std::uint64_t>(rank_),
+                                  set.rows.width * set.rows.count);
+            for (Bytes row = 0; status.ok() && row < set.rows.count; ++row)
+                std::memmove(set.to + row * set.rows.destination_pitch,
+                             set.from + row * set.rows.source_pitch, set.rows.width);
+        }
+        finished_.push_back({&done, status, -1, flag});
+    });
+}
+
+Status FakeDevice::fault_of(const Copy& copy) {
+    if (!due(faults.fail_copy) && !faults.fail_every_copy) return success();
+    return failure(
+        MPI_ERR_OTHER,
+        "fake copy of {} bytes on GPU {}: CUDA_ERROR_ILLEGAL_ADDRESS (a fault set by the test)",
+        copy.bytes, copy.gpu);
+}
+
+void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
+    ++counts_.launches;
+    processor_.spend(gpus_.machine().gpu.calls.launch);
+    Bytes bytes = 0;
+    std::vector<Status> faults_of;
+    for (const FusedQueue::Item& each : together) {
+        bytes += each.copy.bytes;
+        faults_of.push_back(fault_of(each.copy));
+    }
+    const model::Gpu& gpu = gpus_.machine().gpu;
+    const int on = first_gpu_ + together.front().copy.gpu;
+    model::Interval interval = gpus_.reserve(
+        on, {Operation::kernel, bytes, 1, 256 * together.size()}, rank_, processor_.now());
+    interval.end += gpu.peer.rate.time(bytes);
+    gpus_.timeline().at(interval.end, [this, together = std::move(together),
+                                       faults_of = std::move(faults_of), batch] {
+        for (std::size_t i = 0; i < together.size(); ++i) {
+            const FusedQueue::Item& each = together[i];
+            if (dead_) {
+                never_end_.push_back(each.done);
+                continue;
+            }
+            const Result<Place> from = place(each.copy.source, each.copy.bytes);
+            const Result<Place> to = place(each.copy.destination, each.copy.bytes);
+            Status status = from.ok() ? to.status() : from.status();
+            if (from.ok() && to.ok()) {
+                gpus_.timeline().note(static_cast<std::uint64_t>(rank_), each.copy.bytes);
+                std::memmove(to.value().bytes, from.value().bytes, each.copy.bytes);
+                status = faults_of[i];
+            }
+            finished_.push_back({each.done, status, batch, true});
+        }
+    });
+}
+
+int FakeDevice::progress() {
+    int completed = 0;
+    while (!finished_.empty()) {
+        const Finished finished = finished_.front();
+        finished_.pop_front();
+        --in_flight_;
+        ++completed;
+        if (finished.batch >= 0) --flying_[finished.batch];
+        processor_.spend(finished.flag ? gpus_.machine().host.flag
+                                       : gpus_.machine().gpu.calls.event_query);
+        finished.done->complete(finished.status);
+    }
+    const bool now = waiting_.goes_now(flying(), Launches::possible);
+    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
+    return completed;
+}
+
+}  // namespace gantry::device::fake

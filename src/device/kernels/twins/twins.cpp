@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "twins.hpp"
+
+extern "C" __attribute__((visibility("default"))) void simgpu_twins(
+    void (*add)(const simgpu_twin* twin)) {
+    gantry::kernels::add_copy_many(add);
+    gantry::kernels::add_move_rows(add);
+}

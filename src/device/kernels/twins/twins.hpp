@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The twins of this library's kernels, a file a family.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace gantry::kernels {
+
+void add_copy_many(void (*add)(const simgpu_twin* twin));
+void add_move_rows(void (*add)(const simgpu_twin* twin));
+
+}  // namespace gantry::kernels

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Copies of many rows between device memory and packed host memory, by kernel and by copy engine:
+// right bytes at every width and alignment and none between, and exact numbers of launches.
+#include "cuda_fixture.hpp"
+
+#include <random>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::CudaTest;
+using testing_support::pointer;
+
+struct CudaRows : CudaTest {
+    static constexpr Bytes kBytes = Bytes{1} << 20;
+    enum class Way : bool { out, in };
+
+    void SetUp() override {
+        CudaTest::SetUp();
+        if (IsSkipped()) return;
+        memory = allocate(kBytes);
+        classify(pointer(memory), kBytes);
+        ASSERT_EQ(gpu.cuMemAllocHost_v2(&pinned, kBytes), CUDA_SUCCESS);
+    }
+    void TearDown() override {
+        if (primary != nullptr) {
+            gpu.cuMemFreeHost(pinned);
+            gpu.cuMemFree_v2(memory);
+        }
+        CudaTest::TearDown();
+    }
+
+    // Sets with room between their rows, in any order in the device's memory; of one width and
+    // alignment, or of any.
+    std::vector<Rows> sets(int count, unsigned seed, Bytes unit) const {
+        std::mt19937 dice(seed);
+        const auto upto = [&dice](Bytes most) {
+            return std::uniform_int_distribution<Bytes>(0, most)(dice);
+        };
+        const Bytes share = kBytes / static_cast<Bytes>(count) / 16 * 16;
+        std::vector<Bytes> places(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < places.size(); ++i)
+            places[i] = i * share;
+        std::shuffle(places.begin(), places.end(), dice);
+        std::vector<Rows> all;
+        Bytes packed = 0;
+        for (const Bytes place : places) {
+            const Bytes width = unit * (1 + upto(share / 64 / unit));
+            const Bytes pitch = width + unit * upto(2 * width / unit);
+            const Bytes start = unit == 1 ? upto(7) : 0;
+            const Bytes rows = 1 + upto((share - start - width) / std::max<Bytes>(pitch, 1));
+            all.push_back({static_cast<std::ptrdiff_t>(place + start),
+                           static_cast<std::ptrdiff_t>(packed), width, rows, pitch, width});
+            packed += rows * width;
+        }
+        return all;
+    }
+
+    // Offsets count from the first row, which may lie behind others.
+    Copy order(Way way, std::vector<Rows>& rows, void* host, Engine engine) const {
+        Copy copy;
+        const std::ptrdiff_t first = rows.front().destination;
+        for (Rows& each : rows) {
+            copy.bytes += each.width * each.count;
+            each.destination -= first;
+        }
+        copy.destination = pointer(memory + static_cast<CUdeviceptr>(first));
+        copy.source = host;
+        if (way == Way::out) {
+            for (Rows& each : rows) {
+                std::swap(each.destination, each.source);
+                std::swap(each.destination_pitch, each.source_pitch);
+            }
+            copy.source = copy.destination;
+            copy.destination = host;
+        }
+        copy.engine = engine;
+        copy.rows = rows;
+        return copy;
+    }
+
+    void check(Way way, std::vector<Rows> rows, void* host, Engine engine, unsigned seed) {
+        const std::vector<std::uint8_t> in_device = pattern(kBytes, seed);
+        const std::vector<std::uint8_t> in_host = pattern(kBytes, seed + 100);
+        write(memory, in_device);
+        std::memcpy(host, in_host.data(), kBytes);
+        std::vector<std::uint8_t> device_after = in_device, host_after = in_host;
+        for (const Rows& set : rows)
+            for (Bytes row = 0; row < set.count; ++row) {
+                const auto at = static_cast<Bytes>(set.destination) + row * set.destination_pitch;
+                const auto packed = static_cast<Bytes>(set.source) + row * set.source_pitch;
+                if (way == Way::out)
+                    std::memcpy(&host_after[packed], &in_device[at], set.width);
+                else
+                    std::memcpy(&device_after[at], &in_host[packed], set.width);
+            }
+        const Status status = copy(order(way, rows, host, engine));
+        EXPECT_TRUE(status.ok()) << status.text();
+        EXPECT_TRUE(read(memory, kBytes) == device_after) << "seed " << seed;
+        EXPECT_EQ(std::memcmp(host, host_after.data(), kBytes), 0) << "seed " << seed;
+    }
+
+    CUdeviceptr memory = 0;
+    void* pinned = nullptr;
+};
+
+TEST_F(CudaRows, ByKernelAndByCopyEngineAtEveryWidthAndAlignment) {
+    unsigned seed = 0;
+    for (const Bytes unit : {1, 2, 4, 8, 16})
+        for (const int count : {1, 2, 7, 80})
+            for (const Way way : {Way::out, Way::in}) {
+                ++seed;
+                check(way, sets(count, seed, unit), pinned, Engine::kernel, seed);
+                check(way, sets(count, seed, unit), pinned,
+                      way == Way::out ? Engine::d2h : Engine::h2d, seed);
+            }
+}
+
+TEST_F(CudaRows, OneLaunchTakesWhatATableHolds) {
+    for (const auto& [count, launches] :
+         {std::pair(1, 1u), {8, 1u}, {9, 1u}, {1000, 1u}, {5461, 1u}, {5462, 2u}, {12000, 3u}}) {
+        const std::uint64_t before = cuda->calls().launches;
+        check(Way::out, sets(count, 5, 1), pinned, Engine::kernel, 5);
+        check(Way::in, sets(count, 6, 1), pinned, Engine::kernel, 6);
+        EXPECT_EQ(cuda->calls().launches - before, 2 * launches) << count;
+    }
+}
+
+TEST_F(CudaRows, PageableMemoryIsForTheCopyEngine) {
+    std::vector<std::uint8_t> pageable(kBytes);
+    const std::uint64_t before = cuda->calls().launches;
+    check(Way::out, sets(7, 3, 1), pageable.data(), Engine::kernel, 3);
+    check(Way::in, sets(7, 4, 1), pageable.data(), Engine::kernel, 4);
+    EXPECT_EQ(cuda->calls().launches, before);
+}
+
+TEST_F(CudaRows, WithoutKernelsTheCopyEngineDoesIt) {
+    config.kernels = false;
+    make_device();
+    classify(pointer(memory), kBytes);
+    check(Way::out, sets(90, 3, 1), pinned, Engine::kernel, 3);
+    check(Way::in, sets(90, 4, 1), pinned, Engine::kernel, 4);
+    EXPECT_EQ(cuda->calls().launches, 0u);
+}
+
+}  // namespace
+}  // namespace gantry::device
