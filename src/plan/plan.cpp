@@ -16,7 +16,7 @@ std::string_view name(CopyEngine engine) {
         case CopyEngine::cpu: return "cpu";
         case CopyEngine::copy_engine: return "copy engine";
         case CopyEngine::copy_engine_2d: return "copy engine (2D)";
-        case CopyEngine::kernel: return "kernel";
+        case CopyEngine::kernel: return "kernel or copy engine (2D)";
         case CopyEngine::fused: return "copy engine or one kernel for many";
         case CopyEngine::window: return "cpu through a window";
     }

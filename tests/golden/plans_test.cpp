@@ -60,6 +60,8 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
         plan::Question question{.bytes = bytes, .source = end(source, scene.ipc), .sink = {}};
         if (sink) question.sink = end(*sink, scene.ipc);
         question.sink_known = sink.has_value();
+        question.source.contiguous = !(scene.strided && question.source.on_device());
+        question.sink.contiguous = !(scene.strided && question.sink.on_device());
         const plan::Choice choice = plan::choose(question, scene.facts, scene.tuning);
         const std::string ends = fmt::format("{}->{}", letter(source), sink ? letter(*sink) : "?");
         const std::string impossible = impossible_text(choice);
@@ -82,6 +84,13 @@ std::string table() {
         "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
     for (const Scene& scene : scenes()) {
         text += fmt::format("\n== {} ==\n", scene.name);
+        if (scene.strided) {
+            text += rows(scene, MemoryKind::device, {});
+            text += rows(scene, MemoryKind::device, MemoryKind::device);
+            text += rows(scene, MemoryKind::device, MemoryKind::host);
+            text += rows(scene, MemoryKind::host, MemoryKind::device);
+            continue;
+        }
         const bool has_gpu = scene.name != "one node, no GPU";
         if (has_gpu) {
             if (!scene.facts.peer.self) text += rows(scene, MemoryKind::device, {});

@@ -87,6 +87,7 @@ struct Scene {
     plan::Facts facts;
     plan::Tuning tuning;
     device::IpcKind ipc = device::IpcKind::none;  // of device memory in this scene
+    bool strided = false;                         // data in device memory is
 };
 
 inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source,
@@ -180,6 +181,11 @@ inline std::vector<Scene> scenes() {
     auto far_windows = facts(ndr(), h200(), other_h200());
     far_windows.source_window = far_windows.sink_window = true;
     add("two nodes, 400 Gb/s (H200), windows at both ends", far_windows, IpcKind::legacy);
+    add("strided, one shared GPU (H200)", same_gpu, IpcKind::legacy).strided = true;
+    add("strided, two GPUs with peer access (H200), mappings open", open, IpcKind::legacy).strided =
+        true;
+    add("strided, two nodes, 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()), IpcKind::legacy)
+        .strided = true;
     auto self = facts({}, h200(), h200());
     self.peer.self = true;
     add("a message to oneself (H200)", self, IpcKind::legacy);

@@ -239,7 +239,7 @@ void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
         cuda.must(cuda.cuMemcpy2DAsync_v2(&rows, stream), "cuMemcpy2DAsync");
     };
     described.h2d_2d = copy("host to device, two rows", h2d_2d);
-    described.h2d_2d.row = price_of_row(lane, memory, pinned, false, h2d_2d);
+    described.h2d.row = described.h2d_2d.row = price_of_row(lane, memory, pinned, false, h2d_2d);
     described.d2d = copy("inside the device", [&](Bytes bytes) {
         cuda.must(cuda.cuMemcpyDtoDAsync_v2(second, memory, bytes, stream), "cuMemcpyDtoDAsync");
     });
