@@ -26,6 +26,9 @@ enum class IpcKind : std::uint8_t { none, legacy, vmm, pool };
 
 using Uuid = std::array<std::uint8_t, 16>;
 
+// Sets of rows that one kernel moves at most (Engine::kernel).
+inline constexpr Bytes kMostSetsOfKernel = 5000;
+
 // What one GPU's operations cost.
 struct GpuFacts {
     Uuid uuid{};
@@ -36,8 +39,9 @@ struct GpuFacts {
     double peer_get_bytes_per_second = 0;  // got from another GPU; 0: as fast as a put
     Nanoseconds peer_get_more = 0;         // what a get from another GPU takes longer than a put
     Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
-    Nanoseconds chunk_cost = 3500;      // what each further copy in a row adds (engine gap, event)
-    double row_ns = 0;                  // what each further row of a 2D copy out of it adds
+    Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
+    double row_ns = 0;              // what each further row of a 2D copy out of it adds, of 8 bytes
+    double row_into_ns = 0;         // into it
     Nanoseconds kernel_latency = 8000;  // a kernel alone, likewise
     Nanoseconds launch = 3000;          // what the call costs the processor
     Nanoseconds queue_turn =

@@ -26,6 +26,7 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.copy_latency = gpu.d2h.latency;
     facts.chunk_cost = gpu.d2h.gap;
     facts.row_ns = gpu.d2h.row;
+    facts.row_into_ns = gpu.h2d.row;
     facts.kernel_latency = gpu.kernel.latency;
     facts.launch = gpu.calls.launch;
     facts.queue_turn = gpu.turn;

@@ -37,7 +37,7 @@ struct Rows {
     Bytes packed = 0;           // of the first one, in packed memory
     Bytes width = 0;
     Bytes count = 0;
-    Bytes pitch = 0, packed_pitch = 0;  // from one to the next, at least `width`
+    Bytes pitch = 0, packed_pitch = 0;  // from one to the next, at least `width` where there is one
     Bytes bytes() const { return width * count; }
     bool operator==(const Rows&) const = default;
 };

@@ -128,6 +128,11 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
     }
 }
 
+Core::KeptFor Core::kept_for(const Request& receive) const {
+    if (!receive.location.on_device()) return KeptFor::receive;
+    return receive.buffer.contiguous() || !tuning.kernels ? KeptFor::copy_engine : KeptFor::kernel;
+}
+
 Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {
     Kept kept;
     if (whom == KeptFor::kernel ||
@@ -202,9 +207,7 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
         return;
     }
     // The payload lives in the transport's ring: keep it until the copy engine has read it.
-    Kept kept = keep(payload.first(accepted), receive.buffer.contiguous() || !tuning.kernels
-                                                  ? KeptFor::copy_engine
-                                                  : KeptFor::kernel);
+    Kept kept = keep(payload.first(accepted), kept_for(receive));
     if (kept.data() == nullptr) {
         finish_request(
             receive,
@@ -360,8 +363,8 @@ void Core::on_payload(int from, const wire::Payload& follower, transport::ConstS
                                            from, message->envelope.bytes, payload.size()));
         return;
     }
-    const bool for_device = message->request != nullptr && message->request->location.on_device();
-    message->payload = keep(payload, for_device ? KeptFor::copy_engine : KeptFor::receive);
+    message->payload =
+        keep(payload, message->request != nullptr ? kept_for(*message->request) : KeptFor::receive);
     if (message->payload.data() == nullptr) {
         message->finished.complete(failure(MPI_ERR_NO_MEM,
                                            "no memory to keep a message of {} bytes from rank {}",

@@ -59,7 +59,7 @@ class Request : public Link<Request> {
 
     // --- posted receives (read by the matcher); of sends, those that only wait to be read ---
     Buffer buffer;
-    device::Location location;  // of buffer.data(), when bytes > 0
+    device::Location location;  // of the buffer, when bytes > 0
     std::uint8_t in_use = 0;    // what it holds of that memory (in_use.hpp)
     std::uint32_t context = 0;
     int source = MPI_ANY_SOURCE;  // communicator rank or MPI_ANY_SOURCE

@@ -36,7 +36,9 @@ class SinkGuess {
     // The verdict on a strided one, also where it comes after the last byte has left: on a GPU that
     // both use no kernel is to pack it.
     void learn_strided(const plan::Plan& verdict) {
-        if (verdict.protocol != plan::Protocol::pipeline) return;
+        const bool tells = verdict.protocol == plan::Protocol::pipeline &&
+                           verdict.sink_engine != plan::CopyEngine::cpu;
+        if (!tells) return;
         if (verdict.source_engine == plan::CopyEngine::copy_engine_2d) rows_by_copy_engine_ = true;
         if (verdict.source_engine == plan::CopyEngine::kernel) rows_by_copy_engine_ = false;
     }

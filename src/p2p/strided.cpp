@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gantry::p2p {
@@ -16,61 +17,86 @@ constexpr std::size_t kSetsAtOnce = 64;
 
 enum class Way : std::uint8_t { to_device, from_device };
 
-// A piece as the device takes it.
-struct Job {
-    std::vector<device::Rows> rows;  // from `start` and from the packed end
-    std::byte* start = nullptr;      // of the first row
-    layout::Span span;               // of all rows, from the buffer's address
-    plan::StridedPiece numbers;
+// The rows of a piece, some at a time, as the device takes them: from start() and from the packed
+// end.
+class Batches {
+  public:
+    Batches(const Piece& piece, Way way)
+        : piece_(piece), way_(way), walk_(*piece.buffer.layout, piece.first, piece.bytes) {
+        fill(kSetsAtOnce);
+    }
+    std::span<const device::Rows> rows() const { return rows_; }
+    Bytes bytes() const { return bytes_; }
+    std::byte* start() const { return static_cast<std::byte*>(piece_.buffer.address) + first_; }
+    void next(std::size_t most) {
+        rows_.clear();
+        bytes_ = 0;
+        fill(most);
+    }
+    // Until there are so many sets, or all.
+    void fill(std::size_t most);
+    // What the piece comes to, by what was seen so far.
+    plan::StridedPiece numbers() const;
+
+  private:
+    const Piece& piece_;
+    Way way_;
+    layout::RowWalk walk_;
+    std::vector<device::Rows> rows_;
+    Bytes bytes_ = 0;
+    std::ptrdiff_t first_ = 0;  // of the piece, from the buffer's address
+    struct Seen {
+        Bytes bytes = 0, rows = 0, sets = 0;
+        layout::Span span;
+    } seen_;
 };
 
-Job job_of(const Piece& piece, Way way) {
-    Job job;
-    layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
-    std::ptrdiff_t first = 0;
-    for (layout::Rows each; walk.next(each);) {
+void Batches::fill(std::size_t most) {
+    layout::Rows each;
+    while (rows_.size() < most && walk_.next(each)) {
         const std::ptrdiff_t high =
             each.offset + static_cast<std::ptrdiff_t>((each.count - 1) * each.pitch + each.width);
-        if (job.rows.empty()) {
-            first = each.offset;
-            job.span = {first, high};
+        if (seen_.sets == 0) {
+            first_ = each.offset;
+            seen_.span = {first_, high};
         }
-        job.span = {std::min(job.span.low, each.offset), std::max(job.span.high, high)};
-        device::Rows rows{each.offset - first, static_cast<std::ptrdiff_t>(each.packed),
-                          each.width,          each.count,
-                          each.pitch,          each.packed_pitch};
-        if (way == Way::from_device) {
+        seen_.span = {std::min(seen_.span.low, each.offset), std::max(seen_.span.high, high)};
+        seen_.rows += each.count;
+        seen_.bytes += each.bytes();
+        ++seen_.sets;
+        device::Rows rows{each.offset - first_, static_cast<std::ptrdiff_t>(each.packed),
+                          each.width,           each.count,
+                          each.pitch,           each.packed_pitch};
+        if (way_ == Way::from_device) {
             std::swap(rows.destination, rows.source);
             std::swap(rows.destination_pitch, rows.source_pitch);
         }
-        job.rows.push_back(rows);
-        job.numbers.rows += each.count;
+        bytes_ += each.bytes();
+        rows_.push_back(rows);
     }
-    job.start = static_cast<std::byte*>(piece.buffer.address) + first;
-    job.numbers.bytes = piece.bytes;
-    job.numbers.sets = job.rows.size();
-    job.numbers.span = job.span.bytes();
-    job.numbers.out = way == Way::from_device;
-    return job;
 }
 
-bool in_one_allocation(const Piece& piece, const layout::Span& span) {
+plan::StridedPiece Batches::numbers() const {
+    const double scale = static_cast<double>(piece_.bytes) / static_cast<double>(seen_.bytes);
+    const auto all = [scale](Bytes seen) {
+        return static_cast<Bytes>(static_cast<double>(seen) * scale);
+    };
+    return {piece_.bytes, all(seen_.rows), all(seen_.sets), all(seen_.span.bytes()),
+            way_ == Way::from_device};
+}
+
+bool in_one_allocation(const Piece& piece) {
+    const layout::Span span = layout::span_of(*piece.buffer.layout, piece.buffer.count);
     return device::Range{piece.location.base, piece.location.size}.contains(
         reinterpret_cast<std::uintptr_t>(piece.buffer.address) +
             static_cast<std::uintptr_t>(span.low),
         span.bytes());
 }
 
-Task<Status> move(Executor& executor, Core& core, device::Copy copy) {
-    Completion done(executor);
-    core.device.copy(copy, done);
-    Status status = co_await done;
-    co_return status;
-}
-
 // Rows of several allocations: each by itself, and the device finds out where it is.
-Task<Status> move_each(Executor& executor, Core& core, const Job& job, device::Copy ends) {
-    for (const device::Rows& rows : job.rows) {
+Task<Status> move_each(Executor& executor, Core& core, std::span<const device::Rows> sets,
+                       device::Copy ends) {
+    for (const device::Rows& rows : sets) {
         for (Bytes begin = 0; begin < rows.count; begin += kSetsAtOnce) {
             Scope copies(executor);
             const Bytes end = std::min<Bytes>(rows.count, begin + kSetsAtOnce);
@@ -81,7 +107,7 @@ Task<Status> move_each(Executor& executor, Core& core, const Job& job, device::C
                 copy.source = static_cast<const std::byte*>(ends.source) + rows.source +
                               row * rows.source_pitch;
                 copy.bytes = rows.width;
-                copies.spawn(move(executor, core, copy));
+                copies.spawn(device_copy(executor, core, copy));
             }
             Status status = co_await copies.join(executor);
             GANTRY_CO_TRY(status);
@@ -90,65 +116,87 @@ Task<Status> move_each(Executor& executor, Core& core, const Job& job, device::C
     co_return success();
 }
 
-Task<Status> move_sets(Executor& executor, Core& core, const Job& job, device::Copy copy) {
-    for (std::span<const device::Rows> left = job.rows; !left.empty();) {
-        copy.rows = left.first(std::min(left.size(), kSetsAtOnce));
-        left = left.subspan(copy.rows.size());
+Task<Status> move_sets(Executor& executor, Core& core, std::span<const device::Rows> sets,
+                       device::Copy copy) {
+    while (!sets.empty()) {
+        copy.rows = sets.first(std::min(sets.size(), kSetsAtOnce));
+        sets = sets.subspan(copy.rows.size());
         copy.bytes = 0;
         for (const device::Rows& rows : copy.rows)
             copy.bytes += rows.width * rows.count;
-        Status status = co_await move(executor, core, copy);
+        Status status = co_await device_copy(executor, core, copy);
         GANTRY_CO_TRY(status);
     }
     co_return success();
 }
 
 // All that lies between is read, too.
-Task<Status> move_span(Executor& executor, Core& core, const Piece& piece, const layout::Span& span,
-                       std::byte* packed) {
+Task<Status> move_span(Executor& executor, Core& core, const Piece& piece, std::byte* packed) {
+    layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
+    std::optional<layout::Span> span;
+    for (layout::Rows each; walk.next(each);) {
+        const std::ptrdiff_t high =
+            each.offset + static_cast<std::ptrdiff_t>((each.count - 1) * each.pitch + each.width);
+        if (!span) span = {each.offset, high};
+        span = {std::min(span->low, each.offset), std::max(span->high, high)};
+    }
     Result<std::unique_ptr<std::byte[]>> whole =
-        host_memory(span.bytes(), "a strided device message");
+        host_memory(span->bytes(), "a strided device message");
     if (!whole.ok()) co_return whole.status();
     Status status = co_await device_copy(executor, core, whole->get(),
-                                         static_cast<std::byte*>(piece.buffer.address) + span.low,
-                                         span.bytes(), piece.location.gpu, device::Engine::d2h);
+                                         static_cast<std::byte*>(piece.buffer.address) + span->low,
+                                         span->bytes(), piece.location.gpu, device::Engine::d2h);
     GANTRY_CO_TRY(status);
-    layout::pack(*piece.buffer.layout, whole->get() - span.low, piece.first, piece.bytes, packed);
+    layout::pack(*piece.buffer.layout, whole->get() - span->low, piece.first, piece.bytes, packed);
     co_return success();
 }
 
 Task<Status> move_piece(Executor& executor, Core& core, Piece piece, std::byte* packed, Way way,
                         plan::Movers movers, device::Notice notice) {
     if (piece.bytes == 0) co_return success();
-    const Job job = job_of(piece, way);
+    Batches batches(piece, way);
     const bool out = way == Way::from_device;
     device::Copy copy;
-    copy.destination = out ? packed : job.start;
-    copy.source = out ? job.start : packed;
-    copy.bytes = piece.bytes;
+    copy.destination = out ? packed : batches.start();
+    copy.source = out ? batches.start() : packed;
     copy.gpu = piece.location.gpu;
     copy.notice = notice;
     Status status;
-    if (!in_one_allocation(piece, job.span)) {
-        status = co_await move_each(executor, core, job, copy);
-        co_return status;
+    if (!in_one_allocation(piece)) {
+        for (; !batches.rows().empty(); batches.next(kSetsAtOnce)) {
+            status = co_await move_each(executor, core, batches.rows(), copy);
+            GANTRY_CO_TRY(status);
+        }
+        co_return success();
     }
     const device::GpuFacts& gpu = core.device.gpu_facts(std::max(piece.location.gpu, 0));
-    switch (plan::strided_way(gpu, job.numbers, movers)) {
-        case plan::StridedWay::kernel:
-            copy.engine = device::Engine::kernel;
-            copy.rows = job.rows;
-            status = co_await move(executor, core, copy);
-            break;
-        case plan::StridedWay::rows:
-            copy.engine = out ? device::Engine::d2h : device::Engine::h2d;
-            status = co_await move_sets(executor, core, job, copy);
-            break;
-        case plan::StridedWay::span:
-            status = co_await move_span(executor, core, piece, job.span, packed);
-            break;
+    plan::StridedWay by = plan::strided_way(gpu, batches.numbers(), movers);
+    if (by == plan::StridedWay::kernel) {
+        batches.fill(device::kMostSetsOfKernel);
+        copy.engine = device::Engine::kernel;
+        for (; !batches.rows().empty(); batches.next(device::kMostSetsOfKernel)) {
+            copy.rows = batches.rows();
+            copy.bytes = batches.bytes();
+            status = co_await device_copy(executor, core, copy);
+            if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) break;
+            GANTRY_CO_TRY(status);
+        }
+        if (batches.rows().empty()) co_return success();
+        by = plan::strided_way(gpu, batches.numbers(), plan::Movers::copy_engines);
     }
-    co_return status;
+    if (by == plan::StridedWay::span) {
+        status = co_await move_span(executor, core, piece, packed);
+        co_return status;
+    }
+    // Copies of two rows stay off the compute queue of a GPU that others use, too.
+    copy.engine = out                               ? device::Engine::d2h
+                  : movers == plan::Movers::kernels ? device::Engine::h2d
+                                                    : device::Engine::h2d_2d;
+    for (; !batches.rows().empty(); batches.next(kSetsAtOnce)) {
+        status = co_await move_sets(executor, core, batches.rows(), copy);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
 }
 
 }  // namespace

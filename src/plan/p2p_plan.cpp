@@ -94,6 +94,15 @@ Candidate self_candidate(const Ask& ask) {
     return candidate;
 }
 
+// How an end is copied into or out of a slot.
+CopyEngine slot_engine(const Ask& ask, const End& end) {
+    if (!by_copy_engine(end)) return CopyEngine::cpu;
+    if (end.contiguous) return CopyEngine::copy_engine;
+    // Where two processes share the GPU a kernel would wait for its turn, and sets of rows do not.
+    const bool takes_turns = ask.facts.same_gpu && ask.source_gpu.queue_turn > 0;
+    return ask.tuning.kernels && !takes_turns ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
+}
+
 Candidate eager_candidate(const Ask& ask) {
     if (ask.facts.peer.self) return impossible(Protocol::eager, "the peer is this process");
     const bool empty = ask.bytes == 0;
@@ -118,7 +127,7 @@ Candidate eager_candidate(const Ask& ask) {
         plan.why = "small enough for the processor to read it through its window: sent at once";
         plan.expected += window_read_time(ask.source_gpu, ask.bytes);
     } else if (from_device) {
-        plan.source_engine = CopyEngine::copy_engine;
+        plan.source_engine = slot_engine(ask, ask.source);
         plan.source_stage = Stage::slot;
         plan.why = "within GANTRY_EAGER_LIMIT: sent as soon as it is copied, without a verdict";
         plan.expected += ask.source_gpu.copy_latency +
@@ -128,7 +137,7 @@ Candidate eager_candidate(const Ask& ask) {
         plan.sink_engine = CopyEngine::window;
         plan.expected += window_write_time(ask.sink_gpu, ask.bytes);
     } else if (!empty && by_copy_engine(ask.sink)) {
-        plan.sink_engine = CopyEngine::copy_engine;
+        plan.sink_engine = slot_engine(ask, ask.sink);
         plan.sink_stage = Stage::slot;
         plan.expected +=
             ask.sink_gpu.copy_latency + transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
@@ -308,15 +317,6 @@ Candidate ipc_candidate(const Ask& ask) {
     if (get.impossible != nullptr) return put.impossible != nullptr ? get : put;
     if (put.impossible != nullptr) return get;
     return put.plan.expected < get.plan.expected ? put : get;
-}
-
-// How an end is copied into or out of a slot.
-CopyEngine slot_engine(const Ask& ask, const End& end) {
-    if (!by_copy_engine(end)) return CopyEngine::cpu;
-    if (end.contiguous) return CopyEngine::copy_engine;
-    // Where two processes share the GPU a kernel would wait for its turn, and sets of rows do not.
-    const bool takes_turns = ask.facts.same_gpu && ask.source_gpu.queue_turn > 0;
-    return ask.tuning.kernels && !takes_turns ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
 }
 
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,

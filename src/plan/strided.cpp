@@ -10,14 +10,13 @@
 namespace gantry::plan {
 namespace {
 
-// What one launch takes of them, and what each costs that it reads in a table
-// (device/kernels/move_rows.hpp).
-constexpr Bytes kSetsPerLaunch = 5000;
+// What each set costs that a kernel reads in a table (device/cuda/row_tables.hpp).
 constexpr double kSetOfTable = 2;
 // Rows as wide as this go at the rate of the link.
 constexpr Bytes kWideRow = 256;
-// How much dearer a row into the device is than one out of it: by 1 + this / width.
+// Into the device narrow rows are dearer: by 1 + this / width.
 constexpr double kNarrowRow = 12;
+constexpr double kMeasuredRow = 1 + kNarrowRow / 8;
 // A block that the processor packs.
 constexpr double kPackedBlock = 3;
 
@@ -31,15 +30,18 @@ double time_of(Bytes bytes, double rate) {
 
 double time_of_rows(const device::GpuFacts& gpu, const StridedPiece& piece) {
     const Bytes width = piece.bytes / std::max<Bytes>(piece.rows, 1);
-    double row = width < kWideRow ? gpu.row_ns : 0;
-    if (!piece.out) row *= 1 + kNarrowRow / static_cast<double>(std::max<Bytes>(width, 1));
+    double row = piece.out ? gpu.row_ns
+                           : gpu.row_into_ns / kMeasuredRow *
+                                 (1 + kNarrowRow / static_cast<double>(std::max<Bytes>(width, 1)));
+    if (width >= kWideRow) row = 0;
     return further(piece.sets, 2 * static_cast<double>(gpu.chunk_cost)) + further(piece.rows, row) +
            time_of(piece.bytes, piece.out ? gpu.d2h_bytes_per_second : gpu.h2d_bytes_per_second);
 }
 
 double time_of_kernel(const device::GpuFacts& gpu, const StridedPiece& piece, bool turn) {
     return static_cast<double>(std::max<Nanoseconds>(gpu.kernel_latency - gpu.copy_latency, 0)) +
-           further(divide_up(piece.sets, kSetsPerLaunch), static_cast<double>(gpu.launch)) +
+           further(divide_up(piece.sets, device::kMostSetsOfKernel),
+                   static_cast<double>(gpu.kernel_latency)) +
            further(piece.sets, kSetOfTable) + (turn ? static_cast<double>(gpu.queue_turn) : 0) +
            time_of(piece.bytes, piece.out ? gpu.d2h_bytes_per_second : gpu.h2d_bytes_per_second);
 }

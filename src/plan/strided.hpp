@@ -17,8 +17,7 @@ struct StridedPiece {
 
 enum class StridedWay : std::uint8_t { kernel, rows, span };
 
-// What may move it: kernels only where the packed end is page-locked and the program lets them. On a
-// GPU that two processes use a kernel waits for its turn.
+// What may move it. On a GPU that two processes use a kernel waits for its turn.
 enum class Movers : std::uint8_t { copy_engines, kernels, kernels_by_turns };
 
 StridedWay strided_way(const device::GpuFacts& gpu, const StridedPiece& piece, Movers movers);

@@ -61,6 +61,7 @@ struct Case {
     Place source = Place::device, sink = Place::device;
     int sink_gpu = 0;
     bool to_itself = false;
+    bool refuse_pin = false;
 };
 
 // Rank 0 sends each second column; all receives are under way at once, and the program writes the
@@ -69,6 +70,7 @@ Task<Status> columns(Rank& rank, const Case& test) {
     const Matrix& matrix = test.matrix;
     const Layout column = matrix.column();
     const Bytes packed = matrix.rows * matrix.cell;
+    rank.device.faults.refuse_pin = test.refuse_pin;
     const int peer = test.to_itself ? rank.number : 1 - rank.number;
     const bool sends = rank.number == 0, receives = test.to_itself ? sends : !sends;
     if (!sends && !receives) co_return success();
@@ -139,6 +141,13 @@ TEST_P(Strided, ColumnsThatArriveTogetherAndWhatIsBetweenThemStayApart) {
     for (const Matrix& matrix : kMatrices)
         for (const Place source : {Place::device, Place::host})
             run({.matrix = matrix, .source = source}, ++seed);
+}
+
+// Kernels reach page-locked memory only.
+TEST_P(Strided, SlotsThatStayPageableAreFilledByCopyEngines) {
+    std::uint64_t seed = 0;
+    for (const Matrix& matrix : kMatrices)
+        run({.matrix = matrix, .refuse_pin = true}, ++seed);
 }
 
 TEST_P(Strided, ToOneselfFromAndToEveryMemory) {

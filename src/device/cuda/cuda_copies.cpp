@@ -74,7 +74,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     if (copy.engine == Engine::fused && !(reached(source) && reached(destination)))
         route.order.copy.engine = Engine::automatic;
     route.host_only =
-        route.order.copy.engine == Engine::automatic && !source.device && !destination.device;
+        (copy.engine == Engine::kernel || route.order.copy.engine == Engine::automatic) &&
+        !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
     route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
                                  copy.rows.empty() && !source.device && destination.device &&
@@ -149,7 +150,8 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         // fused copy was one between devices.
         if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
         if (route.host_only) {
-            if (round > 0 || copy.engine == Engine::fused) break;
+            const bool of_device = copy.engine == Engine::fused || copy.engine == Engine::kernel;
+            if (round > 0 || of_device) break;
             std::memmove(copy.destination, copy.source, copy.bytes);
             done.complete(success());
             return;

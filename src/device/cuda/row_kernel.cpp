@@ -13,7 +13,7 @@ namespace {
 
 // A block moves this much before another one helps it.
 constexpr Bytes kBytesPerBlock = 8 * kKiB;
-constexpr std::size_t kSetsOfTable = RowTables::kTableBytes / sizeof(kernels::RowSet);
+static_assert(kMostSetsOfKernel * sizeof(kernels::RowSet) <= RowTables::kTableBytes);
 constexpr unsigned kWarpsOfBlock = kernels::kRowThreads / kernels::kWarp;
 // The kernel counts units in 32 bits.
 constexpr Bytes kMostBytes = 1 * kGiB;
@@ -43,59 +43,52 @@ CUdeviceptr RowKernel::reached(const void* address) {
                : 0;
 }
 
-bool RowKernel::launch(const Copy& copy, CUdeviceptr destination, CUdeviceptr source,
-                       std::span<const Rows> sets, CUstream stream, RowTables::Held& held) {
+bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
+    const std::span<const Rows> sets = copy.rows;
+    if (copy.bytes > kMostBytes || sets.size() > kMostSetsOfKernel || !prepare()) return false;
+    const CUdeviceptr host = reached(out ? copy.destination : copy.source);
+    if (host == 0) return false;
     kernels::MoveRows work{};
     kernels::RowSet* to = work.set;
+    RowTables::Table table;
     if (sets.size() > kernels::kSetsInParameters) {
-        const RowTables::Table table = tables_.take();
+        table = tables_.take();
         if (table.memory == nullptr) return false;
-        held |= table.held;
         work.table = table.device;
         to = reinterpret_cast<kernels::RowSet*>(table.memory);
     }
-    // The ends are those of the launch's first row: of all others only distances are needed.
+    // The ends are those of the first row: of all others only distances are needed.
     const Rows& first = sets.front();
-    Bytes bytes = 0;
-    for (const Rows& rows : sets) {
-        bytes += rows.width * rows.count;
+    for (const Rows& rows : sets)
         *to++ = {static_cast<kernels::Word>(rows.destination - first.destination),
                  static_cast<kernels::Word>(rows.source - first.source),
                  rows.width,
                  rows.count,
                  rows.destination_pitch,
                  rows.source_pitch};
-    }
-    work.destination = destination + static_cast<CUdeviceptr>(first.destination);
-    work.source = source + static_cast<CUdeviceptr>(first.source);
+    work.destination = (out ? host : device_address(copy.destination)) +
+                       static_cast<CUdeviceptr>(first.destination);
+    work.source =
+        (out ? device_address(copy.source) : host) + static_cast<CUdeviceptr>(first.source);
     work.sets = sets.size();
-    const auto blocks = static_cast<unsigned>(std::clamp<Bytes>(
-        std::max<Bytes>(divide_up(bytes, kBytesPerBlock), divide_up(sets.size(), kWarpsOfBlock)), 1,
-        enough_blocks_));
+    const auto blocks = static_cast<unsigned>(
+        std::clamp<Bytes>(std::max<Bytes>(divide_up(copy.bytes, kBytesPerBlock),
+                                          divide_up(sets.size(), kWarpsOfBlock)),
+                          1, enough_blocks_));
     work.parts = std::max<Bytes>(Bytes{blocks} * kWarpsOfBlock / sets.size(), 1);
     void* parameters[] = {&work};
     const CUresult result =
         driver_.call(driver_.cu.cuLaunchKernel, kernel_, blocks, 1u, 1u, kernels::kRowThreads, 1u,
                      1u, 0u, stream, static_cast<void**>(parameters), static_cast<void**>(nullptr));
-    if (result == CUDA_SUCCESS) return true;
+    if (result == CUDA_SUCCESS) {
+        held = table.held;
+        return true;
+    }
     log::info("cuda: cuLaunchKernel on GPU {}, {}: {}; copy engines move rows", context_.gpu,
               describe(copy), result_name(result));
+    tables_.give_back(table.held);
     wanted_ = false;
     return false;
-}
-
-bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
-    if (copy.bytes > kMostBytes || !prepare()) return false;
-    const CUdeviceptr host = reached(out ? copy.destination : copy.source);
-    if (host == 0) return false;
-    const CUdeviceptr destination = out ? host : device_address(copy.destination);
-    const CUdeviceptr source = out ? device_address(copy.source) : host;
-    for (std::span<const Rows> left = copy.rows; !left.empty();) {
-        const auto now = left.first(std::min(left.size(), kSetsOfTable));
-        if (!launch(copy, destination, source, now, stream, held)) return false;
-        left = left.subspan(now.size());
-    }
-    return true;
 }
 
 void RowKernel::close() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // RowKernel: rows of strided memory to or from page-locked memory by a kernel of one context
-// (device/kernels/move_rows.cu): in one launch, unless its sets do not fit into a table.
+// (device/kernels/move_rows.cu), in one launch.
 #pragma once
 
 #include "device/cuda/row_tables.hpp"
@@ -18,9 +18,9 @@ class RowKernel {
           wanted_(wanted),
           tables_(driver) {}
 
-    // Queues the copy in `stream`, with its context current. False: it must be made another way
-    // (which is right also where a part of it is queued); or the context is dead, as the next call
-    // there will find. What it holds goes to give_back() after its end.
+    // Queues the copy in `stream`, with its context current. False: no kernel can make it, and
+    // nothing is queued; or the context is dead, as the next call there will find. What it holds
+    // goes to give_back() after its end.
     bool start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held);
     void give_back(RowTables::Held held) { tables_.give_back(held); }
     // With the context current, before it goes.
@@ -36,8 +36,6 @@ class RowKernel {
     bool prepare();
     // Where the GPU finds host memory; 0: it does not.
     CUdeviceptr reached(const void* address);
-    bool launch(const Copy& copy, CUdeviceptr destination, CUdeviceptr source,
-                std::span<const Rows> sets, CUstream stream, RowTables::Held& held);
 
     Driver& driver_;
     Context context_;

@@ -4,6 +4,8 @@
 #include "base/clock.hpp"
 #include "device/cuda/copies.hpp"
 
+#include <mpi.h>
+
 #include <cstring>
 #include <utility>
 
@@ -11,6 +13,11 @@ namespace gantry::device::cuda {
 namespace {
 
 constexpr int kEventsAtOnce = 32;
+
+Status failure_of_kernel(const Copy& copy) {
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "rows {}: no kernel can move them",
+                   describe(copy));
+}
 
 }  // namespace
 
@@ -62,8 +69,10 @@ bool Streams::start(const Order& order, Completion& done) {
             abandon(issued.result);
             return false;
         }
-        failure = driver_.failed(issued.call, issued.result, describe(order.copy));
-        if (issued.started == 0 && issued.tables == 0) {
+        failure = issued.call == nullptr
+                      ? failure_of_kernel(order.copy)
+                      : driver_.failed(issued.call, issued.result, describe(order.copy));
+        if (issued.started == 0) {
             done.complete(std::move(failure));
             return true;
         }
@@ -129,12 +138,13 @@ Streams::Issued Streams::issue(const Order& order, CUstream stream) {
                 "cuMemcpyAsync");
 }
 
-// All sets by one kernel, or each by the copy engine.
 Streams::Issued Streams::issue_rows(const Order& order, CUstream stream) {
     const Copy& copy = order.copy;
     const bool out = order.lane == Lane::d2h;
     Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
-    if (copy.engine == Engine::kernel && row_kernel_.start(copy, out, stream, issued.tables)) {
+    if (copy.engine == Engine::kernel) {
+        if (!row_kernel_.start(copy, out, stream, issued.tables))
+            return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
         issued.started = 1;
         return issued;
     }
@@ -150,6 +160,13 @@ CUresult Streams::issue_set(const Copy& copy, const Rows& rows, bool out, CUstre
     auto& cu = driver_.cu;
     auto* const to = static_cast<std::byte*>(copy.destination) + rows.destination;
     const auto* const from = static_cast<const std::byte*>(copy.source) + rows.source;
+    if (rows.count == 1 && copy.engine == Engine::h2d_2d) {
+        Copy row = copy;
+        row.destination = to;
+        row.source = from;
+        row.bytes = rows.width;
+        return issue_two_rows(row, stream).result;
+    }
     if (rows.count == 1)
         return out ? driver_.call(cu.cuMemcpyDtoHAsync_v2, static_cast<void*>(to),
                                   device_address(from), rows.width, stream)
@@ -329,7 +346,6 @@ void Streams::close() {
         return;
     }
     flags_.close();
-    row_kernel_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;
         if (!lane.pending.empty()) driver_.call(driver_.cu.cuStreamSynchronize, lane.stream);
@@ -338,6 +354,7 @@ void Streams::close() {
         if (lost_) return;
         driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(lane.stream, nullptr));
     }
+    row_kernel_.close();  // nothing reads its tables any more
     for (CUevent event : std::exchange(free_events_, {}))
         driver_.call(driver_.cu.cuEventDestroy_v2, event);
     lost_ = true;

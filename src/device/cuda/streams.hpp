@@ -92,8 +92,8 @@ class Streams {
     };
     struct Issued {
         CUresult result = CUDA_SUCCESS;
-        int started = 0;  // copies that are in the stream all the same
-        const char* call = "";
+        int started = 0;             // copies that are in the stream all the same
+        const char* call = "";       // null: no kernel can do it, and nothing was called
         RowTables::Held tables = 0;  // that it reads
     };
     std::size_t lane(const Order& order) const;

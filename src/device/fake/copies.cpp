@@ -17,9 +17,6 @@ namespace {
 
 using model::Operation;
 
-// As the real device's tables hold.
-constexpr Bytes kSetsPerLaunch = 5461;
-
 bool due(int& countdown) {
     return countdown > 0 && --countdown == 0;
 }
@@ -117,7 +114,8 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
     };
     std::vector<Set> sets;
     model::Work work;
-    bool by_kernel = copy.engine == Engine::kernel;
+    const bool by_kernel = copy.engine == Engine::kernel;
+    bool reached = copy.rows.size() <= kMostSetsOfKernel;
     for (const Rows& rows : copy.rows) {
         const auto whole = [&rows](Bytes pitch) { return (rows.count - 1) * pitch + rows.width; };
         const Result<Place> from = place(static_cast<const std::byte*>(copy.source) + rows.source,
@@ -129,17 +127,21 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
             return;
         }
         work = work_of(copy, from.value(), to.value());
-        by_kernel = by_kernel && from.value().kind != MemoryKind::host &&
-                    to.value().kind != MemoryKind::host;
+        reached =
+            reached && from.value().kind != MemoryKind::host && to.value().kind != MemoryKind::host;
         sets.push_back({to.value().bytes, from.value().bytes, rows});
+    }
+    if (by_kernel && !reached) {
+        finished_.push_back(
+            {&done, failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake rows: no kernel can move them")});
+        return;
     }
     const model::Gpu& gpu = gpus_.machine().gpu;
     const int on = first_gpu_ + copy.gpu;
     model::Interval interval;
     if (by_kernel) {
-        const auto launches = static_cast<Nanoseconds>(divide_up(sets.size(), kSetsPerLaunch));
-        counts_.row_launches += static_cast<std::uint64_t>(launches);
-        processor_.spend(launches * gpu.calls.launch);
+        ++counts_.row_launches;
+        processor_.spend(gpu.calls.launch);
         interval = gpus_.reserve(on, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads},
                                  rank_, processor_.now());
         interval.end +=

@@ -45,8 +45,10 @@ Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& re
         status = co_await device_copy(executor, core, side.at(0), payload.data(), bytes,
                                       receive.location.gpu, engine);
     else
-        status = co_await unpack_to_device(executor, core, side.piece(0, bytes), payload.data(),
-                                           movers_of(core, plan::CopyEngine::kernel));
+        status = co_await unpack_to_device(
+            executor, core, side.piece(0, bytes), payload.data(),
+            movers_of(core, engine == device::Engine::h2d_2d ? plan::CopyEngine::copy_engine_2d
+                                                             : plan::CopyEngine::kernel));
     payload.let_go();
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();

@@ -109,7 +109,11 @@ void start_copy_out(Sending& sending, Staged& piece, bool shared) {
         return;
     }
     if (!sending.side.contiguous()) {
-        sending.core.operations.spawn(pack_to_slot(sending.core.executor, sending, piece));
+        Task<Status> packing = pack_to_slot(sending.core.executor, sending, piece);
+        if (packing.done())  // there was no memory for it
+            piece.copied.complete(packing.take());
+        else
+            sending.core.operations.spawn(std::move(packing));
         return;
     }
     device::Copy copy;

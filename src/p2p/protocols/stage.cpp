@@ -61,9 +61,16 @@ Task<Status> shared_copy(Executor& executor, Core& core, std::byte* to, const st
     co_return status;
 }
 
+Task<Status> device_copy(Executor& executor, Core& core, device::Copy copy) {
+    if (copy.bytes == 0) co_return success();
+    Completion done(executor);
+    core.device.copy(copy, done);
+    Status status = co_await done;
+    co_return status;
+}
+
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine, device::Notice notice) {
-    if (bytes == 0) co_return success();
     device::Copy copy;
     copy.destination = destination;
     copy.source = source;
@@ -71,10 +78,7 @@ Task<Status> device_copy(Executor& executor, Core& core, void* destination, cons
     copy.gpu = gpu;
     copy.engine = engine;
     copy.notice = notice;
-    Completion done(executor);
-    core.device.copy(copy, done);
-    Status status = co_await done;
-    co_return status;
+    return device_copy(executor, core, copy);
 }
 
 Task<Status> copy_inside(Executor& executor, Core& core, void* destination, const void* source,

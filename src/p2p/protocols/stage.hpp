@@ -23,8 +23,8 @@ struct Side {
     Piece piece(Bytes first, Bytes bytes) const { return {buffer, location, first, bytes}; }
 };
 
-// What may move pieces of a strided end for which the plan names that engine: it says kernel, or rows
-// where two processes share the GPU.
+// What may move pieces of a strided end: the planner says kernel, or 2D copies where two processes
+// share the GPU.
 inline plan::Movers movers_of(const Core& core, plan::CopyEngine engine) {
     if (!core.tuning.kernels) return plan::Movers::copy_engines;
     return engine == plan::CopyEngine::kernel ? plan::Movers::kernels
@@ -63,6 +63,7 @@ Task<Status> shared_copy(Executor& executor, Core& core, std::byte* to, const st
                          Bytes bytes);
 
 // One copy through the device.
+Task<Status> device_copy(Executor& executor, Core& core, device::Copy copy);
 Task<Status> device_copy(Executor& executor, Core& core, void* destination, const void* source,
                          Bytes bytes, int gpu, device::Engine engine,
                          device::Notice notice = device::Notice::event);

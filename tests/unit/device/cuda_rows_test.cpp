@@ -4,6 +4,9 @@
 // right bytes at every width and alignment and none between, and exact numbers of launches.
 #include "cuda_fixture.hpp"
 
+#include <mpi.h>
+
+#include <deque>
 #include <random>
 
 namespace gantry::device {
@@ -101,6 +104,17 @@ struct CudaRows : CudaTest {
         EXPECT_EQ(std::memcmp(host, host_after.data(), kBytes), 0) << "seed " << seed;
     }
 
+    // By kernel, and nothing happened.
+    void refused(std::vector<Rows> rows, void* host) {
+        const std::uint64_t before = cuda->calls().launches;
+        for (const Way way : {Way::out, Way::in}) {
+            std::vector<Rows> these = rows;
+            const Status status = copy(order(way, these, host, Engine::kernel));
+            EXPECT_EQ(status.error_class(), MPI_ERR_UNSUPPORTED_OPERATION) << status.text();
+        }
+        EXPECT_EQ(cuda->calls().launches, before);
+    }
+
     CUdeviceptr memory = 0;
     void* pinned = nullptr;
 };
@@ -118,29 +132,67 @@ TEST_F(CudaRows, ByKernelAndByCopyEngineAtEveryWidthAndAlignment) {
 }
 
 TEST_F(CudaRows, OneLaunchTakesWhatATableHolds) {
-    for (const auto& [count, launches] :
-         {std::pair(1, 1u), {8, 1u}, {9, 1u}, {1000, 1u}, {5461, 1u}, {5462, 2u}, {12000, 3u}}) {
+    for (const int count : {1, 8, 9, 1000, static_cast<int>(kMostSetsOfKernel)}) {
         const std::uint64_t before = cuda->calls().launches;
         check(Way::out, sets(count, 5, 1), pinned, Engine::kernel, 5);
         check(Way::in, sets(count, 6, 1), pinned, Engine::kernel, 6);
-        EXPECT_EQ(cuda->calls().launches - before, 2 * launches) << count;
+        EXPECT_EQ(cuda->calls().launches - before, 2u) << count;
     }
+    refused(sets(static_cast<int>(kMostSetsOfKernel) + 1, 5, 1), pinned);
 }
 
 TEST_F(CudaRows, PageableMemoryIsForTheCopyEngine) {
     std::vector<std::uint8_t> pageable(kBytes);
-    const std::uint64_t before = cuda->calls().launches;
-    check(Way::out, sets(7, 3, 1), pageable.data(), Engine::kernel, 3);
-    check(Way::in, sets(7, 4, 1), pageable.data(), Engine::kernel, 4);
-    EXPECT_EQ(cuda->calls().launches, before);
+    refused(sets(7, 3, 1), pageable.data());
+    check(Way::out, sets(7, 3, 1), pageable.data(), Engine::d2h, 3);
+    check(Way::in, sets(7, 4, 1), pageable.data(), Engine::h2d, 4);
+}
+
+// Many at once: each has its table until it has ended.
+TEST_F(CudaRows, LaunchesInFlightKeepTheirTables) {
+    write(memory, pattern(kBytes));
+    std::vector<std::vector<Rows>> all;
+    std::deque<Completion> done;
+    const Bytes share = kBytes / 6;
+    std::vector<std::uint8_t> expected(kBytes), data = pattern(kBytes);
+    std::memset(pinned, 0, kBytes);
+    for (Bytes i = 0; i < 6; ++i) {
+        std::vector<Rows>& rows = all.emplace_back();
+        for (Bytes row = 0; row < 1000; ++row) {
+            const Bytes at = i * share + row * 120 + row % 7;
+            rows.push_back({static_cast<std::ptrdiff_t>(at - i * share),
+                            static_cast<std::ptrdiff_t>(at), 10, 1, 10, 10});
+            std::memcpy(&expected[at], &data[at], 10);
+        }
+        Copy order{static_cast<std::byte*>(pinned) + i * share, pointer(memory), 10000, 0,
+                   Engine::kernel};
+        order.rows = rows;
+        cuda->copy(order, done.emplace_back(executor));
+    }
+    for (const Completion& each : done) {
+        finish(each);
+        EXPECT_TRUE(each.status().ok()) << each.status().text();
+    }
+    EXPECT_EQ(std::memcmp(pinned, expected.data(), kBytes), 0);
+}
+
+TEST_F(CudaRows, OutOfMemoryThatAResetTookIsAnError) {
+    std::vector<std::uint8_t> host(kBytes, 1);
+    std::vector<Rows> rows = sets(7, 3, 1);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    const Status status = copy(order(Way::out, rows, host.data(), Engine::kernel));
+    EXPECT_EQ(status.error_class(), MPI_ERR_OTHER) << status.text();
+    EXPECT_TRUE(host == std::vector<std::uint8_t>(kBytes, 1));
 }
 
 TEST_F(CudaRows, WithoutKernelsTheCopyEngineDoesIt) {
     config.kernels = false;
     make_device();
     classify(pointer(memory), kBytes);
-    check(Way::out, sets(90, 3, 1), pinned, Engine::kernel, 3);
-    check(Way::in, sets(90, 4, 1), pinned, Engine::kernel, 4);
+    refused(sets(90, 3, 1), pinned);
+    check(Way::out, sets(90, 3, 1), pinned, Engine::d2h, 3);
+    check(Way::in, sets(90, 4, 1), pinned, Engine::h2d, 4);
+    check(Way::in, sets(90, 5, 1), pinned, Engine::h2d_2d, 5);
     EXPECT_EQ(cuda->calls().launches, 0u);
 }
 

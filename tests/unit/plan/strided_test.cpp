@@ -13,6 +13,7 @@ namespace {
 device::GpuFacts h200() {
     device::GpuFacts gpu = test::h200();
     gpu.row_ns = 1.2;
+    gpu.row_into_ns = 2.1;
     gpu.kernel_latency = 8100;
     gpu.launch = 3000;
     return gpu;
