@@ -123,11 +123,9 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     if (peer.facts.shared_memory && !peer.facts.self)
         peer.sinks.expect(message.location, message.question);
     message.facts = core.facts_for_offer(message.peer, message.location);
+    message.facts.gpu_shared = !message.buffer.contiguous() && peer.sinks.gpu_shared();
     message.facts.lent = may_lend(core, message);
     message.choice = core.choose(message.question, message.facts);
-    if (message.choice.plan.source_engine == plan::CopyEngine::kernel &&
-        peer.sinks.rows_by_copy_engine())
-        message.choice.plan.source_engine = plan::CopyEngine::copy_engine_2d;
     // The receiver must know for sure what our rails reach, and an offer that stages starts at
     // once.
     if (reads_device_memory_itself(message) && !register_source(core, message).ok()) {

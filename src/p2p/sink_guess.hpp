@@ -39,10 +39,10 @@ class SinkGuess {
         const bool tells = verdict.protocol == plan::Protocol::pipeline &&
                            verdict.sink_engine != plan::CopyEngine::cpu;
         if (!tells) return;
-        if (verdict.source_engine == plan::CopyEngine::copy_engine_2d) rows_by_copy_engine_ = true;
-        if (verdict.source_engine == plan::CopyEngine::kernel) rows_by_copy_engine_ = false;
+        if (verdict.source_engine == plan::CopyEngine::copy_engine_2d) gpu_shared_ = true;
+        if (verdict.source_engine == plan::CopyEngine::kernel) gpu_shared_ = false;
     }
-    bool rows_by_copy_engine() const { return rows_by_copy_engine_; }
+    bool gpu_shared() const { return gpu_shared_; }
     // The receiver read it out of our memory: nothing is to be copied ahead.
     void learn_read(const device::Location& source) {
         if (!device_to_host_.empty()) device_to_host_.erase(source.buffer_id);
@@ -63,7 +63,7 @@ class SinkGuess {
     static constexpr std::size_t kRemembered = 4096;
     std::unordered_set<std::uint64_t> device_to_host_;  // by allocation
     bool host_to_device_ = false;
-    bool rows_by_copy_engine_ = false;
+    bool gpu_shared_ = false;
 };
 
 }  // namespace gantry::p2p

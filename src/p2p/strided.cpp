@@ -17,6 +17,11 @@ constexpr std::size_t kSetsAtOnce = 64;
 
 enum class Way : std::uint8_t { to_device, from_device };
 
+// Behind the last of them.
+std::ptrdiff_t end_of(const layout::Rows& rows) {
+    return rows.offset + static_cast<std::ptrdiff_t>((rows.count - 1) * rows.pitch + rows.width);
+}
+
 // The rows of a piece, some at a time, as the device takes them: from start() and from the packed
 // end.
 class Batches {
@@ -54,8 +59,7 @@ class Batches {
 void Batches::fill(std::size_t most) {
     layout::Rows each;
     while (rows_.size() < most && walk_.next(each)) {
-        const std::ptrdiff_t high =
-            each.offset + static_cast<std::ptrdiff_t>((each.count - 1) * each.pitch + each.width);
+        const std::ptrdiff_t high = end_of(each);
         if (seen_.sets == 0) {
             first_ = each.offset;
             seen_.span = {first_, high};
@@ -135,8 +139,7 @@ Task<Status> move_span(Executor& executor, Core& core, const Piece& piece, std::
     layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
     std::optional<layout::Span> span;
     for (layout::Rows each; walk.next(each);) {
-        const std::ptrdiff_t high =
-            each.offset + static_cast<std::ptrdiff_t>((each.count - 1) * each.pitch + each.width);
+        const std::ptrdiff_t high = end_of(each);
         if (!span) span = {each.offset, high};
         span = {std::min(span->low, each.offset), std::max(span->high, high)};
     }

@@ -99,7 +99,8 @@ CopyEngine slot_engine(const Ask& ask, const End& end) {
     if (!by_copy_engine(end)) return CopyEngine::cpu;
     if (end.contiguous) return CopyEngine::copy_engine;
     // Where two processes share the GPU a kernel would wait for its turn, and sets of rows do not.
-    const bool takes_turns = ask.facts.same_gpu && ask.source_gpu.queue_turn > 0;
+    const bool shared = ask.facts.same_gpu || ask.facts.gpu_shared;
+    const bool takes_turns = shared && ask.source_gpu.queue_turn > 0;
     return ask.tuning.kernels && !takes_turns ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
 }
 

@@ -51,7 +51,9 @@ struct Facts {
     Reach sink_reach = Reach::host_memory;
     device::GpuFacts source_gpu;  // meaningful when the source is on a device
     device::GpuFacts sink_gpu;
-    bool same_gpu = false;     // both ends on one GPU (two processes share it)
+    bool same_gpu = false;  // both ends on one GPU (two processes share it)
+    bool gpu_shared =
+        false;  // of an offer: the last strided message to that peer stayed on its GPU
     bool peer_access = false;  // the GPUs reach each other directly
     bool ipc_open = false;     // the receiver has opened the source's memory already
     bool put_open = false;     // the sender has opened the sink's memory already
