@@ -74,6 +74,7 @@ int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
         case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED: return 1;
+        case CU_DEVICE_ATTRIBUTE_MPS_ENABLED: return d.settings.mps ? 1 : 0;
         case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
             return CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
         case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:

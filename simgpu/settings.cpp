@@ -38,6 +38,8 @@ void apply(Settings& settings, const std::string& key, const std::string& value)
         settings.run = value;
     } else if (key == "suballoc") {
         settings.suballocation = static_cast<std::size_t>(number());
+    } else if (key == "mps") {
+        settings.mps = number() != 0;
     } else if (key == "poison") {
         settings.poison = number() != 0;
     } else if (key == "leaks") {

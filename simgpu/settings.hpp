@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the user asked the simulator to be: one environment variable,
-//   SIMGPU=machine=h200,dev=2,mem=4G,scale=1,help=1,run=NAME,suballoc=1,poison=1,leaks=1,trace=FILE,counts=FILE
+//   SIMGPU=machine=h200,dev=2,mem=4G,scale=1,help=1,mps=1,run=NAME,suballoc=1,poison=1,leaks=1,trace=FILE,counts=FILE
 // with every part optional. `scale` multiplies all modelled durations; 0 is the functional mode, in
 // which operations take no time (the default unless a machine is named). Kept free of any state.
 #pragma once
@@ -19,6 +19,7 @@ struct Settings {
     std::size_t device_bytes = std::size_t{8} << 30;
     double scale = 0.0;
     Help help = Help::inline_on_caller;  // may query and synchronise calls run due operations?
+    bool mps = false;                    // processes share a device's compute queue: no turns
     std::string run;                     // separates concurrent runs; stands for "another node"
     std::size_t suballocation = 0;       // user addresses start this many times 512 B into a block
     bool poison = true;

@@ -23,13 +23,14 @@ struct Window {
     int messages;
     int rounds;
     bool host_receive = false;  // rank 1 waits for something else, too, all the time
+    bool one_gpu = false;       // both ranks use GPU 0, as under MPS: its queue takes no turns
     Nanoseconds last = 0;       // of the last round: from the first post to the last receive
 };
 
 // Message i of a round has its own place in one allocation, and its own bytes.
 Task<Status> windows(Rank& rank, Window& test) {
     const auto count = static_cast<Bytes>(test.messages);
-    Bytebuffer buffer(rank, Place::device, test.bytes * count, rank.number);
+    Bytebuffer buffer(rank, Place::device, test.bytes * count, test.one_gpu ? 0 : rank.number);
     p2p::Request* other = nullptr;
     if (test.host_receive && rank.number == 1) {
         Result<p2p::Request*> posted =
@@ -77,6 +78,7 @@ struct Counts {
 Counts run(Window& test, bool kernels = true) {
     Options options = two_gpus(5);
     options.change_config = [kernels](config::Config& config) { config.kernels = kernels; };
+    if (test.one_gpu) options.change_machine = [](model::Machine& h200) { h200.gpu.turn = 0; };
     World world(std::move(options));
     const Ending ending = world.run([&test](Rank& rank) { return windows(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
@@ -113,6 +115,18 @@ TEST(Window, OfThirtyTwoMessagesTheLastDoesNotWaitForTheFirst) {
         EXPECT_LE(counts.gets, 1u) << bytes;
         EXPECT_LE(counts.launches, 2u) << bytes;
         EXPECT_LE(test.last, 32 * 600) << bytes;
+    }
+}
+
+// Under MPS a GPU that both ranks use is as good as two.
+TEST(Window, InsideAGpuWithoutTurnsTheSameLaunchesDo) {
+    for (const int messages : {32, 64}) {
+        Window test{.bytes = 8, .messages = messages, .rounds = 20, .one_gpu = true};
+        const Counts counts = run(test);
+        EXPECT_EQ(counts.staged, 0u) << messages;
+        EXPECT_LE(counts.launches, 3u) << messages;
+        EXPECT_GE(counts.launches, 1u) << messages;
+        EXPECT_LE(test.last, messages * 600) << messages;
     }
 }
 

@@ -78,7 +78,7 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
     const device::Access access = core.device.access(sink, source.gpu);
     if (access == device::Access::never || access == device::Access::no_descriptor) return false;
     plan::Facts facts = core.facts_for(to, source, true, &sink.gpu);
-    if (facts.same_gpu) return false;
+    if (facts.takes_turns()) return false;
     facts.announced = true;
     facts.put_open = access == device::Access::open;
     facts.ipc_open = core.peer(to).direct_buffers.contains(source.buffer_id);

@@ -80,8 +80,8 @@ void consider_taking_the_gpu(Receiving& receiving) {
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = receiving.core.choose(receiving.question, receiving.facts);
-    if (receiving.facts.same_gpu && receiving.facts.last_user == plan::GpuUser::unknown &&
-        !receiving.question.already_staged)
+    if (receiving.facts.takes_turns() &&
+        receiving.facts.last_user == plan::GpuUser::unknown && !receiving.question.already_staged)
         consider_taking_the_gpu(receiving);
     // The sender need not copy anything ahead of the verdict from this allocation: it is better
     // copied directly.
@@ -358,7 +358,7 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
     look_at_mappings(core, message, request.location, copying_gpu(receiving, handle), question,
                      receiving.facts);
-    if (receiving.facts.same_gpu && source_on_device) {
+    if (receiving.facts.takes_turns() && source_on_device) {
         const Nanoseconds mine = core.shared_gpu(request.location.gpu).used();
         const auto its = static_cast<Nanoseconds>(message.rts.gpu_used);
         if (mine != 0 || its != 0)

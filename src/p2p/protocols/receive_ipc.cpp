@@ -66,12 +66,12 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     if (status.ok()) {
         const std::byte* source =
             static_cast<std::byte*>(*mapped) + (receiving.message.rts.address - handle.base);
-        const bool inside = receiving.facts.same_gpu && receiving.question.source.on_device();
+        const bool inside = receiving.facts.takes_turns() && receiving.question.source.on_device();
         status = co_await direct_copy(executor, receiving.core, receiving.side.at(0), source,
                                       receiving.accepted, gpu, plan_of(receiving), inside);
     }
     device.close_memory(handle, gpu);
-    const bool alone = !receiving.facts.same_gpu && receiving.side.on_device() &&
+    const bool alone = !receiving.facts.takes_turns() && receiving.side.on_device() &&
                        gpu == receiving.side.location.gpu;
     if (status.ok() && expected && !receiving.claimed && alone &&
         receiving.accepted == receiving.message.rts.envelope.bytes)

@@ -163,7 +163,8 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                           "the peer's device memory cannot be mapped: {}", mapped.status().text());
     auto* sink = static_cast<std::byte*>(*mapped) + (sending.message.cts.sink_offset - handle.base);
-    const bool inside = sending.side.on_device() && device.gpu_of(handle.gpu) == gpu;
+    const bool inside = sending.side.on_device() && device.gpu_of(handle.gpu) == gpu &&
+                        device.gpu_facts(gpu).queue_turn > 0;
     Status status = co_await direct_copy(executor, sending.core, sink, sending.side.at(0),
                                          sending.limit, gpu, sending.plan, inside);
     device.close_memory(handle, gpu);

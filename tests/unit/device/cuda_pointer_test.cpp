@@ -157,7 +157,9 @@ TEST_F(CudaPointers, AGpuIsPricedByTheMachineThatItsNameSpeaksOf) {
     const std::string_view spoken(name);
     if (!spoken.ends_with("H200") && !spoken.ends_with("(h200)")) GTEST_SKIP() << "another GPU";
     EXPECT_GT(cuda->gpu_facts(0).d2h_bytes_per_second, 50e9);
-    EXPECT_GT(cuda->gpu_facts(0).queue_turn, 0);
+    int mps = 0;
+    ASSERT_EQ(gpu.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuda->gpu_facts(0).queue_turn > 0, mps == 0);
 }
 
 TEST_F(CudaPointers, ARefusedQueryIsAnErrorThatNamesIt) {

@@ -19,6 +19,7 @@ namespace gantry::device::testing_support {
     X(cuInit)                       \
     X(cuDeviceGetCount)             \
     X(cuDeviceGetName)              \
+    X(cuDeviceGetAttribute)         \
     X(cuDevicePrimaryCtxRetain)     \
     X(cuDevicePrimaryCtxRelease_v2) \
     X(cuDevicePrimaryCtxReset_v2)   \
