@@ -3,44 +3,20 @@
 
 #include "base/log.hpp"
 
-#include <sys/mman.h>
-
 #include <array>
 
 namespace gantry::device::cuda {
 
-Flags::~Flags() {
-    if (memory_ != nullptr) munmap(memory_, bytes_);
-}
-
 bool Flags::ready() {
-    if (registered_ || !wanted_) return registered_;
-    wanted_ = false;  // one attempt
-    auto& cu = driver_.cu;
-    if (cu.cuStreamWriteValue32_v2.function == nullptr ||
-        cu.cuMemHostGetDevicePointer_v2.function == nullptr)
-        return false;
-    if (memory_ == nullptr) {
-        void* memory =
-            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) return false;
-        madvise(memory, bytes_, MADV_DONTFORK);
-        memory_ = static_cast<std::byte*>(memory);
-    }
-    CUresult result = driver_.call(
-        cu.cuMemHostRegister_v2, static_cast<void*>(memory_), bytes_,
-        static_cast<unsigned>(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
-    if (result == CUDA_SUCCESS) {
-        registered_ = true;
-        result = driver_.call(cu.cuMemHostGetDevicePointer_v2, &device_,
-                              static_cast<void*>(memory_), 0u);
-        if (result != CUDA_SUCCESS) close();
-    }
-    if (!registered_)
+    if (memory_.registered() || !wanted_) return memory_.registered();
+    const CUresult result = driver_.cu.cuStreamWriteValue32_v2.function != nullptr
+                                ? memory_.reserve(driver_, bytes_)
+                                : CUDA_ERROR_NOT_SUPPORTED;
+    wanted_ = result == CUDA_SUCCESS;  // one attempt
+    if (!wanted_)
         log::info("cuda: no completion flags: {}; the driver is asked instead",
                   result_name(result));
-    wanted_ = registered_;
-    return registered_;
+    return wanted_;
 }
 
 bool Flags::write(CUstream stream, std::size_t word, std::uint32_t number) {
@@ -71,12 +47,6 @@ bool Flags::write_behind_word(CUstream stream, std::size_t word, std::uint32_t n
         log::info("cuda: words are copied, not written: cuStreamBatchMemOp: {}",
                   result_name(result));
     return !words_refused_;
-}
-
-void Flags::close() {
-    if (!registered_) return;
-    registered_ = false;
-    driver_.call(driver_.cu.cuMemHostUnregister, static_cast<void*>(memory_));
 }
 
 }  // namespace gantry::device::cuda

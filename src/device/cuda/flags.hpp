@@ -2,13 +2,10 @@
 //
 // Flags: words in page-locked host memory that a stream or a kernel writes when the work before it
 // is done, so that its end is seen by a load instead of a call of the driver (1.3 us on an H200).
-// Each word counts up: a number is reached once, ever. The memory
-// is ours and only registered with the driver, so a context that the program destroys takes
-// nothing away from under a load.
+// Each word counts up: a number is reached once, ever.
 #pragma once
 
-#include "base/units.hpp"
-#include "device/cuda/context.hpp"
+#include "device/cuda/pinned_memory.hpp"
 
 #include <atomic>
 
@@ -22,7 +19,6 @@ class Flags {
     // together); nothing is allocated before ready().
     Flags(Driver& driver, std::size_t words, Bytes stride, bool wanted)
         : driver_(driver), stride_(stride), bytes_(words * stride), wanted_(wanted) {}
-    ~Flags();
     Flags(const Flags&) = delete;
     Flags& operator=(const Flags&) = delete;
 
@@ -38,23 +34,25 @@ class Flags {
                            std::uint64_t value, Bytes bytes);
     bool reached(std::size_t word, std::uint32_t number) const {
         // Pairs with the device's write, which comes after the work before it is visible.
-        const auto* flag = reinterpret_cast<const std::uint32_t*>(memory_ + word * stride_);
+        const auto* flag =
+            reinterpret_cast<const std::uint32_t*>(memory_.memory() + word * stride_);
         return __atomic_load_n(flag, __ATOMIC_ACQUIRE) == number;
     }
-    CUdeviceptr address(std::size_t word) const { return device_ + word * stride_; }
+    CUdeviceptr address(std::size_t word) const { return memory_.device() + word * stride_; }
     // With the context current, before it goes.
-    void close();
+    void close() { memory_.close(driver_); }
     // The context is gone, and the registration with it.
-    void abandon() { registered_ = wanted_ = false; }
+    void abandon() {
+        memory_.abandon();
+        wanted_ = false;
+    }
 
   private:
     Driver& driver_;
-    std::byte* memory_ = nullptr;
-    CUdeviceptr device_ = 0;
+    PinnedMemory memory_;
     Bytes stride_;
     Bytes bytes_;
     bool wanted_;
-    bool registered_ = false;
     bool words_refused_ = false;
 };
 

@@ -2,7 +2,6 @@
 #include "device/cuda/fused.hpp"
 
 #include "base/clock.hpp"
-#include "base/log.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/kernels/copy_many.hpp"
 #include "device/kernels/images.hpp"
@@ -26,9 +25,9 @@ FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts&
                          bool kernels, bool flags)
     : driver_(driver),
       context_(context),
-      kernels_(kernels),
       copies_by_flag_(flags),
       flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, kernels || flags),
+      module_(driver, kernels),
       waiting_(facts),
       enough_blocks_(facts.launch_enough_blocks) {
     batches_[1].first_flag = kFlagsPerBatch;
@@ -101,21 +100,10 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
 }
 
 bool FusedCopies::prepare_kernel() {
-    if (few_ != nullptr || !kernels_) return kernels_;
-    CUresult result = flags_.ready() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-    if (result == CUDA_SUCCESS)
-        result = driver_.call(driver_.cu.cuModuleLoadData, &module_,
-                              static_cast<const void*>(kernels::copy_many_ptx()));
-    if (result == CUDA_SUCCESS)
-        result = driver_.call(driver_.cu.cuModuleGetFunction, &many_, module_, "gantry_copy_many");
-    if (result == CUDA_SUCCESS)
-        result = driver_.call(driver_.cu.cuModuleGetFunction, &few_, module_, "gantry_copy_few");
-    if (result != CUDA_SUCCESS) {
-        log::info("cuda: no kernels on GPU {}: {}; copy engines do their work", context_.gpu,
-                  result_name(result));
-        kernels_ = false;
-    }
-    return kernels_;
+    if (module_.wanted() && !flags_.ready())
+        module_.give_up("flags", CUDA_ERROR_NOT_SUPPORTED, context_.gpu);
+    return module_.load(kernels::copy_many_ptx(),
+                        {{"gantry_copy_many", &many_}, {"gantry_copy_few", &few_}}, context_.gpu);
 }
 
 template <class Work>
@@ -150,9 +138,7 @@ bool FusedCopies::launch(Batch& batch) {
                                 ? launch_as<kernels::CopyFew>(few_, batch)
                                 : launch_as<kernels::CopyMany>(many_, batch);
     if (result != CUDA_SUCCESS) {
-        log::info("cuda: cuLaunchKernel on GPU {}: {}; copy engines do its work", context_.gpu,
-                  result_name(result));
-        kernels_ = false;
+        module_.give_up("cuLaunchKernel", result, context_.gpu);
         return false;
     }
     batch.seen = Seen::flags;
@@ -287,8 +273,7 @@ int FusedCopies::progress() {
 void FusedCopies::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
-    module_ = nullptr;
-    many_ = few_ = nullptr;
+    module_.abandon();
     for (Batch& batch : batches_) {
         batch.stream = nullptr;
         batch.behind = nullptr;
@@ -328,7 +313,7 @@ void FusedCopies::close() {
         if (batch.behind != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, batch.behind);
         if (batch.stream != nullptr) driver_.call(driver_.cu.cuStreamDestroy_v2, batch.stream);
     }
-    if (module_ != nullptr) driver_.call(driver_.cu.cuModuleUnload, module_);
+    module_.close();
     flags_.close();
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "device/cuda/flags.hpp"
+#include "device/cuda/kernel_module.hpp"
 #include "device/fused_queue.hpp"
 
 #include <array>
@@ -65,7 +66,7 @@ class FusedCopies {
 
     bool flying() const;
     Batch* free_batch();
-    Launches launches() const { return kernels_ ? Launches::possible : Launches::none; }
+    Launches launches() const { return module_.wanted() ? Launches::possible : Launches::none; }
     CUresult start_waiting(Batch& batch);
     bool launch(Batch& batch);
     template <class Work>
@@ -81,10 +82,9 @@ class FusedCopies {
 
     Driver& driver_;
     Context context_;
-    bool kernels_;
     const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
     Flags flags_;
-    CUmodule module_ = nullptr;
+    KernelModule module_;
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/row_kernel.hpp"
 
-#include "base/log.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/kernels/images.hpp"
 #include "device/kernels/move_rows.hpp"
@@ -20,21 +19,6 @@ constexpr Bytes kMostBytes = 1 * kGiB;
 
 }  // namespace
 
-bool RowKernel::prepare() {
-    if (kernel_ != nullptr || !wanted_) return wanted_;
-    CUresult result = driver_.call(driver_.cu.cuModuleLoadData, &module_,
-                                   static_cast<const void*>(kernels::move_rows_ptx()));
-    if (result == CUDA_SUCCESS)
-        result =
-            driver_.call(driver_.cu.cuModuleGetFunction, &kernel_, module_, "gantry_move_rows");
-    if (result != CUDA_SUCCESS) {
-        log::info("cuda: no kernels on GPU {}: {}; copy engines move rows", context_.gpu,
-                  result_name(result));
-        wanted_ = false;
-    }
-    return wanted_;
-}
-
 CUdeviceptr RowKernel::reached(const void* address) {
     CUdeviceptr seen = 0;
     return driver_.call(driver_.cu.cuMemHostGetDevicePointer_v2, &seen, const_cast<void*>(address),
@@ -45,7 +29,9 @@ CUdeviceptr RowKernel::reached(const void* address) {
 
 bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
     const std::span<const Rows> sets = copy.rows;
-    if (copy.bytes > kMostBytes || sets.size() > kMostSetsOfKernel || !prepare()) return false;
+    if (copy.bytes > kMostBytes || sets.size() > kMostSetsOfKernel ||
+        !module_.load(kernels::move_rows_ptx(), {{"gantry_move_rows", &kernel_}}, context_.gpu))
+        return false;
     const CUdeviceptr host = reached(out ? copy.destination : copy.source);
     if (host == 0) return false;
     kernels::MoveRows work{};
@@ -84,15 +70,13 @@ bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::He
         held = table.held;
         return true;
     }
-    log::info("cuda: cuLaunchKernel on GPU {}, {}: {}; copy engines move rows", context_.gpu,
-              describe(copy), result_name(result));
+    module_.give_up("cuLaunchKernel", result, context_.gpu);
     tables_.give_back(table.held);
-    wanted_ = false;
     return false;
 }
 
 void RowKernel::close() {
-    if (module_ != nullptr) driver_.call(driver_.cu.cuModuleUnload, module_);
+    module_.close();
     tables_.close();
     abandon();
 }

@@ -4,6 +4,7 @@
 // (device/kernels/move_rows.cu), in one launch.
 #pragma once
 
+#include "device/cuda/kernel_module.hpp"
 #include "device/cuda/row_tables.hpp"
 #include "device/device.hpp"
 
@@ -15,7 +16,7 @@ class RowKernel {
         : driver_(driver),
           context_(context),
           enough_blocks_(facts.launch_enough_blocks),
-          wanted_(wanted),
+          module_(driver, wanted),
           tables_(driver) {}
 
     // Queues the copy in `stream`, with its context current. False: no kernel can make it, and
@@ -27,21 +28,18 @@ class RowKernel {
     void close();
     // The context is gone, and the kernel with it.
     void abandon() {
-        module_ = nullptr;
-        kernel_ = nullptr;
+        module_.abandon();
         tables_.abandon();
     }
 
   private:
-    bool prepare();
     // Where the GPU finds host memory; 0: it does not.
     CUdeviceptr reached(const void* address);
 
     Driver& driver_;
     Context context_;
     unsigned enough_blocks_;
-    bool wanted_;
-    CUmodule module_ = nullptr;
+    KernelModule module_;
     CUfunction kernel_ = nullptr;
     RowTables tables_;
 };

@@ -5,8 +5,7 @@
 // somebody asks first, and kept.
 #pragma once
 
-#include "base/units.hpp"
-#include "device/cuda/context.hpp"
+#include "device/cuda/pinned_memory.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -21,7 +20,6 @@ class RowTables {
     using Held = std::uint64_t;
 
     explicit RowTables(Driver& driver) : driver_(driver) {}
-    ~RowTables();
     RowTables(const RowTables&) = delete;
     RowTables& operator=(const RowTables&) = delete;
 
@@ -40,14 +38,10 @@ class RowTables {
 
   private:
     static constexpr std::size_t kTablesAtOnce = 4, kMostTables = 64;
-    struct Slab {
-        std::byte* memory = nullptr;
-        CUdeviceptr device = 0;
-    };
     bool grow();
 
     Driver& driver_;
-    std::vector<Slab> slabs_;
+    std::vector<PinnedMemory> slabs_;
     Held used_ = 0;
     bool refused_ = false;
 };

@@ -80,8 +80,8 @@ void consider_taking_the_gpu(Receiving& receiving) {
 void decide(Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     receiving.choice = receiving.core.choose(receiving.question, receiving.facts);
-    if (receiving.facts.takes_turns() &&
-        receiving.facts.last_user == plan::GpuUser::unknown && !receiving.question.already_staged)
+    if (receiving.facts.takes_turns() && receiving.facts.last_user == plan::GpuUser::unknown &&
+        !receiving.question.already_staged)
         consider_taking_the_gpu(receiving);
     // The sender need not copy anything ahead of the verdict from this allocation: it is better
     // copied directly.
