@@ -12,6 +12,7 @@
 #include "base/status.hpp"
 #include "base/task.hpp"
 #include "device/facts.hpp"
+#include "device/neighbours.hpp"
 
 #include <cstdint>
 #include <span>
@@ -101,6 +102,9 @@ class Device {
     // price of a few loads for what lies on a stack or in the heap; an error when it straddles
     // kinds of memory or leaves its allocation.
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
+
+    // Who else uses these GPUs; must live as long as the device, and be known before its first copy.
+    virtual void meet(const Neighbours&) {}
 
     // --- copies ----------------------------------------------------------------------------------
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same

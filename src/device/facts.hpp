@@ -43,6 +43,7 @@ struct GpuFacts {
     double row_ns = 0;              // what each further row of a 2D copy out of it adds, of 8 bytes
     double row_into_ns = 0;         // into it
     Nanoseconds kernel_latency = 8000;  // a kernel alone, likewise
+    Nanoseconds resident_latency = 0;   // a copy that a kernel which stays takes; 0: none shall
     Nanoseconds launch = 3000;          // what the call costs the processor
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last

@@ -28,6 +28,7 @@ inline GpuFacts gpu_facts(const model::Machine& machine) {
     facts.row_ns = gpu.d2h.row;
     facts.row_into_ns = gpu.h2d.row;
     facts.kernel_latency = gpu.kernel.latency;
+    facts.resident_latency = gpu.kernel.resident;
     facts.launch = gpu.calls.launch;
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;

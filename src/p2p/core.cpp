@@ -61,6 +61,7 @@ Core::Core(Executor& core_executor, device::Device& core_device,
                         rank);
     }
     only_network_ = the_only_network();
+    device.meet(gpu_neighbours_);
 }
 
 // The network, when every other rank is reached by it; else null.
@@ -155,7 +156,9 @@ Result<device::Location> Core::locate(const Buffer& buffer) {
         if (!in_use_.empty())
             if (const auto* same = in_use_.find(buffer.address, bytes, device.losses()))
                 return *same;
-        return device.classify(buffer.address, bytes);
+        Result<device::Location> location = device.classify(buffer.address, bytes);
+        if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
+        return location;
     }
     return locate_blocks(device, buffer);
 }

@@ -11,6 +11,7 @@
 #include "base/slab.hpp"
 #include "p2p/announcements.hpp"
 #include "p2p/claims.hpp"
+#include "p2p/gpu_neighbours.hpp"
 #include "p2p/mappings.hpp"
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
@@ -266,6 +267,7 @@ class Core final : public transport::Receiver {
 
     const config::Config& config_;
     std::vector<transport::Transport*> transports_;
+    GpuNeighbours gpu_neighbours_{transports_};
     transport::Transport* only_network_ = nullptr;
     int looks_at_copies_ = 1;  // at most, in one turn
     int world_rank_;

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/device.hpp"
+#include "device/neighbours.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,14 @@ namespace gantry::device::cuda {
 // A flag that does not show for so long: ask the driver what became of the stream.
 inline constexpr Nanoseconds kDoubt = kMillisecond;
 inline constexpr unsigned kLooksBetweenClocks = 64;
+
+// How copies may be made: GANTRY_KERNELS, GANTRY_FLAGS, GANTRY_LINGER.
+struct CopySettings {
+    bool kernels = true;
+    bool flags = true;
+    Nanoseconds linger = 0;
+    const Neighbours* neighbours = nullptr;  // null: nobody is known
+};
 
 inline CUdeviceptr device_address(const void* pointer) {
     return reinterpret_cast<CUdeviceptr>(pointer);

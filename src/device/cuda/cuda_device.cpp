@@ -20,8 +20,7 @@ std::size_t limit(std::int64_t value) {
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
-    : kernels_(config.kernels),
-      flags_(config.flags),
+    : settings_{config.kernels, config.flags, config.linger, nullptr},
       gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),
@@ -109,8 +108,8 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
     for (const auto& streams : streams_)
         if (streams->context().handle == context) return streams.get();
     const Context fresh{context, context_id(driver_, context), gpu};
-    std::unique_ptr<Streams> streams(new (std::nothrow) Streams(driver_, fresh, gpus_.facts(gpu),
-                                                                gpus_.count(), kernels_, flags_));
+    std::unique_ptr<Streams> streams(
+        new (std::nothrow) Streams(driver_, fresh, gpus_.facts(gpu), gpus_.count(), settings_));
     if (streams == nullptr)
         return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
     if (const Status refused = pins_.apply(fresh); !refused.ok())

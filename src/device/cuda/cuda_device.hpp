@@ -51,6 +51,7 @@ class CudaDevice final : public Device {
 
     Result<Location> classify(const void* address, Bytes bytes) override;
 
+    void meet(const Neighbours& neighbours) override { settings_.neighbours = &neighbours; }
     void copy(const Copy& copy, Completion& done) override;
     void start_waiting(Company more) override;
     int progress() override;
@@ -131,9 +132,9 @@ class CudaDevice final : public Device {
     // used again.
     void drop_dead_contexts();
 
-    const bool kernels_, flags_;  // GANTRY_KERNELS, GANTRY_FLAGS
-    const bool gdrcopy_;          // GANTRY_GDRCOPY
-    pid_t owner_;                 // a forked child owns nothing of this
+    CopySettings settings_;
+    const bool gdrcopy_;  // GANTRY_GDRCOPY
+    pid_t owner_;         // a forked child owns nothing of this
     Driver driver_;
     GpuTable gpus_;
     DriverQuery query_;

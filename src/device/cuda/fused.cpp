@@ -22,13 +22,14 @@ constexpr std::size_t kFlagsPerBatch =
 }  // namespace
 
 FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
-                         bool kernels, bool flags)
+                         const CopySettings& settings)
     : driver_(driver),
       context_(context),
-      copies_by_flag_(flags),
-      flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, kernels || flags),
-      module_(driver, kernels),
+      copies_by_flag_(settings.flags),
+      flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, settings.kernels || settings.flags),
+      module_(driver, settings.kernels),
       waiting_(facts),
+      resident_(driver, context, facts, settings),
       enough_blocks_(facts.launch_enough_blocks) {
     batches_[1].first_flag = kFlagsPerBatch;
 }
@@ -47,6 +48,7 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
+    if (resident_.take(copy, done)) return true;
     waiting_.push(copy, done);
     Batch* batch = free_batch();
     if (batch == nullptr || !waiting_.goes_at_once(flying(), launches())) return true;
@@ -95,6 +97,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             }
         }
         waiting_.drop_first(count);
+        resident_.consider();
     }
     return CUDA_SUCCESS;
 }
@@ -258,7 +261,8 @@ int FusedCopies::progress(Batch& batch) {
 }
 
 int FusedCopies::progress() {
-    int ended = 0;
+    int ended = resident_.progress();
+    if (resident_.lost()) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
     for (Batch& batch : batches_)
         if (!lost_ && batch.unfinished > 0) ended += progress(batch);
     const bool now = waiting_.goes_now(flying(), launches());
@@ -272,6 +276,7 @@ int FusedCopies::progress() {
 
 void FusedCopies::abandon(CUresult why) {
     lost_ = true;
+    resident_.abandon(why);
     flags_.abandon();
     module_.abandon();
     for (Batch& batch : batches_) {
@@ -308,6 +313,7 @@ void FusedCopies::close() {
         progress();
     }
     if (lost_) return;
+    resident_.close();
     lost_ = true;
     for (Batch& batch : batches_) {
         if (batch.behind != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, batch.behind);

@@ -9,13 +9,15 @@
 //   copies ..waiting..          [one kernel: flag flag flag flag]
 //   more copies ....waiting...                                   [one kernel: ...]
 //
-// A launch costs the processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind
+// Where a kernel stays on the GPU (resident.hpp), it takes them all. A launch costs the processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind
 // copies in flight has a stream of its own. Without kernels, or without flags, those that waited go
 // by the copy engine, one after the other.
 #pragma once
 
+#include "device/cuda/copies.hpp"
 #include "device/cuda/flags.hpp"
 #include "device/cuda/kernel_module.hpp"
+#include "device/cuda/resident.hpp"
 #include "device/fused_queue.hpp"
 
 #include <array>
@@ -25,13 +27,13 @@ namespace gantry::device::cuda {
 
 class FusedCopies {
   public:
-    FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts, bool kernels,
-                bool flags);
+    FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
+                const CopySettings& settings);
     ~FusedCopies();
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
-    bool pending() const { return flying() || !waiting_.empty(); }
+    bool pending() const { return flying() || !waiting_.empty() || resident_.pending(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     void start_waiting(Company more);
@@ -88,6 +90,7 @@ class FusedCopies {
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
+    ResidentCopies resident_;
     const unsigned enough_blocks_;
     bool lost_ = false;
 };

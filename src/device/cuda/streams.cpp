@@ -22,13 +22,13 @@ Status failure_of_kernel(const Copy& copy) {
 }  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
-                 bool kernels, bool flags)
+                 const CopySettings& settings)
     : driver_(driver),
       context_(context),
       lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
-      flags_(driver, lanes_.size(), Flags::kCacheLine, flags),
-      fused_(driver, context, facts, kernels, flags),
-      row_kernel_(driver, context, facts, kernels) {}
+      flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
+      fused_(driver, context, facts, settings),
+      row_kernel_(driver, context, facts, settings.kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);

@@ -43,8 +43,8 @@ struct Order {
 
 class Streams {
   public:
-    Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus, bool kernels,
-            bool flags);
+    Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
+            const CopySettings& settings);
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 

@@ -26,6 +26,7 @@ bool due(int& countdown) {
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
     if (copy.engine != Engine::fused) return copy_now(copy, done, -1);
+    if (resident(copy.gpu).stays(processor_.now())) return copy_by_resident(copy, done);
     waiting_.push(copy, done);
     if (const int batch = free_batch();
         batch >= 0 && waiting_.goes_at_once(flying(), Launches::possible))
@@ -44,11 +45,42 @@ void FakeDevice::start_waiting(int batch) {
                             together);
         waiting_.drop_first(together.size());
         flying_[batch] = static_cast<int>(together.size());
+        const int gpu = together.front().copy.gpu;
         if (together.size() == 1)
             copy_now(together.front().copy, *together.front().done, batch);
         else
             launch(std::move(together), batch);
+        consider_resident(gpu);
     }
+}
+
+ResidentModel& FakeDevice::resident(int gpu) {
+    const auto index = static_cast<std::size_t>(gpu);
+    while (residents_.size() <= index)
+        residents_.emplace_back(facts_[residents_.size()], linger);
+    return residents_[index];
+}
+
+void FakeDevice::consider_resident(int gpu) {
+    if (!resident(gpu).consider(processor_.now())) return;
+    const GpuFacts& facts = facts_[static_cast<std::size_t>(gpu)];
+    if (facts.queue_turn > 0 && neighbours_ != nullptr && neighbours_->use(facts.uuid)) return;
+    ++counts_.resident_launches;
+    processor_.spend(gpus_.machine().gpu.calls.launch);
+    resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
+}
+
+void FakeDevice::copy_by_resident(const Copy& copy, Completion& done) {
+    const Result<Place> from = place(copy.source, copy.bytes);
+    const Result<Place> to = place(copy.destination, copy.bytes);
+    if (!from.ok() || !to.ok()) {
+        finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
+        return;
+    }
+    ++counts_.resident_copies;
+    const Nanoseconds end =
+        resident(copy.gpu).copy(processor_.now(), copy.bytes, gpus_.machine().gpu);
+    end_at(end, copy, from.value(), to.value(), done, -1, true);
 }
 
 model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Place& sink) const {
@@ -95,10 +127,15 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
         counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
         interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
     }
+    end_at(interval.end, copy, source, sink, done, batch, flag);
+}
+
+void FakeDevice::end_at(Nanoseconds end, const Copy& copy, const Place& source, const Place& sink,
+                        Completion& done, int batch, bool flag) {
     if (due(faults.hang_copy)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
     const Bytes bytes = copy.bytes;
-    gpus_.timeline().at(interval.end, [this, source, sink, bytes, &done, status, batch, flag] {
+    gpus_.timeline().at(end, [this, source, sink, bytes, &done, status, batch, flag] {
         if (dead_) return never_end_.push_back(&done);
         gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
         if (status.ok()) std::memmove(sink.bytes, source.bytes, bytes);

@@ -8,6 +8,7 @@
 
 #include "device/fake/gpus.hpp"
 #include "device/fused_queue.hpp"
+#include "device/fake/resident.hpp"
 #include "device/window_uses.hpp"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct Counts {
     std::uint64_t host_copies = 0;
     std::uint64_t launches = 0;      // kernels, for copies that waited together
     std::uint64_t row_launches = 0;  // kernels, for rows
+    std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t descriptors = 0;
     std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
@@ -58,7 +60,8 @@ class FakeDevice final : public Device {
     }
 
     Faults faults;
-    bool windows = false;  // the machine has GDRCopy
+    bool windows = false;    // the machine has GDRCopy
+    Nanoseconds linger = 0;  // GANTRY_LINGER, from the first copy on
     // What a network card wrote to this node's device memory shows from then on.
     std::function<void()> on_flush;
     const Counts& counts() const { return counts_; }
@@ -79,6 +82,7 @@ class FakeDevice final : public Device {
         return gpu == other || gpus_.machine().peer_access;
     }
     Result<Location> classify(const void* address, Bytes bytes) override;
+    void meet(const Neighbours& neighbours) override { neighbours_ = &neighbours; }
     void copy(const Copy& copy, Completion& done) override;
     void start_waiting(Company more) override;
     int progress() override;
@@ -130,6 +134,11 @@ class FakeDevice final : public Device {
     void start_waiting(int batch);
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
+    ResidentModel& resident(int gpu);
+    void consider_resident(int gpu);
+    void copy_by_resident(const Copy& copy, Completion& done);
+    void end_at(Nanoseconds end, const Copy& copy, const Place& source, const Place& sink,
+                Completion& done, int batch, bool flag);
     // What the described machine says of a copy between those places.
     model::Work work_of(const Copy& copy, const Place& source, const Place& sink) const;
     Status fault_of(const Copy& copy);
@@ -154,6 +163,8 @@ class FakeDevice final : public Device {
     std::vector<Completion*> never_end_;
     Counts counts_;
     FusedQueue waiting_;
+    std::vector<ResidentModel> residents_;  // by GPU
+    const Neighbours* neighbours_ = nullptr;
     WindowUses window_uses_;
     std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations
     int flying_[2] = {0, 0};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What kernels may use of a GPU, without any vendor header (clang 19): indices, one barrier, one
-// fence.
+// What kernels may use of a GPU, without any vendor header (clang 19): indices, barriers,
+// fences, and words that are read while others write them.
 #pragma once
 
 #define GANTRY_KERNEL extern "C" __attribute__((global))
 #define GANTRY_DEVICE __attribute__((device))
+#define GANTRY_SHARED static __attribute__((shared))
 
 namespace gantry::kernels {
 
@@ -28,6 +29,67 @@ GANTRY_DEVICE inline void meet() {
 // What this thread stored before is seen by the host and every GPU before what it stores after.
 GANTRY_DEVICE inline void publish() {
     __nvvm_membar_sys();
+}
+
+// --- a warp ---
+GANTRY_DEVICE inline unsigned ballot(bool mine) {
+    return __nvvm_vote_ballot_sync(~0u, mine);
+}
+GANTRY_DEVICE inline bool any(bool mine) {
+    return __nvvm_vote_any_sync(~0u, mine);
+}
+GANTRY_DEVICE inline void together() {
+    __nvvm_bar_warp_sync(~0u);
+}
+
+// --- words that change while a kernel runs ---
+using Shared = unsigned long long;
+
+GANTRY_DEVICE inline Shared clock_ns() {
+    Shared now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+struct alignas(16) TwoWords {
+    Shared first, second;
+};
+// Each word by itself; the host may be writing them.
+GANTRY_DEVICE inline TwoWords load_of_host(Shared address) {
+    TwoWords words;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words.first), "=l"(words.second)
+                 : "l"(address)
+                 : "memory");
+    return words;
+}
+GANTRY_DEVICE inline TwoWords load_of_device(const TwoWords* from) {
+    TwoWords words;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words.first), "=l"(words.second)
+                 : "l"(from)
+                 : "memory");
+    return words;
+}
+GANTRY_DEVICE inline Shared load_of_device(const Shared* from) {
+    Shared word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    return word;
+}
+GANTRY_DEVICE inline void store_on_device(TwoWords* to, const TwoWords& words) {
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+                 :
+                 : "l"(to), "l"(words.first), "l"(words.second)
+                 : "memory");
+}
+GANTRY_DEVICE inline void store_for_all(Shared* to, Shared word) {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" : : "l"(to), "l"(word) : "memory");
+}
+// Behind a load that saw another's word: what that one stored before it is seen from now on.
+GANTRY_DEVICE inline void acquire_from_host() {
+    asm volatile("fence.acq_rel.sys;" : : : "memory");
+}
+GANTRY_DEVICE inline void acquire_on_device() {
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
 }
 
 }  // namespace gantry::kernels

@@ -7,6 +7,7 @@
 namespace gantry::kernels {
 
 const char* copy_many_ptx();
+const char* copy_resident_ptx();
 const char* move_rows_ptx();
 
 }  // namespace gantry::kernels

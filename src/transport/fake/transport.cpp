@@ -146,6 +146,14 @@ std::uint32_t* FakeTransport::claim_words(int rank) {
     return owner.claims_->data();
 }
 
+std::uint64_t FakeTransport::gpus_of_others() const {
+    std::uint64_t gpus = 0;
+    if (fabric_.options_.medium == Medium::shared_memory)
+        for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)
+            if (rank != rank_ && reaches(rank)) gpus |= fabric_.end(rank).gpus_;
+    return gpus;
+}
+
 int FakeTransport::progress() {
     ++looks_;
     int events = 0;

@@ -29,6 +29,7 @@ struct alignas(kLine) Member {
     std::uint32_t state = 0;  // MemberState; `here` is stored with release after the fields below
     SegmentName segment;
     std::uint64_t start_time = 0;
+    std::uint64_t gpus = 0;  // that it uses, as bits; at any time
 };
 
 struct alignas(kLine) NodeHead {

@@ -72,6 +72,7 @@ Status Node::attach(job::Job& job, int creator_rank, int members) {
 
 Status Node::map(int members) {
     layout_ = NodeLayout(members);
+    members_ = members;
     words_used_ = divide_up(static_cast<Bytes>(members), 64);
     Result<Mapping> mapping = segment_.map(0, segment_.bytes());
     GANTRY_TRY(mapping.status());
@@ -112,6 +113,20 @@ MemberState Node::state(int member) const {
 
 const Member& Node::member(int member) const {
     return entry(member);
+}
+
+void Node::note_gpus(int self, std::uint64_t gpus) {
+    std::atomic_ref<std::uint64_t>(entry(self).gpus).fetch_or(gpus, std::memory_order_relaxed);
+}
+
+// Of those that left or died, too: who used a GPU may have left work on it.
+std::uint64_t Node::gpus_of_others(int self) const {
+    std::uint64_t gpus = 0;
+    for (int member = 0; member < members_; ++member)
+        if (member != self)
+            gpus |=
+                std::atomic_ref<std::uint64_t>(entry(member).gpus).load(std::memory_order_relaxed);
+    return gpus;
 }
 
 void Node::ring_doorbell(int of_member, int self) {

@@ -29,6 +29,9 @@ class Node {
     // Only for a member that is or was here.
     const Member& member(int member) const;
 
+    void note_gpus(int self, std::uint64_t gpus);
+    std::uint64_t gpus_of_others(int self) const;
+
     void ring_doorbell(int of_member, int self);
     // Calls visit(member) for each who rang since the last call.
     template <class Visit>
@@ -55,6 +58,7 @@ class Node {
     Segment segment_;
     Mapping mapping_;
     NodeLayout layout_;
+    int members_ = 0;
     std::size_t words_used_ = 0;
 };
 

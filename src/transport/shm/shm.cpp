@@ -301,6 +301,14 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
     return peer->segment.claim_words();
 }
 
+void ShmTransport::note_gpus(std::uint64_t gpus) {
+    if (node_) node_.note_gpus(self_, gpus);
+}
+
+std::uint64_t ShmTransport::gpus_of_others() const {
+    return node_ ? node_.gpus_of_others(self_) : 0;
+}
+
 // --- remote memory: none; peers read our pools in place ------------------------------------------
 
 Result<Region> ShmTransport::register_memory(const Extent&) {

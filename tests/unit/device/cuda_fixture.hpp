@@ -130,6 +130,13 @@ class CudaTest : public testing::Test {
         return done.status();
     }
 
+    // Whether one stays depends on time, and most tests count calls.
+    static config::Config without_resident_kernels() {
+        config::Config config;
+        config.linger = 0;
+        return config;
+    }
+
     class StillClock final : public Clock {
       public:
         Nanoseconds now() const override { return 0; }
@@ -140,7 +147,7 @@ class CudaTest : public testing::Test {
     CUcontext primary = nullptr;
     CUmemoryPool pool = nullptr;
     std::map<CUdeviceptr, std::size_t> virtual_bytes;
-    config::Config config;
+    config::Config config = without_resident_kernels();
     std::unique_ptr<cuda::CudaDevice> cuda;
 };
 

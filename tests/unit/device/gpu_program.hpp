@@ -49,6 +49,8 @@ namespace gantry::device::testing_support {
     X(cuMemcpyDtoH_v2)              \
     X(cuMemcpyHtoD_v2)              \
     X(cuMemsetD8_v2)                \
+    X(cuMemsetD8Async)              \
+    X(cuMemcpyDtoHAsync_v2)         \
     X(cuPointerGetAttribute)        \
     X(cuStreamCreate)               \
     X(cuStreamDestroy_v2)           \

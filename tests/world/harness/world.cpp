@@ -35,6 +35,7 @@ model::Machine machine_of(const Options& options) {
 
 config::Config config_of(const Options& options) {
     config::Config config;
+    config.linger = 0;  // whether a kernel stays depends on what was before, and most tests count
     if (options.change_config) options.change_config(config);
     return config;
 }
@@ -127,6 +128,7 @@ Rank::Rank(World& its_world, int its_number)
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
     std::iota(all.peers.begin(), all.peers.end(), 0);
+    device.linger = its_world.state_->config.linger;
     device.on_flush = [this] { world.network().settle(number); };
     for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
         const Status opened = fabric->end(number).open(job, messenger.receiver());

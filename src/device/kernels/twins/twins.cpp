@@ -4,5 +4,6 @@
 extern "C" __attribute__((visibility("default"))) void simgpu_twins(
     void (*add)(const simgpu_twin* twin)) {
     gantry::kernels::add_copy_many(add);
+    gantry::kernels::add_copy_resident(add);
     gantry::kernels::add_move_rows(add);
 }

@@ -8,6 +8,7 @@
 namespace gantry::kernels {
 
 void add_copy_many(void (*add)(const simgpu_twin* twin));
+void add_copy_resident(void (*add)(const simgpu_twin* twin));
 void add_move_rows(void (*add)(const simgpu_twin* twin));
 
 }  // namespace gantry::kernels

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// ResidentCopies: small copies of one context by a kernel that stays for a while
+// (device/kernels/copy_resident.cu). Starting one is a few stores to page-locked memory, its end a
+// load; no call of the driver is made for it.
+//
+//   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
+//   take()             item  item item      item               while it runs, as far as is known
+//
+// The kernel may end just before an item comes. It says which item it takes no more, and the next
+// launch begins with that one.
+#pragma once
+
+#include "device/cuda/copies.hpp"
+#include "device/cuda/kernel_module.hpp"
+#include "device/cuda/pinned_memory.hpp"
+#include "device/device.hpp"
+#include "device/residency.hpp"
+
+#include <deque>
+
+namespace gantry::kernels {
+struct RingItem;
+struct ResidentState;
+}  // namespace gantry::kernels
+
+namespace gantry::device::cuda {
+
+class ResidentCopies {
+  public:
+    ResidentCopies(Driver& driver, const Context& context, const GpuFacts& facts,
+                   const CopySettings& settings);
+    ResidentCopies(const ResidentCopies&) = delete;
+    ResidentCopies& operator=(const ResidentCopies&) = delete;
+
+    bool pending() const { return !flights_.empty(); }
+    // False: no kernel stays, or its ring is full.
+    bool take(const Copy& copy, Completion& done);
+    // A copy was started another way, with the context current: launches a kernel if one shall stay
+    // from now on.
+    void consider();
+    // Completes what has ended; returns how many.
+    int progress();
+    // Found dead by progress().
+    bool lost() const { return lost_; }
+    // The context is gone: what was started fails.
+    void abandon(CUresult why);
+    // Waits for the kernel to end, with the context current.
+    void close();
+
+  private:
+    struct Flight {
+        Copy copy;
+        Completion* done;
+        std::uint64_t first;  // item
+        unsigned items;
+        unsigned ended;  // of them
+    };
+    enum class Kernel : std::uint8_t { none, launched, stays };
+
+    bool stays(Nanoseconds now);
+    bool has_ended();
+    bool prepare();
+    bool launch();
+    CUresult create_stream();
+    void put(std::uint64_t number, const void* destination, const void* source, Bytes bytes);
+    bool is_copied(std::uint64_t item) const;
+    void fail_all(const Status& why);
+    void doubt();
+    kernels::RingItem* ring() const;
+    const kernels::ResidentState& state() const;
+
+    Driver& driver_;
+    Context context_;
+    const Uuid uuid_;
+    const bool takes_turns_;  // whoever shares this GPU waits for kernels of others
+    const Neighbours* neighbours_;
+    Residency residency_;
+    KernelModule module_;
+    CUfunction function_ = nullptr;
+    PinnedMemory memory_;  // ring, flags, state
+    CUstream stream_ = nullptr;
+    Kernel kernel_ = Kernel::none;
+    std::uint64_t launches_ = 0;
+    Nanoseconds launched_at_ = 0, last_item_at_ = 0;
+    std::uint64_t first_ = 0;   // item that the next launch begins with
+    std::uint64_t next_ = 0;    // item to be put
+    std::uint64_t copies_ = 0;  // of this kernel
+    std::uint64_t all_copies_ = 0, all_launches_ = 0;
+    std::deque<Flight> flights_;
+    unsigned looks_ = 0;
+    Nanoseconds next_query_ = 0;
+    bool lost_ = false;
+};
+
+}  // namespace gantry::device::cuda

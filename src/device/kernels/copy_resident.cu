@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// gantry_copy_resident: a kernel that stays, and copies what the host puts into a ring meanwhile.
+//
+//   block 0      one warp; each lane reads half an item of the ring over the link, side by side: a
+//                look is four requests and finds up to 16 items, which go on to a ring in device
+//                memory
+//   blocks 1..   item n belongs to block 1 + (n - first) mod (blocks - 1), which looks for it in
+//                device memory, copies it, and raises its flag
+//
+// What the host saw before it wrote an item is visible to who copies it: host's release, acquired
+// by the reader of the ring, passed on by its fence and store, acquired by the copying block. The
+// acquiring fences also empty the first-level cache, which otherwise held the bytes that a buffer
+// had when its last message was copied.
+#include "copy_resident.hpp"
+#include "copy_units.hpp"
+
+namespace gantry::kernels {
+namespace {
+
+constexpr unsigned kItemsAtOnce = 16;
+
+// The ring in device memory. Items keep their numbers in it, and only those that went through here
+// are ever there, so that no launch takes what another one left.
+GANTRY_DEVICE TwoWords passed_on[kRingItems][2];
+GANTRY_DEVICE Word stopped;  // launch_and_item
+
+GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
+    return (half.first & kLapMask) == lap && (half.second & kLapMask) == lap;
+}
+
+// How many items from the first one on are there, of those whose halves the lanes hold.
+GANTRY_DEVICE inline unsigned leading_items(bool mine) {
+    const unsigned halves = ballot(mine);
+    const unsigned missing = ~(halves & halves >> 1) & 0x55555555u;
+    return missing == 0 ? kItemsAtOnce : static_cast<unsigned>(__builtin_ctz(missing)) / 2;
+}
+
+GANTRY_DEVICE inline void read_ring(const Resident& work) {
+    auto* state = reinterpret_cast<ResidentState*>(work.state);
+    const unsigned lane = thread(), half = lane % 2;
+    if (lane == 0) store_for_all(&state->started, work.launch);
+    const Word begin = clock_ns();
+    Word head = work.first, last = begin, look = begin;
+    bool preempted = false;
+    for (;;) {
+        const Word number = head + lane / 2;
+        const Word at = (number % kRingItems * 2 + half) * sizeof(TwoWords);
+        const TwoWords words = load_of_host(work.ring + at);
+        const unsigned came = leading_items(is_of_lap(words, lap_of(number)));
+        const Word now = clock_ns();
+        if (came > 0) {
+            acquire_from_host();
+            if (lane / 2 < came) store_on_device(&passed_on[number % kRingItems][half], words);
+            head += came;
+            last = now;
+        }
+        preempted = now - look > work.gap;
+        look = now;
+        if (any(preempted || now - begin > work.life || (came == 0 && now - last > work.idle)))
+            break;
+    }
+    together();
+    if (lane != 0) return;
+    publish();
+    store_for_all(&stopped, launch_and_item(work.launch, head));
+    if (preempted) store_for_all(&state->preempted, work.launch);
+    publish();
+    store_for_all(&state->ended, launch_and_item(work.launch, head));
+}
+
+// The item, when it has come; false: none will.
+GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem& item) {
+    const Word lap = lap_of(number);
+    const TwoWords* halves = passed_on[number % kRingItems];
+    TwoWords ends, size;
+    for (;;) {
+        ends = load_of_device(&halves[0]);
+        size = load_of_device(&halves[1]);
+        const Word stop = load_of_device(&stopped);
+        if (is_of_lap(ends, lap) && is_of_lap(size, lap)) break;
+        if (stop >> kLaunchShift == work.launch &&
+            number >= (stop & ((Word{1} << kLaunchShift) - 1)))
+            return false;
+    }
+    acquire_on_device();
+    item = {ends.first & ~kLapMask, ends.second & ~kLapMask, size.first & ~kLapMask, 0};
+    return true;
+}
+
+GANTRY_DEVICE inline void copy_items(const Resident& work) {
+    const unsigned copying = blocks() - 1;
+    for (Word number = work.first + block() - 1;; number += copying) {
+        GANTRY_SHARED RingItem item;
+        GANTRY_SHARED bool goes_on;
+        if (thread() == 0) goes_on = await_item(work, number, item);
+        meet();
+        if (!goes_on) return;
+        copy_run(item.destination, item.source, item.bytes);
+        raise_flag(work.flags + number % kRingItems * kItemFlagBytes,
+                   static_cast<unsigned>(number + 1));
+    }
+}
+
+}  // namespace
+
+GANTRY_KERNEL void gantry_copy_resident(Resident work) {
+    if (block() != 0)
+        copy_items(work);
+    else if (thread() < 32)
+        read_ring(work);
+}
+
+}  // namespace gantry::kernels

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the kernel `gantry_copy_resident` and the host tell each other. The kernel stays for a while
+// and takes copies out of a ring in page-locked memory as the host writes them there; none costs a
+// call of the driver (docs/design/0010).
+//
+//   host ----items----> ring --+-- block 0 reads it and passes items on --> device memory
+//                              |                                        blocks 1.. copy
+//   host <---flags---- one of each item, by the block that copied it
+//   host <---state---- the launch that runs; where it stopped taking items
+//
+// An item is written and read without locks: each of its words carries the number of the lap around
+// the ring in its upper bits, so that a word of the lap before is never taken for a new one.
+#pragma once
+
+namespace gantry::kernels {
+
+using Word = unsigned long long;
+
+inline constexpr unsigned kRingItems = 1024;
+inline constexpr unsigned kResidentThreads = 256;
+inline constexpr unsigned kItemFlagBytes = 4;
+
+inline constexpr unsigned kLapShift = 57;
+inline constexpr Word kLapMask = ~Word{0} << kLapShift;
+
+// Of item n, counted since the ring was made; never 0, as a ring starts out.
+constexpr Word lap_of(Word n) {
+    return (n / kRingItems % 127 + 1) << kLapShift;
+}
+
+struct alignas(32) RingItem {
+    Word destination, source, bytes, spare;  // each with its lap
+};
+
+// A number and a place in the ring, told in one word.
+inline constexpr unsigned kLaunchShift = 48;
+constexpr Word launch_and_item(Word launch, Word item) {
+    return launch << kLaunchShift | item;
+}
+
+struct ResidentState {
+    Word started;    // the launch that runs, or did
+    Word ended;      // launch_and_item: it takes no items from that one on
+    Word preempted;  // the launch that was kept from running for a while
+};
+
+// Every word has 8 bytes, so that the simulated driver can recognise addresses among them.
+struct Resident {
+    Word ring, flags, state;  // page-locked
+    Word first;               // item
+    Word launch;              // 1 to 65535, another one each time
+    Word idle;                // ns without an item after which it ends
+    Word life;                // ns after which it ends in any case
+    Word gap;                 // ns between two looks at the ring that only a preemption explains
+};
+
+}  // namespace gantry::kernels

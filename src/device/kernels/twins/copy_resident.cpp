@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Host twin of gantry_copy_resident, on a thread of its own: one loop that reads the ring and copies.
+#include "device/kernels/copy_resident.hpp"
+#include "kernels.hpp"
+#include "twins.hpp"
+
+#include <sched.h>
+
+#include <cstring>
+#include <ctime>
+
+namespace gantry::kernels {
+namespace {
+
+Word now() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<Word>(time.tv_sec) * 1'000'000'000 + static_cast<Word>(time.tv_nsec);
+}
+
+// False: it has not come.
+bool take(const RingItem& from, Word lap, RingItem& item) {
+    const auto word = [lap](const Word& of, Word& to) {
+        const Word value = __atomic_load_n(&of, __ATOMIC_ACQUIRE);
+        to = value & ~kLapMask;
+        return (value & kLapMask) == lap;
+    };
+    return word(from.destination, item.destination) && word(from.source, item.source) &&
+           word(from.bytes, item.bytes) && word(from.spare, item.spare);
+}
+
+void copy_resident(const simgpu_launch* launch) {
+    Resident work;
+    std::memcpy(&work, launch->parameters[0], sizeof work);
+    const auto* ring = reinterpret_cast<const RingItem*>(work.ring);
+    auto* state = reinterpret_cast<ResidentState*>(work.state);
+    __atomic_store_n(&state->started, work.launch, __ATOMIC_RELEASE);
+    const Word begin = now();
+    Word head = work.first;
+    for (Word last = begin, time = begin; time - begin <= work.life && time - last <= work.idle;
+         time = now()) {
+        RingItem item;
+        if (!take(ring[head % kRingItems], lap_of(head), item)) {
+            sched_yield();
+            continue;
+        }
+        std::memmove(launch->translate(item.destination), launch->translate(item.source),
+                     item.bytes);
+        __atomic_store_n(
+            reinterpret_cast<unsigned*>(work.flags + head % kRingItems * kItemFlagBytes),
+            static_cast<unsigned>(head + 1), __ATOMIC_RELEASE);
+        ++head;
+        last = now();
+    }
+    __atomic_store_n(&state->ended, launch_and_item(work.launch, head), __ATOMIC_RELEASE);
+}
+
+void traffic(const simgpu_launch*, uint64_t* device_bytes, uint64_t* link_bytes) {
+    *device_bytes = *link_bytes = 0;  // it ends when it ends
+}
+
+}  // namespace
+
+void add_copy_resident(void (*add)(const simgpu_twin* twin)) {
+    static const simgpu_twin kTwin = {"gantry_copy_resident", &copy_resident, &traffic, 1};
+    add(&kTwin);
+}
+
+}  // namespace gantry::kernels

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Residency: when a copying kernel shall stay on a GPU. A copy that such a kernel takes costs no
+// call of the driver and ends about twice as soon, but launching one costs the processor a call and
+// the program a quarter of its multiprocessors' attention, and whoever waits for the whole device
+// waits for it, too. So it is an investment, the same for every device:
+//
+//   invest()  a copy went the usual way, close behind another one. What a kernel that stayed had
+//             saved is put aside; when that pays for a launch and a part of the time that it stays
+//             in vain at its end, one is launched.
+//   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so
+//             that nobody waits for it for ever. Had it too little to do, the next one must be
+//             saved for twice as long; had it enough, the next one comes with the next copy.
+#pragma once
+
+#include "device/facts.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace gantry::device {
+
+class Residency {
+  public:
+    // `linger`: GANTRY_LINGER; 0: no kernel stays.
+    Residency(const GpuFacts& facts, Nanoseconds linger)
+        : linger_(linger),
+          saving_(facts.resident_latency > 0 ? facts.kernel_latency - facts.resident_latency : 0),
+          base_price_(facts.launch + linger / kWaiting),
+          price_(base_price_) {}
+
+    bool possible() const { return linger_ > 0 && saving_ > 0; }
+    Nanoseconds linger() const { return linger_; }
+    Nanoseconds life() const { return kLives * linger_; }
+
+    bool invest(Nanoseconds now) {
+        const bool close = last_ > 0 && now - last_ <= linger_;
+        last_ = now;
+        if (std::exchange(next_at_once_, false)) return true;
+        saved_ = close ? saved_ + saving_ : 0;
+        if (saved_ < price_) return false;
+        saved_ = 0;
+        return true;
+    }
+    void ended(std::uint64_t copies) {
+        const bool repaid = static_cast<Nanoseconds>(copies) * saving_ >= base_price_;
+        price_ = repaid ? base_price_ : std::min(2 * price_, kHighestPrice * base_price_);
+        next_at_once_ = repaid;
+        saved_ = 0;
+    }
+
+  private:
+    static constexpr int kLives = 20;
+    static constexpr int kWaiting = 5;  // nobody minds most of that time
+    static constexpr int kHighestPrice = 256;
+
+    Nanoseconds linger_;
+    Nanoseconds saving_;  // of each copy
+    Nanoseconds base_price_, price_;
+    Nanoseconds saved_ = 0;
+    Nanoseconds last_ = 0;  // copy
+    bool next_at_once_ = false;
+};
+
+}  // namespace gantry::device

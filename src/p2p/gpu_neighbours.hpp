@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// GpuNeighbours: which GPUs the ranks of the node use, told through its segment. A GPU is a bit, made
+// from its UUID: two that share one only seem to be shared.
+#pragma once
+
+#include "device/device.hpp"
+#include "transport/transport.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace gantry::p2p {
+
+class GpuNeighbours final : public device::Neighbours {
+  public:
+    explicit GpuNeighbours(const std::vector<transport::Transport*>& transports)
+        : transports_(transports) {}
+
+    // This rank uses that GPU, number `gpu` of its device.
+    void mark(device::Device& device, int gpu) {
+        const std::uint64_t known = std::uint64_t{1} << (gpu % 64);
+        if ((marked_ & known) != 0) [[likely]]
+            return;
+        marked_ |= known;
+        for (transport::Transport* transport : transports_)
+            transport->note_gpus(bit_of(device.gpu_facts(gpu).uuid));
+    }
+    bool use(const device::Uuid& gpu) const override {
+        std::uint64_t others = 0;
+        for (const transport::Transport* transport : transports_)
+            others |= transport->gpus_of_others();
+        return (others & bit_of(gpu)) != 0;
+    }
+
+  private:
+    static std::uint64_t bit_of(const device::Uuid& gpu) {
+        std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+        for (const std::uint8_t byte : gpu)
+            hash = (hash ^ byte) * 1099511628211u;
+        return std::uint64_t{1} << (hash >> 58);
+    }
+
+    const std::vector<transport::Transport*>& transports_;
+    std::uint64_t marked_ = 0;
+};
+
+}  // namespace gantry::p2p

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small messages between two processes by a copying kernel that stays (GANTRY_LINGER): right bytes
+// in every order and size, with the program's own work between them.
+#include "gpu.hpp"
+#include "test.hpp"
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+constexpr std::size_t kBytes = 512 << 10;
+constexpr int kWindow = 24;
+
+// Both processes on one GPU that takes no turns, and a kernel that outlives what a busy machine
+// does to them.
+void start_with_a_kernel_that_stays() {
+    const char* simulated = getenv("SIMGPU");
+    setenv("SIMGPU", (std::string(simulated != nullptr ? simulated : "") + ",mps=1").c_str(), 1);
+    setenv("GANTRY_LINGER", "20ms", 1);
+    start_mpi();
+}
+
+struct Message {
+    std::size_t at, bytes;
+};
+
+// The same ones on both ranks, none over another.
+std::vector<Message> draw(std::mt19937& dice, int messages) {
+    std::vector<Message> drawn;
+    const std::size_t share = kBytes / static_cast<std::size_t>(messages);
+    for (int i = 0; i < messages; ++i) {
+        const std::size_t at = static_cast<std::size_t>(i) * share + dice() % 64;
+        drawn.push_back({at, 1 + dice() % (share - 64)});
+    }
+    return drawn;
+}
+
+void exchange(const std::vector<Message>& messages, Memory& out, Memory& in) {
+    std::vector<MPI_Request> requests;
+    for (const Message& each : messages) {
+        const int bytes = static_cast<int>(each.bytes);
+        requests.push_back(MPI_REQUEST_NULL);
+        OK(MPI_Irecv(in.data() + each.at, bytes, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD,
+                     &requests.back()));
+    }
+    for (const Message& each : messages) {
+        requests.push_back(MPI_REQUEST_NULL);
+        OK(MPI_Isend(out.data() + each.at, static_cast<int>(each.bytes), MPI_BYTE, 1 - rank(), 0,
+                     MPI_COMM_WORLD, &requests.back()));
+    }
+    OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+}
+
+}  // namespace
+
+MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2) {
+    start_with_a_kernel_that_stays();
+    Memory out(Kind::device, kBytes), in(Kind::device, kBytes);
+    std::mt19937 dice(5);
+    std::vector<std::byte> got(kBytes);
+    for (unsigned round = 0; round < 150; ++round) {
+        out.fill(2 * round + static_cast<unsigned>(rank()));
+        // Many of them between two looks at the bytes.
+        std::vector<Message> last;
+        for (int burst = 0; burst < 8; ++burst)
+            exchange(last = draw(dice, burst % 3 == 0 ? 1 : kWindow), out, in);
+        in.read(got.data(), kBytes);
+        const unsigned seed = 2 * round + static_cast<unsigned>(1 - rank());
+        for (const Message& each : last)
+            for (std::size_t i = each.at; i < each.at + each.bytes; ++i)
+                if (got[i] != pattern(seed, i)) {
+                    CHECK_EQ(i, each.at + each.bytes);
+                    break;
+                }
+        OK(MPI_Barrier(MPI_COMM_WORLD));  // `out` is written again
+    }
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages, 2) {
+    start_with_a_kernel_that_stays();
+    if (!gpu().simulated) skip("a real GPU does not count calls");
+    Memory buffer(Kind::device, 4096);
+    constexpr std::uint64_t kMessages = 3000;
+    for (std::uint64_t i = 0; i < 2 * kMessages; ++i) {
+        if (i == kMessages) {
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+            reset_calls();
+        }
+        if (static_cast<int>(i % 2) == rank())
+            OK(MPI_Send(buffer.data(), 64, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD));
+        else
+            OK(MPI_Recv(buffer.data(), 64, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
+    }
+    CHECK(calls().copies <= kMessages / 10);
+    MPI_Finalize();
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A copying kernel that stays: right bytes at every size, alignment and moment, no call of the
+// driver for what it takes, and an end that nobody has to ask for.
+#include "cuda_fixture.hpp"
+
+#include <deque>
+#include <random>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::CudaTest;
+using testing_support::pointer;
+
+constexpr Nanoseconds kLong = 500 * kMillisecond;  // longer than what a test does in between
+
+struct CudaResident : CudaTest {
+    static constexpr Bytes kBytes = Bytes{1} << 20;
+    CUdeviceptr from = 0, to = 0;
+
+    void start(Nanoseconds linger) {
+        config.linger = linger;
+        make_device();
+        if (from != 0) return;
+        from = allocate(kBytes);
+        to = allocate(kBytes);
+        write(from, pattern(kBytes));
+    }
+    void TearDown() override {
+        if (from != 0) gpu.cuMemFree_v2(from);
+        if (to != 0) gpu.cuMemFree_v2(to);
+        CudaTest::TearDown();
+    }
+    Copy order(Bytes at, Bytes bytes) {
+        return {pointer(to + at), pointer(from + at), bytes, 0, Engine::fused};
+    }
+    // Until a kernel stays and takes them.
+    bool copy_until_one_stays() {
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (std::chrono::steady_clock::now() < limit)
+            if (one_stays_after(1000)) return true;
+        return false;
+    }
+    bool one_stays_after(int copies) {
+        for (int i = 0; i < copies; ++i) {
+            const std::uint64_t before = cuda->calls().total();
+            EXPECT_TRUE(copy(order(0, 8)).ok());
+            if (cuda->calls().total() == before) return true;
+        }
+        return false;
+    }
+    void clear() {
+        CUstream stream = nullptr;
+        ASSERT_EQ(gpu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuMemsetD8Async(to, 0, kBytes, stream), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+        gpu.cuStreamDestroy_v2(stream);
+    }
+};
+
+TEST_F(CudaResident, WhatItTakesCostsNoCallOfTheDriver) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    const std::uint64_t launches = cuda->calls().launches;
+    EXPECT_GE(launches, 1u);
+    clear();
+    std::vector<std::uint8_t> expected(kBytes, 0);
+    const std::vector<std::uint8_t> data = pattern(kBytes);
+    std::mt19937 dice(7);
+    // But for questions about what does not show for a millisecond, on a machine that is busy.
+    const auto calls = [this] {
+        const cuda::Calls& made = cuda->calls();
+        return made.total() - made.completions - made.contexts;
+    };
+    const std::uint64_t before = calls();
+    for (int i = 0; i < 400; ++i) {
+        const Bytes bytes = 1 + dice() % (i % 8 == 0 ? 64 * kKiB : 5000);
+        const Bytes at = dice() % (kBytes - bytes);
+        ASSERT_TRUE(copy(order(at, bytes)).ok());
+        std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(at), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    EXPECT_EQ(calls(), before);
+    EXPECT_EQ(read(to, kBytes), expected);
+}
+
+TEST_F(CudaResident, ManyAtOnceGoRoundTheRingAndWhatDoesNotFitGoesAnotherWay) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    for (int round = 0; round < 3; ++round) {
+        clear();
+        std::deque<Completion> done;
+        constexpr Bytes kPiece = 512;
+        for (Bytes at = 0; at < kBytes; at += kPiece) {  // 2048, and the ring holds 1024
+            done.emplace_back(executor);
+            cuda->copy(order(at, kPiece), done.back());
+        }
+        for (const Completion& each : done) {
+            finish(each);
+            EXPECT_TRUE(each.status().ok()) << each.status().text();
+        }
+        EXPECT_EQ(read(to, kBytes), pattern(kBytes)) << round;
+    }
+}
+
+// Its multiprocessor must not remember what the buffer held when it was copied last.
+TEST_F(CudaResident, SeesWhatTheProgramWroteInBetween) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    CUstream stream = nullptr;
+    ASSERT_EQ(gpu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    const std::uint64_t launches = cuda->calls().launches;
+    for (int value = 1; value < 250; ++value) {
+        constexpr Bytes kPart = 48 * kKiB;
+        ASSERT_EQ(gpu.cuMemsetD8Async(from, static_cast<unsigned char>(value), kPart, stream),
+                  CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+        ASSERT_TRUE(copy(order(0, kPart)).ok());
+        std::vector<std::uint8_t> seen(kPart);
+        ASSERT_EQ(gpu.cuMemcpyDtoHAsync_v2(seen.data(), to, kPart, stream), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+        ASSERT_EQ(seen, std::vector<std::uint8_t>(kPart, static_cast<std::uint8_t>(value)));
+    }
+    EXPECT_EQ(cuda->calls().launches, launches);
+    gpu.cuStreamDestroy_v2(stream);
+}
+
+TEST_F(CudaResident, EndsWhenNothingComes) {
+    start(20 * kMillisecond);
+    for (int life = 0; life < 3; ++life) {
+        ASSERT_TRUE(copy_until_one_stays());
+        ASSERT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);  // waits for it
+        const std::uint64_t before = cuda->calls().copies;
+        EXPECT_TRUE(copy(order(100, 1000)).ok());
+        EXPECT_EQ(cuda->calls().copies - before, 1u);
+    }
+    EXPECT_EQ(read(to + 100, 1000), read(from + 100, 1000));
+}
+
+// So short that it often ends while an item is on its way.
+TEST_F(CudaResident, AnItemThatComesTooLateIsTakenByTheNextOne) {
+    start(8 * kMicrosecond);
+    std::mt19937 dice(11);
+    std::vector<std::uint8_t> expected(kBytes, 0);
+    const std::vector<std::uint8_t> data = pattern(kBytes);
+    clear();
+    for (int i = 0; i < 20000; ++i) {
+        const Bytes bytes = 1 + dice() % 40000;
+        const Bytes at = dice() % (kBytes - bytes);
+        Completion done(executor);
+        cuda->copy(order(at, bytes), done);
+        finish(done);
+        ASSERT_TRUE(done.status().ok()) << done.status().text();
+        std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(at), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(at));
+        const auto until =
+            std::chrono::steady_clock::now() + std::chrono::nanoseconds(dice() % 9000);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+    }
+    EXPECT_EQ(read(to, kBytes), expected);
+}
+
+TEST_F(CudaResident, ADeviceThatGoesWaitsForIt) {
+    start(20 * kMillisecond);
+    ASSERT_TRUE(copy_until_one_stays());
+    Completion done(executor);
+    cuda->copy(order(0, 64 * kKiB), done);
+    cuda->shut_down();
+    EXPECT_TRUE(done.done() && done.status().ok());
+    EXPECT_EQ(read(to, 64 * kKiB), read(from, 64 * kKiB));
+}
+
+TEST_F(CudaResident, AfterAResetTheNextContextHasItsOwn) {
+    start(20 * kMillisecond);
+    for (int life = 0; life < 3; ++life) {
+        ASSERT_TRUE(copy_until_one_stays()) << life;
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+        CUcontext again = nullptr;
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+        gpu.cuDevicePrimaryCtxRelease_v2(0);
+        from = allocate(kBytes);
+        to = allocate(kBytes);
+        write(from, pattern(kBytes, static_cast<unsigned>(life)));
+        classify(pointer(from), kBytes);
+        classify(pointer(to), kBytes);
+        std::uint8_t host[64] = {};
+        EXPECT_TRUE(copy({host, pointer(from), 64, 0, Engine::d2h}).ok());
+    }
+}
+
+struct Somebody : Neighbours {
+    bool use(const Uuid&) const override { return true; }
+};
+
+TEST_F(CudaResident, NoneStaysOnAGpuThatTakesTurns) {
+    start(kLong);
+    Somebody else_there;
+    cuda->meet(else_there);
+    if (cuda->gpu_facts(0).queue_turn == 0) GTEST_SKIP() << "this one takes none";
+    EXPECT_FALSE(one_stays_after(8000));
+    EXPECT_EQ(cuda->calls().launches, 0u);
+}
+
+TEST_F(CudaResident, NoneStaysWhereTheProgramWantsNone) {
+    start(0);
+    EXPECT_FALSE(one_stays_after(8000));
+    config.kernels = false;
+    start(kLong);
+    EXPECT_FALSE(one_stays_after(8000));
+    EXPECT_EQ(cuda->calls().launches, 0u);
+}
+
+}  // namespace
+}  // namespace gantry::device

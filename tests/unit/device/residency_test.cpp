@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device/residency.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gantry::device {
+namespace {
+
+constexpr Nanoseconds kLinger = 25000;
+
+GpuFacts facts() {
+    GpuFacts facts;
+    facts.kernel_latency = 8000;
+    facts.resident_latency = 4000;
+    facts.launch = 3000;
+    return facts;
+}
+
+// Copies so far apart until one is wanted; 0: none was among so many.
+int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& now) {
+    for (int copy = 1; copy <= 10000; ++copy) {
+        now += apart;
+        if (residency.invest(now)) return copy;
+    }
+    return 0;
+}
+
+TEST(Residency, StartsWhenWhatItHadSavedPaysForItself) {
+    Residency residency(facts(), kLinger);
+    Nanoseconds now = 1'000'000;
+    // 8 us at 4 us each; the first one has none before it.
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 3);
+}
+
+TEST(Residency, CopiesFarApartWantNone) {
+    Residency residency(facts(), kLinger);
+    Nanoseconds now = 1'000'000;
+    EXPECT_EQ(copies_until_wanted(residency, kLinger + 1, now), 0);
+}
+
+TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
+    Residency residency(facts(), kLinger);
+    Nanoseconds now = 1'000'000;
+    int before = copies_until_wanted(residency, 5000, now);
+    for (int attempt = 0; attempt < 6; ++attempt) {
+        residency.ended(1);
+        now += kLinger + 1;
+        const int copies = copies_until_wanted(residency, 5000, now);
+        EXPECT_EQ(copies, 2 * (before - 1) + 1) << attempt;
+        before = copies;
+    }
+    // One that repaid itself makes it cheap again, and the next one comes at once.
+    residency.ended(100);
+    now += 10 * kLinger;
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
+    residency.ended(1);
+    now += kLinger + 1;
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
+}
+
+TEST(Residency, IsImpossibleWithoutAPriceOrATime) {
+    EXPECT_FALSE(Residency(facts(), 0).possible());
+    GpuFacts unknown = facts();
+    unknown.resident_latency = 0;
+    EXPECT_FALSE(Residency(unknown, kLinger).possible());
+    EXPECT_TRUE(Residency(facts(), kLinger).possible());
+}
+
+}  // namespace
+}  // namespace gantry::device

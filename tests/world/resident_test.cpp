@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Copying kernels that stay on a GPU: who gets one, what a message costs then, and who gets none.
+#include "world/harness/programs.hpp"
+
+#include <deque>
+
+namespace gantry::world {
+namespace {
+
+struct Traffic {
+    Bytes bytes = 8;
+    int window = 1;           // messages of a round, each way
+    int rounds = 400;         // the first ones are staged
+    int measured = 10;        // of them, at the end
+    Nanoseconds pause = 0;    // before each round
+    int gpu[2] = {0, 1};      // of each rank
+    Nanoseconds latency = 0;  // result: of a message of the measured rounds
+};
+
+Task<Status> one_way(Rank& rank, Traffic& test, Bytebuffer& buffer, int from, int round) {
+    std::deque<Result<p2p::Request*>> requests;
+    for (int i = 0; i < test.window; ++i) {
+        const p2p::Buffer part = buffer.part(static_cast<Bytes>(i) * test.bytes, test.bytes);
+        requests.push_back(
+            rank.number == from
+                ? rank.messenger.isend(rank.all, part, 1 - from, round, p2p::SendMode::standard)
+                : rank.messenger.ireceive(rank.all, part, from, round));
+    }
+    for (Result<p2p::Request*>& request : requests) {
+        Received ended = co_await finish(rank.executor, rank, std::move(request));
+        GANTRY_CO_TRY(ended.status);
+    }
+    co_return success();
+}
+
+Task<Status> exchange(Rank& rank, Traffic& test) {
+    const Bytes all = test.bytes * static_cast<Bytes>(test.window);
+    Bytebuffer buffer(rank, Place::device, all,
+                      rank.number < 2 ? test.gpu[rank.number] : test.gpu[0]);
+    if (rank.number >= 2) {
+        // Uses the GPU for something of its own.
+        Result<p2p::Request*> posted =
+            rank.messenger.ireceive(rank.all, buffer.whole(), MPI_ANY_SOURCE, 0);
+        GANTRY_CO_TRY(posted.status());
+        WORLD_CHECK(rank.messenger.cancel(**posted));
+        rank.messenger.release(*posted);
+        co_return success();
+    }
+    Nanoseconds begin = 0;
+    for (int round = 0; round < test.rounds; ++round) {
+        if (round == test.rounds - test.measured) {
+            begin = rank.processor.now();
+            rank.device.reset_counts();
+        }
+        if (test.pause > 0) {
+            Status slept = co_await rank.sleep(rank.executor, test.pause);
+            GANTRY_CO_TRY(slept);
+        }
+        for (const int from : {0, 1}) {
+            if (rank.number == from) buffer.fill(static_cast<std::uint64_t>(2 * round + from));
+            Status sent = co_await one_way(rank, test, buffer, from, round);
+            GANTRY_CO_TRY(sent);
+            WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(2 * round + from), all));
+        }
+    }
+    if (rank.number == 0)
+        test.latency = (rank.processor.now() - begin) / (2 * test.measured * test.window);
+    co_return success();
+}
+
+struct Counts {
+    std::uint64_t resident = 0, launches = 0, others = 0;
+};
+
+Options two_ranks(Nanoseconds linger) {
+    Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11};
+    options.explain = false;
+    options.change_config = [linger](config::Config& config) { config.linger = linger; };
+    return options;
+}
+
+Counts run(Traffic& test, Options options) {
+    World world(std::move(options));
+    const Ending ending = world.run([&test](Rank& rank) { return exchange(rank, test); });
+    EXPECT_TRUE(ending.good()) << ending;
+    Counts counts;
+    for (int rank = 0; rank < 2; ++rank) {
+        const device::fake::Counts& each = world.rank(rank).device.counts();
+        counts.resident += each.resident_copies;
+        counts.launches += each.resident_launches;
+        counts.others += each.all_copies() + each.launches;
+    }
+    return counts;
+}
+
+constexpr Nanoseconds kLinger = 50 * kMicrosecond;
+
+TEST(Resident, APingPongNeedsNoCallOfTheDriver) {
+    for (const Bytes bytes : {Bytes{8}, 16 * kKiB}) {
+        Traffic with{.bytes = bytes}, without{.bytes = bytes};
+        const Counts counts = run(with, two_ranks(kLinger));
+        EXPECT_EQ(counts.resident, 20u) << bytes;
+        EXPECT_EQ(counts.others, 0u) << bytes;
+        EXPECT_EQ(run(without, two_ranks(0)).resident, 0u);
+        EXPECT_LE(static_cast<double>(with.latency), 0.8 * static_cast<double>(without.latency))
+            << bytes;
+    }
+}
+
+TEST(Resident, TakesWindowsWithoutALaunchForEach) {
+    Traffic with{.window = 64}, without{.window = 64};
+    const Counts counts = run(with, two_ranks(kLinger));
+    // 20 windows: the kernels that end meanwhile, by their age, miss a window each.
+    EXPECT_LE(counts.launches, 2u);
+    EXPECT_LE(counts.others, 4u);
+    EXPECT_GE(counts.resident, 18u * 64);
+    run(without, two_ranks(0));
+    EXPECT_LT(with.latency, without.latency);
+}
+
+TEST(Resident, ServesTwoRanksOfAGpuUnderMps) {
+    Traffic test{.gpu = {0, 0}};
+    Options options = two_ranks(kLinger);
+    options.change_machine = [](model::Machine& machine) { machine.gpu.turn = 0; };
+    EXPECT_EQ(run(test, std::move(options)).others, 0u);
+}
+
+// Its kernels would hold up the neighbour's for as long as they stay.
+TEST(Resident, NoneStaysOnAGpuThatAnotherRankUses) {
+    Traffic test;
+    Options options = two_ranks(kLinger);
+    options.ranks = options.ranks_per_node = 3;  // the third one on rank 0's GPU
+    World world(std::move(options));
+    const Ending ending = world.run([&test](Rank& rank) { return exchange(rank, test); });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_EQ(world.rank(0).device.counts().resident_copies, 0u);
+    EXPECT_GT(world.rank(1).device.counts().resident_copies, 0u);
+}
+
+TEST(Resident, MessagesFarApartGetNone) {
+    Traffic test{.pause = 200 * kMicrosecond};
+    const Counts counts = run(test, two_ranks(kLinger));
+    EXPECT_EQ(counts.resident + counts.launches, 0u);
+}
+
+}  // namespace
+}  // namespace gantry::world
