@@ -161,12 +161,14 @@ CUresult launch(Driver& d, Entry& entry, CUfunction function, const CUlaunchConf
         valid = translate_words(d, words) && valid;
         prepared->parameters.push_back(words.data());
     }
-    prepared->launch = {{config.gridDimX, config.gridDimY, config.gridDimZ},
-                        {config.blockDimX, config.blockDimY, config.blockDimZ},
-                        config.sharedMemBytes,
-                        static_cast<unsigned>(prepared->parameters.size()),
-                        prepared->parameters.data(),
-                        &translate};
+    prepared->launch = {
+        {config.gridDimX, config.gridDimY, config.gridDimZ},
+        {config.blockDimX, config.blockDimY, config.blockDimZ},
+        config.sharedMemBytes,
+        static_cast<unsigned>(prepared->parameters.size()),
+        prepared->parameters.data(),
+        &translate,
+        static_cast<std::uint64_t>(d.model.scaled(d.model.machine().gpu.kernel.resident))};
     if (ref.stream->capture == simgpu::CaptureState::active) {
         return CUDA_SUCCESS;
     }

@@ -23,6 +23,7 @@ struct simgpu_launch {
     unsigned parameter_count;
     void* const* parameters;                      // each points to its value
     void* (*translate)(uint64_t device_address);  // host pointers come back unchanged
+    uint64_t resident_ns;  // modelled time of a copy by a kernel that runs already, scaled
 };
 
 struct simgpu_twin {

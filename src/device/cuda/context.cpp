@@ -22,6 +22,19 @@ Current::~Current() {
     driver_.call(driver_.cu.cuCtxPopCurrent_v2, &popped);
 }
 
+CUresult create_stream(Driver& driver, CUstream& stream) {
+    int least = 0, greatest = 0;
+    if (driver.call(driver.cu.cuCtxGetStreamPriorityRange, &least, &greatest) == CUDA_SUCCESS &&
+        greatest < least) {
+        const CUresult result =
+            driver.call(driver.cu.cuStreamCreateWithPriority, &stream,
+                        static_cast<unsigned>(CU_STREAM_NON_BLOCKING), greatest);
+        if (result != CUDA_ERROR_NOT_SUPPORTED) return result;
+    }
+    return driver.call(driver.cu.cuStreamCreate, &stream,
+                       static_cast<unsigned>(CU_STREAM_NON_BLOCKING));
+}
+
 unsigned long long context_id(Driver& driver, CUcontext context) {
     unsigned long long id = 0;
     if (driver.call(driver.cu.cuCtxGetId, context, &id) != CUDA_SUCCESS) return 0;

@@ -41,6 +41,11 @@ class Current {
     bool pushed_;
 };
 
+// A stream of ours in the current context: non-blocking, and with the highest priority, so that where
+// the program's own kernels fill the GPU, a kernel of ours starts as soon as some of their blocks
+// have left.
+CUresult create_stream(Driver& driver, CUstream& stream);
+
 // 0 when the driver cannot tell or the context is gone.
 unsigned long long context_id(Driver& driver, CUcontext context);
 

@@ -71,8 +71,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
         const Current current(driver_, context_);
         if (!current.ok()) return current.result();
         if (batch.stream == nullptr) {
-            const CUresult result =
-                driver_.call(driver_.cu.cuStreamCreate, &batch.stream, CU_STREAM_NON_BLOCKING);
+            const CUresult result = create_stream(driver_, batch.stream);
             if (is_lost(result)) return result;
             if (result != CUDA_SUCCESS) {
                 batch.stream = nullptr;

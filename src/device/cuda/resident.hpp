@@ -12,17 +12,13 @@
 #pragma once
 
 #include "device/cuda/copies.hpp"
+#include "device/cuda/copy_ring.hpp"
 #include "device/cuda/kernel_module.hpp"
 #include "device/cuda/pinned_memory.hpp"
 #include "device/device.hpp"
 #include "device/residency.hpp"
 
 #include <deque>
-
-namespace gantry::kernels {
-struct RingItem;
-struct ResidentState;
-}  // namespace gantry::kernels
 
 namespace gantry::device::cuda {
 
@@ -62,13 +58,8 @@ class ResidentCopies {
     bool has_ended();
     bool prepare();
     bool launch();
-    CUresult create_stream();
-    void put(std::uint64_t number, const void* destination, const void* source, Bytes bytes);
-    bool is_copied(std::uint64_t item) const;
     void fail_all(const Status& why);
     void doubt();
-    kernels::RingItem* ring() const;
-    const kernels::ResidentState& state() const;
 
     Driver& driver_;
     Context context_;
@@ -78,10 +69,11 @@ class ResidentCopies {
     Residency residency_;
     KernelModule module_;
     CUfunction function_ = nullptr;
-    PinnedMemory memory_;  // ring, flags, state
+    PinnedMemory memory_;
+    CopyRing ring_;
     CUstream stream_ = nullptr;
     Kernel kernel_ = Kernel::none;
-    std::uint64_t launches_ = 0;
+    std::uint64_t launch_ = 0;  // its number
     Nanoseconds launched_at_ = 0, last_item_at_ = 0;
     std::uint64_t first_ = 0;   // item that the next launch begins with
     std::uint64_t next_ = 0;    // item to be put

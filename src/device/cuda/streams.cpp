@@ -52,9 +52,7 @@ bool Streams::start(const Order& order, Completion& done) {
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
     Issued issued{CUDA_SUCCESS, 0, "cuStreamCreate for a copy"};
-    if (lane.stream == nullptr)
-        issued.result =
-            driver_.call(driver_.cu.cuStreamCreate, &lane.stream, CU_STREAM_NON_BLOCKING);
+    if (lane.stream == nullptr) issued.result = create_stream(driver_, lane.stream);
     const bool alone = lane.pending.empty();
     std::uint32_t flag = 0;
     if (issued.result == CUDA_SUCCESS) {

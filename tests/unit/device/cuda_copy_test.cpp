@@ -233,7 +233,7 @@ TEST_F(CudaCopies, ARefusedCopyCompletesWithAnErrorThatNamesItAndTheNextOneWorks
 
 TEST_F(CudaCopies, AnAllocationThatFailsInTheDriverIsNoMemory) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
-    ASSERT_EQ(gpu.simgpu_fault("cuStreamCreate:*:2"), 0);
+    ASSERT_EQ(gpu.simgpu_fault("cuStreamCreateWithPriority:*:2"), 0);
     EXPECT_EQ(copy({host, pointer(first), 10, 0, Engine::d2h}).error_class(), MPI_ERR_NO_MEM);
     gpu.simgpu_fault(nullptr);
     EXPECT_TRUE(copy({host, pointer(first), 10, 0, Engine::d2h}).ok());

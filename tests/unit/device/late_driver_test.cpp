@@ -82,7 +82,10 @@ void with_host_pointers_only() {
     expect(device.gpu_count() > 0, "GPUs are listed");
     if (program.simulated()) {
         expect(program.simgpu_calls("cuDevicePrimaryCtxRetain") == 0, "no context was made");
-        expect(program.simgpu_calls("cuStreamCreate") == 0, "no stream was made");
+        expect(program.simgpu_calls("cuStreamCreate") +
+                       program.simgpu_calls("cuStreamCreateWithPriority") ==
+                   0,
+               "no stream was made");
     }
     std::exit(0);
 }

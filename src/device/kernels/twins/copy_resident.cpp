@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <ctime>
+#include <deque>
 
 namespace gantry::kernels {
 namespace {
@@ -30,16 +31,30 @@ bool take(const RingItem& from, Word lap, RingItem& item) {
            word(from.bytes, item.bytes) && word(from.spare, item.spare);
 }
 
+// An item that was copied, and when its flag may be raised.
+struct Copied {
+    Word item, due;
+};
+
+void raise_due_flags(const Resident& work, std::deque<Copied>& copied, Word time) {
+    for (; !copied.empty() && copied.front().due <= time; copied.pop_front())
+        __atomic_store_n(reinterpret_cast<unsigned*>(work.flags + copied.front().item % kRingItems *
+                                                                      kItemFlagBytes),
+                         static_cast<unsigned>(copied.front().item + 1), __ATOMIC_RELEASE);
+}
+
 void copy_resident(const simgpu_launch* launch) {
     Resident work;
     std::memcpy(&work, launch->parameters[0], sizeof work);
     const auto* ring = reinterpret_cast<const RingItem*>(work.ring);
     auto* state = reinterpret_cast<ResidentState*>(work.state);
     __atomic_store_n(&state->started, work.launch, __ATOMIC_RELEASE);
+    std::deque<Copied> copied;
     const Word begin = now();
     Word head = work.first;
     for (Word last = begin, time = begin; time - begin <= work.life && time - last <= work.idle;
          time = now()) {
+        raise_due_flags(work, copied, time);
         RingItem item;
         if (!take(ring[head % kRingItems], lap_of(head), item)) {
             sched_yield();
@@ -47,13 +62,12 @@ void copy_resident(const simgpu_launch* launch) {
         }
         std::memmove(launch->translate(item.destination), launch->translate(item.source),
                      item.bytes);
-        __atomic_store_n(
-            reinterpret_cast<unsigned*>(work.flags + head % kRingItems * kItemFlagBytes),
-            static_cast<unsigned>(head + 1), __ATOMIC_RELEASE);
-        ++head;
+        copied.push_back({head++, time + launch->resident_ns});
         last = now();
     }
     __atomic_store_n(&state->ended, launch_and_item(work.launch, head), __ATOMIC_RELEASE);
+    while (!copied.empty())
+        raise_due_flags(work, copied, now());
 }
 
 void traffic(const simgpu_launch*, uint64_t* device_bytes, uint64_t* link_bytes) {

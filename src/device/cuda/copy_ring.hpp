@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// CopyRing: the host's side of what it and the kernel gantry_copy_resident tell each other, over
+// page-locked memory that somebody else keeps (device/kernels/copy_resident.hpp).
+#pragma once
+
+#include "base/units.hpp"
+#include "device/kernels/copy_resident.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gantry::device::cuda {
+
+class CopyRing {
+  public:
+    static constexpr Bytes kItems = kernels::kRingItems;
+    static constexpr unsigned kBlocks = 33;  // one reads the ring
+    static constexpr std::uint64_t kMostLaunches = 0xffff;
+    // Beyond it addresses have no room for a lap.
+    static constexpr std::uint64_t kMostAddress = std::uint64_t{1} << kernels::kLapShift;
+
+    explicit CopyRing(std::byte* memory = nullptr) : memory_(memory) {}
+    // What it needs, zero at first.
+    static constexpr Bytes bytes() { return kStateAt + sizeof(kernels::ResidentState); }
+
+    // The launch number `launch`, of 1 to kMostLaunches, taking items from `first` on; `device`: where
+    // the GPU sees the memory. Without a `gap` it does not ask whether it is kept from running.
+    static kernels::Resident parameters(std::uint64_t device, std::uint64_t first,
+                                        std::uint64_t launch, Nanoseconds idle, Nanoseconds life,
+                                        Nanoseconds gap = 0) {
+        return {device,
+                device + kFlagsAt,
+                device + kStateAt,
+                first,
+                launch,
+                static_cast<kernels::Word>(idle),
+                static_cast<kernels::Word>(life),
+                gap > 0 ? static_cast<kernels::Word>(gap) : ~kernels::Word{0}};
+    }
+    // The kernel may read while this writes: each word says by its lap whether it is new.
+    void put(std::uint64_t item, std::uint64_t destination, std::uint64_t source, Bytes bytes) {
+        kernels::RingItem& place =
+            reinterpret_cast<kernels::RingItem*>(memory_)[item % kernels::kRingItems];
+        const kernels::Word lap = kernels::lap_of(item);
+        const auto store = [lap](kernels::Word& word, kernels::Word value) {
+            __atomic_store_n(&word, lap | value, __ATOMIC_RELEASE);
+        };
+        store(place.destination, destination);
+        store(place.source, source);
+        store(place.spare, 0);
+        store(place.bytes, bytes);
+    }
+    bool is_copied(std::uint64_t item) const {
+        const auto* flag = reinterpret_cast<const std::uint32_t*>(
+            memory_ + kFlagsAt + item % kernels::kRingItems * kernels::kItemFlagBytes);
+        // Pairs with the kernel's fence before its store, as below.
+        return __atomic_load_n(flag, __ATOMIC_ACQUIRE) == static_cast<std::uint32_t>(item + 1);
+    }
+    bool has_started(std::uint64_t launch) const { return load(state().started) == launch; }
+    // Whether it takes no more, and from which item on.
+    bool has_ended(std::uint64_t launch, std::uint64_t& item) const {
+        const kernels::Word ended = load(state().ended);
+        if (ended >> kernels::kLaunchShift != launch) return false;
+        item = ended & ((kernels::Word{1} << kernels::kLaunchShift) - 1);
+        return true;
+    }
+    bool was_preempted(std::uint64_t launch) const { return load(state().preempted) == launch; }
+
+  private:
+    static constexpr Bytes kFlagsAt = kItems * sizeof(kernels::RingItem);
+    static constexpr Bytes kStateAt =
+        kFlagsAt + round_up(kItems * Bytes{kernels::kItemFlagBytes}, Bytes{64});
+
+    static kernels::Word load(const kernels::Word& word) {
+        return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+    }
+    const kernels::ResidentState& state() const {
+        return *reinterpret_cast<const kernels::ResidentState*>(memory_ + kStateAt);
+    }
+
+    std::byte* memory_;
+};
+
+}  // namespace gantry::device::cuda
