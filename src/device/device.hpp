@@ -103,8 +103,8 @@ class Device {
     // kinds of memory or leaves its allocation.
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
 
-    // Who else uses these GPUs; must live as long as the device, and be known before its first copy.
-    virtual void meet(const Neighbours&) {}
+    // Who else uses these GPUs, until the next call; null: nobody is known.
+    virtual void meet(const Neighbours*) {}
 
     // --- copies ----------------------------------------------------------------------------------
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same

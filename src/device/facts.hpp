@@ -47,6 +47,7 @@ struct GpuFacts {
     Nanoseconds launch = 3000;          // what the call costs the processor
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
+    bool mps = false;  // its processes are known to share one compute queue: there are no turns
     Bytes h2d_without_turn = 0;  // host-to-device copies from this size up need no turn
     // Opening a peer's memory (and closing it again some time): legacy handles and pools of the
     // same GPU, and of another one; virtual memory.

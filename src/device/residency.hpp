@@ -10,7 +10,8 @@
 //             in vain at its end, one is launched.
 //   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so
 //             that nobody waits for it for ever. Had it too little to do, the next one must be
-//             saved for twice as long; had it enough, the next one comes with the next copy.
+//             saved for twice as long, which is forgotten with time; had it enough, the next one
+//             comes with the next copy.
 #pragma once
 
 #include "device/facts.hpp"
@@ -27,23 +28,30 @@ class Residency {
     Residency(const GpuFacts& facts, Nanoseconds linger)
         : linger_(linger),
           saving_(facts.resident_latency > 0 ? facts.kernel_latency - facts.resident_latency : 0),
+          shortest_(2 * facts.kernel_latency),
           base_price_(facts.launch + linger / kWaiting),
           price_(base_price_) {}
 
-    bool possible() const { return linger_ > 0 && saving_ > 0; }
+    // A kernel that gives up before the first copy can come to it is of no use.
+    bool possible() const { return linger_ >= shortest_ && linger_ > 0 && saving_ > 0; }
     Nanoseconds linger() const { return linger_; }
     Nanoseconds life() const { return kLives * linger_; }
 
     bool invest(Nanoseconds now) {
         const bool close = last_ > 0 && now - last_ <= linger_;
         last_ = now;
+        if (now - priced_at_ >= kForgets) {
+            price_ = std::max(price_ / 2, base_price_);
+            priced_at_ = now;
+        }
         if (std::exchange(next_at_once_, false)) return true;
         saved_ = close ? saved_ + saving_ : 0;
         if (saved_ < price_) return false;
         saved_ = 0;
         return true;
     }
-    void ended(std::uint64_t copies) {
+    void ended(std::uint64_t copies, Nanoseconds now) {
+        priced_at_ = now;
         const bool repaid = static_cast<Nanoseconds>(copies) * saving_ >= base_price_;
         price_ = repaid ? base_price_ : std::min(2 * price_, kHighestPrice * base_price_);
         next_at_once_ = repaid;
@@ -54,10 +62,13 @@ class Residency {
     static constexpr int kLives = 20;
     static constexpr int kWaiting = 5;  // nobody minds most of that time
     static constexpr int kHighestPrice = 256;
+    static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of the price
 
     Nanoseconds linger_;
     Nanoseconds saving_;  // of each copy
+    Nanoseconds shortest_;
     Nanoseconds base_price_, price_;
+    Nanoseconds priced_at_ = 0;
     Nanoseconds saved_ = 0;
     Nanoseconds last_ = 0;  // copy
     bool next_at_once_ = false;

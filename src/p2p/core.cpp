@@ -61,7 +61,7 @@ Core::Core(Executor& core_executor, device::Device& core_device,
                         rank);
     }
     only_network_ = the_only_network();
-    device.meet(gpu_neighbours_);
+    device.meet(&gpu_neighbours_);
 }
 
 // The network, when every other rank is reached by it; else null.
@@ -78,6 +78,7 @@ transport::Transport* Core::the_only_network() const {
 }
 
 Core::~Core() {
+    device.meet(nullptr);
     for (auto& [transport, region] : pool_regions_)
         transport->release_memory(region);
 }
@@ -160,7 +161,9 @@ Result<device::Location> Core::locate(const Buffer& buffer) {
         if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
         return location;
     }
-    return locate_blocks(device, buffer);
+    Result<device::Location> location = locate_blocks(device, buffer);
+    if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
+    return location;
 }
 
 plan::End Core::end_of(const device::Location& location, const Buffer& buffer) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// GpuNeighbours: which GPUs the ranks of the node use, told through its segment. A GPU is a bit, made
-// from its UUID: two that share one only seem to be shared.
+// GpuNeighbours: which GPUs the ranks of the node use, told through its segment. A GPU is a number
+// made from its UUID; two that get the same one only seem to be shared.
 #pragma once
 
 #include "device/device.hpp"
@@ -24,21 +24,21 @@ class GpuNeighbours final : public device::Neighbours {
             return;
         marked_ |= known;
         for (transport::Transport* transport : transports_)
-            transport->note_gpus(bit_of(device.gpu_facts(gpu).uuid));
+            transport->note_gpu(number_of(device.gpu_facts(gpu).uuid));
     }
     bool use(const device::Uuid& gpu) const override {
-        std::uint64_t others = 0;
+        const std::uint64_t number = number_of(gpu);
         for (const transport::Transport* transport : transports_)
-            others |= transport->gpus_of_others();
-        return (others & bit_of(gpu)) != 0;
+            if (transport->others_use(number)) return true;
+        return false;
     }
 
   private:
-    static std::uint64_t bit_of(const device::Uuid& gpu) {
+    static std::uint64_t number_of(const device::Uuid& gpu) {
         std::uint64_t hash = 14695981039346656037u;  // FNV-1a
         for (const std::uint8_t byte : gpu)
             hash = (hash ^ byte) * 1099511628211u;
-        return std::uint64_t{1} << (hash >> 58);
+        return hash | 1;
     }
 
     const std::vector<transport::Transport*>& transports_;

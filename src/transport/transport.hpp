@@ -155,10 +155,10 @@ class Transport {
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
     // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
-    // This rank uses GPUs, as bits (p2p/gpu_neighbours.hpp), and those that the other ranks of the
-    // node use, as far as they said so.
-    virtual void note_gpus(std::uint64_t) {}
-    virtual std::uint64_t gpus_of_others() const { return 0; }
+    // This rank uses a GPU, named by a number that is not 0 (p2p/gpu_neighbours.hpp); whether another
+    // rank of the node does, as far as it said so.
+    virtual void note_gpu(std::uint64_t) {}
+    virtual bool others_use(std::uint64_t) const { return false; }
 
     // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.

@@ -20,7 +20,7 @@ std::size_t limit(std::int64_t value) {
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
-    : settings_{config.kernels, config.flags, config.linger, nullptr},
+    : settings_{.kernels = config.kernels, .flags = config.flags, .linger = config.linger},
       gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),

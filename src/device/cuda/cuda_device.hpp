@@ -51,7 +51,7 @@ class CudaDevice final : public Device {
 
     Result<Location> classify(const void* address, Bytes bytes) override;
 
-    void meet(const Neighbours& neighbours) override { settings_.neighbours = &neighbours; }
+    void meet(const Neighbours* neighbours) override { settings_.neighbours = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
     void start_waiting(Company more) override;
     int progress() override;

@@ -262,6 +262,8 @@ int FusedCopies::progress(Batch& batch) {
 int FusedCopies::progress() {
     int ended = resident_.progress();
     if (resident_.lost()) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    for (const Item& item : resident_.take_untaken())
+        waiting_.push(item.copy, *item.done);
     for (Batch& batch : batches_)
         if (!lost_ && batch.unfinished > 0) ended += progress(batch);
     const bool now = waiting_.goes_now(flying(), launches());
@@ -298,6 +300,7 @@ std::vector<FusedQueue::Item> FusedCopies::take_unstarted() {
 
 void FusedCopies::close() {
     if (lost_) return;
+    resident_.launch_no_more();
     const Current current(driver_, context_);
     if (!current.ok()) return abandon(current.result());
     while (!lost_ && pending()) {

@@ -9,9 +9,10 @@
 //   copies ..waiting..          [one kernel: flag flag flag flag]
 //   more copies ....waiting...                                   [one kernel: ...]
 //
-// Where a kernel stays on the GPU (resident.hpp), it takes them all. A launch costs the processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind
-// copies in flight has a stream of its own. Without kernels, or without flags, those that waited go
-// by the copy engine, one after the other.
+// Where a kernel stays on the GPU (resident.hpp), it takes those that it can. A launch costs the
+// processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind copies in flight has
+// a stream of its own. Without kernels, or without flags, those that waited go by the copy engine,
+// one after the other.
 #pragma once
 
 #include "device/cuda/copies.hpp"
@@ -40,6 +41,7 @@ class FusedCopies {
     // Completes what has ended and starts what waited; returns how many ended.
     int progress();
     bool lost() const { return lost_; }
+    const ResidentCopies& resident() const { return resident_; }
     void close();
     // The context is gone: what was started fails.
     void abandon(CUresult why);

@@ -47,7 +47,13 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
                  device);
     // Under MPS the processes of a GPU share one compute queue: there are no turns.
-    if (shared_service != 0) gpu.facts.queue_turn = 0;
+    gpu.facts.mps = shared_service != 0;
+    if (gpu.facts.mps) gpu.facts.queue_turn = 0;
+    // Elsewhere a program must not touch managed memory while any kernel runs.
+    int managed_beside_kernels = 0;
+    driver_.call(driver_.cu.cuDeviceGetAttribute, &managed_beside_kernels,
+                 CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
+    if (managed_beside_kernels == 0) gpu.facts.resident_latency = 0;
     log::info("cuda: gpu {} is {}", ordinal, gpu.name);
     return gpu;
 }

@@ -13,8 +13,6 @@ namespace {
 // An item costs its block a microsecond whatever its size; alone, a copy is quicker in smaller
 // parts (H200: 64 KiB 5.1 us by four, 6.1 by two).
 constexpr Bytes kBytesPerItem = 32 * kKiB, kBytesPerItemAlone = 16 * kKiB;
-// An item must be on its way so long before the kernel gives up.
-constexpr Nanoseconds kMargin = 4 * kMicrosecond;
 // Between two looks of the kernel at its ring: a few microseconds, or a turn of another process.
 constexpr Nanoseconds kPreempted = 60 * kMicrosecond;
 
@@ -25,29 +23,30 @@ ResidentCopies::ResidentCopies(Driver& driver, const Context& context, const Gpu
     : driver_(driver),
       context_(context),
       uuid_(facts.uuid),
-      takes_turns_(facts.queue_turn > 0),
-      neighbours_(settings.neighbours),
+      takes_turns_(!facts.mps),
+      settings_(settings),
       residency_(facts, settings.linger),
       module_(driver, settings.kernels && residency_.possible()) {}
 
 // Looks whether the kernel has said that it takes no more.
 bool ResidentCopies::has_ended() {
     if (kernel_ == Kernel::none) return true;
-    if (!ring_.has_ended(launch_, first_)) return false;
+    if (!ring_.has_ended(launch_, first_untaken_)) return false;
     kernel_ = Kernel::none;
-    residency_.ended(ring_.was_preempted(launch_) ? 0 : copies_);
+    residency_.ended(ring_.was_preempted(launch_) ? 0 : copies_, SteadyClock{}.now());
     return true;
 }
 
 // Whether an item that is put now will be taken, unless the kernel is kept from running.
 bool ResidentCopies::stays(Nanoseconds now) {
-    if (has_ended()) return false;
+    if (settings_.resident_margin >= 0 && has_ended()) return false;
     if (kernel_ == Kernel::launched) {
         if (!ring_.has_started(launch_)) return false;
         kernel_ = Kernel::stays;
     }
-    return now < std::max(launched_at_, last_item_at_) + residency_.linger() - kMargin &&
-           now < launched_at_ + residency_.life() - kMargin;
+    const Nanoseconds margin = settings_.resident_margin;
+    return now < std::max(launched_at_, last_item_at_) + residency_.linger() - margin &&
+           now < launched_at_ + residency_.life() - margin;
 }
 
 bool ResidentCopies::take(const Copy& copy, Completion& done) {
@@ -69,15 +68,16 @@ bool ResidentCopies::take(const Copy& copy, Completion& done) {
     looks_ = 0;
     next_query_ = 0;
     ++copies_;
-    ++all_copies_;
+    ++counts_.copies;
     return true;
 }
 
 void ResidentCopies::consider() {
-    if (lost_ || !module_.wanted() || kernel_ != Kernel::none) return;
+    // Items that the last one did not take must be out of the way first.
+    if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
     if (!residency_.invest(SteadyClock{}.now())) return;
     // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
-    if (takes_turns_ && neighbours_ != nullptr && neighbours_->use(uuid_)) return;
+    if (takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(uuid_)) return;
     if (prepare()) launch();
 }
 
@@ -97,7 +97,7 @@ bool ResidentCopies::prepare() {
 bool ResidentCopies::launch() {
     launch_ = launch_ % CopyRing::kMostLaunches + 1;
     kernels::Resident work =
-        CopyRing::parameters(memory_.device(), first_, launch_, residency_.linger(),
+        CopyRing::parameters(memory_.device(), next_, launch_, residency_.linger(),
                              residency_.life(), takes_turns_ ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
@@ -109,7 +109,7 @@ bool ResidentCopies::launch() {
         return false;
     }
     kernel_ = Kernel::launched;
-    ++all_launches_;
+    ++counts_.launches;
     copies_ = 0;
     return true;
 }
@@ -120,30 +120,31 @@ int ResidentCopies::progress() {
         Flight& flight = flights_.front();
         while (flight.ended < flight.items && ring_.is_copied(flight.first + flight.ended))
             ++flight.ended;
-        if (flight.ended < flight.items) break;
-        Completion& done = *flight.done;
+        if (flight.ended < flight.items && !goes_another_way(flight)) break;
+        const FusedQueue::Item item{flight.copy, flight.done};
+        const bool whole = flight.ended == flight.items;
         flights_.pop_front();
-        ++ended;
-        done.complete(success());
+        if (whole) {
+            ++ended;
+            item.done->complete(success());
+        } else {
+            untaken_.push_back(item);
+            ++counts_.untaken;
+        }
     }
-    if (ended > 0 || flights_.empty()) return ended;
-    doubt();
+    if (ended == 0 && !flights_.empty()) doubt();
     return ended;
+}
+
+// Its next item is none that the kernel took; those before it have ended, so that nothing writes
+// there any more.
+bool ResidentCopies::goes_another_way(const Flight& flight) const {
+    return kernel_ == Kernel::none && flight.first + flight.ended >= first_untaken_;
 }
 
 // The oldest one does not show: did the kernel end before it came, or the context die?
 void ResidentCopies::doubt() {
-    if (has_ended() && first_ < next_) {
-        const Current current(driver_, context_);
-        if (!current.ok()) return abandon(current.result());
-        if (!launch()) {
-            // What the last one took is still being copied.
-            driver_.call(driver_.cu.cuStreamSynchronize, stream_);
-            return fail_all(failure(MPI_ERR_OTHER,
-                                    "copies on GPU {}: no kernel can be launched any more",
-                                    context_.gpu));
-        }
-    }
+    if (kernel_ != Kernel::none && has_ended()) return;
     if (++looks_ % kLooksBetweenClocks != 0) return;
     const Nanoseconds now = SteadyClock{}.now();
     if (next_query_ == 0) next_query_ = now + kDoubt;
@@ -152,9 +153,21 @@ void ResidentCopies::doubt() {
     const Current current(driver_, context_);
     const CUresult result =
         current.ok() ? driver_.call(driver_.cu.cuStreamQuery, stream_) : current.result();
-    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return;
+    if (result == CUDA_ERROR_NOT_READY) return;
     if (is_lost(result)) return abandon(result);
-    fail_all(driver_.failed("cuStreamQuery after copies", result, describe(flights_.front().copy)));
+    const Flight& oldest = flights_.front();
+    if (result == CUDA_SUCCESS) {
+        // Nothing runs. What it took has its flags, and it has said where it ended, by now.
+        if (kernel_ != Kernel::none && has_ended()) return;
+        if (ring_.is_copied(oldest.first + oldest.ended)) return;
+        first_untaken_ = oldest.first + oldest.ended;
+    } else {
+        driver_.call(driver_.cu.cuStreamSynchronize, stream_);
+    }
+    kernel_ = Kernel::none;
+    module_.give_up("a kernel that stays", result, context_.gpu);
+    if (result != CUDA_SUCCESS)
+        fail_all(driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy)));
 }
 
 void ResidentCopies::fail_all(const Status& why) {
@@ -177,16 +190,16 @@ void ResidentCopies::abandon(CUresult why) {
 }
 
 void ResidentCopies::close() {
-    while (!lost_ && pending())
-        progress();
-    if (lost_ || stream_ == nullptr) return;
-    log::info("cuda: GPU {}: {} copies by {} resident kernels", context_.gpu, all_copies_,
-              all_launches_);
-    driver_.call(driver_.cu.cuStreamSynchronize, stream_);
-    driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(stream_, nullptr));
+    if (lost_) return;
+    lost_ = true;
+    if (stream_ != nullptr) {
+        log::info("cuda: GPU {}: {} copies by {} resident kernels, {} that came too late",
+                  context_.gpu, counts_.copies, counts_.launches, counts_.untaken);
+        driver_.call(driver_.cu.cuStreamSynchronize, stream_);
+        driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(stream_, nullptr));
+    }
     module_.close();
     memory_.close(driver_);
-    lost_ = true;
 }
 
 }  // namespace gantry::device::cuda

@@ -7,18 +7,20 @@
 //   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
 //   take()             item  item item      item               while it runs, as far as is known
 //
-// The kernel may end just before an item comes. It says which item it takes no more, and the next
-// launch begins with that one.
+// The kernel may end just before an item comes. It says which item it takes no more, and the copies
+// of those go another way: take_untaken().
 #pragma once
 
 #include "device/cuda/copies.hpp"
 #include "device/cuda/copy_ring.hpp"
 #include "device/cuda/kernel_module.hpp"
 #include "device/cuda/pinned_memory.hpp"
-#include "device/device.hpp"
+#include "device/fused_queue.hpp"
 #include "device/residency.hpp"
 
 #include <deque>
+#include <utility>
+#include <vector>
 
 namespace gantry::device::cuda {
 
@@ -29,7 +31,7 @@ class ResidentCopies {
     ResidentCopies(const ResidentCopies&) = delete;
     ResidentCopies& operator=(const ResidentCopies&) = delete;
 
-    bool pending() const { return !flights_.empty(); }
+    bool pending() const { return !flights_.empty() || !untaken_.empty(); }
     // False: no kernel stays, or its ring is full.
     bool take(const Copy& copy, Completion& done);
     // A copy was started another way, with the context current: launches a kernel if one shall stay
@@ -37,11 +39,19 @@ class ResidentCopies {
     void consider();
     // Completes what has ended; returns how many.
     int progress();
-    // Found dead by progress().
+    // What it did not take, or not all of, once nothing of it is being copied any more.
+    std::vector<FusedQueue::Item> take_untaken() { return std::exchange(untaken_, {}); }
+    struct Counts {
+        std::uint64_t copies = 0, launches = 0, untaken = 0;
+    };
+    const Counts& counts() const { return counts_; }
+    // Found dead, or closed.
     bool lost() const { return lost_; }
     // The context is gone: what was started fails.
     void abandon(CUresult why);
-    // Waits for the kernel to end, with the context current.
+    // From now on none is launched.
+    void launch_no_more() { closing_ = true; }
+    // Waits for the kernel to end, with the context current and nothing pending.
     void close();
 
   private:
@@ -59,13 +69,14 @@ class ResidentCopies {
     bool prepare();
     bool launch();
     void fail_all(const Status& why);
+    bool goes_another_way(const Flight& flight) const;
     void doubt();
 
     Driver& driver_;
     Context context_;
     const Uuid uuid_;
     const bool takes_turns_;  // whoever shares this GPU waits for kernels of others
-    const Neighbours* neighbours_;
+    const CopySettings& settings_;
     Residency residency_;
     KernelModule module_;
     CUfunction function_ = nullptr;
@@ -75,13 +86,15 @@ class ResidentCopies {
     Kernel kernel_ = Kernel::none;
     std::uint64_t launch_ = 0;  // its number
     Nanoseconds launched_at_ = 0, last_item_at_ = 0;
-    std::uint64_t first_ = 0;   // item that the next launch begins with
-    std::uint64_t next_ = 0;    // item to be put
-    std::uint64_t copies_ = 0;  // of this kernel
-    std::uint64_t all_copies_ = 0, all_launches_ = 0;
+    std::uint64_t first_untaken_ = 0;  // item, when no kernel runs
+    std::uint64_t next_ = 0;           // item to be put
+    std::uint64_t copies_ = 0;         // of this kernel
+    Counts counts_;
     std::deque<Flight> flights_;
     unsigned looks_ = 0;
     Nanoseconds next_query_ = 0;
+    std::vector<FusedQueue::Item> untaken_;
+    bool closing_ = false;
     bool lost_ = false;
 };
 

@@ -259,6 +259,11 @@ bool Streams::doubtful(LaneState& lane) const {
 
 int Streams::progress() {
     const int fused = fused_.pending() ? fused_.progress() : 0;
+    if (fused_.lost()) {
+        const int others = in_flight_;
+        abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        return fused + others;
+    }
     if (in_flight_ == 0) return fused;
     const int before = in_flight_;
     bool ask = false;

@@ -82,7 +82,7 @@ class FakeDevice final : public Device {
         return gpu == other || gpus_.machine().peer_access;
     }
     Result<Location> classify(const void* address, Bytes bytes) override;
-    void meet(const Neighbours& neighbours) override { neighbours_ = &neighbours; }
+    void meet(const Neighbours* neighbours) override { neighbours_ = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
     void start_waiting(Company more) override;
     int progress() override;

@@ -20,7 +20,7 @@ class ResidentModel {
         if (ends_ == 0) return false;
         if (now >= ends_) {
             ends_ = 0;
-            residency_.ended(copies_);
+            residency_.ended(copies_, now);
             return false;
         }
         return now >= starts_;

@@ -5,8 +5,11 @@
 //   block 0      one warp; each lane reads half an item of the ring over the link, side by side: a
 //                look is four requests and finds up to 16 items, which go on to a ring in device
 //                memory
-//   blocks 1..   item n belongs to block 1 + (n - first) mod (blocks - 1), which looks for it in
-//                device memory, copies it, and raises its flag
+//   blocks 1..   each draws the number of the next item, looks for it in device memory, copies it,
+//                and raises its flag
+//
+// Where the program's kernels leave room for some blocks only, those do all the work; the host counts
+// on the kernel when block 0 and another one run.
 //
 // What the host saw before it wrote an item is visible to who copies it: host's release, acquired
 // by the reader of the ring, passed on by its fence and store, acquired by the copying block. The
@@ -24,6 +27,9 @@ constexpr unsigned kItemsAtOnce = 16;
 // are ever there, so that no launch takes what another one left.
 GANTRY_DEVICE TwoWords passed_on[kRingItems][2];
 GANTRY_DEVICE Word stopped;  // launch_and_item
+// Numbers drawn by the blocks of this launch, and of the one before: launches run one after the
+// other, and each clears the other's.
+GANTRY_DEVICE Word drawn[2];
 
 GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
     return (half.first & kLapMask) == lap && (half.second & kLapMask) == lap;
@@ -39,11 +45,16 @@ GANTRY_DEVICE inline unsigned leading_items(bool mine) {
 GANTRY_DEVICE inline void read_ring(const Resident& work) {
     auto* state = reinterpret_cast<ResidentState*>(work.state);
     const unsigned lane = thread(), half = lane % 2;
-    if (lane == 0) store_for_all(&state->started, work.launch);
+    if (lane == 0) store_for_all(&drawn[(work.launch + 1) % 2], 0);
+    bool started = false;
     const Word begin = clock_ns();
     Word head = work.first, last = begin, look = begin;
     bool preempted = false;
     for (;;) {
+        if (!started && any(load_of_device(&drawn[work.launch % 2]) > 0)) {
+            started = true;
+            if (lane == 0) store_for_all(&state->started, work.launch);
+        }
         const Word number = head + lane / 2;
         const Word at = (number % kRingItems * 2 + half) * sizeof(TwoWords);
         const TwoWords words = load_of_host(work.ring + at);
@@ -89,11 +100,14 @@ GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem
 }
 
 GANTRY_DEVICE inline void copy_items(const Resident& work) {
-    const unsigned copying = blocks() - 1;
-    for (Word number = work.first + block() - 1;; number += copying) {
+    for (;;) {
         GANTRY_SHARED RingItem item;
+        GANTRY_SHARED Word number;
         GANTRY_SHARED bool goes_on;
-        if (thread() == 0) goes_on = await_item(work, number, item);
+        if (thread() == 0) {
+            number = work.first + draw(&drawn[work.launch % 2]);
+            goes_on = await_item(work, number, item);
+        }
         meet();
         if (!goes_on) return;
         copy_run(item.destination, item.source, item.bytes);

@@ -84,6 +84,15 @@ GANTRY_DEVICE inline void store_on_device(TwoWords* to, const TwoWords& words) {
 GANTRY_DEVICE inline void store_for_all(Shared* to, Shared word) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" : : "l"(to), "l"(word) : "memory");
 }
+// The next number, from 0 on.
+GANTRY_DEVICE inline Shared draw(Shared* counter) {
+    Shared number;
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;"
+                 : "=l"(number)
+                 : "l"(counter)
+                 : "memory");
+    return number;
+}
 // Behind a load that saw another's word: what that one stored before it is seen from now on.
 GANTRY_DEVICE inline void acquire_from_host() {
     asm volatile("fence.acq_rel.sys;" : : : "memory");

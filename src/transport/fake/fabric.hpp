@@ -24,6 +24,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <memory>
 #include <string>
 #include <vector>
@@ -201,8 +202,8 @@ class FakeTransport final : public Transport, private Registrar {
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
-    void note_gpus(std::uint64_t gpus) override { gpus_ |= gpus; }
-    std::uint64_t gpus_of_others() const override;
+    void note_gpu(std::uint64_t gpu) override { gpus_.insert(gpu); }
+    bool others_use(std::uint64_t gpu) const override;
     int progress() override;
     std::uint64_t looks() const { return looks_; }  // calls of progress()
     Stats stats() const override { return {cache_.counts(), {}}; }
@@ -240,7 +241,7 @@ class FakeTransport final : public Transport, private Registrar {
     std::vector<std::shared_ptr<Fetch>> fetches_;
     std::vector<std::byte> pools_[2];
     std::unique_ptr<std::array<std::uint32_t, kClaimWords>> claims_;
-    std::uint64_t gpus_ = 0;  // that its rank uses
+    std::set<std::uint64_t> gpus_;  // that its rank uses
 };
 
 }  // namespace gantry::transport::fake

@@ -146,12 +146,11 @@ std::uint32_t* FakeTransport::claim_words(int rank) {
     return owner.claims_->data();
 }
 
-std::uint64_t FakeTransport::gpus_of_others() const {
-    std::uint64_t gpus = 0;
-    if (fabric_.options_.medium == Medium::shared_memory)
-        for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)
-            if (rank != rank_ && reaches(rank)) gpus |= fabric_.end(rank).gpus_;
-    return gpus;
+bool FakeTransport::others_use(std::uint64_t gpu) const {
+    if (fabric_.options_.medium != Medium::shared_memory) return false;
+    for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)
+        if (rank != rank_ && reaches(rank) && fabric_.end(rank).gpus_.contains(gpu)) return true;
+    return false;
 }
 
 int FakeTransport::progress() {

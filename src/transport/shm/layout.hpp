@@ -29,7 +29,9 @@ struct alignas(kLine) Member {
     std::uint32_t state = 0;  // MemberState; `here` is stored with release after the fields below
     SegmentName segment;
     std::uint64_t start_time = 0;
-    std::uint64_t gpus = 0;  // that it uses, as bits; at any time
+    // GPUs that it uses, at any time; the last place takes kEveryGpu when there are more.
+    static constexpr std::uint64_t kEveryGpu = ~std::uint64_t{0};
+    std::uint64_t gpus[16] = {};
 };
 
 struct alignas(kLine) NodeHead {

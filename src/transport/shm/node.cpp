@@ -4,6 +4,7 @@
 #include "transport/wire_version.hpp"
 
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string_view>
 
@@ -115,18 +116,30 @@ const Member& Node::member(int member) const {
     return entry(member);
 }
 
-void Node::note_gpus(int self, std::uint64_t gpus) {
-    std::atomic_ref<std::uint64_t>(entry(self).gpus).fetch_or(gpus, std::memory_order_relaxed);
+void Node::note_gpu(int self, std::uint64_t gpu) {
+    Member& own = entry(self);
+    for (std::uint64_t& place : own.gpus) {
+        if (place == gpu) return;
+        if (place != 0) continue;
+        const bool last = &place == std::end(own.gpus) - 1;
+        std::atomic_ref<std::uint64_t>(place).store(last ? Member::kEveryGpu : gpu,
+                                                    std::memory_order_relaxed);
+        return;
+    }
 }
 
-// Of those that left or died, too: who used a GPU may have left work on it.
-std::uint64_t Node::gpus_of_others(int self) const {
-    std::uint64_t gpus = 0;
-    for (int member = 0; member < members_; ++member)
-        if (member != self)
-            gpus |=
-                std::atomic_ref<std::uint64_t>(entry(member).gpus).load(std::memory_order_relaxed);
-    return gpus;
+// By those that left or died, too: who used a GPU may have left work on it.
+bool Node::others_use(int self, std::uint64_t gpu) const {
+    for (int member = 0; member < members_; ++member) {
+        if (member == self) continue;
+        for (std::uint64_t& place : entry(member).gpus) {
+            const std::uint64_t used =
+                std::atomic_ref<std::uint64_t>(place).load(std::memory_order_relaxed);
+            if (used == 0) break;
+            if (used == gpu || used == Member::kEveryGpu) return true;
+        }
+    }
+    return false;
 }
 
 void Node::ring_doorbell(int of_member, int self) {

@@ -29,8 +29,8 @@ class Node {
     // Only for a member that is or was here.
     const Member& member(int member) const;
 
-    void note_gpus(int self, std::uint64_t gpus);
-    std::uint64_t gpus_of_others(int self) const;
+    void note_gpu(int self, std::uint64_t gpu);
+    bool others_use(int self, std::uint64_t gpu) const;
 
     void ring_doorbell(int of_member, int self);
     // Calls visit(member) for each who rang since the last call.

@@ -301,12 +301,12 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
     return peer->segment.claim_words();
 }
 
-void ShmTransport::note_gpus(std::uint64_t gpus) {
-    if (node_) node_.note_gpus(self_, gpus);
+void ShmTransport::note_gpu(std::uint64_t gpu) {
+    if (node_) node_.note_gpu(self_, gpu);
 }
 
-std::uint64_t ShmTransport::gpus_of_others() const {
-    return node_ ? node_.gpus_of_others(self_) : 0;
+bool ShmTransport::others_use(std::uint64_t gpu) const {
+    return node_ && node_.others_use(self_, gpu);
 }
 
 // --- remote memory: none; peers read our pools in place ------------------------------------------

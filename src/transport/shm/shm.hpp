@@ -47,8 +47,8 @@ class ShmTransport final : public Transport {
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
-    void note_gpus(std::uint64_t gpus) override;
-    std::uint64_t gpus_of_others() const override;
+    void note_gpu(std::uint64_t gpu) override;
+    bool others_use(std::uint64_t gpu) const override;
     int progress() override;
     bool busy() const override { return !backlogged_.empty(); }
 

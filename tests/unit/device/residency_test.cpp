@@ -43,23 +43,30 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     Nanoseconds now = 1'000'000;
     int before = copies_until_wanted(residency, 5000, now);
     for (int attempt = 0; attempt < 6; ++attempt) {
-        residency.ended(1);
+        residency.ended(1, now);
         now += kLinger + 1;
         const int copies = copies_until_wanted(residency, 5000, now);
         EXPECT_EQ(copies, 2 * (before - 1) + 1) << attempt;
         before = copies;
     }
+    // With time that is forgotten.
+    residency.ended(1, now);
+    now += 10 * 100 * kMillisecond;
+    for (int half = 0; half < 10; ++half)
+        (void)residency.invest(now += 100 * kMillisecond);
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
     // One that repaid itself makes it cheap again, and the next one comes at once.
-    residency.ended(100);
+    residency.ended(100, now);
     now += 10 * kLinger;
     EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
-    residency.ended(1);
+    residency.ended(1, now);
     now += kLinger + 1;
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
 }
 
 TEST(Residency, IsImpossibleWithoutAPriceOrATime) {
     EXPECT_FALSE(Residency(facts(), 0).possible());
+    EXPECT_FALSE(Residency(facts(), 12000).possible()) << "over before the first copy comes";
     GpuFacts unknown = facts();
     unknown.resident_latency = 0;
     EXPECT_FALSE(Residency(unknown, kLinger).possible());
