@@ -152,16 +152,12 @@ Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offse
 
 Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda) return device::Location{};
-    if (buffer.layout->contiguous()) {
-        const Bytes bytes = buffer.bytes();
-        if (!in_use_.empty())
-            if (const auto* same = in_use_.find(buffer.address, bytes, device.losses()))
-                return *same;
-        Result<device::Location> location = device.classify(buffer.address, bytes);
-        if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
-        return location;
-    }
-    Result<device::Location> location = locate_blocks(device, buffer);
+    const bool contiguous = buffer.layout->contiguous();
+    const Bytes bytes = buffer.bytes();
+    if (contiguous && !in_use_.empty())
+        if (const auto* same = in_use_.find(buffer.address, bytes, device.losses())) return *same;
+    Result<device::Location> location =
+        contiguous ? device.classify(buffer.address, bytes) : locate_blocks(device, buffer);
     if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
     return location;
 }

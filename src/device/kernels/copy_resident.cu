@@ -25,11 +25,12 @@ constexpr unsigned kItemsAtOnce = 16;
 
 // The ring in device memory. Items keep their numbers in it, and only those that went through here
 // are ever there, so that no launch takes what another one left.
-GANTRY_DEVICE TwoWords passed_on[kRingItems][2];
-GANTRY_DEVICE Word stopped;  // launch_and_item
+GANTRY_DEVICE alignas(128) TwoWords passed_on[kRingItems][2];
+// What waiting blocks look at all the time and what they draw from lie apart.
+GANTRY_DEVICE alignas(128) Word stopped;  // launch_and_item
 // Numbers drawn by the blocks of this launch, and of the one before: launches run one after the
 // other, and each clears the other's.
-GANTRY_DEVICE Word drawn[2];
+GANTRY_DEVICE alignas(128) Word drawn[2];
 
 GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
     return (half.first & kLapMask) == lap && (half.second & kLapMask) == lap;
@@ -100,13 +101,16 @@ GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem
 }
 
 GANTRY_DEVICE inline void copy_items(const Resident& work) {
+    Word* const numbers = &drawn[work.launch % 2];
+    Word next = thread() == 0 ? draw(numbers) : 0;
     for (;;) {
         GANTRY_SHARED RingItem item;
         GANTRY_SHARED Word number;
         GANTRY_SHARED bool goes_on;
         if (thread() == 0) {
-            number = work.first + draw(&drawn[work.launch % 2]);
+            number = work.first + next;
             goes_on = await_item(work, number, item);
+            if (goes_on) next = draw(numbers);  // comes while this one is copied
         }
         meet();
         if (!goes_on) return;
