@@ -25,12 +25,12 @@ constexpr unsigned kItemsAtOnce = 16;
 
 // The ring in device memory. Items keep their numbers in it, and only those that went through here
 // are ever there, so that no launch takes what another one left.
-GANTRY_DEVICE alignas(128) TwoWords passed_on[kRingItems][2];
+alignas(128) GANTRY_DEVICE TwoWords passed_on[kRingItems][2];
 // What waiting blocks look at all the time and what they draw from lie apart.
-GANTRY_DEVICE alignas(128) Word stopped;  // launch_and_item
+alignas(128) GANTRY_DEVICE Word stopped;  // launch_and_item
 // Numbers drawn by the blocks of this launch, and of the one before: launches run one after the
 // other, and each clears the other's.
-GANTRY_DEVICE alignas(128) Word drawn[2];
+alignas(128) GANTRY_DEVICE Word drawn[2];
 
 GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
     return (half.first & kLapMask) == lap && (half.second & kLapMask) == lap;
