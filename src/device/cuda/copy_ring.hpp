@@ -16,9 +16,11 @@ class CopyRing {
   public:
     static constexpr Bytes kItems = kernels::kRingItems;
     static constexpr unsigned kBlocks = 33;  // one reads the ring
-    static constexpr std::uint64_t kMostLaunches = 0xffff;
+    // Launches alternate between even and odd numbers (the kernel's counters), also around the end.
+    static constexpr std::uint64_t kMostLaunches = 0xfffe;
     // Beyond it addresses have no room for a lap.
     static constexpr std::uint64_t kMostAddress = std::uint64_t{1} << kernels::kLapShift;
+    static_assert(kMostLaunches % 2 == 0 && kMostLaunches < 1 << 16);
 
     explicit CopyRing(std::byte* memory = nullptr) : memory_(memory) {}
     // What it needs, zero at first.

@@ -49,7 +49,7 @@ struct ResidentState {
 struct Resident {
     Word ring, flags, state;  // page-locked
     Word first;               // item
-    Word launch;              // 1 to 65535, another one each time
+    Word launch;              // 1 to 65534, odd and even in turn
     Word idle;                // ns without an item after which it ends
     Word life;                // ns after which it ends in any case
     Word gap;                 // ns between two looks at the ring that only a preemption explains
