@@ -152,14 +152,14 @@ Result<std::byte*> Core::peer_slot(int owner, transport::Pool which, Bytes offse
 
 Result<device::Location> Core::locate(const Buffer& buffer) {
     if (buffer.bytes() == 0 || !config_.cuda) return device::Location{};
-    const bool contiguous = buffer.layout->contiguous();
-    const Bytes bytes = buffer.bytes();
-    if (contiguous && !in_use_.empty())
-        if (const auto* same = in_use_.find(buffer.address, bytes, device.losses())) return *same;
-    Result<device::Location> location =
-        contiguous ? device.classify(buffer.address, bytes) : locate_blocks(device, buffer);
-    if (location.ok() && location->on_device()) gpu_neighbours_.mark(device, location->gpu);
-    return location;
+    if (buffer.layout->contiguous()) {
+        const Bytes bytes = buffer.bytes();
+        if (!in_use_.empty())
+            if (const auto* same = in_use_.find(buffer.address, bytes, device.losses()))
+                return *same;
+        return device.classify(buffer.address, bytes);
+    }
+    return locate_blocks(device, buffer);
 }
 
 plan::End Core::end_of(const device::Location& location, const Buffer& buffer) const {
@@ -196,6 +196,7 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
 }
 
 plan::Facts Core::facts_for_offer(int to, const device::Location& source) {
+    if (source.on_device()) gpu_neighbours_.mark(device, source.gpu);
     plan::Facts facts = facts_for(to, source, true, nullptr);
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
     // knows.

@@ -137,8 +137,9 @@ class Core final : public transport::Receiver {
     Result<device::Location> locate(const Buffer& buffer);
     // Its buffer stays where it is until finish_request.
     void hold_memory(Request& request) {
-        if (request.location.on_device())
-            request.in_use = in_use_.hold(request.location, device.losses());
+        if (!request.location.on_device()) return;
+        gpu_neighbours_.mark(device, request.location.gpu);
+        request.in_use = in_use_.hold(request.location, device.losses());
     }
     void let_go_of_memory(Request& request) {
         in_use_.release(std::exchange(request.in_use, InUse::Hold{0}));
