@@ -2,8 +2,8 @@
 //
 // Residency: when a copying kernel shall stay on a GPU. A copy that such a kernel takes costs no
 // call of the driver and ends about twice as soon, but launching one costs the processor a call and
-// the program a quarter of its multiprocessors' attention, and whoever waits for the whole device
-// waits for it, too. So it is an investment, the same for every device:
+// the program some room on its multiprocessors, and whoever waits for the whole device waits for
+// it, too. So it is an investment, the same for every device:
 //
 //   invest()  a copy went the usual way, close behind another one. What a kernel that stayed had
 //             saved is put aside; when that pays for a launch and a part of the time that it stays

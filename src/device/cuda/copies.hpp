@@ -6,7 +6,6 @@
 #include "base/units.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/device.hpp"
-#include "device/neighbours.hpp"
 
 #include <fmt/format.h>
 
