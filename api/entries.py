@@ -307,6 +307,10 @@ class Entry:
             return ["const mpi::Visit visit;", call] if lookup else [call]
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
+        if function.row.get("outside"):
+            arguments = ", ".join(p.name for p in self.parameters)
+            call = f"mpi::outside::{function.body}({arguments})"
+            lines.insert(0, f"if ({call}) return MPI_SUCCESS;")
         # The object whose error handler is to judge failures comes first, and what the other
         # judgements refer to.
         first = [
@@ -381,6 +385,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "abi/call.hpp"
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/outside.hpp"
 
 using namespace gantry;
 using namespace gantry::abi;

@@ -43,6 +43,11 @@ class Gate {
         owner_.store(0, std::memory_order_relaxed);
         taken_.store(0);
     }
+    // Whether the calling thread of the program is inside.
+    bool mine() const {
+        return owner_.load(std::memory_order_relaxed) ==
+               reinterpret_cast<std::uintptr_t>(reinterpret_cast<void*>(pthread_self()));
+    }
     // Whether the next leave() opens the gate to others; for who is inside.
     bool outermost() const { return depth_ == 1; }
 

@@ -19,9 +19,26 @@ void stop_at_exit() {
 
 }  // namespace
 
+Boundary::Boundary(Engine& engine)
+    : engine_(engine),
+      hands_over_(engine.config().hand_over == "on"    ? HandsOver::always
+                  : engine.config().hand_over == "off" ? HandsOver::never
+                                                       : HandsOver::while_watched),
+      thread_(engine, gate_) {}
+
 void Boundary::enter() {
     gate_.enter();
     engine_.executor().set_watched(thread_.watches());
+    if (gate_.outermost() && engine_.postbox().has_posts()) {
+        const HandOver hand_over(engine_.executor());
+        engine_.postbox().start();
+    }
+}
+
+bool Boundary::takes_posts() const {
+    if (gate_.mine() || !engine_.requests().idle()) return false;
+    return hands_over_ == HandsOver::always ||
+           (hands_over_ == HandsOver::while_watched && thread_.watches());
 }
 
 void Boundary::leave() {
@@ -37,7 +54,9 @@ Status raise_boundary(Engine& engine) {
     auto* boundary = new (std::nothrow) Boundary(engine);
     if (boundary == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a progress thread");
     boundary->enter();
-    if (Status failed = boundary->start()) {
+    Status failed = engine.postbox().open();
+    if (failed.ok()) failed = boundary->start();
+    if (!failed.ok()) {
         delete boundary;
         return failed;
     }

@@ -19,16 +19,23 @@ namespace gantry::mpi {
 
 class Boundary {
   public:
-    explicit Boundary(Engine& engine) : engine_(engine), thread_(engine, gate_) {}
+    explicit Boundary(Engine& engine);
 
     void enter();
     void leave();
+    // Whether a call that would enter now may leave its message in the engine's postbox instead;
+    // then posted() tells the thread.
+    bool takes_posts() const;
+    void posted() { thread_.left(true); }
 
     Status start() { return thread_.start(); }
     void stop() { thread_.stop(); }
 
   private:
+    enum class HandsOver : std::uint8_t { never, while_watched, always };
+
     Engine& engine_;
+    const HandsOver hands_over_;
     Gate gate_;
     ProgressThread thread_;
 };

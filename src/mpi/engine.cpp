@@ -32,6 +32,7 @@ Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain),
       requests_(*this),
+      postbox_(*this),
       universe_size_(parts_.job->size()),
       patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
@@ -85,6 +86,8 @@ Task<Status> Engine::leave(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     write_explanation();
+    if (postbox_.count() > 0)
+        log::info("mpi: {} sends and receives were left to the progress thread", postbox_.count());
     for (const auto& transport : parts_.transports) {
         Status closed = co_await transport->close(executor);
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
@@ -106,9 +109,10 @@ int Engine::progress() {
 int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
+    const int started = postbox_.start();
     const int events = messenger_->progress();
     executor().set_background(false);
-    return events;
+    return started + events;
 }
 
 void Engine::rest_unless(bool something_happened) {

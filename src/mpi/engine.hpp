@@ -12,6 +12,7 @@
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
+#include "mpi/postbox.hpp"
 #include "mpi/requests.hpp"
 #include "p2p/messenger.hpp"
 #include "plan/explain.hpp"
@@ -78,6 +79,7 @@ class Engine {
     device::Device& device() { return *parts_.device; }
     p2p::Messenger& messenger() { return *messenger_; }
     Requests& requests() { return requests_; }
+    Postbox& postbox() { return postbox_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
@@ -108,6 +110,7 @@ class Engine {
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Requests requests_;
+    Postbox postbox_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;
     std::uint32_t copies_ = 0;

@@ -100,7 +100,9 @@ Request* find(MPI_Request handle) {
     Engine* engine = process().engine.get();
     if (is_predefined(handle) || engine == nullptr || !engine->started()) return nullptr;
     Request* request = engine->messenger().find(handle);
-    return request != nullptr && !request->detached ? request : nullptr;
+    // Without an owner: our own, or one that waits in the postbox to be posted again.
+    return request != nullptr && request->owner != nullptr && !request->detached ? request
+                                                                                 : nullptr;
 }
 
 int comm_toint(MPI_Comm handle) {
@@ -178,7 +180,8 @@ MPI_Request request_fromint(int integer) {
     Engine* engine = process().engine.get();
     if (engine == nullptr || !engine->started()) return MPI_REQUEST_NULL;
     Request* request = engine->messenger().at(static_cast<std::uint32_t>(integer - kFirstInteger));
-    return request != nullptr ? reinterpret_cast<MPI_Request>(request) : MPI_REQUEST_NULL;
+    return request != nullptr && request->owner != nullptr ? reinterpret_cast<MPI_Request>(request)
+                                                           : MPI_REQUEST_NULL;
 }
 
 }  // namespace gantry::mpi

@@ -87,8 +87,9 @@ Look ProgressThread::look() {
     look.inside = true;
     look.events = engine_.progress_in_background();
     look.pending = engine_.pending();
-    // What the program left is done.
-    if (!look.pending) left_pending_.store(false, std::memory_order_relaxed);
+    // What the program left is done, unless it posts something right now.
+    if (!look.pending) left_pending_.store(false);
+    if (engine_.postbox().has_posts()) look.pending = true;
     gate_.leave_background();
     return look;
 }

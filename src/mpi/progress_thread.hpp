@@ -50,7 +50,7 @@ class ProgressThread final : public p2p::CopyHelper {
     bool watches() const { return spare_ && running_ && bell_.nobody_sleeps(); }
     // The program has left the gate, something pending behind it or not.
     void left(bool pending) {
-        if (left_pending_.load(std::memory_order_relaxed) != pending) left_pending_.store(pending);
+        if (left_pending_.load() != pending) left_pending_.store(pending);
         if (pending) bell_.ring();
     }
     // A piece waits to be copied.

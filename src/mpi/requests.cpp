@@ -178,6 +178,12 @@ bool Requests::over(const p2p::Request& request) {
     return operation->in_flight == nullptr || operation->in_flight->done;
 }
 
+p2p::Request* Requests::at_work(p2p::Request& request) {
+    if (request.posted != nullptr) return Postbox::at_work(request);
+    const Operation* operation = operation_of(request);
+    return operation != nullptr && operation->persistent() ? operation->in_flight : &request;
+}
+
 Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     Operation* operation = operation_of(request);
     if (operation != nullptr && operation->generalized) {
@@ -216,7 +222,10 @@ void Requests::end(p2p::Request& request) {
         mpi::release(static_cast<Comm*>(request.owner));
     }
     request.owner = nullptr;
-    engine_.messenger().release(&request);
+    if (request.posted != nullptr) [[unlikely]]
+        engine_.postbox().give_back(request);
+    else
+        engine_.messenger().release(&request);
 }
 
 Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* status) {
@@ -246,9 +255,7 @@ Status Requests::free(MPI_Request& handle, p2p::Request& request) {
         handle = MPI_REQUEST_NULL;
         return freed;
     }
-    engine_.messenger().let_go_of_memory(request);
-    if (operation->in_flight != nullptr)
-        engine_.messenger().let_go_of_memory(*operation->in_flight);
+    if (p2p::Request* working = at_work(request)) engine_.messenger().let_go_of_memory(*working);
     orphans_.push_back(&request);
     handle = MPI_REQUEST_NULL;
     return success();

@@ -67,6 +67,9 @@ class Requests {
     static bool over(const p2p::Request& request);
     // False for a persistent request that is not started.
     static bool active(const p2p::Request& request);
+    // The one that moves the data, which a program that posts or starts it again and again does not
+    // hold itself; null: none.
+    static p2p::Request* at_work(p2p::Request& request);
     static Comm* comm_of(const p2p::Request& request);
     // Null for an ordinary request.
     static Operation* operation_of(const p2p::Request& request);

@@ -135,9 +135,10 @@ Status cancel(MPI_Request* request) {
             return failure(code, "the cancel function of a generalized request returned {}", code);
         return success();
     }
-    if (operation != nullptr && operation->persistent()) object = operation->in_flight;
-    if (object == nullptr)
+    object = Requests::at_work(*object);
+    if (object == nullptr && operation != nullptr && operation->persistent())
         return failure(MPI_ERR_REQUEST, "MPI_Cancel of a persistent request that is not started");
+    if (object == nullptr) return success();  // it is over
     if (object->kind == p2p::RequestKind::collective)
         return failure(MPI_ERR_REQUEST, "a nonblocking collective operation cannot be cancelled");
     // Whether it was in time is told by MPI_Test_cancelled.

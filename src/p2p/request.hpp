@@ -54,8 +54,9 @@ class Request : public Link<Request> {
     bool done = false;
     bool detached = false;  // MPI_Request_free before completion
     Outcome outcome;
-    Status status;          // the operation's own failure
-    void* owner = nullptr;  // the mpi layer's communicator, for its error handler; opaque here
+    Status status;           // the operation's own failure
+    void* owner = nullptr;   // the mpi layer's communicator, for its error handler; opaque here
+    void* posted = nullptr;  // the mpi layer's, of one whose work another request does; opaque here
 
     // --- posted receives (read by the matcher); of sends, those that only wait to be read ---
     Buffer buffer;
@@ -73,25 +74,31 @@ class Request : public Link<Request> {
     void complete(Status with) {
         status = std::move(with);
         done = true;
-        if (waiting.handle) waiting_executor->make_ready(waiting);
+        if (waiting_ != nullptr) executor_->make_ready(*waiting_);
+    }
+    // That one goes on when this is complete, which it is not yet; one at most. It outlives this.
+    void then(Resumable& waiting, Executor& executor) {
+        waiting_ = &waiting;
+        executor_ = &executor;
     }
 
-    // `Status s = co_await request->finished(executor);` - one waiting task at most.
-    struct Awaiter {
+    // `Status s = co_await request->finished(executor);`
+    struct Awaiter : Resumable {
+        Awaiter(Request& of, Executor& in) : request(of), executor(in) {}
         Request& request;
         Executor& executor;
         bool await_ready() const { return request.done; }
         void await_suspend(std::coroutine_handle<> waiter) {
-            request.waiting.handle = waiter;
-            request.waiting_executor = &executor;
+            this->handle = waiter;
+            request.then(*this, executor);
         }
         Status await_resume() { return request.status; }
     };
-    Awaiter finished(Executor& executor) { return Awaiter{*this, executor}; }
+    Awaiter finished(Executor& executor) { return Awaiter(*this, executor); }
 
   private:
-    Resumable waiting;
-    Executor* waiting_executor = nullptr;
+    Resumable* waiting_ = nullptr;
+    Executor* executor_ = nullptr;
 };
 
 }  // namespace gantry::p2p

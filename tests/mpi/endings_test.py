@@ -46,9 +46,21 @@ class Endings(unittest.TestCase):
             with self.subTest(case):
                 self.ends(case, ranks, status, GANTRY_PROGRESS="thread")
 
+    def test_long_messages_are_left_to_the_progress_thread_and_short_ones_are_not(self):
+        # Two kinds of memory, three rounds, 150 messages each, of which 100 are long; 64 find room.
+        for hand_over, least, most in [("on", 6 * 64, 6 * 100), ("off", 0, 0)]:
+            code, said = run("progress_keeps_the_order_of_what_is_left_to_it", 2, GANTRY_HAND_OVER=hand_over, GANTRY_LOG="info")
+            self.assertEqual(code, 0, said)
+            left = [int(number) for number in re.findall(r"(\d+) sends and receives were left to the progress thread", said)]
+            self.assertEqual(len(left), 2 if least > 0 else 0, said)
+            for number in left:
+                self.assertTrue(least <= number <= most, said)
+
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")
+        self.ends("ending_by_abort", 1, 13, "GANTRY_HAND_OVER is 'perhaps', but it takes auto, on or off",
+                  GANTRY_HAND_OVER="perhaps")
         self.ends("ending_by_abort", 1, 13, "GANTRY_SHARE_COPIES is 'perhaps', but it takes auto, on or off",
                   GANTRY_SHARE_COPIES="perhaps")
 
