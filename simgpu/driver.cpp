@@ -52,7 +52,7 @@ CUresult start_driver() {
             settings.trace_file = file;
         }
         auto d = std::make_unique<Driver>();
-        d->model = Model::load(settings.machine, settings.scale, &complaint);
+        d->model = Model::load(settings.machine, settings.scale, settings.mps, &complaint);
         load_faults_from_environment(&complaint);
         if (!complaint.empty()) {
             fprintf(stderr, "simgpu: %s\n", complaint.c_str());

@@ -59,7 +59,7 @@ Cost Model::value_write() const {
     return {kNoEngine, 0, timed() ? scaled(calls().write_value) : 0, false};
 }
 
-Model Model::load(const std::string& name, double scale, std::string* complaint) {
+Model Model::load(const std::string& name, double scale, bool mps, std::string* complaint) {
     Model model;
     model.scale_ = scale;
     auto machine = gantry::model::load(name);
@@ -69,6 +69,7 @@ Model Model::load(const std::string& name, double scale, std::string* complaint)
     }
     if (machine.ok()) {
         model.machine_ = std::move(*machine);
+        if (mps) model.machine_.gpu = model.machine_.gpu_under_mps;
     }
     return model;
 }

@@ -42,8 +42,9 @@ struct Traffic {
 
 class Model {
   public:
-    // A described machine by name or by path; on failure h200, with a complaint.
-    static Model load(const std::string& name, double scale, std::string* complaint);
+    // A described machine by name or by path, as it is under MPS or without; on failure h200, with a
+    // complaint.
+    static Model load(const std::string& name, double scale, bool mps, std::string* complaint);
 
     bool timed() const { return scale_ > 0; }
     double scale() const { return scale_; }

@@ -118,10 +118,9 @@ Scheduler::Next Scheduler::plan() {
         }
         const Device& device = *first->stream->context->device;
         const Interval interval =
-            driver_.model.timed()
-                ? driver_.page.reserve(device.physical, first->cost, first_ready,
-                                       driver_.settings.mps ? 0 : driver_.model.turn_price())
-                : Interval{first_ready, first_ready};
+            driver_.model.timed() ? driver_.page.reserve(device.physical, first->cost, first_ready,
+                                                         driver_.model.turn_price())
+                                  : Interval{first_ready, first_ready};
         first->start = interval.start;
         first->end = interval.end;
         first->state = OpState::planned;

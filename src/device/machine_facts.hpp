@@ -11,10 +11,12 @@
 
 namespace gantry::device {
 
-// Without the UUID, which belongs to a GPU and not to its description.
-inline GpuFacts gpu_facts(const model::Machine& machine) {
-    const model::Gpu& gpu = machine.gpu;
+// Without the UUID, which belongs to a GPU and not to its description. `mps`: its processes are
+// known to share one compute queue.
+inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
+    const model::Gpu& gpu = mps ? machine.gpu_under_mps : machine.gpu;
     GpuFacts facts;
+    facts.mps = mps;
     facts.d2h_bytes_per_second = gpu.d2h.rate.peak();
     facts.h2d_bytes_per_second = gpu.h2d.rate.peak();
     facts.d2d_bytes_per_second = gpu.d2d.rate.peak();

@@ -133,6 +133,9 @@ struct Machine {
     std::string name;
     std::string about;  // where the numbers come from
     Gpu gpu;
+    // The same GPU where its processes share one compute queue: nobody waits for turns, and the
+    // driver tells of an event later.
+    Gpu gpu_under_mps;
     int gpus_per_node = 1;
     bool peer_access = false;  // between different GPUs of a node
     bool ipc = false;          // whether processes can map each other's device memory
@@ -141,6 +144,12 @@ struct Machine {
     Link network;
     bool operator==(const Machine&) const = default;
 };
+
+// What is expected under MPS of a GPU that was measured without.
+inline Gpu without_turns(Gpu gpu) {
+    gpu.turn = 0;
+    return gpu;
+}
 
 // Machines that are compiled in, by name.
 std::vector<std::string_view> built_in_machines();

@@ -131,8 +131,8 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("launch_ns", calls.launch);
     fields.integer("event_record_ns", calls.event_record);
     fields.integer("event_query_ns", calls.event_query);
-    calls.event_query_vain = calls.event_query;
     fields.integer("event_query_vain_ns", calls.event_query_vain);
+    if (calls.event_query_vain == 0) calls.event_query_vain = calls.event_query;
     fields.integer("write_value_ns", calls.write_value);
     fields.integer("event_seen_ns", calls.event_seen);
     fields.integer("classify_host_ns", calls.classify_host);
@@ -223,6 +223,8 @@ void read_machine(Fields& fields, Machine& machine) {
     fields.flag("peer_access", machine.peer_access);
     fields.flag("ipc", machine.ipc);
     fields.object("gpu", machine.gpu, read_gpu);
+    machine.gpu_under_mps = without_turns(machine.gpu);
+    fields.object("gpu_under_mps", machine.gpu_under_mps, read_gpu);  // where it differs
     fields.object("host", machine.host, read_host);
     fields.object("shared_memory", machine.shared_memory, read_link);
     fields.object("network", machine.network, read_link);
@@ -344,15 +346,17 @@ std::string to_json(const Machine& machine) {
     Json host{{"flag_ns", machine.host.flag},
               {"streaming_bytes_per_second", machine.host.streaming}};
     if (!machine.host.memcpy.points().empty()) host["memcpy"] = rate_json(machine.host.memcpy);
-    const Json json{{"name", machine.name},
-                    {"about", machine.about},
-                    {"gpus_per_node", machine.gpus_per_node},
-                    {"peer_access", machine.peer_access},
-                    {"ipc", machine.ipc},
-                    {"gpu", gpu_json(machine.gpu)},
-                    {"host", host},
-                    {"shared_memory", link_json(machine.shared_memory)},
-                    {"network", link_json(machine.network)}};
+    Json json{{"name", machine.name},
+              {"about", machine.about},
+              {"gpus_per_node", machine.gpus_per_node},
+              {"peer_access", machine.peer_access},
+              {"ipc", machine.ipc},
+              {"gpu", gpu_json(machine.gpu)}};
+    if (machine.gpu_under_mps != without_turns(machine.gpu))
+        json["gpu_under_mps"] = gpu_json(machine.gpu_under_mps);
+    json["host"] = host;
+    json["shared_memory"] = link_json(machine.shared_memory);
+    json["network"] = link_json(machine.network);
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -251,7 +251,8 @@ Nanoseconds opening(const Ask& ask, Executor executor) {
     return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
 }
 
-// How the end of a copy that is alone is seen best: on an H200 a flag costs 1.2 us more.
+// How the end of a copy that is alone is seen best: on an H200 a flag costs 1.2 us more than an
+// event, under MPS 0.9 us less.
 Completion seen_by(const device::GpuFacts& gpu) {
     return gpu.flag_write < gpu.event_seen ? Completion::flag : Completion::event;
 }

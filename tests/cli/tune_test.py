@@ -125,6 +125,28 @@ class Tune(unittest.TestCase):
         self.assertIn("There is no GDRCopy", measured["about"])
         self.assertEqual(measured["gpu"]["window"]["read_ns"], 1800)  # that of the description it starts from
 
+    def test_what_is_measured_under_mps_and_without_are_two_halves(self):
+        file = self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.json"
+        plain, shared = self.environment["SIMGPU"] + ",scale=0", self.environment["SIMGPU"] + ",scale=0,mps=1"
+
+        def measured(settings):
+            self.environment["SIMGPU"] = settings
+            done = self.tune()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(file.read_text())
+
+        first = measured(shared)
+        self.assertIn("under MPS", first["about"])
+        self.assertEqual(first["gpu"]["turn_ns"], 135000)  # of the description it starts from: nobody saw one
+        self.assertEqual(first["gpu_under_mps"]["turn_ns"], 0)
+        second = measured(plain)
+        self.assertIn("without MPS", second["about"])
+        self.assertEqual(second["gpu_under_mps"], first["gpu_under_mps"])
+        self.assertNotEqual(second["gpu"], first["gpu"])
+        third = measured(shared)
+        self.assertEqual(third["gpu"], second["gpu"])
+        self.assertNotEqual(third["gpu_under_mps"], second["gpu_under_mps"])
+
     def test_a_device_that_is_not_there_is_named(self):
         done = self.tune("--gpu", "7")
         self.assertEqual(done.returncode, 1)

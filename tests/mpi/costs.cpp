@@ -171,6 +171,8 @@ MPI_CASE_OWN_INIT(a_message_on_one_gpu_costs_one_copy_in_all, 2) {
         CHECK_EQ(cost.copies_of_both, kMessages);
         CHECK_EQ(cost.bytes_of_both, bytes * kMessages);  // not one byte was staged
         check_steady_state(cost);
+        // There a flag shows sooner than an event.
+        CHECK_EQ(cost.done.flags, rank() == 1 ? kMessages : 0);
         about("");
     }
     MPI_Finalize();

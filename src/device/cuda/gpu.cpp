@@ -37,18 +37,15 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     if (driver_.call(driver_.cu.cuDeviceGetName, name, static_cast<int>(sizeof(name) - 1),
                      device) == CUDA_SUCCESS)
         gpu.name = name;
-    gpu.facts = facts_for(gpu.name);
+    int shared_service = 0;
+    driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
+                 device);
+    gpu.facts = facts_for(gpu.name, shared_service != 0);
     CUuuid uuid{};
     // The newer call tells the instances of a partitioned GPU apart.
     if (driver_.call(driver_.cu.cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
         driver_.call(driver_.cu.cuDeviceGetUuid, &uuid, device);
     std::memcpy(gpu.facts.uuid.data(), uuid.bytes, gpu.facts.uuid.size());
-    int shared_service = 0;
-    driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
-                 device);
-    // Under MPS the processes of a GPU share one compute queue: there are no turns.
-    gpu.facts.mps = shared_service != 0;
-    if (gpu.facts.mps) gpu.facts.queue_turn = 0;
     // Elsewhere a program must not touch managed memory while any kernel runs.
     int managed_beside_kernels = 0;
     driver_.call(driver_.cu.cuDeviceGetAttribute, &managed_beside_kernels,
@@ -59,17 +56,20 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
 }
 
 // GANTRY_MACHINE, else what `gantry tune` measured on such GPUs, else the built-in description.
-GpuFacts GpuTable::facts_for(const std::string& name) const {
+GpuFacts GpuTable::facts_for(const std::string& name, bool mps) const {
     Result<model::Machine> machine =
         machine_.empty() ? model::description_of(name) : model::load(machine_);
-    if (machine.ok()) return gpu_facts(*machine);
+    if (machine.ok()) return gpu_facts(*machine, mps);
     if (machine.status().error_class() == MPI_ERR_ARG && machine_.empty())
         log::info("cuda: {}", machine.status().text());
     else
         log::warn("cuda: {}", machine.status().text());
     if (Result<model::Machine> built_in = model::built_in_for(name); built_in.ok())
-        return gpu_facts(*built_in);
-    return GpuFacts{};
+        return gpu_facts(*built_in, mps);
+    GpuFacts facts;
+    facts.mps = mps;
+    if (mps) facts.queue_turn = 0;
+    return facts;
 }
 
 const GpuFacts& GpuTable::facts(int gpu) const {

@@ -53,7 +53,7 @@ class GpuTable {
     };
     bool valid(int gpu) const { return gpu >= 0 && gpu < count(); }
     Gpu describe(CUdevice device, int ordinal);
-    GpuFacts facts_for(const std::string& name) const;
+    GpuFacts facts_for(const std::string& name, bool mps) const;
     CUcontext current_on(const Gpu& gpu);
 
     Driver& driver_;

@@ -48,6 +48,31 @@ TEST(Machine, WrittenAsJsonItReadsBackEqual) {
     }
 }
 
+TEST(Machine, UnderMpsAGpuIsTheSameButForTurnsAndWhatIsSaid) {
+    const auto described = [](const char* under_mps) {
+        return from_json(
+            std::string(R"({"name": "m", "gpu": {"turn_ns": 900, "d2h": {"latency_ns": 5},
+            "calls": {"event_query_ns": 7, "event_seen_ns": 20}})") +
+                under_mps + "}",
+            "test");
+    };
+    const Result<Machine> plain = described("");
+    ASSERT_TRUE(plain.ok()) << plain.status().text();
+    EXPECT_EQ(plain.value().gpu_under_mps, without_turns(plain.value().gpu));
+    EXPECT_EQ(plain.value().gpu_under_mps.turn, 0);
+    EXPECT_EQ(to_json(plain.value()).find("gpu_under_mps"), std::string::npos);
+
+    const Machine machine =
+        described(R"(, "gpu_under_mps": {"calls": {"event_seen_ns": 40}})").value();
+    EXPECT_EQ(machine.gpu, plain.value().gpu);
+    EXPECT_EQ(machine.gpu_under_mps.calls.event_seen, 40);
+    EXPECT_EQ(machine.gpu_under_mps.calls.event_query_vain, 7);
+    EXPECT_EQ(machine.gpu_under_mps.d2h.latency, 5);
+    EXPECT_EQ(from_json(to_json(machine), "again").value(), machine);
+    EXPECT_THAT(problem(R"({"name":"m","gpu_under_mps":{"calls":{"speed":1}}})"),
+                HasSubstr("gpu_under_mps.calls.speed"));
+}
+
 TEST(Machine, NetworksNobodyDescribedAreTcpOrACard) {
     const Link tcp = built_in_network("tcp"), card = built_in_network("card");
     for (const Link& link : {tcp, card}) {

@@ -32,7 +32,13 @@ model::Machine starting_point(const std::string& gpu_name) {
     return machine;
 }
 
-void describe(Cuda& cuda, int gpu, model::Machine& machine) {
+bool under_mps(Cuda& cuda, int gpu) {
+    int mps = 0;
+    cuda.cuDeviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, gpu);
+    return mps != 0;
+}
+
+void describe(Cuda& cuda, int gpu, bool mps, model::Machine& machine) {
     machine.gpu.name = cuda.name(gpu);
     machine.name = model::slug(machine.gpu.name);
     machine.gpus_per_node = cuda.devices();
@@ -45,9 +51,30 @@ void describe(Cuda& cuda, int gpu, model::Machine& machine) {
     int driver = 0;
     cuda.cuDriverGetVersion(&driver);
     machine.about = fmt::format(
-        "Measured by gantry tune on {:%Y-%m-%d}: {} devices, CUDA driver {}.{}. The network and "
-        "shared memory are those of the built-in description.",
-        fmt::gmtime(std::time(nullptr)), machine.gpus_per_node, driver / 1000, driver % 1000 / 10);
+        "Measured by gantry tune on {:%Y-%m-%d}, {} MPS: {} devices, CUDA driver {}.{}. The "
+        "network and shared memory are those of the built-in description.",
+        fmt::gmtime(std::time(nullptr)), mps ? "under" : "without", machine.gpus_per_node,
+        driver / 1000, driver % 1000 / 10);
+}
+
+// `machine.gpu` was measured, under MPS or without. The other of the two is an earlier
+// measurement's, else that of the description that all started from.
+void complete(model::Machine& machine, bool mps, const model::Machine& before) {
+    const Result<model::Machine> earlier = model::description_of(machine.gpu.name);
+    const model::Machine& known = earlier.ok() ? earlier.value() : before;
+    if (mps) {
+        machine.gpu_under_mps = model::without_turns(machine.gpu);
+        machine.gpu = known.gpu;
+        machine.gpu.name = machine.gpu_under_mps.name;
+        machine.gpu.memory = machine.gpu_under_mps.memory;
+        machine.gpu.compute_major = machine.gpu_under_mps.compute_major;
+        machine.gpu.compute_minor = machine.gpu_under_mps.compute_minor;
+    } else {
+        const bool told_apart =
+            earlier.ok() && known.gpu_under_mps != model::without_turns(known.gpu);
+        machine.gpu_under_mps =
+            told_apart ? known.gpu_under_mps : model::without_turns(machine.gpu);
+    }
 }
 
 // Every number of the two descriptions, by its path.
@@ -106,8 +133,10 @@ int tune(const TuneOptions& options) try {
             fmt::format("--gpu {}: this process sees {} devices", options.gpu, devices));
     const int other = devices > 1 ? (options.gpu + 1) % devices : -1;
     const model::Machine before = starting_point(cuda.name(options.gpu));
+    const bool mps = under_mps(cuda, options.gpu);
     model::Machine machine = before;
-    describe(cuda, options.gpu, machine);
+    if (mps) machine.gpu = before.gpu_under_mps;
+    describe(cuda, options.gpu, mps, machine);
     std::vector<CopyCurve> curves;
     bool windows = false;
     {
@@ -119,6 +148,8 @@ int tune(const TuneOptions& options) try {
     }
     if (!windows)
         machine.about += " There is no GDRCopy: windows are those of the built-in description.";
+    const std::string picture_of_it = chart(machine, curves);
+    complete(machine, mps, before);
     std::vector<std::string> rows;
     differences(Json::parse(model::to_json(before)), Json::parse(model::to_json(machine)), "",
                 rows);
@@ -134,7 +165,7 @@ int tune(const TuneOptions& options) try {
         throw TuneFailure("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output");
     fs::path picture = file;
     picture.replace_extension(".svg");
-    if (!write(file, model::to_json(machine)) || !write(picture, chart(machine, curves)))
+    if (!write(file, model::to_json(machine)) || !write(picture, picture_of_it))
         throw TuneFailure(fmt::format("writing {} failed", file.string()));
     fmt::print("written: {} ({}) and {}\n", file.string(),
                options.output.empty() ? "used from now on" : "use it with GANTRY_MACHINE",
