@@ -116,6 +116,11 @@ class Device {
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
+    // What kernels that stay for a while have done in the contexts that live.
+    struct Resident {
+        std::uint64_t copies = 0, launches = 0;
+    };
+    virtual Resident resident() const { return {}; }
 
     // --- windows: the processor reads and writes device memory of this process itself (GDRCopy) --
     // Whether there can be any. False until the program uses a driver.

@@ -123,8 +123,13 @@ void Engine::rest_unless(bool something_happened) {
     patience_.yielded(clock().now() - since);
 }
 
-void Engine::write_explanation() const {
+void Engine::write_explanation() {
     if (!explain_.on()) return;
+    const device::Device::Resident resident = parts_.device->resident();
+    if (resident.launches > 0)
+        explain_.note(fmt::format(
+            "{} small device copies were taken by {} kernels that stayed a while (GANTRY_LINGER)",
+            resident.copies, resident.launches));
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
 }

@@ -102,7 +102,7 @@ class Engine {
         void on_peer_lost(int peer, const Status& why) override { to->on_peer_lost(peer, why); }
     };
 
-    void write_explanation() const;
+    void write_explanation();
 
     Parts parts_;
     plan::Explain explain_;

@@ -69,8 +69,8 @@ void Explain::record(const Question& question, const Facts&, const Choice& choic
     entry.staged += staged_bytes(choice.plan, question.bytes, received);
 }
 
-std::vector<Path> Explain::paths(int rank) const {
-    std::vector<Path> paths;
+Record Explain::record_of(int rank) const {
+    Record record{rank, {}, notes_};
     for (const auto& [key, entry] : entries_) {
         const Plan& plan = entry.choice.plan;
         Path path{.rank = rank,
@@ -96,17 +96,19 @@ std::vector<Path> Explain::paths(int rank) const {
             path.losers.push_back(
                 {std::string(name(rejected.protocol)), rejected.expected, rejected.why});
         }
-        paths.push_back(std::move(path));
+        record.paths.push_back(std::move(path));
     }
-    return paths;
+    return record;
 }
 
 std::string Explain::text(int rank) const {
-    return fmt::format("gantry explain: rank {}\n", rank) + path_table(paths(rank), Show::all);
+    const Record record = record_of(rank);
+    return fmt::format("gantry explain: rank {}\n", rank) + path_table(record.paths, Show::all) +
+           notes_text(record);
 }
 
 std::string Explain::json(int rank) const {
-    return paths_to_json(paths(rank), rank);
+    return to_json(record_of(rank));
 }
 
 Status Explain::write(int rank, std::string file) const {

@@ -24,6 +24,9 @@ class Explain {
     void record(const Question& question, const Facts& facts, const Choice& choice, int peer,
                 bool received);
 
+    // A sentence about what no message of its own tells.
+    void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
+
     // A table for people, and the same as JSON (docs/user/explain.md).
     std::string text(int rank) const;
     std::string json(int rank) const;
@@ -33,7 +36,7 @@ class Explain {
     Status write(int rank, std::string file) const;
 
   private:
-    std::vector<Path> paths(int rank) const;
+    Record record_of(int rank) const;
 
     struct Key {
         int peer;
@@ -51,6 +54,7 @@ class Explain {
     };
     bool on_;
     std::map<Key, Entry> entries_;
+    std::vector<std::string> notes_;
 };
 
 }  // namespace gantry::plan

@@ -168,9 +168,17 @@ std::string path_table(std::vector<Path> paths, Show show) {
     return text;
 }
 
-std::string paths_to_json(const std::vector<Path>& paths, int rank) {
-    nlohmann::ordered_json document = {{"rank", rank}, {"paths", nlohmann::ordered_json::array()}};
-    for (const Path& path : paths) {
+std::string notes_text(const Record& record) {
+    std::string text;
+    for (const std::string& note : record.notes)
+        text += fmt::format("  rank {}: {}\n", record.rank, note);
+    return text;
+}
+
+std::string to_json(const Record& record) {
+    nlohmann::ordered_json document = {
+        {"rank", record.rank}, {"paths", nlohmann::ordered_json::array()}, {"notes", record.notes}};
+    for (const Path& path : record.paths) {
         nlohmann::ordered_json losers = nlohmann::ordered_json::array();
         for (const Path::Loser& loser : path.losers)
             losers.push_back({{"protocol", loser.protocol},
@@ -197,16 +205,20 @@ std::string paths_to_json(const std::vector<Path>& paths, int rank) {
     return document.dump(2) + "\n";
 }
 
-Result<std::vector<Path>> paths_from_json(std::string_view text) {
+Result<Record> record_from_json(std::string_view text) {
     const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!document.is_object() || !document.contains("paths") || !document["paths"].is_array())
         return failure(MPI_ERR_OTHER, "a record of paths is not the JSON that Gantry writes");
-    std::vector<Path> paths;
+    Record record;
+    record.rank = document.value("rank", 0);
+    if (document.contains("notes") && document["notes"].is_array())
+        for (const auto& note : document["notes"])
+            if (note.is_string()) record.notes.push_back(note.get<std::string>());
     for (const auto& row : document["paths"]) {
         if (!row.is_object())
             return failure(MPI_ERR_OTHER, "a record of paths has a row that is not an object");
         Path path;
-        path.rank = document.value("rank", 0);
+        path.rank = record.rank;
         path.peer = row.value("peer", 0);
         path.received = row.value("received", false);
         path.source = row.value("source", "");
@@ -228,9 +240,9 @@ Result<std::vector<Path>> paths_from_json(std::string_view text) {
                 path.losers.push_back({loser.value("protocol", ""),
                                        loser.value("expected_ns", Nanoseconds{0}),
                                        loser.value("why", "")});
-        paths.push_back(std::move(path));
+        record.paths.push_back(std::move(path));
     }
-    return paths;
+    return record;
 }
 
 }  // namespace gantry::plan

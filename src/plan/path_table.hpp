@@ -40,10 +40,19 @@ struct Path {
     std::vector<Loser> losers;
 };
 
+// What one rank has recorded.
+struct Record {
+    int rank = 0;
+    std::vector<Path> paths;
+    std::vector<std::string> notes;  // a sentence each, of what no single path tells
+};
+
 enum class Show { received, all };
 
 std::string path_table(std::vector<Path> paths, Show show);
-std::string paths_to_json(const std::vector<Path>& paths, int rank);
-Result<std::vector<Path>> paths_from_json(std::string_view text);
+// The notes of a rank, a line each; empty without any.
+std::string notes_text(const Record& record);
+std::string to_json(const Record& record);
+Result<Record> record_from_json(std::string_view text);
 
 }  // namespace gantry::plan

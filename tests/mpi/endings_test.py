@@ -56,6 +56,16 @@ class Endings(unittest.TestCase):
             for number in left:
                 self.assertTrue(least <= number <= most, said)
 
+    def test_what_a_kernel_that_stays_took_is_explained(self):
+        code, said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on")
+        self.assertEqual(code, 0, said)
+        taken = re.findall(r"rank \d: (\d+) small device copies were taken by (\d+) kernels that stayed a while", said)
+        self.assertTrue(taken, said)
+        for copies, kernels in taken:
+            self.assertGreater(int(copies), 5 * int(kernels), said)
+        code, said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")
+        self.assertNotIn("kernels that stayed", said)
+
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")

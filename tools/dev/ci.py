@@ -29,9 +29,10 @@ STEPS = [
     ("one binary on MPICH and on Gantry", [str(ROOT / "tests/abi/swap")], 300, 1800),
     # What fails here and passes the second time is shown and counts as passed: the same tests ran above without retry.
     ("address and undefined-behaviour sanitizers", [DEV, "test", "--preset", "asan", "--retry"], 1800, 1500),
-    # The simulated driver is where the threads are.
-    ("thread sanitizer, simulated GPU",
-     [DEV, "test", "--preset", "tsan", "--target", "simgpu_tests", "^simgpu"], 600, 2700),
+    # The simulated driver and the progress thread are where the threads are.
+    ("thread sanitizer",
+     [DEV, "test", "--preset", "tsan", *(f"--target={name}" for name in ("simgpu_tests", "mpi_tests", "mpiexec", "mpi_abi", "cuda_sim")),
+      r"^simgpu|^thread\.|^mpi\.progress"], 1200, 2400),
 ]
 
 

@@ -86,7 +86,7 @@ class TemporaryFolder {
 };
 
 void print(const std::vector<std::string>& texts, const std::vector<plan::Path>& paths,
-           const ExplainOptions& options) {
+           const std::string& notes, const ExplainOptions& options) {
     if (options.format == Format::json) {
         nlohmann::ordered_json all = nlohmann::ordered_json::array();
         for (const std::string& text : texts)
@@ -94,8 +94,8 @@ void print(const std::vector<std::string>& texts, const std::vector<plan::Path>&
         fmt::print("{}\n", all.dump(2));
         return;
     }
-    fmt::print("\npaths taken ({} ranks):\n{}", texts.size(),
-               path_table(paths, options.all ? plan::Show::all : plan::Show::received));
+    fmt::print("\npaths taken ({} ranks):\n{}{}", texts.size(),
+               path_table(paths, options.all ? plan::Show::all : plan::Show::received), notes);
 }
 
 }  // namespace
@@ -115,22 +115,24 @@ int explain(const ExplainOptions& options) {
 
     std::vector<std::string> texts;
     std::vector<plan::Path> paths;
+    std::string notes;
     for (const fs::path& file : records(folder)) {
         std::string text = contents(file);
-        Result<std::vector<plan::Path>> read = plan::paths_from_json(text);
+        Result<plan::Record> read = plan::record_from_json(text);
         if (!read.ok()) {
             fmt::print(stderr, "gantry explain: {}: {}\n", file.string(), read.status().text());
             continue;
         }
         texts.push_back(std::move(text));
-        paths.insert(paths.end(), read->begin(), read->end());
+        paths.insert(paths.end(), read->paths.begin(), read->paths.end());
+        notes += notes_text(*read);
     }
     if (texts.empty())
         fmt::print(stderr,
                    "gantry explain: no rank recorded a message. Did the command run with Gantry's "
                    "libmpi_abi.so.1, and reach MPI_Finalize?\n");
     else
-        print(texts, paths, options);
+        print(texts, paths, notes, options);
     return status;
 }
 

@@ -3,6 +3,7 @@
 // What copies one by one (streams.hpp) and copies in one launch (fused.hpp) have in common.
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/units.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/device.hpp"
@@ -13,9 +14,27 @@
 
 namespace gantry::device::cuda {
 
-// A flag that does not show for so long: ask the driver what became of the stream.
-inline constexpr Nanoseconds kDoubt = kMillisecond;
-inline constexpr unsigned kLooksBetweenClocks = 64;
+// A flag that does not show for a millisecond: then the driver is asked what became of the stream.
+class Doubt {
+  public:
+    // Something else is looked at from now on.
+    void reset() { *this = {}; }
+    // It was looked at again, in vain: whether to ask now.
+    bool is_due() {
+        if (++looks_ % kLooksBetweenClocks != 0) return false;
+        const Nanoseconds now = SteadyClock{}.now();
+        if (next_ == 0) next_ = now + kPatience;
+        if (now < next_) return false;
+        next_ = now + kPatience;
+        return true;
+    }
+
+  private:
+    static constexpr Nanoseconds kPatience = kMillisecond;
+    static constexpr unsigned kLooksBetweenClocks = 64;
+    unsigned looks_ = 0;
+    Nanoseconds next_ = 0;
+};
 
 // How copies may be made: GANTRY_KERNELS, GANTRY_FLAGS, GANTRY_LINGER.
 struct CopySettings {

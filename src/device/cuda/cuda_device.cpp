@@ -174,6 +174,16 @@ int CudaDevice::progress() {
     return finished;
 }
 
+Device::Resident CudaDevice::resident() const {
+    Resident all;
+    for (const auto& streams : streams_) {
+        const ResidentCopies::Counts& each = streams->resident().counts();
+        all.copies += each.copies - each.untaken;
+        all.launches += each.launches;
+    }
+    return all;
+}
+
 bool CudaDevice::pending() const {
     return std::any_of(streams_.begin(), streams_.end(),
                        [](const auto& streams) { return streams->pending(); });

@@ -56,6 +56,7 @@ class CudaDevice final : public Device {
     void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override;
+    Resident resident() const override;
 
     bool has_windows() override;
     bool window(const Location& location, const void* address, Bytes bytes) override;

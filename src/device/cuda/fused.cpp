@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/fused.hpp"
 
-#include "base/clock.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/kernels/copy_many.hpp"
 #include "device/kernels/images.hpp"
@@ -84,8 +83,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
         waiting_.copy_first(count, batch.items);
         batch.first = 0;
         batch.unfinished = batch.items.size();
-        batch.looks = 0;
-        batch.next_query = 0;
+        batch.doubt.reset();
         ++batch.sequence;
         if (count == 1 || !launch(batch)) {
             const CUresult result = copy_one_by_one(batch);
@@ -247,16 +245,9 @@ int FusedCopies::ask(Batch& batch) {
 }
 
 int FusedCopies::progress(Batch& batch) {
-    int ended = batch.seen == Seen::flags ? look(batch) : ask(batch);
-    if (ended == 0 && batch.seen == Seen::flags && ++batch.looks % kLooksBetweenClocks == 0) {
-        const Nanoseconds now = SteadyClock{}.now();
-        if (batch.next_query == 0) batch.next_query = now + kDoubt;
-        if (now >= batch.next_query) {
-            batch.next_query = now + kDoubt;
-            ended = ask(batch);
-        }
-    }
-    return ended;
+    if (batch.seen != Seen::flags) return ask(batch);
+    const int ended = look(batch);
+    return ended == 0 && batch.doubt.is_due() ? ask(batch) : ended;
 }
 
 int FusedCopies::progress() {

@@ -64,8 +64,7 @@ class FusedCopies {
         bool one_flag = false;  // a single flag after all of them
         Seen seen = Seen::flags;
         bool recorded = false;  // `behind` is, for what flies now
-        Nanoseconds next_query = 0;
-        unsigned looks = 0;
+        Doubt doubt;
     };
 
     bool flying() const;

@@ -22,8 +22,6 @@ ResidentCopies::ResidentCopies(Driver& driver, const Context& context, const Gpu
                                const CopySettings& settings)
     : driver_(driver),
       context_(context),
-      uuid_(facts.uuid),
-      takes_turns_(!facts.mps),
       settings_(settings),
       residency_(facts, settings.linger),
       module_(driver, settings.kernels && residency_.possible()) {}
@@ -65,8 +63,7 @@ bool ResidentCopies::take(const Copy& copy, Completion& done) {
         ring_.put(next_++, to + begin, from + begin, std::min(share, copy.bytes - begin));
     flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
     last_item_at_ = now;
-    looks_ = 0;
-    next_query_ = 0;
+    doubt_.reset();
     ++copies_;
     ++counts_.copies;
     return true;
@@ -75,10 +72,7 @@ bool ResidentCopies::take(const Copy& copy, Completion& done) {
 void ResidentCopies::consider() {
     // Items that the last one did not take must be out of the way first.
     if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
-    if (!residency_.invest(SteadyClock{}.now())) return;
-    // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
-    if (takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(uuid_)) return;
-    if (prepare()) launch();
+    if (residency_.invest(SteadyClock{}.now(), settings_.neighbours) && prepare()) launch();
 }
 
 bool ResidentCopies::prepare() {
@@ -98,7 +92,7 @@ bool ResidentCopies::launch() {
     launch_ = launch_ % CopyRing::kMostLaunches + 1;
     kernels::Resident work =
         CopyRing::parameters(memory_.device(), next_, launch_, residency_.linger(),
-                             residency_.life(), takes_turns_ ? kPreempted : 0);
+                             residency_.life(), residency_.takes_turns() ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
     const CUresult result = driver_.call(
@@ -132,7 +126,7 @@ int ResidentCopies::progress() {
             ++counts_.untaken;
         }
     }
-    if (ended == 0 && !flights_.empty()) doubt();
+    if (ended == 0 && !flights_.empty()) look_closer();
     return ended;
 }
 
@@ -143,13 +137,9 @@ bool ResidentCopies::goes_another_way(const Flight& flight) const {
 }
 
 // The oldest one does not show: did the kernel end before it came, or the context die?
-void ResidentCopies::doubt() {
+void ResidentCopies::look_closer() {
     if (kernel_ != Kernel::none && has_ended()) return;
-    if (++looks_ % kLooksBetweenClocks != 0) return;
-    const Nanoseconds now = SteadyClock{}.now();
-    if (next_query_ == 0) next_query_ = now + kDoubt;
-    if (now < next_query_) return;
-    next_query_ = now + kDoubt;
+    if (!doubt_.is_due()) return;
     const Current current(driver_, context_);
     const CUresult result =
         current.ok() ? driver_.call(driver_.cu.cuStreamQuery, stream_) : current.result();

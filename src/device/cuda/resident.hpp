@@ -70,12 +70,10 @@ class ResidentCopies {
     bool launch();
     void fail_all(const Status& why);
     bool goes_another_way(const Flight& flight) const;
-    void doubt();
+    void look_closer();
 
     Driver& driver_;
     Context context_;
-    const Uuid uuid_;
-    const bool takes_turns_;  // whoever shares this GPU waits for kernels of others
     const CopySettings& settings_;
     Residency residency_;
     KernelModule module_;
@@ -91,8 +89,7 @@ class ResidentCopies {
     std::uint64_t copies_ = 0;         // of this kernel
     Counts counts_;
     std::deque<Flight> flights_;
-    unsigned looks_ = 0;
-    Nanoseconds next_query_ = 0;
+    Doubt doubt_;
     std::vector<FusedQueue::Item> untaken_;
     bool closing_ = false;
     bool lost_ = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/streams.hpp"
 
-#include "base/clock.hpp"
 #include "device/cuda/copies.hpp"
 
 #include <mpi.h>
@@ -249,12 +248,7 @@ bool Streams::flag_shows(std::size_t index) {
 bool Streams::doubtful(LaneState& lane) const {
     if (lane.pending.empty()) return false;
     if (lane.pending.front().flag == 0) return true;
-    if (++lane.looks % kLooksBetweenClocks != 0) return false;
-    const Nanoseconds now = SteadyClock{}.now();
-    if (lane.next_query == 0) lane.next_query = now + kDoubt;
-    if (now < lane.next_query) return false;
-    lane.next_query = now + kDoubt;
-    return true;
+    return lane.doubt.is_due();
 }
 
 int Streams::progress() {

@@ -49,6 +49,7 @@ class Streams {
     Streams& operator=(const Streams&) = delete;
 
     const Context& context() const { return context_; }
+    const ResidentCopies& resident() const { return fused_.resident(); }
     // The context has died; nothing may be started here any more.
     bool lost() const { return lost_ || fused_.lost(); }
     bool pending() const { return in_flight_ > 0 || fused_.pending(); }
@@ -79,13 +80,11 @@ class Streams {
     struct LaneState {
         CUstream stream = nullptr;
         std::deque<Pending> pending;
-        std::uint32_t flags = 0;     // written so far
-        unsigned looks = 0;          // at the flag of the head
-        Nanoseconds next_query = 0;  // when the flag of the head is doubted
-        bool ask = false;            // of the driver, in this progress()
+        std::uint32_t flags = 0;  // written so far
+        Doubt doubt;              // of the flag of the head
+        bool ask = false;         // of the driver, in this progress()
         std::uint32_t next_flag() {
-            looks = 0;
-            next_query = 0;
+            doubt.reset();
             if (++flags == 0) ++flags;
             return flags;
         }

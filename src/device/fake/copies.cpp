@@ -62,9 +62,7 @@ ResidentModel& FakeDevice::resident(int gpu) {
 }
 
 void FakeDevice::consider_resident(int gpu) {
-    if (!resident(gpu).consider(processor_.now())) return;
-    const GpuFacts& facts = facts_[static_cast<std::size_t>(gpu)];
-    if (facts.queue_turn > 0 && neighbours_ != nullptr && neighbours_->use(facts.uuid)) return;
+    if (!resident(gpu).consider(processor_.now(), neighbours_)) return;
     ++counts_.resident_launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);

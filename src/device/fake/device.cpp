@@ -24,6 +24,7 @@ FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int no
     for (int gpu = 0; gpu < gpus.per_node(); ++gpu) {
         facts_.push_back(device::gpu_facts(gpus.machine()));
         facts_.back().uuid = Gpus::uuid(first_gpu_ + gpu);
+        facts_.back().mps = facts_.back().queue_turn == 0;
     }
 }
 

@@ -87,6 +87,9 @@ class FakeDevice final : public Device {
     void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
+    Resident resident() const override {
+        return {counts_.resident_copies, counts_.resident_launches};
+    }
     bool has_windows() override { return windows && active_; }
     bool window(const Location& location, const void* address, Bytes bytes) override;
     Status read_window(const Location& location, const void* address, void* to,

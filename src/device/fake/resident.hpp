@@ -33,8 +33,8 @@ class ResidentModel {
         return link_free_ + gpu.kernel.resident;
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
-    bool consider(Nanoseconds now) {
-        return possible() && !stays(now) && ends_ == 0 && residency_.invest(now);
+    bool consider(Nanoseconds now, const Neighbours* neighbours) {
+        return possible() && !stays(now) && ends_ == 0 && residency_.invest(now, neighbours);
     }
     void launch(Nanoseconds now, const model::Gpu& gpu) {
         starts_ = now + gpu.kernel.latency;

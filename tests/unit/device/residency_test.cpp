@@ -20,7 +20,7 @@ GpuFacts facts() {
 int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& now) {
     for (int copy = 1; copy <= 10000; ++copy) {
         now += apart;
-        if (residency.invest(now)) return copy;
+        if (residency.invest(now, nullptr)) return copy;
     }
     return 0;
 }
@@ -38,6 +38,26 @@ TEST(Residency, CopiesFarApartWantNone) {
     EXPECT_EQ(copies_until_wanted(residency, kLinger + 1, now), 0);
 }
 
+class Someone final : public Neighbours {
+  public:
+    bool use(const Uuid& gpu) const override { return gpu == Uuid{7}; }
+};
+
+TEST(Residency, NoneStaysWhereAnotherRankWaitsForTurns) {
+    const Someone someone;
+    for (const int gpu : {7, 8})
+        for (const bool mps : {false, true}) {
+            GpuFacts shared = facts();
+            shared.uuid = Uuid{static_cast<std::uint8_t>(gpu)};
+            shared.mps = mps;
+            Residency residency(shared, kLinger);
+            bool wanted = false;
+            for (Nanoseconds now = 1'000'000; now < 1'100'000; now += 5000)
+                wanted = wanted || residency.invest(now, &someone);
+            EXPECT_EQ(wanted, mps || gpu == 8) << gpu << mps;
+        }
+}
+
 TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     Residency residency(facts(), kLinger);
     Nanoseconds now = 1'000'000;
@@ -53,7 +73,7 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     residency.ended(1, now);
     now += 10 * 100 * kMillisecond;
     for (int half = 0; half < 10; ++half)
-        (void)residency.invest(now += 100 * kMillisecond);
+        (void)residency.invest(now += 100 * kMillisecond, nullptr);
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
     // One that repaid itself makes it cheap again, and the next one comes at once.
     residency.ended(100, now);

@@ -52,12 +52,13 @@ TEST(Explain, CountsStagedBytesOfThisRank) {
     plan::Explain explain(true);
     for (int i = 0; i < 3; ++i)
         record(explain, kMiB, 1);
-    auto paths = plan::paths_from_json(explain.json(0));
-    ASSERT_TRUE(paths.ok()) << paths.status().text();
-    ASSERT_EQ(paths.value().size(), 1u);
-    EXPECT_EQ(paths.value()[0].messages, 3u);
-    EXPECT_EQ(paths.value()[0].bytes, 3 * kMiB);
-    EXPECT_EQ(paths.value()[0].staged, 3 * kMiB);
+    auto read = plan::record_from_json(explain.json(0));
+    ASSERT_TRUE(read.ok()) << read.status().text();
+    const std::vector<plan::Path>& paths = read->paths;
+    ASSERT_EQ(paths.size(), 1u);
+    EXPECT_EQ(paths[0].messages, 3u);
+    EXPECT_EQ(paths[0].bytes, 3 * kMiB);
+    EXPECT_EQ(paths[0].staged, 3 * kMiB);
 }
 
 TEST(Explain, SizesAndPeersWithTheSameStoryAreOneRow) {
@@ -81,10 +82,10 @@ TEST(Explain, TellsApartWhoCopies) {
         choice.plan.executor = message < 2 ? plan::Executor::receiver : plan::Executor::sender;
         explain.record(question, {}, choice, 1, /*received=*/true);
     }
-    auto paths = plan::paths_from_json(explain.json(0));
-    ASSERT_TRUE(paths.ok());
-    ASSERT_EQ(paths->size(), 2u);
-    EXPECT_EQ(paths->at(0).messages + paths->at(1).messages, 10u);
+    auto read = plan::record_from_json(explain.json(0));
+    ASSERT_TRUE(read.ok());
+    ASSERT_EQ(read->paths.size(), 2u);
+    EXPECT_EQ(read->paths[0].messages + read->paths[1].messages, 10u);
     EXPECT_THAT(explain.text(0), HasSubstr("get by the receiver"));
     EXPECT_THAT(explain.text(0), HasSubstr("put by the sender"));
 }
@@ -93,16 +94,18 @@ TEST(Explain, SurvivesTheWayThroughJson) {
     plan::Explain explain(true);
     record(explain, 4 * kMiB, 1);
     record(explain, 100, 3, MemoryKind::host);
-    auto paths = plan::paths_from_json(explain.json(7));
-    ASSERT_TRUE(paths.ok());
-    EXPECT_EQ(plan::paths_to_json(paths.value(), 7), explain.json(7));
-    EXPECT_EQ("gantry explain: rank 7\n" + plan::path_table(paths.value(), plan::Show::all),
+    explain.note("three messages went by pigeon");
+    auto read = plan::record_from_json(explain.json(7));
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(plan::to_json(read.value()), explain.json(7));
+    EXPECT_EQ("gantry explain: rank 7\n" + plan::path_table(read->paths, plan::Show::all) +
+                  "  rank 7: three messages went by pigeon\n",
               explain.text(7));
 }
 
 TEST(Explain, RefusesWhatItDidNotWrite) {
     for (const char* text : {"", "{", "[]", "{\"paths\": 3}", "{\"paths\": [3]}"})
-        EXPECT_FALSE(plan::paths_from_json(text).ok()) << text;
+        EXPECT_FALSE(plan::record_from_json(text).ok()) << text;
 }
 
 TEST(Explain, WritesAFilePerRank) {
