@@ -132,6 +132,7 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("event_record_ns", calls.event_record);
     fields.integer("event_query_ns", calls.event_query);
     fields.integer("event_query_vain_ns", calls.event_query_vain);
+    // Said nowhere, also not by the half that this one starts from (gpu_under_mps).
     if (calls.event_query_vain == 0) calls.event_query_vain = calls.event_query;
     fields.integer("write_value_ns", calls.write_value);
     fields.integer("event_seen_ns", calls.event_seen);

@@ -35,14 +35,20 @@ void Boundary::enter() {
     }
 }
 
+bool Boundary::may_stay_outside() const {
+    return !gate_.mine() && engine_.requests().idle();
+}
+
 bool Boundary::takes_posts() const {
-    if (gate_.mine() || !engine_.requests().idle()) return false;
-    return hands_over_ == HandsOver::always ||
-           (hands_over_ == HandsOver::while_watched && thread_.watches());
+    const bool handed_over = hands_over_ == HandsOver::always ||
+                             (hands_over_ == HandsOver::while_watched && thread_.watches());
+    return handed_over && may_stay_outside();
 }
 
 void Boundary::leave() {
     if (!gate_.outermost()) return gate_.leave();
+    // What has ended in the background keeps no later call from staying outside.
+    if (!engine_.requests().idle()) engine_.requests().progress();
     const bool pending = engine_.pending();
     gate_.leave();
     thread_.left(pending);

@@ -23,8 +23,11 @@ class Boundary {
 
     void enter();
     void leave();
-    // Whether a call that would enter now may leave its message in the engine's postbox instead;
-    // then posted() tells the thread.
+    // Whether a call may go without entering: it is not one inside another, and nothing of the
+    // program's runs in the background, which may hold the handles that the call holds, too.
+    bool may_stay_outside() const;
+    // Whether such a call may leave its message in the engine's postbox; then posted() tells the
+    // thread.
     bool takes_posts() const;
     void posted() { thread_.left(true); }
 

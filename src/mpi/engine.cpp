@@ -31,8 +31,8 @@ std::vector<transport::Transport*> addresses(
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain),
-      requests_(*this),
       postbox_(*this),
+      requests_(*this),
       universe_size_(parts_.job->size()),
       patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
     everybody_.context = kEngineContext | p2p::kCollectiveContext;
@@ -87,7 +87,8 @@ Task<Status> Engine::leave(Executor& executor) {
     GANTRY_CO_TRY(drained);
     write_explanation();
     if (postbox_.count() > 0)
-        log::info("mpi: {} sends and receives were left to the progress thread", postbox_.count());
+        log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",
+                  postbox_.count(), postbox_.taken());
     for (const auto& transport : parts_.transports) {
         Status closed = co_await transport->close(executor);
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
@@ -128,7 +129,7 @@ void Engine::write_explanation() {
     const device::Device::Resident resident = parts_.device->resident();
     if (resident.launches > 0)
         explain_.note(fmt::format(
-            "{} small device copies were taken by {} kernels that stayed a while (GANTRY_LINGER)",
+            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER)",
             resident.copies, resident.launches));
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());

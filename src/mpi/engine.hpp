@@ -109,8 +109,8 @@ class Engine {
     Relay relay_;
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
+    Postbox postbox_;  // outlives the requests: those that end give their slots back
     Requests requests_;
-    Postbox postbox_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;
     std::uint32_t copies_ = 0;

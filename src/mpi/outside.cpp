@@ -50,19 +50,26 @@ bool post_receive(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
 }
 
 bool take_ended(int count, MPI_Request* requests, MPI_Status* statuses) {
-    Engine& engine = *process().engine;
+    return process().boundary->may_stay_outside() &&
+           take_ended(*process().engine, count, requests, statuses);
+}
+
+bool take_ended(Engine& engine, int count, MPI_Request* requests, MPI_Status* statuses) {
+    Postbox& box = engine.postbox();
+    if (count < 0) return false;
     for (int i = 0; i < count; ++i)
-        if (requests[i] != MPI_REQUEST_NULL && engine.postbox().ended_well(requests[i]) == nullptr)
-            return false;
+        if (requests[i] != MPI_REQUEST_NULL && box.ended_well(requests[i]) == nullptr) return false;
     for (int i = 0; i < count; ++i) {
         MPI_Status* status = statuses != MPI_STATUSES_IGNORE ? &statuses[i] : nullptr;
-        if (requests[i] == MPI_REQUEST_NULL) {
+        // Null also where the same handle stood before.
+        Request* request = box.ended_well(requests[i]);
+        if (request == nullptr) {
             write_empty(status);
             continue;
         }
-        const Status ended = engine.requests().retire(
-            requests[i], *engine.postbox().ended_well(requests[i]), status);
+        const Status ended = engine.requests().retire(requests[i], *request, status);
         GANTRY_ASSERT(ended.ok());
+        box.note_taken();
     }
     return true;
 }

@@ -17,6 +17,8 @@ namespace gantry::mpi::outside {
 [[gnu::cold]] bool post_receive(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
                                 int tag, MPI_Comm comm, MPI_Request* request);
 [[gnu::cold]] bool take_ended(int count, MPI_Request* requests, MPI_Status* statuses);
+// The same where it is known that the call may stay outside.
+bool take_ended(Engine& engine, int count, MPI_Request* requests, MPI_Status* statuses);
 
 // Programs without such a thread look at one pointer.
 inline bool possible() {

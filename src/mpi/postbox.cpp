@@ -34,7 +34,7 @@ Status Postbox::open() {
 
 p2p::Request* Postbox::put(const Post& post) {
     if (!open_) return nullptr;
-    for (std::size_t looked = 0; looked < kSlots; ++looked) {
+    for (std::size_t looked = 0; looked < kLooks; ++looked) {
         Slot& slot = slots_[cursor_++ % kSlots];
         // What the last user's end wrote is seen.
         if (slot.state.load(std::memory_order_acquire) != State::free) continue;

@@ -6,7 +6,7 @@
 //
 //     program                          whoever is inside the gate next
 //     put() -> a request of the box    start()        its real request, in the order of posting
-//     ended() once it says so          <- the real request is complete; it is given back at once
+//     ended_well(), once it is over    <- the real request is complete; it is given back at once
 //     give_back()
 //
 // The requests of the box are always the same ones. A slot belongs to the program's threads while
@@ -35,7 +35,7 @@ class Postbox {
         p2p::SendMode mode = p2p::SendMode::standard;
         const p2p::Group* group = nullptr;
         p2p::Buffer buffer;
-        int peer = 0;  // rank in the group; of a receive also MPI_ANY_SOURCE
+        int peer = 0;  // rank in the group
         int tag = 0;
     };
 
@@ -44,12 +44,14 @@ class Postbox {
     Postbox& operator=(const Postbox&) = delete;
 
     // --- the program's threads, outside of the gate or inside
-    // A request for that operation, not started yet: it waits for post(). Null: all are in use.
+    // A request for that operation, not started yet: it waits for post(). Null: they are in use.
     p2p::Request* put(const Post& post);
     void post(const p2p::Request& request);
     // The box's request of that handle, if it is over and ended well; else null, whatever the
     // handle is.
     p2p::Request* ended_well(MPI_Request handle) const;
+    void note_taken() { ++taken_; }
+    std::uint64_t taken() const { return taken_; }
 
     // --- who is inside the gate
     // Makes the slots; before the first put().
@@ -65,6 +67,8 @@ class Postbox {
     static p2p::Request* at_work(const p2p::Request& request);
 
   private:
+    // They come free about in their order, so the next few tell whether there is one.
+    static constexpr std::size_t kLooks = 4;
     enum class State : std::uint8_t { free, posted, ended };
     struct Slot : Resumable {
         Postbox* box = nullptr;
@@ -86,6 +90,7 @@ class Postbox {
     bool open_ = false;
     std::array<Slot, kSlots> slots_;  // by the address of `shown`
     std::size_t cursor_ = 0;
+    std::uint64_t taken_ = 0;
     std::array<Slot*, kSlots> order_{};  // of posting, a ring
     std::uint32_t started_ = 0;
     std::uint64_t count_ = 0;

@@ -135,17 +135,40 @@ class Tune(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             return json.loads(file.read_text())
 
+        def mark(half):
+            """A figure that no measurement gives, so that it shows whether this half was measured since."""
+            description = json.loads(file.read_text())
+            description[half]["kernel"]["resident_ns"] = 987654321
+            file.write_text(json.dumps(description))
+
+        def marked(description, half):
+            return description[half]["kernel"]["resident_ns"] == 987654321
+
         first = measured(shared)
-        self.assertIn("under MPS", first["about"])
-        self.assertEqual(first["gpu"]["turn_ns"], 135000)  # of the description it starts from: nobody saw one
+        self.assertRegex(first["about"], "under MPS: .*What holds without MPS was not measured")
+        self.assertEqual(first["gpu"]["turn_ns"], 135000)  # nobody saw one: of the description it starts from
+        self.assertEqual(first["gpu"]["calls"]["event_seen_ns"], 2700)  # there it differs under MPS
+        self.assertEqual(first["gpu"]["d2h"], first["gpu_under_mps"]["d2h"])
         self.assertEqual(first["gpu_under_mps"]["turn_ns"], 0)
+        mark("gpu_under_mps")
+        mark("gpu")
         second = measured(plain)
-        self.assertIn("without MPS", second["about"])
-        self.assertEqual(second["gpu_under_mps"], first["gpu_under_mps"])
-        self.assertNotEqual(second["gpu"], first["gpu"])
+        self.assertRegex(second["about"], "without MPS: .*What holds under MPS is an earlier run's")
+        self.assertTrue(marked(second, "gpu_under_mps"))
+        self.assertFalse(marked(second, "gpu"))
+        mark("gpu")
         third = measured(shared)
-        self.assertEqual(third["gpu"], second["gpu"])
-        self.assertNotEqual(third["gpu_under_mps"], second["gpu_under_mps"])
+        self.assertTrue(marked(third, "gpu"))
+        self.assertFalse(marked(third, "gpu_under_mps"))
+        file.unlink()
+        alone = measured(plain)
+        self.assertEqual(alone["gpu_under_mps"]["calls"]["event_seen_ns"], 5200)
+        self.assertEqual(alone["gpu_under_mps"]["calls"]["copy_ns"], alone["gpu"]["calls"]["copy_ns"])
+        # An older tune wrote what it saw under MPS as if it held always.
+        alone["gpu"]["turn_ns"] = 0
+        alone.pop("gpu_under_mps")
+        file.write_text(json.dumps(alone))
+        self.assertEqual(measured(shared)["gpu"]["turn_ns"], 135000)
 
     def test_a_device_that_is_not_there_is_named(self):
         done = self.tune("--gpu", "7")

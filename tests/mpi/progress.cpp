@@ -289,6 +289,58 @@ MPI_CASE_OWN_INIT(progress_of_what_is_left_to_it, 2) {
     finish();
 }
 
+// What has ended is taken where it lies; how often that was, endings_test.py looks up in the log.
+MPI_CASE_OWN_INIT(progress_lets_calls_take_what_has_ended, 2) {
+    setenv("GANTRY_HAND_OVER", "on", 0);
+    start_with_thread();
+    std::vector<char> out(1 << 20, static_cast<char>('a' + rank())), in(1 << 20);
+    char word = 0;
+    for (int round = 0; round < 10; ++round) {
+        MPI_Request requests[3];
+        OK(MPI_Irecv(in.data(), 1 << 20, MPI_CHAR, 1 - rank(), 0, MPI_COMM_WORLD, &requests[0]));
+        requests[1] = MPI_REQUEST_NULL;
+        OK(MPI_Isend(out.data(), 1 << 20, MPI_CHAR, 1 - rank(), 0, MPI_COMM_WORLD, &requests[2]));
+        for (const int each : {0, 2})
+            for (int ended = 0; ended == 0;)
+                OK(MPI_Request_get_status(requests[each], &ended, MPI_STATUS_IGNORE));
+        if (round % 2 == 0) {
+            OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+        } else {
+            OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
+        }
+        CHECK_EQ(in.front(), 'a' + 1 - rank());
+        CHECK_EQ(in.back(), 'a' + 1 - rank());
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        std::fill(in.begin(), in.end(), '-');
+    }
+    // Beside an operation of the program's in the background everything goes the usual way.
+    std::vector<char> space(1 << 16);
+    OK(MPI_Buffer_attach(space.data(), static_cast<int>(space.size())));
+    MPI_Comm other;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    for (int round = 0; round < 200; ++round) {
+        MPI_Request request;
+        if (rank() == 0) {
+            OK(MPI_Isend(out.data(), 1 << 17, MPI_CHAR, 1, 0, other, &request));
+            OK(MPI_Bsend(&word, 1, MPI_CHAR, 1, 1, other));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            OK(MPI_Irecv(in.data(), 1 << 17, MPI_CHAR, 0, 0, other, &request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            OK(MPI_Recv(&word, 1, MPI_CHAR, 0, 1, other, MPI_STATUS_IGNORE));
+        }
+    }
+    OK(MPI_Comm_free(&other));
+    void* where = nullptr;
+    int bytes = 0;
+    OK(MPI_Buffer_detach(&where, &bytes));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_Request none = MPI_REQUEST_NULL;
+    CHECK_EQ(error_class(MPI_Waitall(-1, &none, MPI_STATUSES_IGNORE)), MPI_ERR_COUNT);
+    finish();
+}
+
 MPI_CASE_OWN_INIT(progress_tells_late_what_went_wrong_with_what_is_left_to_it, 2) {
     setenv("GANTRY_HAND_OVER", "on", 0);
     start_with_thread();

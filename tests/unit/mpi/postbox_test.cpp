@@ -3,11 +3,13 @@
 // What the program leaves in the postbox is started in its order by who comes next into the engine,
 // and taken out without going there. One rank sends to itself; nobody else drives its engine.
 #include "mpi/engine.hpp"
+#include "mpi/outside.hpp"
 #include "mpi/postbox.hpp"
 #include "mpi/status.hpp"
 #include "running.hpp"
 
 #include <array>
+#include <span>
 #include <vector>
 
 namespace gantry::mpi {
@@ -154,6 +156,43 @@ TEST_F(Posting, HandlesThatEndedOrNeverWereAreRefused) {
     expect_ok(cancel(&usual));
     expect_ok(wait(mpi::wait(&usual, MPI_STATUS_IGNORE)));
     take(received);
+}
+
+TEST_F(Posting, WhatHasEndedIsTakenAllOrNothing) {
+    const auto take_all = [this](std::span<MPI_Request> requests, MPI_Status* statuses) {
+        return outside::take_ended(engine(), static_cast<int>(requests.size()), requests.data(),
+                                   statuses);
+    };
+    std::vector<int> from{6}, to(1), late(1);
+    std::array<MPI_Request, 4> requests{send(from, 9), MPI_REQUEST_NULL, receive(late, 10),
+                                        receive(to, 9)};
+    drive();
+    std::array<MPI_Status, 4> statuses{};
+    for (MPI_Status& status : statuses)
+        status.MPI_ERROR = 777;
+    EXPECT_FALSE(take_all(requests, statuses.data())) << "one has not ended";
+    EXPECT_NE(requests[0], MPI_REQUEST_NULL);
+    MPI_Request more = send(from, 10);
+    drive();
+    EXPECT_TRUE(take_all(requests, statuses.data()));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        EXPECT_EQ(requests[i], MPI_REQUEST_NULL);
+        EXPECT_EQ(statuses[i].MPI_ERROR, 777) << "left alone";
+    }
+    EXPECT_EQ(std::tuple(statuses[3].MPI_SOURCE, statuses[3].MPI_TAG, bytes_of(statuses[3])),
+              std::tuple(0, 9, 4u));
+    EXPECT_EQ(std::tuple(statuses[1].MPI_SOURCE, bytes_of(statuses[1])),
+              std::tuple(MPI_ANY_SOURCE, 0u));
+    std::array<MPI_Request, 2> twice{more, more};
+    EXPECT_TRUE(take_all(twice, MPI_STATUSES_IGNORE)) << "the second one is nothing any more";
+    EXPECT_FALSE(outside::take_ended(engine(), -1, requests.data(), MPI_STATUSES_IGNORE));
+
+    std::vector<int> two{1, 2};
+    std::array<MPI_Request, 2> failed{send(two, 11), receive(to, 11)};
+    drive();
+    EXPECT_FALSE(take_all(failed, MPI_STATUSES_IGNORE)) << "a failure is told the usual way";
+    expect_class(wait(waitall(2, failed.data(), MPI_STATUSES_IGNORE)), MPI_ERR_IN_STATUS);
+    process().failed_on = nullptr;
 }
 
 TEST_F(Posting, DerivedTypesStayUntilTheEnd) {

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace gantry::tool {
 namespace {
@@ -57,24 +58,67 @@ void describe(Cuda& cuda, int gpu, bool mps, model::Machine& machine) {
         driver / 1000, driver % 1000 / 10);
 }
 
-// `machine.gpu` was measured, under MPS or without. The other of the two is an earlier
-// measurement's, else that of the description that all started from.
-void complete(model::Machine& machine, bool mps, const model::Machine& before) {
-    const Result<model::Machine> earlier = model::description_of(machine.gpu.name);
-    const model::Machine& known = earlier.ok() ? earlier.value() : before;
-    if (mps) {
-        machine.gpu_under_mps = model::without_turns(machine.gpu);
-        machine.gpu = known.gpu;
-        machine.gpu.name = machine.gpu_under_mps.name;
-        machine.gpu.memory = machine.gpu_under_mps.memory;
-        machine.gpu.compute_major = machine.gpu_under_mps.compute_major;
-        machine.gpu.compute_minor = machine.gpu_under_mps.compute_minor;
-    } else {
-        const bool told_apart =
-            earlier.ok() && known.gpu_under_mps != model::without_turns(known.gpu);
-        machine.gpu_under_mps =
-            told_apart ? known.gpu_under_mps : model::without_turns(machine.gpu);
+Json gpu_json(const model::Gpu& gpu) {
+    model::Machine machine;
+    machine.name = "any";
+    machine.gpu = gpu;
+    machine.gpu_under_mps = model::without_turns(gpu);
+    return Json::parse(model::to_json(machine))["gpu"];
+}
+
+model::Gpu gpu_of(const Json& json) {
+    Result<model::Machine> machine =
+        model::from_json(Json{{"name", "any"}, {"gpu", json}}.dump(), "gantry tune");
+    return machine.ok() ? machine->gpu : model::Gpu{};
+}
+
+// What tells `to` from `from` is carried over.
+void carry_over(const Json& from, const Json& to, Json& onto) {
+    for (const auto& [name, value] : to.items()) {
+        if (!from.contains(name) || !onto.contains(name))
+            onto[name] = value;
+        else if (value.is_object())
+            carry_over(from[name], value, onto[name]);
+        else if (value != from[name])
+            onto[name] = value;
     }
+}
+
+model::Gpu like(const model::Gpu& measured, const model::Gpu& from, const model::Gpu& to) {
+    Json gpu = gpu_json(measured);
+    carry_over(gpu_json(from), gpu_json(to), gpu);
+    return gpu_of(gpu);
+}
+
+// What an earlier run left there for such GPUs.
+std::optional<model::Machine> earlier(const fs::path& file, const std::string& gpu_name) {
+    if (file.empty() || !fs::exists(file)) return std::nullopt;
+    Result<model::Machine> machine = model::load(file.string());
+    if (!machine.ok() || machine->gpu.name != gpu_name) return std::nullopt;
+    return *machine;
+}
+
+// `machine.gpu` was measured, under MPS or without; the other of the two is an earlier run's. Was
+// there none, it is this one with what tells the two apart in the description that all started
+// from.
+void complete(model::Machine& machine, bool mps, const model::Machine& before,
+              const std::optional<model::Machine>& earlier) {
+    const model::Gpu measured = machine.gpu;
+    if (mps) {
+        machine.gpu_under_mps = model::without_turns(measured);
+        // Without turns: an old one that was itself measured under MPS.
+        machine.gpu = earlier && earlier->gpu.turn > 0
+                          ? earlier->gpu
+                          : like(measured, before.gpu_under_mps, before.gpu);
+    } else {
+        const bool known = earlier && earlier->gpu_under_mps != model::without_turns(earlier->gpu);
+        machine.gpu_under_mps =
+            known ? earlier->gpu_under_mps
+                  : model::without_turns(like(measured, before.gpu, before.gpu_under_mps));
+    }
+    machine.about +=
+        fmt::format(" What holds {} MPS {}.", mps ? "without" : "under",
+                    earlier ? "is an earlier run's" : "was not measured, but follows from it");
 }
 
 // Every number of the two descriptions, by its path.
@@ -149,10 +193,13 @@ int tune(const TuneOptions& options) try {
     if (!windows)
         machine.about += " There is no GDRCopy: windows are those of the built-in description.";
     const std::string picture_of_it = chart(machine, curves);
-    complete(machine, mps, before);
     std::vector<std::string> rows;
-    differences(Json::parse(model::to_json(before)), Json::parse(model::to_json(machine)), "",
-                rows);
+    Json described = Json::parse(model::to_json(before)),
+         measured = Json::parse(model::to_json(machine));
+    described["gpu"] = gpu_json(mps ? before.gpu_under_mps : before.gpu);
+    for (Json* each : {&described, &measured})
+        each->erase("gpu_under_mps");
+    differences(described, measured, "", rows);
     fmt::print("{}: {} figures differ by more than {:.0f} % from the description \"{}\"\n",
                machine.gpu.name, rows.size(), 100 * kWorthSaying, before.name);
     if (!rows.empty()) fmt::print("  {:<36} {:>14} {:>14}  ratio\n", "", before.name, "measured");
@@ -163,6 +210,7 @@ int tune(const TuneOptions& options) try {
                                                  : fs::path(options.output);
     if (file.empty())
         throw TuneFailure("neither XDG_CONFIG_HOME nor HOME is set: name a file with --output");
+    complete(machine, mps, before, earlier(file, machine.gpu.name));
     fs::path picture = file;
     picture.replace_extension(".svg");
     if (!write(file, model::to_json(machine)) || !write(picture, picture_of_it))
