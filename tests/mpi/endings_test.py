@@ -66,7 +66,9 @@ class Endings(unittest.TestCase):
 
     def test_what_a_kernel_that_stays_took_is_explained(self):
         # How many it takes depends on how busy this host is; that is the case's own business, when it runs alone.
-        said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on")[1]
+        code, said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on")
+        if code == 77:
+            self.skipTest(said)
         taken = re.findall(r"rank \d: small device copies taken by kernels that stay: (\d+) \(launched: (\d+);", said)
         self.assertTrue(taken, said)
         for copies, kernels in taken:
