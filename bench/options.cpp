@@ -146,6 +146,11 @@ Options parse(int argc, char** argv, bool talk) {
             ->add_option("--rounds", options.rounds,
                          "with --peers and overlap: rounds of all runs (default 3)")
             ->check(CLI::PositiveNumber);
+        command
+            ->add_option("--patience", options.patience,
+                         "with --peers: seconds until a run that gives no answer is ended and told "
+                         "(default 30 times our own run, 60 at least)")
+            ->check(CLI::PositiveNumber);
         command->add_flag("--json", options.json, "JSON instead of columns");
         command->callback([&options, benchmark = row.benchmark] { options.benchmark = benchmark; });
     }

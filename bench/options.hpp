@@ -33,6 +33,7 @@ struct Options {
     double compute = 1;   // overlap: computing lasts so many transfers
     std::string peers;    // a folder with other libraries
     int rounds = 3;       // of jobs beside each other
+    int patience = 0;     // seconds for one of them; 0: by the first one
 };
 
 const char* name(Benchmark benchmark);

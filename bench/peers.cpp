@@ -13,6 +13,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -38,7 +40,7 @@ Contender intel(const std::string& at, const Options& options) {
                                {"I_MPI_HYDRA_BOOTSTRAP", "fork"},
                                {"I_MPI_OFFLOAD", devices ? "1" : "0"}};
     return {"impi",
-            [=] {
+            [=](int seconds) {
                 // Its launcher gives each rank a GPU of its own, which is that rank's first.
                 Options seen = options;
                 if (devices && options.gpus.size() == 2) {
@@ -50,7 +52,7 @@ Contender intel(const std::string& at, const Options& options) {
                     seen.gpus = {0, 0};
                 }
                 return run_gantry_bench("impi", {at + "/bin/mpiexec.hydra", "-n", two(options)},
-                                        environment, seen);
+                                        environment, seen, seconds);
             },
             false};
 }
@@ -86,7 +88,10 @@ Contender open_mpi(const std::string& folder, const std::string& adapter, const 
                                                "--mca",
                                                "opal_common_ucx_devices",
                                                "any"};
-    return {"ompi", [=] { return run_gantry_bench("ompi", launcher, environment, options); },
+    return {"ompi",
+            [=](int seconds) {
+                return run_gantry_bench("ompi", launcher, environment, options, seconds);
+            },
             false};
 }
 
@@ -103,7 +108,9 @@ std::optional<std::vector<double>> final_line(const std::string& output) {
     return numbers;
 }
 
-Told run_ucx(const std::string& folder, const Options& options) {
+Told run_ucx(const std::string& folder, const Options& options, int seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::seconds(seconds);
     Told told;
     const Placement placement = options.placement[0];
     const bool comparable = options.placement[1] == placement && options.pairs == 1 &&
@@ -140,8 +147,8 @@ Told run_ucx(const std::string& folder, const Options& options) {
         const Background serving(server);
         // It does not say when it listens: the client is started until it is let in.
         std::optional<std::vector<double>> numbers;
-        for (int attempt = 0; attempt < 40 && !numbers; ++attempt) {
-            numbers = final_line(run(client, 30).output);
+        for (int attempt = 0; attempt < 40 && !numbers && Clock::now() < end; ++attempt) {
+            numbers = final_line(run(client, std::min(30, seconds)).output);
             if (!numbers) usleep(100000);  // leaves the server a processor to start on
         }
         if (!numbers) {
@@ -187,7 +194,7 @@ std::vector<Contender> peers_in(const std::string& given, const Options& options
         const std::string adapter = adapter_folder();
         if (adapter.empty())
             found.push_back({"ompi",
-                             [] {
+                             [](int) {
                                  Told told;
                                  told.why_not =
                                      "libexec/gantry/ompi-abi is not installed beside "
@@ -199,7 +206,9 @@ std::vector<Contender> peers_in(const std::string& given, const Options& options
             found.push_back(open_mpi(folder, adapter, options));
     }
     if (fs::exists(folder + "/ucx/bin/ucx_perftest"))
-        found.push_back({"ucx", [folder, options] { return run_ucx(folder, options); }, true});
+        found.push_back(
+            {"ucx", [folder, options](int seconds) { return run_ucx(folder, options, seconds); },
+             true});
     if (found.empty()) {
         fmt::print(stderr,
                    "gantry-bench: --peers {}: there is no impi/bin/mpiexec.hydra, "

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdio>
 #include <set>
 #include <sstream>
@@ -19,7 +20,8 @@
 namespace gantry::bench {
 namespace {
 
-constexpr int kSecondsPerRun = 600;
+// Ours may take so long; who hangs shall not keep the others from running.
+constexpr int kSecondsOfFirst = 600, kFewestSeconds = 60, kTimesTheFirst = 30;
 
 // The last line that says something; launchers like to end with a rule of dashes.
 std::string last_line(const std::string& text) {
@@ -42,12 +44,12 @@ nlohmann::json document_in(const std::string& output) {
 
 Contender gantry(const std::string& name, const std::string& progress, const Options& options) {
     return {name,
-            [name, progress, options] {
+            [name, progress, options](int seconds) {
                 std::vector<std::pair<std::string, std::string>> environment;
                 if (!progress.empty()) environment.emplace_back("GANTRY_PROGRESS", progress);
                 return run_gantry_bench(
                     name, {program_folder() + "/mpiexec", "-n", std::to_string(2 * options.pairs)},
-                    environment, options);
+                    environment, options, seconds);
             },
             false};
 }
@@ -170,12 +172,12 @@ std::string program_folder() {
 
 Told run_gantry_bench(const std::string& name, const std::vector<std::string>& launcher,
                       const std::vector<std::pair<std::string, std::string>>& environment,
-                      const Options& options) {
+                      const Options& options, int seconds) {
     Command command{launcher, environment};
     command.words.push_back(program_folder() + "/gantry-bench");
     for (const std::string& argument : arguments_of_a_run(options))
         command.words.push_back(argument);
-    const Ended ended = run(command, kSecondsPerRun);
+    const Ended ended = run(command, seconds);
     const nlohmann::json document = document_in(ended.output);
     Told told;
     if (ended.status != 0 || !document.is_object()) {
@@ -228,13 +230,18 @@ int side_by_side(const Options& options) {
     Table table;
     Told first;
     std::map<std::string, std::string> not_run;
+    int seconds = options.patience > 0 ? options.patience : kSecondsOfFirst;
     for (int round = 0; round < options.rounds; ++round)
         for (const Contender& contender : contenders) {
             if (not_run.contains(contender.name) || (round > 0 && contender.once)) continue;
             if (isatty(STDERR_FILENO))
                 fmt::print(stderr, "\rround {} of {}: {:<20}", round + 1, options.rounds,
                            contender.name);
-            const Told told = contender.run();
+            const auto begin = std::chrono::steady_clock::now();
+            const Told told = contender.run(seconds);
+            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+            if (options.patience == 0 && &contender == &contenders.front())
+                seconds = std::max(kFewestSeconds, static_cast<int>(kTimesTheFirst * took.count()));
             if (!told.why_not.empty()) {
                 not_run[contender.name] = told.why_not;
                 continue;

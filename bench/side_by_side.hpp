@@ -25,14 +25,14 @@ struct Told {
 
 struct Contender {
     std::string name;
-    std::function<Told()> run;
-    bool once = false;  // too slow for every round
+    std::function<Told(int seconds)> run;  // ended after so many
+    bool once = false;                     // too slow for every round
 };
 
 // Jobs of gantry-bench: `launcher` in front of the program; arguments as the user gave them.
 Told run_gantry_bench(const std::string& name, const std::vector<std::string>& launcher,
                       const std::vector<std::pair<std::string, std::string>>& environment,
-                      const Options& options);
+                      const Options& options, int seconds);
 
 // The folder DIR of --peers: who of Intel MPI, Open MPI and UCX is there. Ends the program with a
 // sentence when nobody is.

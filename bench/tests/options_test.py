@@ -140,6 +140,14 @@ class Options(unittest.TestCase):
                 self.assertAlmostEqual(row["ratios"]["impi"], row["values"]["impi"] / row["values"]["Gantry"])
             self.assertEqual(found["not_run"], {"ompi": "no such luck"})
 
+    def test_a_peer_that_hangs_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, "impi/bin/mpiexec.hydra", "exec sleep 1000")
+            self.write(folder, "ucx/bin/ucx_perftest", "exec sleep 1000")
+            out = self.good("latency", "H", "H", "-m", "8", "-i", "2", "--rounds", "1", "--patience", "2", "--peers", folder)
+            self.assertIn("# not run: impi: ended after 2 s without an answer", out)
+            self.assertIn("# not run: ucx: ucx_perftest of 8 bytes gave no result", out)
+
     def test_a_folder_without_peers_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             code, _, err = run("latency", "H", "H", "--peers", folder)
