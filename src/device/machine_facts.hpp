@@ -43,6 +43,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.flag_write = gpu.calls.write_value;
     // A query of the driver is made about twice until the end is known.
     facts.event_seen = gpu.calls.event_seen > 0 ? gpu.calls.event_seen : 2 * gpu.calls.event_query;
+    facts.d2d_event_seen =
+        gpu.calls.d2d_event_seen > 0 ? gpu.calls.d2d_event_seen : facts.event_seen;
     facts.launch_worth_bytes = gpu.kernel.worth_bytes;
     facts.launch_worth_copies = static_cast<unsigned>(gpu.kernel.worth_copies);
     facts.launch_enough_blocks = static_cast<unsigned>(gpu.kernel.enough_blocks);

@@ -157,11 +157,14 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
     };
     seen_by_flag();
     calls.write_value = whole(typical_of(21, seen_by_flag));
-    const auto until_seen = [&](bool by_event) {
+    const auto until_seen = [&](bool by_event, bool inside_gpu) {
         return typical_of(41, [&] {
             ++value;
             const double begin = now_ns();
-            cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream);
+            if (inside_gpu)
+                cuda.cuMemcpyDtoDAsync_v2(memory + kMiB, memory, 8, stream);
+            else
+                cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream);
             if (by_event) {
                 cuda.cuEventRecord(event, stream);
                 while (cuda.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
@@ -178,8 +181,12 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
         });
     };
     // How much later than by the flag an end is seen by asking, on the flag's own scale.
-    calls.event_seen =
-        whole(static_cast<double>(calls.write_value) + until_seen(true) - until_seen(false));
+    const auto event_seen = [&](bool inside_gpu) {
+        return whole(static_cast<double>(calls.write_value) + until_seen(true, inside_gpu) -
+                     until_seen(false, inside_gpu));
+    };
+    calls.event_seen = event_seen(false);
+    calls.d2d_event_seen = event_seen(true);
     unsigned long long id = 0;
     const auto ask = [&](std::uintptr_t address) {
         cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,

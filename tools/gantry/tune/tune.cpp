@@ -104,21 +104,20 @@ std::optional<model::Machine> earlier(const fs::path& file, const std::string& g
 void complete(model::Machine& machine, bool mps, const model::Machine& before,
               const std::optional<model::Machine>& earlier) {
     const model::Gpu measured = machine.gpu;
+    // One half alone, and without turns: an old one that was itself measured under MPS.
+    const bool told_apart = earlier && earlier->gpu_under_mps != model::without_turns(earlier->gpu);
+    const bool kept = told_apart || (mps && earlier && earlier->gpu.turn > 0);
     if (mps) {
         machine.gpu_under_mps = model::without_turns(measured);
-        // Without turns: an old one that was itself measured under MPS.
-        machine.gpu = earlier && earlier->gpu.turn > 0
-                          ? earlier->gpu
-                          : like(measured, before.gpu_under_mps, before.gpu);
+        machine.gpu = kept ? earlier->gpu : like(measured, before.gpu_under_mps, before.gpu);
     } else {
-        const bool known = earlier && earlier->gpu_under_mps != model::without_turns(earlier->gpu);
         machine.gpu_under_mps =
-            known ? earlier->gpu_under_mps
-                  : model::without_turns(like(measured, before.gpu, before.gpu_under_mps));
+            kept ? earlier->gpu_under_mps
+                 : model::without_turns(like(measured, before.gpu, before.gpu_under_mps));
     }
     machine.about +=
         fmt::format(" What holds {} MPS {}.", mps ? "without" : "under",
-                    earlier ? "is an earlier run's" : "was not measured, but follows from it");
+                    kept ? "is an earlier run's" : "was not measured, but follows from it");
 }
 
 // Every number of the two descriptions, by its path.
