@@ -134,8 +134,7 @@ struct Machine {
     std::string name;
     std::string about;  // where the numbers come from
     Gpu gpu;
-    // The same GPU where its processes share one compute queue: nobody waits for turns, and the
-    // driver tells of an event later.
+    // The same GPU where its processes share one compute queue: nobody waits for turns.
     Gpu gpu_under_mps;
     int gpus_per_node = 1;
     bool peer_access = false;  // between different GPUs of a node

@@ -252,7 +252,7 @@ Nanoseconds opening(const Ask& ask, Executor executor) {
 }
 
 // How the end of a copy that is alone is seen best. On an H200 a flag costs 1.2 us more than an
-// event; of a copy inside the GPU, where that is one that processes share by MPS, 1.2 us less.
+// event; of a copy inside a GPU that processes share by MPS, half a microsecond less.
 Completion seen_by(const device::GpuFacts& gpu, bool inside_gpu) {
     const Nanoseconds event = inside_gpu ? gpu.d2d_event_seen : gpu.event_seen;
     return gpu.flag_write < event ? Completion::flag : Completion::event;

@@ -162,7 +162,7 @@ class Tune(unittest.TestCase):
         self.assertFalse(marked(third, "gpu_under_mps"))
         file.unlink()
         alone = measured(plain)
-        self.assertEqual(alone["gpu_under_mps"]["calls"]["d2d_event_seen_ns"], 5100)
+        self.assertEqual(alone["gpu_under_mps"]["calls"]["d2d_event_seen_ns"], 4300)
         self.assertEqual(alone["gpu_under_mps"]["calls"]["copy_ns"], alone["gpu"]["calls"]["copy_ns"])
         # An older tune wrote what it saw under MPS as if it held always.
         alone["gpu"]["turn_ns"] = 0

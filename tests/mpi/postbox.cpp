@@ -65,8 +65,6 @@ MPI_CASE_OWN_INIT(progress_of_what_is_left_to_it, 2) {
     the_receiver_computes(Kind::device, Kind::device);
     the_sender_computes(Kind::device, Kind::host);
     the_receiver_computes(Kind::host, Kind::device);
-    the_sender_computes(Kind::host, Kind::host);
-    the_receiver_computes(Kind::host, Kind::host);
     finish();
 }
 
