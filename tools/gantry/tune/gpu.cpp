@@ -186,7 +186,7 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
                      until_seen(false, inside_gpu));
     };
     calls.event_seen = event_seen(false);
-    calls.d2d_event_seen = event_seen(true);
+    calls.d2d_event_seen = std::max<Nanoseconds>(event_seen(true), 1);  // 0: not known
     unsigned long long id = 0;
     const auto ask = [&](std::uintptr_t address) {
         cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
