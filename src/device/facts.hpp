@@ -39,12 +39,16 @@ struct GpuFacts {
     double peer_get_bytes_per_second = 0;  // got from another GPU; 0: as fast as a put
     Nanoseconds peer_get_more = 0;         // what a get from another GPU takes longer than a put
     Nanoseconds copy_latency = 8000;       // one copy, from the call until its completion is seen
+    Nanoseconds copy_in_latency = 8000;    // one from page-locked host memory
+    Nanoseconds pageable_latency = 8000;   // one to pageable memory, by the driver
     Nanoseconds chunk_cost = 3500;  // what each further copy in a row adds (engine gap, event)
     double row_ns = 0;              // what each further row of a 2D copy out of it adds, of 8 bytes
     double row_into_ns = 0;         // into it
     Nanoseconds kernel_latency = 8000;  // a kernel alone, likewise
-    Nanoseconds resident_latency = 0;   // a copy that a kernel which stays takes; 0: none shall
-    Nanoseconds launch = 3000;          // what the call costs the processor
+    // A copy that a kernel which stays takes, between devices, to page-locked host memory, from it;
+    // 0: none shall.
+    Nanoseconds resident_latency = 0, resident_out_latency = 0, resident_in_latency = 0;
+    Nanoseconds launch = 3000;  // what the call costs the processor
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
     bool mps = false;  // its processes are known to share one compute queue: there are no turns
@@ -69,6 +73,7 @@ struct GpuFacts {
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;
     double host_streaming_bytes_per_second = 8e9;
+    void let_no_kernel_stay() { resident_latency = resident_out_latency = resident_in_latency = 0; }
     bool operator==(const GpuFacts&) const = default;
 };
 

@@ -26,11 +26,15 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     if (machine.peer_access && gpu.peer_get.latency > 0)
         facts.peer_get_more = std::max<Nanoseconds>(gpu.peer_get.latency - gpu.peer.latency, 0);
     facts.copy_latency = gpu.d2h.latency;
+    facts.copy_in_latency = gpu.h2d.latency;
+    facts.pageable_latency = std::max(gpu.pageable_d2h.latency, gpu.d2h.latency);
     facts.chunk_cost = gpu.d2h.gap;
     facts.row_ns = gpu.d2h.row;
     facts.row_into_ns = gpu.h2d.row;
     facts.kernel_latency = gpu.kernel.latency;
     facts.resident_latency = gpu.kernel.resident;
+    facts.resident_out_latency = gpu.kernel.resident_out;
+    facts.resident_in_latency = gpu.kernel.resident_in;
     facts.launch = gpu.calls.launch;
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;

@@ -18,10 +18,19 @@
 #include "device/neighbours.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 
 namespace gantry::device {
+
+// The copies that such a kernel can make: between device memories, and between device and
+// page-locked host memory.
+enum class Ends : std::uint8_t { devices, to_host, from_host };
+
+// With host memory; larger ones gain little. From any host memory, through page-locked slots, only
+// what the processor copies in no time.
+inline constexpr Bytes kMostOfResident = 64 * kKiB, kMostThroughSlots = 8 * kKiB;
 
 class Residency {
   public:
@@ -30,13 +39,21 @@ class Residency {
         : gpu_(facts.uuid),
           takes_turns_(!facts.mps),
           linger_(linger),
-          saving_(facts.resident_latency > 0 ? facts.kernel_latency - facts.resident_latency : 0),
+          saving_{saving(facts.kernel_latency, facts.resident_latency),
+                  saving(facts.copy_latency, facts.resident_out_latency),
+                  saving(facts.copy_in_latency, facts.resident_in_latency)},
           shortest_(2 * facts.kernel_latency),
           base_price_(facts.launch + linger / kWaiting),
           price_(base_price_) {}
 
     // A kernel that gives up before the first copy can come to it is of no use.
-    bool possible() const { return linger_ >= shortest_ && linger_ > 0 && saving_ > 0; }
+    bool possible() const {
+        return linger_ >= shortest_ && linger_ > 0 &&
+               std::any_of(saving_.begin(), saving_.end(),
+                           [](Nanoseconds saving) { return saving > 0; });
+    }
+    // What it saves of a copy; 0: such copies go the usual way.
+    Nanoseconds saving(Ends ends) const { return saving_[static_cast<std::size_t>(ends)]; }
     Nanoseconds linger() const { return linger_; }
     Nanoseconds life() const { return kLives * linger_; }
 
@@ -44,20 +61,25 @@ class Residency {
     bool takes_turns() const { return takes_turns_; }
 
     // `neighbours`: null, nobody is known.
-    bool invest(Nanoseconds now, const Neighbours* neighbours) {
+    bool invest(Ends ends, Nanoseconds now, const Neighbours* neighbours) {
         // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
-        return repays(now) && !(takes_turns_ && neighbours != nullptr && neighbours->use(gpu_));
+        return repays(saving(ends), now) &&
+               !(takes_turns_ && neighbours != nullptr && neighbours->use(gpu_));
     }
-    void ended(std::uint64_t copies, Nanoseconds now) {
+    // `saved`: by all the copies that it took.
+    void ended(Nanoseconds saved, Nanoseconds now) {
         priced_at_ = now;
-        const bool repaid = static_cast<Nanoseconds>(copies) * saving_ >= base_price_;
+        const bool repaid = saved >= base_price_;
         price_ = repaid ? base_price_ : std::min(2 * price_, kHighestPrice * base_price_);
         next_at_once_ = repaid;
         saved_ = 0;
     }
 
   private:
-    bool repays(Nanoseconds now) {
+    static Nanoseconds saving(Nanoseconds usual, Nanoseconds resident) {
+        return resident > 0 ? std::max<Nanoseconds>(usual - resident, 0) : 0;
+    }
+    bool repays(Nanoseconds saving, Nanoseconds now) {
         const bool close = last_ > 0 && now - last_ <= linger_;
         last_ = now;
         if (now - priced_at_ >= kForgets) {
@@ -65,7 +87,7 @@ class Residency {
             priced_at_ = now;
         }
         if (std::exchange(next_at_once_, false)) return true;
-        saved_ = close ? saved_ + saving_ : 0;
+        saved_ = close ? saved_ + saving : 0;
         if (saved_ < price_) return false;
         saved_ = 0;
         return true;
@@ -79,7 +101,7 @@ class Residency {
     const Uuid gpu_;
     const bool takes_turns_;
     Nanoseconds linger_;
-    Nanoseconds saving_;  // of each copy
+    std::array<Nanoseconds, 3> saving_;  // of each copy, by Ends
     Nanoseconds shortest_;
     Nanoseconds base_price_, price_;
     Nanoseconds priced_at_ = 0;

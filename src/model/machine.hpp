@@ -37,9 +37,9 @@ inline constexpr Bytes kAlwaysTurn = ~Bytes{0};
 struct KernelCost {
     Nanoseconds latency = 0;  // an empty kernel, from the call until its end
     double thread = 0;        // nanoseconds per thread of the grid
-    // A small copy that is given to a kernel which runs already, until its end is seen; 0: not
-    // known, and no kernel shall stay.
-    Nanoseconds resident = 0;
+    // A small copy that is given to a kernel which runs already, until its end is seen: between
+    // devices, to page-locked host memory, and from it; 0: not known, and no kernel shall do it.
+    Nanoseconds resident = 0, resident_out = 0, resident_in = 0;
     // Copies that go in one launch: with so many bytes waiting their time on the link is longer
     // than a launch; so many copies are not let wait for more; so many blocks fill the link.
     Bytes worth_bytes = 2 * kMiB;

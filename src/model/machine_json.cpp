@@ -154,6 +154,8 @@ void read_kernel(Fields& fields, KernelCost& kernel) {
     fields.integer("latency_ns", kernel.latency);
     fields.real("thread_ns", kernel.thread);
     fields.integer("resident_ns", kernel.resident);
+    fields.integer("resident_out_ns", kernel.resident_out);
+    fields.integer("resident_in_ns", kernel.resident_in);
     fields.integer("worth_bytes", kernel.worth_bytes);
     fields.integer("worth_copies", kernel.worth_copies);
     fields.integer("enough_blocks", kernel.enough_blocks);
@@ -270,9 +272,10 @@ Json calls_json(const CallCost& calls) {
 }
 
 Json kernel_json(const KernelCost& kernel) {
-    return {{"latency_ns", kernel.latency},        {"thread_ns", kernel.thread},
-            {"resident_ns", kernel.resident},      {"worth_bytes", kernel.worth_bytes},
-            {"worth_copies", kernel.worth_copies}, {"enough_blocks", kernel.enough_blocks}};
+    return {{"latency_ns", kernel.latency},         {"thread_ns", kernel.thread},
+            {"resident_ns", kernel.resident},       {"resident_out_ns", kernel.resident_out},
+            {"resident_in_ns", kernel.resident_in}, {"worth_bytes", kernel.worth_bytes},
+            {"worth_copies", kernel.worth_copies},  {"enough_blocks", kernel.enough_blocks}};
 }
 
 Json window_json(const WindowCost& window) {

@@ -38,8 +38,21 @@ constexpr int kHostCellsInFlight = 8;
 // Striping a piece finer than this costs more in puts than the rails gain.
 constexpr Bytes kSmallestStripe = 64 * kKiB;
 
+// Up to here a copy out of a slot by the processor costs less than a kernel that stays saves.
+constexpr Bytes kResidentUpTo = 8 * kKiB;
+
 double host_side_rate(const End& host, double engine_rate, double pageable_rate) {
     return host.kind == MemoryKind::host ? std::min(engine_rate, pageable_rate) : engine_rate;
+}
+
+// A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
+// known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
+// a direct copy.
+Nanoseconds latency_to_slot(const Ask& ask) {
+    const device::GpuFacts& gpu = ask.source_gpu;
+    const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo &&
+                       !by_copy_engine(ask.sink) && !reads_by_window(ask);
+    return small ? std::min(gpu.copy_latency, gpu.resident_out_latency) : gpu.copy_latency;
 }
 
 // A whole copy from end to end by one process: the leg, and who drives it.
@@ -65,7 +78,7 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
             copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
     } else if (from_gpu) {
         const device::GpuFacts& gpu = ask.source_gpu;
-        copy = {gpu.copy_latency,
+        copy = {ask.sink.kind == MemoryKind::host ? gpu.pageable_latency : gpu.copy_latency,
                 host_side_rate(ask.sink, gpu.d2h_bytes_per_second, gpu.pageable_bytes_per_second)};
     } else if (to_gpu) {
         const device::GpuFacts& gpu = ask.sink_gpu;
@@ -131,7 +144,7 @@ Candidate eager_candidate(const Ask& ask) {
         plan.source_engine = slot_engine(ask, ask.source);
         plan.source_stage = Stage::slot;
         plan.why = "within GANTRY_EAGER_LIMIT: sent as soon as it is copied, without a verdict";
-        plan.expected += ask.source_gpu.copy_latency +
+        plan.expected += latency_to_slot(ask) +
                          transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
     }
     if (!empty && writes_by_window(ask)) {
@@ -340,7 +353,10 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
     // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
     // host memory do not (small ones are issued as two rows).
     const Nanoseconds turn = engine == CopyEngine::kernel ? ask.turn(executor) : 0;
-    return {gpu.copy_latency + turn, gpu.chunk_cost + turn, engine_rate};
+    const Nanoseconds latency = engine == CopyEngine::copy_engine && executor == Executor::sender
+                                    ? latency_to_slot(ask)
+                                    : gpu.copy_latency;
+    return {latency + turn, gpu.chunk_cost + turn, engine_rate};
 }
 
 Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) {

@@ -20,6 +20,10 @@ inline device::GpuFacts h200() {
     gpu.d2d_bytes_per_second = 2000e9;
     gpu.peer_bytes_per_second = 375e9;
     gpu.copy_latency = 7200;
+    gpu.pageable_latency = 9000;
+    gpu.resident_latency = 4400;
+    gpu.resident_out_latency = 4200;
+    gpu.resident_in_latency = 4400;
     gpu.chunk_cost = 3500;
     gpu.queue_turn = 135000;
     gpu.h2d_without_turn = 32 * kKiB;
@@ -44,6 +48,7 @@ inline device::GpuFacts c2050() {
     gpu.h2d_bytes_per_second = 5.5e9;
     gpu.d2d_bytes_per_second = 100e9;
     gpu.copy_latency = 10000;
+    gpu.pageable_latency = 15000;
     gpu.chunk_cost = 2000;
     gpu.queue_turn = 100000;
     gpu.pageable_bytes_per_second = 2e9;

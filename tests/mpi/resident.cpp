@@ -78,11 +78,9 @@ void check_that_nearly_all_are_taken(int device) {
     CHECK(calls().copies <= kMessages / 10);
 }
 
-}  // namespace
-
-MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps);
-    Memory out(Kind::device, kBytes), in(Kind::device, kBytes);
+// Rounds of messages of all small sizes; calls are counted from the hundredth on.
+void check_the_bytes(Kind from, Kind into, int device) {
+    Memory out(from, kBytes, device), in(into, kBytes, device);
     std::mt19937 dice(5);
     std::vector<std::byte> got(kBytes);
     for (unsigned round = 0; round < 150; ++round) {
@@ -102,6 +100,13 @@ MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2
                 }
         OK(MPI_Barrier(MPI_COMM_WORLD));  // `out` is written again
     }
+}
+
+}  // namespace
+
+MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2) {
+    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    check_the_bytes(Kind::device, Kind::device, 0);
     // 250 windows came since, each of which takes a launch of its own without it.
     if (gpu().simulated) CHECK(calls("cuLaunchKernel") <= 50);
     MPI_Finalize();
@@ -116,5 +121,26 @@ MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_under_mps,
 MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_between_two_gpus, 2) {
     start_with_a_kernel_that_stays(Gpus::one_each);
     check_that_nearly_all_are_taken(rank());
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_to_and_from_host_memory, 2) {
+    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    for (const Kind host : {Kind::host, Kind::pinned}) {
+        // Rank 0 has what it sends on its device, rank 1 what it receives, and the other way round.
+        check_the_bytes(rank() == 0 ? Kind::device : host, rank() == 0 ? host : Kind::device, 0);
+        check_the_bytes(rank() == 0 ? host : Kind::device, rank() == 0 ? Kind::device : host, 0);
+        // 5000 messages came since.
+        if (gpu().simulated) CHECK(calls().copies <= 1000);
+    }
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_for_messages_over_a_network, 2) {
+    setenv("GANTRY_SHM", "off", 1);
+    setenv("GANTRY_IPC", "off", 1);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    check_the_bytes(Kind::device, Kind::device, 0);
+    if (gpu().simulated) check_that_nearly_all_are_taken(0);
     MPI_Finalize();
 }

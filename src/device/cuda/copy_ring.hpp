@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace gantry::device::cuda {
 
@@ -24,7 +25,7 @@ class CopyRing {
 
     explicit CopyRing(std::byte* memory = nullptr) : memory_(memory) {}
     // What it needs, zero at first.
-    static constexpr Bytes bytes() { return kStateAt + sizeof(kernels::ResidentState); }
+    static constexpr Bytes bytes() { return kSlotsAt + kItems * kSlotBytes; }
 
     // The launch number `launch`, of 1 to kMostLaunches, taking items from `first` on; `device`: where
     // the GPU sees the memory. Without a `gap` it does not ask whether it is kept from running.
@@ -40,18 +41,27 @@ class CopyRing {
                 static_cast<kernels::Word>(life),
                 gap > 0 ? static_cast<kernels::Word>(gap) : ~kernels::Word{0}};
     }
-    // The kernel may read while this writes: each word says by its lap whether it is new.
     void put(std::uint64_t item, std::uint64_t destination, std::uint64_t source, Bytes bytes) {
-        kernels::RingItem& place =
-            reinterpret_cast<kernels::RingItem*>(memory_)[item % kernels::kRingItems];
-        const kernels::Word lap = kernels::lap_of(item);
-        const auto store = [lap](kernels::Word& word, kernels::Word value) {
-            __atomic_store_n(&word, lap | value, __ATOMIC_RELEASE);
-        };
-        store(place.destination, destination);
-        store(place.source, source);
-        store(place.spare, 0);
-        store(place.bytes, bytes);
+        write(item, {destination, source, bytes, 0});
+    }
+    // At most kMostEnclosed bytes, which may change afterwards.
+    static constexpr Bytes kMostEnclosed = kernels::kMostEnclosed;
+    void enclose(std::uint64_t item, std::uint64_t destination, const void* source, Bytes bytes) {
+        std::uint64_t words[2] = {};
+        const auto* from = static_cast<const std::byte*>(source);
+        for (Bytes i = 0; i < bytes; ++i)
+            words[i / kernels::kBytesOfWord] |= std::to_integer<std::uint64_t>(from[i])
+                                                << (8 * (i % kernels::kBytesOfWord));
+        write(item, {destination, words[0], bytes | kernels::kEnclosed, words[1]});
+    }
+    // At most kSlotBytes, from a slot of the item's own, likewise. `device`: where the GPU sees the
+    // memory.
+    static constexpr Bytes kSlotBytes = 1 * kKiB;
+    void put_slot(std::uint64_t item, std::uint64_t destination, const void* source, Bytes bytes,
+                  std::uint64_t device) {
+        const Bytes slot = kSlotsAt + item % kItems * kSlotBytes;
+        std::memcpy(memory_ + slot, source, bytes);
+        put(item, destination, device + slot, bytes);
     }
     bool is_copied(std::uint64_t item) const {
         const auto* flag = reinterpret_cast<const std::uint32_t*>(
@@ -70,9 +80,25 @@ class CopyRing {
     bool was_preempted(std::uint64_t launch) const { return load(state().preempted) == launch; }
 
   private:
+    // The kernel may read while this writes: each word says by its lap whether it is new.
+    void write(std::uint64_t item, const kernels::RingItem& words) {
+        kernels::RingItem& place =
+            reinterpret_cast<kernels::RingItem*>(memory_)[item % kernels::kRingItems];
+        const auto store = [lap = kernels::lap_of(item)](kernels::Word& word, kernels::Word value) {
+            __atomic_store_n(&word, lap | value, __ATOMIC_RELEASE);
+        };
+        store(place.destination, words.destination);
+        store(place.source, words.source);
+        store(place.more, words.more);
+        store(place.bytes, words.bytes);
+    }
+
     static constexpr Bytes kFlagsAt = kItems * sizeof(kernels::RingItem);
     static constexpr Bytes kStateAt =
         kFlagsAt + round_up(kItems * Bytes{kernels::kItemFlagBytes}, Bytes{64});
+
+    static constexpr Bytes kSlotsAt =
+        round_up(kStateAt + sizeof(kernels::ResidentState), kSlotBytes);
 
     static kernels::Word load(const kernels::Word& word) {
         return __atomic_load_n(&word, __ATOMIC_ACQUIRE);

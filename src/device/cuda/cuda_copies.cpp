@@ -12,7 +12,6 @@
 #include <cstring>
 
 namespace gantry::device::cuda {
-
 CudaDevice::Place CudaDevice::place(const void* address) const {
     if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
         const int home = gpus_.find(mapping->handle.gpu);
@@ -80,6 +79,15 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
                                  copy.rows.empty() && !source.device && destination.device &&
                                  !destination.pages;
+    const Place& on_device = route.order.lane == Lane::d2h ? source : destination;
+    if (copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
+        !on_device.pages) {
+        if (route.order.lane == Lane::d2h && is_page_locked(copy.destination, copy.bytes))
+            route.order.resident = Ends::to_host;
+        if (route.order.lane == Lane::h2d && !source.device &&
+            (copy.bytes <= kMostThroughSlots || is_page_locked(copy.source, copy.bytes)))
+            route.order.resident = Ends::from_host;
+    }
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer
@@ -93,6 +101,13 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     if (source.device && destination.device)
         *way = {nullptr, losses(), copy, route.order, source.range, destination.range};
     return route;
+}
+
+// As far as is known; a device's memory is not.
+bool CudaDevice::is_page_locked(const void* address, Bytes bytes) const {
+    if (pins_.cover(address, bytes)) return true;
+    const Allocation* allocation = pointers_.known(address);
+    return allocation != nullptr && allocation->location.kind == MemoryKind::pinned;
 }
 
 Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& destination) {
@@ -149,6 +164,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         // After a context was lost "host memory" may be what its device memory looks like now; and a
         // fused copy was one between devices.
         if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
+        if (round > 0) route.order.resident.reset();
         if (route.host_only) {
             const bool of_device = copy.engine == Engine::fused || copy.engine == Engine::kernel;
             if (round > 0 || of_device) break;

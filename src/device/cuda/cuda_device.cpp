@@ -24,7 +24,7 @@ CudaDevice::CudaDevice(const config::Config& config)
       gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),
-      gpus_(driver_, config.machine),
+      gpus_(driver_, config.machine, config.kernels && config.linger > 0),
       query_(driver_),
       pointers_(query_),
       watch_(driver_),

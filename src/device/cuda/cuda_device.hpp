@@ -118,6 +118,7 @@ class CudaDevice final : public Device {
     void note_use_of(const Allocation& allocation);
     Place place(const void* address) const;
     Route route(const Copy& copy, Way* way);
+    bool is_page_locked(const void* address, Bytes bytes) const;
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
     Result<Streams*> streams_in(CUcontext context, int gpu);
     Result<Context> working_context(int gpu);

@@ -21,14 +21,14 @@ constexpr std::size_t kFlagsPerBatch =
 }  // namespace
 
 FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
-                         const CopySettings& settings)
+                         const CopySettings& settings, ResidentCopies& resident)
     : driver_(driver),
       context_(context),
       copies_by_flag_(settings.flags),
       flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, settings.kernels || settings.flags),
       module_(driver, settings.kernels),
       waiting_(facts),
-      resident_(driver, context, facts, settings),
+      resident_(resident),
       enough_blocks_(facts.launch_enough_blocks) {
     batches_[1].first_flag = kFlagsPerBatch;
 }
@@ -47,7 +47,7 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
-    if (resident_.take(copy, done)) return true;
+    if (resident_.take(copy, Ends::devices, taken_, done)) return true;
     waiting_.push(copy, done);
     Batch* batch = free_batch();
     if (batch == nullptr || !waiting_.goes_at_once(flying(), launches())) return true;
@@ -94,7 +94,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             }
         }
         waiting_.drop_first(count);
-        resident_.consider();
+        resident_.consider(Ends::devices);
     }
     return CUDA_SUCCESS;
 }
@@ -251,9 +251,8 @@ int FusedCopies::progress(Batch& batch) {
 }
 
 int FusedCopies::progress() {
-    int ended = resident_.progress();
-    if (resident_.lost()) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    for (const Item& item : resident_.take_untaken())
+    int ended = 0;
+    for (const Item& item : std::exchange(taken_.untaken, {}))
         waiting_.push(item.copy, *item.done);
     for (Batch& batch : batches_)
         if (!lost_ && batch.unfinished > 0) ended += progress(batch);
@@ -268,7 +267,6 @@ int FusedCopies::progress() {
 
 void FusedCopies::abandon(CUresult why) {
     lost_ = true;
-    resident_.abandon(why);
     flags_.abandon();
     module_.abandon();
     for (Batch& batch : batches_) {
@@ -283,7 +281,7 @@ void FusedCopies::abandon(CUresult why) {
 }
 
 std::vector<FusedQueue::Item> FusedCopies::take_unstarted() {
-    std::vector<Item> unstarted;
+    std::vector<Item> unstarted = std::exchange(taken_.untaken, {});
     while (!waiting_.empty())
         unstarted.push_back(waiting_.pop());
     return unstarted;
@@ -291,7 +289,6 @@ std::vector<FusedQueue::Item> FusedCopies::take_unstarted() {
 
 void FusedCopies::close() {
     if (lost_) return;
-    resident_.launch_no_more();
     const Current current(driver_, context_);
     if (!current.ok()) return abandon(current.result());
     while (!lost_ && pending()) {
@@ -306,7 +303,6 @@ void FusedCopies::close() {
         progress();
     }
     if (lost_) return;
-    resident_.close();
     lost_ = true;
     for (Batch& batch : batches_) {
         if (batch.behind != nullptr) driver_.call(driver_.cu.cuEventDestroy_v2, batch.behind);

@@ -29,23 +29,23 @@ namespace gantry::device::cuda {
 class FusedCopies {
   public:
     FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
-                const CopySettings& settings);
+                const CopySettings& settings, ResidentCopies& resident);
     ~FusedCopies();
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
-    bool pending() const { return flying() || !waiting_.empty() || resident_.pending(); }
+    bool pending() const { return flying() || !waiting_.empty() || !taken_.idle(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     void start_waiting(Company more);
     // Completes what has ended and starts what waited; returns how many ended.
     int progress();
     bool lost() const { return lost_; }
-    const ResidentCopies& resident() const { return resident_; }
+    // Nothing new is launched to stay, and what such a kernel has is progressed by its owner.
     void close();
     // The context is gone: what was started fails.
     void abandon(CUresult why);
-    // Of a context that is gone: what waited still.
+    // Of a context that is gone: what waited still, or was a resident kernel's.
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:
@@ -91,7 +91,8 @@ class FusedCopies {
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
-    ResidentCopies resident_;
+    ResidentCopies& resident_;
+    ResidentCopies::User taken_;  // by it
     const unsigned enough_blocks_;
     bool lost_ = false;
 };

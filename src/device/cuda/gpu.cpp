@@ -50,7 +50,7 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     int managed_beside_kernels = 0;
     driver_.call(driver_.cu.cuDeviceGetAttribute, &managed_beside_kernels,
                  CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
-    if (managed_beside_kernels == 0) gpu.facts.resident_latency = 0;
+    if (managed_beside_kernels == 0 || !kernels_stay_) gpu.facts.let_no_kernel_stay();
     log::info("cuda: gpu {} is {}", ordinal, gpu.name);
     return gpu;
 }

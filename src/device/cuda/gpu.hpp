@@ -17,7 +17,9 @@ class GpuTable {
   public:
     // `machine`: a description to use for every GPU; empty: the tuned or built-in one for the name
     // that the driver gives (model/tuned.hpp).
-    GpuTable(Driver& driver, std::string machine) : driver_(driver), machine_(std::move(machine)) {}
+    // `kernels_stay`: the program lets ours stay on its GPUs.
+    GpuTable(Driver& driver, std::string machine, bool kernels_stay)
+        : driver_(driver), machine_(std::move(machine)), kernels_stay_(kernels_stay) {}
 
     // Reads the table once the driver is ready; does nothing afterwards.
     void fill();
@@ -58,6 +60,7 @@ class GpuTable {
 
     Driver& driver_;
     std::string machine_;
+    bool kernels_stay_;
     bool filled_ = false;
     std::vector<Gpu> gpus_;
     GpuFacts none_;

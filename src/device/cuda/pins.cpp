@@ -49,6 +49,15 @@ void Pins::remove(void* address) {
     pins_.erase(pin);
 }
 
+bool Pins::cover(const void* address, Bytes bytes) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(pins_.begin(), pins_.end(), [first, bytes](const Pin& pin) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(pin.address);
+        return pin.standing == Standing::ours && first >= begin && bytes <= pin.bytes &&
+               first - begin <= pin.bytes - bytes;
+    });
+}
+
 void Pins::forget_context(CUcontext context) {
     for (Pin& pin : pins_)
         if (pin.context.handle == context && pin.standing != Standing::wanted)

@@ -20,6 +20,8 @@ class Pins {
         pins_.push_back({address, bytes, {}, Standing::wanted});
     }
     void remove(void* address);
+    // All of it is registered, by us.
+    bool cover(const void* address, Bytes bytes) const;
     // Registers what is wanted and not registered yet; the first refusal. A refused range is not
     // tried again.
     Status apply(const Context& context);

@@ -13,8 +13,31 @@ namespace {
 // An item costs its block a microsecond whatever its size; alone, a copy is quicker in smaller
 // parts (H200: 64 KiB 5.1 us by four, 6.1 by two).
 constexpr Bytes kBytesPerItem = 32 * kKiB, kBytesPerItemAlone = 16 * kKiB;
+// From the host a block keeps so many requests in flight, of 16, 4 or 1 bytes a thread: 16 KiB by one
+// took 5.4, 9.5 and 23 us.
+constexpr Bytes kBytesPerItemOfQuads = 16 * kKiB, kBytesPerItemOfWords = 8 * kKiB,
+                kBytesPerItemOfBytes = 2 * kKiB;
 // Between two looks of the kernel at its ring: a few microseconds, or a turn of another process.
 constexpr Nanoseconds kPreempted = 60 * kMicrosecond;
+
+Bytes bytes_per_item(const Copy& copy, Ends ends, bool alone) {
+    if (ends != Ends::from_host) return alone ? kBytesPerItemAlone : kBytesPerItem;
+    const CUdeviceptr odd =
+        device_address(copy.destination) | device_address(copy.source) | copy.bytes;
+    return odd % 16 == 0  ? kBytesPerItemOfQuads
+           : odd % 4 == 0 ? kBytesPerItemOfWords
+                          : kBytesPerItemOfBytes;
+}
+
+// Where the kernel finds the bytes: in the item, in a slot of the item's, or where they are. Copying
+// a few is cheaper than asking whether they are page-locked.
+enum class Source : std::uint8_t { item, slot, memory };
+
+Source quickest_source(const Copy& copy, Ends ends) {
+    if (ends != Ends::from_host) return Source::memory;
+    if (copy.bytes <= CopyRing::kMostEnclosed) return Source::item;
+    return copy.bytes <= CopyRing::kSlotBytes ? Source::slot : Source::memory;
+}
 
 }  // namespace
 
@@ -31,7 +54,7 @@ bool ResidentCopies::has_ended() {
     if (kernel_ == Kernel::none) return true;
     if (!ring_.has_ended(launch_, first_untaken_)) return false;
     kernel_ = Kernel::none;
-    residency_.ended(ring_.was_preempted(launch_) ? 0 : copies_, SteadyClock{}.now());
+    residency_.ended(ring_.was_preempted(launch_) ? 0 : saved_, SteadyClock{}.now());
     return true;
 }
 
@@ -47,32 +70,66 @@ bool ResidentCopies::stays(Nanoseconds now) {
            now < launched_at_ + residency_.life() - margin;
 }
 
-bool ResidentCopies::take(const Copy& copy, Completion& done) {
-    if (kernel_ == Kernel::none) return false;
+bool ResidentCopies::take(const Copy& copy, Ends ends, User& user, Completion& done) {
+    if (kernel_ == Kernel::none || residency_.saving(ends) == 0) return false;
     const Nanoseconds now = SteadyClock{}.now();
     if (!stays(now)) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
-    const Bytes most = flights_.empty() ? kBytesPerItemAlone : kBytesPerItem;
+    Source source = quickest_source(copy, ends);
+    if (ends != Ends::devices && source == Source::memory && !reaches(copy, ends)) {
+        if (ends == Ends::to_host || copy.bytes > kMostThroughSlots) return false;
+        source = Source::slot;
+    }
+    const Bytes most = source == Source::slot ? CopyRing::kSlotBytes
+                                              : bytes_per_item(copy, ends, flights_.empty());
     const Bytes items = divide_up(copy.bytes, most);
     const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
     if (next_ + items - oldest > CopyRing::kItems) return false;
-    flights_.push_back({copy, &done, next_, static_cast<unsigned>(items), 0});
+    flights_.push_back({copy, &done, &user, next_, 0, 0});
+    ++user.in_flight;
     const Bytes share = round_up(divide_up(copy.bytes, items), Bytes{16});
-    for (Bytes begin = 0; begin < copy.bytes; begin += share)
-        ring_.put(next_++, to + begin, from + begin, std::min(share, copy.bytes - begin));
+    for (Bytes begin = 0; begin < copy.bytes; begin += share) {
+        const Bytes bytes = std::min(share, copy.bytes - begin);
+        const auto* bytes_at = static_cast<const std::byte*>(copy.source) + begin;
+        switch (source) {
+            case Source::item: ring_.enclose(next_++, to + begin, bytes_at, bytes); break;
+            case Source::slot:
+                ring_.put_slot(next_++, to + begin, bytes_at, bytes, memory_.device());
+                break;
+            case Source::memory: ring_.put(next_++, to + begin, from + begin, bytes); break;
+        }
+    }
     flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
     last_item_at_ = now;
     doubt_.reset();
-    ++copies_;
+    saved_ += residency_.saving(ends);
     ++counts_.copies;
     return true;
 }
 
-void ResidentCopies::consider() {
+// A kernel that touches host memory which is not page-locked (any more) takes the context with it,
+// where a copy engine would only be refused: so the driver is asked each time (0.1 us).
+bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
+    const Current current(driver_, context_);
+    if (!current.ok()) return false;
+    const CUdeviceptr host = device_address(ends == Ends::to_host ? copy.destination : copy.source);
+    for (const CUdeviceptr end : {host, host + copy.bytes - 1}) {
+        CUdeviceptr seen = 0;
+        if (driver_.call(driver_.cu.cuMemHostGetDevicePointer_v2, &seen,
+                         reinterpret_cast<void*>(end), 0u) != CUDA_SUCCESS ||
+            seen != end)
+            return false;
+    }
+    return true;
+}
+
+void ResidentCopies::consider(Ends ends) {
     // Items that the last one did not take must be out of the way first.
     if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
-    if (residency_.invest(SteadyClock{}.now(), settings_.neighbours) && prepare()) launch();
+    if (residency_.saving(ends) > 0 &&
+        residency_.invest(ends, SteadyClock{}.now(), settings_.neighbours) && prepare())
+        launch();
 }
 
 bool ResidentCopies::prepare() {
@@ -104,8 +161,16 @@ bool ResidentCopies::launch() {
     }
     kernel_ = Kernel::launched;
     ++counts_.launches;
-    copies_ = 0;
+    saved_ = 0;
     return true;
+}
+
+FusedQueue::Item ResidentCopies::pop() {
+    const Flight& oldest = flights_.front();
+    const FusedQueue::Item item{oldest.copy, oldest.done};
+    --oldest.user->in_flight;
+    flights_.pop_front();
+    return item;
 }
 
 int ResidentCopies::progress() {
@@ -114,16 +179,15 @@ int ResidentCopies::progress() {
         Flight& flight = flights_.front();
         while (flight.ended < flight.items && ring_.is_copied(flight.first + flight.ended))
             ++flight.ended;
-        if (flight.ended < flight.items && !goes_another_way(flight)) break;
-        const FusedQueue::Item item{flight.copy, flight.done};
-        const bool whole = flight.ended == flight.items;
-        flights_.pop_front();
-        if (whole) {
+        if (flight.ended == flight.items) {
             ++ended;
-            item.done->complete(success());
-        } else {
-            untaken_.push_back(item);
+            pop().done->complete(success());
+        } else if (goes_another_way(flight)) {
+            User& user = *flight.user;
+            user.untaken.push_back(pop());
             ++counts_.untaken;
+        } else {
+            break;
         }
     }
     if (ended == 0 && !flights_.empty()) look_closer();
@@ -144,7 +208,7 @@ void ResidentCopies::look_closer() {
     const CUresult result =
         current.ok() ? driver_.call(driver_.cu.cuStreamQuery, stream_) : current.result();
     if (result == CUDA_ERROR_NOT_READY) return;
-    if (is_lost(result)) return abandon(result);
+    if (is_lost(result)) return abandon();
     const Flight& oldest = flights_.front();
     if (result == CUDA_SUCCESS) {
         // Nothing runs. What it took has its flags, and it has said where it ended, by now.
@@ -156,27 +220,23 @@ void ResidentCopies::look_closer() {
     }
     kernel_ = Kernel::none;
     module_.give_up("a kernel that stays", result, context_.gpu);
-    if (result != CUDA_SUCCESS)
-        fail_all(driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy)));
+    if (result == CUDA_SUCCESS) return;
+    const Status failed =
+        driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy));
+    while (!flights_.empty())
+        pop().done->complete(failed);
 }
 
-void ResidentCopies::fail_all(const Status& why) {
-    while (!flights_.empty()) {
-        Completion& done = *flights_.front().done;
-        flights_.pop_front();
-        done.complete(why);
-    }
-}
-
-void ResidentCopies::abandon(CUresult why) {
+void ResidentCopies::abandon() {
     lost_ = true;
     kernel_ = Kernel::none;
     memory_.abandon();
     module_.abandon();
     stream_ = nullptr;
-    if (!flights_.empty())
-        fail_all(driver_.failed("the context was destroyed during a copy", why,
-                                describe(flights_.front().copy)));
+    while (!flights_.empty()) {
+        User& user = *flights_.front().user;
+        user.untaken.push_back(pop());
+    }
 }
 
 void ResidentCopies::close() {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // ResidentCopies: small copies of one context by a kernel that stays for a while
-// (device/kernels/copy_resident.cu). Starting one is a few stores to page-locked memory, its end a
-// load; no call of the driver is made for it.
+// (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from
+// page-locked host memory (streams.hpp). Starting one is a few stores to page-locked memory, its end
+// a load; no call of the driver is made for it.
 //
 //   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
 //   take()             item  item item      item               while it runs, as far as is known
 //
 // The kernel may end just before an item comes. It says which item it takes no more, and the copies
-// of those go another way: take_untaken().
+// of those go another way: User::untaken. So do those of a kernel whose context has died.
 #pragma once
 
 #include "device/cuda/copies.hpp"
@@ -19,7 +20,6 @@
 #include "device/residency.hpp"
 
 #include <deque>
-#include <utility>
 #include <vector>
 
 namespace gantry::device::cuda {
@@ -31,24 +31,31 @@ class ResidentCopies {
     ResidentCopies(const ResidentCopies&) = delete;
     ResidentCopies& operator=(const ResidentCopies&) = delete;
 
-    bool pending() const { return !flights_.empty() || !untaken_.empty(); }
-    // False: no kernel stays, or its ring is full.
-    bool take(const Copy& copy, Completion& done);
-    // A copy was started another way, with the context current: launches a kernel if one shall stay
-    // from now on.
-    void consider();
+    // Whose copies they are. It outlives them.
+    struct User {
+        int in_flight = 0;
+        // What no kernel took, or not all of, and nothing of it is being copied any more.
+        std::vector<FusedQueue::Item> untaken;
+        bool idle() const { return in_flight == 0 && untaken.empty(); }
+    };
+
+    bool pending() const { return !flights_.empty(); }
+    // False: no kernel stays, it gains nothing on these copies, or its ring is full. Completions come
+    // in the order in which copies were taken.
+    bool take(const Copy& copy, Ends ends, User& user, Completion& done);
+    // A copy that it could have taken was started another way, with the context current: launches a
+    // kernel if one shall stay from now on.
+    void consider(Ends ends);
     // Completes what has ended; returns how many.
     int progress();
-    // What it did not take, or not all of, once nothing of it is being copied any more.
-    std::vector<FusedQueue::Item> take_untaken() { return std::exchange(untaken_, {}); }
     struct Counts {
         std::uint64_t copies = 0, launches = 0, untaken = 0;
     };
     const Counts& counts() const { return counts_; }
     // Found dead, or closed.
     bool lost() const { return lost_; }
-    // The context is gone: what was started fails.
-    void abandon(CUresult why);
+    // The context is gone: nothing is copied any more.
+    void abandon();
     // From now on none is launched.
     void launch_no_more() { closing_ = true; }
     // Waits for the kernel to end, with the context current and nothing pending.
@@ -58,6 +65,7 @@ class ResidentCopies {
     struct Flight {
         Copy copy;
         Completion* done;
+        User* user;
         std::uint64_t first;  // item
         unsigned items;
         unsigned ended;  // of them
@@ -68,7 +76,8 @@ class ResidentCopies {
     bool has_ended();
     bool prepare();
     bool launch();
-    void fail_all(const Status& why);
+    FusedQueue::Item pop();
+    bool reaches(const Copy& copy, Ends ends);
     bool goes_another_way(const Flight& flight) const;
     void look_closer();
 
@@ -86,11 +95,10 @@ class ResidentCopies {
     Nanoseconds launched_at_ = 0, last_item_at_ = 0;
     std::uint64_t first_untaken_ = 0;  // item, when no kernel runs
     std::uint64_t next_ = 0;           // item to be put
-    std::uint64_t copies_ = 0;         // of this kernel
+    Nanoseconds saved_ = 0;            // by this kernel
     Counts counts_;
     std::deque<Flight> flights_;
     Doubt doubt_;
-    std::vector<FusedQueue::Item> untaken_;
     bool closing_ = false;
     bool lost_ = false;
 };

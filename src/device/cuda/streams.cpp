@@ -26,7 +26,8 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       context_(context),
       lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
-      fused_(driver, context, facts, settings),
+      resident_(driver, context, facts, settings),
+      fused_(driver, context, facts, settings, resident_),
       row_kernel_(driver, context, facts, settings.kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
@@ -43,12 +44,23 @@ bool Streams::start(const Order& order, Completion& done) {
         if (!fused_.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return !lost_;
     }
+    const std::size_t index = lane(order);
+    LaneState& lane = lanes_[index];
+    if (order.resident && lane.pending.empty() && lane.taken.untaken.empty()) {
+        Copy copy = order.copy;
+        if (copy.engine == Engine::automatic)
+            copy.engine = order.lane == Lane::d2h ? Engine::d2h : Engine::h2d;
+        if (resident_.take(copy, *order.resident, lane.taken, done)) return true;
+    }
+    return start_in_lane(order, index, done);
+}
+
+bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
         return false;
     }
-    const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
     Issued issued{CUDA_SUCCESS, 0, "cuStreamCreate for a copy"};
     if (lane.stream == nullptr) issued.result = create_stream(driver_, lane.stream);
@@ -82,7 +94,23 @@ bool Streams::start(const Order& order, Completion& done) {
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
+    if (order.resident) resident_.consider(*order.resident);
     return true;
+}
+
+// What no kernel took goes by a copy engine, and is told before what came behind it in its lane.
+void Streams::start_untaken(std::size_t index) {
+    LaneState& lane = lanes_[index];
+    std::deque<Pending> behind = std::exchange(lane.pending, {});
+    std::vector<FusedQueue::Item> untaken = std::exchange(lane.taken.untaken, {});
+    for (FusedQueue::Item& item : untaken) {
+        item.copy.notice = Notice::event;
+        if (lost_ || !start_in_lane({item.copy, static_cast<Lane>(index)}, index, *item.done))
+            lane.taken.untaken.push_back(item);
+    }
+    for (Pending& each : behind)
+        lane.pending.push_back(std::move(each));
+    if (lost_) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 // A word from the host needs no copy engine: the stream writes it, and the flag behind it, in one
@@ -252,31 +280,36 @@ bool Streams::doubtful(LaneState& lane) const {
 }
 
 int Streams::progress() {
-    const int fused = fused_.pending() ? fused_.progress() : 0;
-    if (fused_.lost()) {
+    int small = resident_.pending() ? resident_.progress() : 0;
+    if (fused_.pending()) small += fused_.progress();
+    for (std::size_t index = 0; index < lanes_.size(); ++index)
+        if (!lanes_[index].taken.untaken.empty() && !lost()) start_untaken(index);
+    if (lost()) {
         const int others = in_flight_;
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        return fused + others;
+        return small + others;
     }
-    if (in_flight_ == 0) return fused;
+    if (in_flight_ == 0) return small;
     const int before = in_flight_;
     bool ask = false;
     for (std::size_t index = 0; index < lanes_.size(); ++index) {
         LaneState& lane = lanes_[index];
+        lane.ask = false;
+        if (lane.taken.in_flight > 0) continue;
         if (flag_shows(index)) complete_head(lane, std::move(lane.pending.front().failure));
         lane.ask = doubtful(lane);
         ask = ask || lane.ask;
     }
-    if (!ask) return fused + before - in_flight_;
+    if (!ask) return small + before - in_flight_;
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
-        return fused + before;
+        return small + before;
     }
     for (LaneState& lane : lanes_)
         while (!lost_ && lane.ask && !lane.pending.empty() && finish_head(lane)) {
         }
-    return fused + before - in_flight_;
+    return small + before - in_flight_;
 }
 
 // False when the head is not done yet.
@@ -320,6 +353,7 @@ void Streams::complete_head(LaneState& lane, Status status) {
 void Streams::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
+    resident_.abandon();
     fused_.abandon(why);
     row_kernel_.abandon();
     free_events_.clear();
@@ -334,7 +368,24 @@ void Streams::abandon(CUresult why) {
     }
 }
 
+std::vector<FusedQueue::Item> Streams::take_unstarted() {
+    std::vector<FusedQueue::Item> all = fused_.take_unstarted();
+    for (LaneState& lane : lanes_)
+        for (const FusedQueue::Item& item : std::exchange(lane.taken.untaken, {}))
+            all.push_back(item);
+    return all;
+}
+
 void Streams::close() {
+    if (!lost_) close_all();
+    for (const FusedQueue::Item& item : take_unstarted())
+        item.done->complete(context_destroyed(item.copy));
+}
+
+void Streams::close_all() {
+    resident_.launch_no_more();
+    while (!lost_ && resident_.pending())
+        progress();
     if (lost_) return;
     fused_.close();
     const Current current(driver_, context_);
@@ -342,6 +393,7 @@ void Streams::close() {
         abandon(current.result());
         return;
     }
+    resident_.close();
     flags_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;

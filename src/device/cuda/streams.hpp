@@ -13,6 +13,10 @@
 // load, and no call of the driver is made unless it does not show for a millisecond. Small copies
 // to and from other processes have a way of their own (fused.hpp).
 //
+// Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from page-locked host
+// memory, too, of lanes in which nothing is in flight. What comes behind them in their lane is told
+// behind them.
+//
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
 // then everything in it completes with that error.
@@ -24,6 +28,7 @@
 #include "device/device.hpp"
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace gantry::device::cuda {
@@ -36,6 +41,8 @@ struct Order {
     Lane lane = Lane::d2d;
     int peer = -1;                // of lane `peer`: the other GPU
     bool may_be_written = false;  // from host memory to memory that stays on its GPU
+    std::optional<Ends> resident =
+        std::nullopt;  // of lanes d2h and h2d: a kernel that stays can make it
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;
@@ -49,10 +56,10 @@ class Streams {
     Streams& operator=(const Streams&) = delete;
 
     const Context& context() const { return context_; }
-    const ResidentCopies& resident() const { return fused_.resident(); }
+    const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
-    bool lost() const { return lost_ || fused_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_.pending(); }
+    bool lost() const { return lost_ || fused_.lost() || resident_.lost(); }
+    bool pending() const { return in_flight_ > 0 || fused_.pending() || resident_.pending(); }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
@@ -65,8 +72,8 @@ class Streams {
     void close();
     // The context is gone: forgets its handles and fails what was in flight. No driver call.
     void abandon(CUresult why);
-    // Then: what was not started, and may go another way.
-    std::vector<FusedQueue::Item> take_unstarted() { return fused_.take_unstarted(); }
+    // Then: what may go another way, as it was not started, or a kernel that stayed had it.
+    std::vector<FusedQueue::Item> take_unstarted();
 
   private:
     struct Pending {
@@ -80,9 +87,10 @@ class Streams {
     struct LaneState {
         CUstream stream = nullptr;
         std::deque<Pending> pending;
-        std::uint32_t flags = 0;  // written so far
-        Doubt doubt;              // of the flag of the head
-        bool ask = false;         // of the driver, in this progress()
+        std::uint32_t flags = 0;     // written so far
+        Doubt doubt;                 // of the flag of the head
+        bool ask = false;            // of the driver, in this progress()
+        ResidentCopies::User taken;  // by a kernel that stays, before those that are pending
         std::uint32_t next_flag() {
             doubt.reset();
             if (++flags == 0) ++flags;
@@ -96,6 +104,9 @@ class Streams {
         RowTables::Held tables = 0;  // that it reads
     };
     std::size_t lane(const Order& order) const;
+    bool start_in_lane(const Order& order, std::size_t index, Completion& done);
+    void start_untaken(std::size_t index);
+    void close_all();
     std::uint32_t write_word(const Order& order, std::size_t index);
     bool flag_shows(std::size_t index);
     bool doubtful(LaneState& lane) const;
@@ -112,6 +123,7 @@ class Streams {
     Context context_;
     std::vector<LaneState> lanes_;
     Flags flags_;  // one of each lane
+    ResidentCopies resident_;
     FusedCopies fused_;
     RowKernel row_kernel_;
     std::vector<CUevent> free_events_;

@@ -25,8 +25,18 @@ bool due(int& countdown) {
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
-    if (copy.engine != Engine::fused) return copy_now(copy, done, -1);
-    if (resident(copy.gpu).stays(processor_.now())) return copy_by_resident(copy, done);
+    if (copy.engine != Engine::fused) {
+        const std::optional<Ends> ends = resident_ends(copy);
+        // Its copies are quicker than those that are under way already.
+        if (ends && resident(copy.gpu).stays(processor_.now()) &&
+            last_ends_[{copy.gpu, *ends}].usual <= processor_.now())
+            return copy_by_resident(copy, *ends, done);
+        copy_now(copy, done, -1);
+        if (ends) consider_resident(*ends, copy.gpu);
+        return;
+    }
+    if (resident(copy.gpu).stays(processor_.now()))
+        return copy_by_resident(copy, Ends::devices, done);
     waiting_.push(copy, done);
     if (const int batch = free_batch();
         batch >= 0 && waiting_.goes_at_once(flying(), Launches::possible))
@@ -50,34 +60,71 @@ void FakeDevice::start_waiting(int batch) {
             copy_now(together.front().copy, *together.front().done, batch);
         else
             launch(std::move(together), batch);
-        consider_resident(gpu);
+        consider_resident(Ends::devices, gpu);
     }
+}
+
+void FakeDevice::let_kernels_stay(Nanoseconds linger) {
+    linger_ = linger;
+    for (GpuFacts& facts : facts_)
+        if (linger == 0) facts.let_no_kernel_stay();
 }
 
 ResidentModel& FakeDevice::resident(int gpu) {
     const auto index = static_cast<std::size_t>(gpu);
     while (residents_.size() <= index)
-        residents_.emplace_back(facts_[residents_.size()], linger);
+        residents_.emplace_back(facts_[residents_.size()], linger_);
     return residents_[index];
 }
 
-void FakeDevice::consider_resident(int gpu) {
-    if (!resident(gpu).consider(processor_.now(), neighbours_)) return;
+std::optional<Ends> FakeDevice::resident_ends(const Copy& copy) {
+    if (copy.bytes > kMostOfResident || copy.bytes == 0 || !copy.rows.empty()) return std::nullopt;
+    Result<Place> from = place(copy.source, copy.bytes);
+    Result<Place> to = place(copy.destination, copy.bytes);
+    if (!from.ok() || !to.ok()) return std::nullopt;
+    const auto goes = [&](const Place& device, const Place& host, Ends ends) {
+        const bool through_slots = ends == Ends::from_host && copy.bytes <= kMostThroughSlots;
+        return device.kind == MemoryKind::device && device.gpu == first_gpu_ + copy.gpu &&
+               (host.kind == MemoryKind::pinned ||
+                (host.kind == MemoryKind::host && through_slots)) &&
+               resident(copy.gpu).gains(ends);
+    };
+    if (goes(*from, *to, Ends::to_host)) return Ends::to_host;
+    if (goes(*to, *from, Ends::from_host)) return Ends::from_host;
+    return std::nullopt;
+}
+
+Nanoseconds FakeDevice::behind_resident(int gpu, Operation operation, Nanoseconds end) {
+    const bool out = operation == Operation::d2h || operation == Operation::pageable_d2h;
+    const bool in = operation == Operation::h2d || operation == Operation::h2d_2d ||
+                    operation == Operation::pageable_h2d;
+    if (!out && !in) return end;
+    LastEnds& last = last_ends_[{gpu, out ? Ends::to_host : Ends::from_host}];
+    end = std::max(end, last.resident);
+    last.usual = std::max(last.usual, end);
+    return end;
+}
+
+void FakeDevice::consider_resident(Ends ends, int gpu) {
+    if (!resident(gpu).consider(ends, processor_.now(), neighbours_)) return;
     ++counts_.resident_launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
 }
 
-void FakeDevice::copy_by_resident(const Copy& copy, Completion& done) {
-    const Result<Place> from = place(copy.source, copy.bytes);
-    const Result<Place> to = place(copy.destination, copy.bytes);
+void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done) {
+    Result<Place> from = place(copy.source, copy.bytes);
+    Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
         finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
         return;
     }
     ++counts_.resident_copies;
+    if (from->kind == MemoryKind::host)
+        processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into a slot
     const Nanoseconds end =
-        resident(copy.gpu).copy(processor_.now(), copy.bytes, gpus_.machine().gpu);
+        resident(copy.gpu).copy(ends, processor_.now(), copy.bytes, gpus_.machine().gpu);
+    last_ends_[{copy.gpu, ends}].resident = end;
     end_at(end, copy, from.value(), to.value(), done, -1, true);
 }
 
@@ -124,6 +171,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
         ++counts_.copies[static_cast<int>(work.operation)];
         counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
         interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
+        interval.end = behind_resident(copy.gpu, work.operation, interval.end);
     }
     end_at(interval.end, copy, source, sink, done, batch, flag);
 }
@@ -191,6 +239,7 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
             interval = gpus_.reserve(on, work, rank_, processor_.now());
         }
     }
+    interval.end = behind_resident(copy.gpu, work.operation, interval.end);
     if (due(faults.hang_copy)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
     const bool flag = copy.notice == Notice::flag;

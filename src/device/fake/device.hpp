@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace gantry::device::fake {
@@ -60,8 +61,9 @@ class FakeDevice final : public Device {
     }
 
     Faults faults;
-    bool windows = false;    // the machine has GDRCopy
-    Nanoseconds linger = 0;  // GANTRY_LINGER, from the first copy on
+    bool windows = false;  // the machine has GDRCopy
+    // GANTRY_LINGER; before anything else is asked.
+    void let_kernels_stay(Nanoseconds linger);
     // What a network card wrote to this node's device memory shows from then on.
     std::function<void()> on_flush;
     const Counts& counts() const { return counts_; }
@@ -138,8 +140,16 @@ class FakeDevice final : public Device {
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
-    void consider_resident(int gpu);
-    void copy_by_resident(const Copy& copy, Completion& done);
+    void consider_resident(Ends ends, int gpu);
+    void copy_by_resident(const Copy& copy, Ends ends, Completion& done);
+    // Of copies between host and device memory: whether a kernel that stays can make it.
+    std::optional<Ends> resident_ends(const Copy& copy);
+    // When the last copies of a direction end, by a kernel that stays and otherwise: what starts
+    // later ends later.
+    struct LastEnds {
+        Nanoseconds resident = 0, usual = 0;
+    };
+    Nanoseconds behind_resident(int gpu, model::Operation operation, Nanoseconds end);
     void end_at(Nanoseconds end, const Copy& copy, const Place& source, const Place& sink,
                 Completion& done, int batch, bool flag);
     // What the described machine says of a copy between those places.
@@ -165,8 +175,10 @@ class FakeDevice final : public Device {
     // Of copies that were lost: by them LeakSanitizer finds what waits for ever in a killed rank.
     std::vector<Completion*> never_end_;
     Counts counts_;
+    Nanoseconds linger_ = 0;
     FusedQueue waiting_;
     std::vector<ResidentModel> residents_;  // by GPU
+    std::map<std::pair<int, Ends>, LastEnds> last_ends_;
     const Neighbours* neighbours_ = nullptr;
     WindowUses window_uses_;
     std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations

@@ -7,6 +7,7 @@
 #include "model/machine.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace gantry::device::fake {
 
@@ -15,38 +16,49 @@ class ResidentModel {
     ResidentModel(const GpuFacts& facts, Nanoseconds linger) : residency_(facts, linger) {}
 
     bool possible() const { return residency_.possible(); }
+    bool gains(Ends ends) const { return residency_.saving(ends) > 0; }
     // Whether it runs, and takes a copy now.
     bool stays(Nanoseconds now) {
         if (ends_ == 0) return false;
         if (now >= ends_) {
             ends_ = 0;
-            residency_.ended(copies_, now);
+            residency_.ended(saved_, now);
             return false;
         }
         return now >= starts_;
     }
     // When a copy that it takes now has ended. Copies overlap, but for their bytes on the link.
-    Nanoseconds copy(Nanoseconds now, Bytes bytes, const model::Gpu& gpu) {
-        ++copies_;
+    Nanoseconds copy(Ends ends, Nanoseconds now, Bytes bytes, const model::Gpu& gpu) {
+        saved_ += residency_.saving(ends);
         ends_ = std::min(now + residency_.linger(), starts_ + residency_.life());
-        link_free_ = std::max(link_free_, now) + gpu.peer.rate.time(bytes);
-        return link_free_ + gpu.kernel.resident;
+        const auto at = [&](const model::CopyCost& link, Nanoseconds latency) {
+            Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
+            free = std::max(free, now) + link.rate.time(bytes);
+            return free + latency;
+        };
+        switch (ends) {
+            case Ends::to_host: return at(gpu.d2h, gpu.kernel.resident_out);
+            case Ends::from_host: return at(gpu.h2d, gpu.kernel.resident_in);
+            case Ends::devices: break;
+        }
+        return at(gpu.peer, gpu.kernel.resident);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
-    bool consider(Nanoseconds now, const Neighbours* neighbours) {
-        return possible() && !stays(now) && ends_ == 0 && residency_.invest(now, neighbours);
+    bool consider(Ends ends, Nanoseconds now, const Neighbours* neighbours) {
+        return possible() && gains(ends) && !stays(now) && ends_ == 0 &&
+               residency_.invest(ends, now, neighbours);
     }
     void launch(Nanoseconds now, const model::Gpu& gpu) {
         starts_ = now + gpu.kernel.latency;
         ends_ = starts_ + residency_.linger();
-        copies_ = 0;
+        saved_ = 0;
     }
 
   private:
     Residency residency_;
-    Nanoseconds starts_ = 0, ends_ = 0;  // 0: there is none
-    Nanoseconds link_free_ = 0;
-    std::uint64_t copies_ = 0;
+    Nanoseconds starts_ = 0, ends_ = 0;       // 0: there is none
+    std::array<Nanoseconds, 3> link_free_{};  // by Ends
+    Nanoseconds saved_ = 0;
 };
 
 }  // namespace gantry::device::fake

@@ -96,8 +96,17 @@ GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem
             return false;
     }
     acquire_on_device();
-    item = {ends.first & ~kLapMask, ends.second & ~kLapMask, size.first & ~kLapMask, 0};
+    item = {ends.first & ~kLapMask, ends.second & ~kLapMask, size.first & ~kLapMask,
+            size.second & ~kLapMask};
     return true;
+}
+
+GANTRY_DEVICE inline void copy_item(const RingItem& item) {
+    if ((item.bytes & kEnclosed) == 0)
+        copy_run(item.destination, item.source, item.bytes);
+    else if (thread() < (item.bytes & ~kEnclosed))
+        reinterpret_cast<unsigned char*>(item.destination)[thread()] =
+            enclosed_byte(item, thread());
 }
 
 GANTRY_DEVICE inline void copy_items(const Resident& work) {
@@ -114,7 +123,7 @@ GANTRY_DEVICE inline void copy_items(const Resident& work) {
         }
         meet();
         if (!goes_on) return;
-        copy_run(item.destination, item.source, item.bytes);
+        copy_item(item);
         raise_flag(work.flags + number % kRingItems * kItemFlagBytes,
                    static_cast<unsigned>(number + 1));
     }

@@ -30,8 +30,18 @@ constexpr Word lap_of(Word n) {
 }
 
 struct alignas(32) RingItem {
-    Word destination, source, bytes, spare;  // each with its lap
+    Word destination, source, bytes, more;  // each with its lap
 };
+
+// A few bytes from the host come in the item itself: then `bytes` says so, and `source` and `more`
+// hold seven each, the first one lowest.
+inline constexpr Word kEnclosed = Word{1} << (kLapShift - 1);
+inline constexpr unsigned kBytesOfWord = 7;
+inline constexpr unsigned kMostEnclosed = 2 * kBytesOfWord;
+constexpr unsigned char enclosed_byte(const RingItem& item, unsigned index) {
+    const Word word = index < kBytesOfWord ? item.source : item.more;
+    return static_cast<unsigned char>(word >> (8 * (index % kBytesOfWord)));
+}
 
 // A number and a place in the ring, told in one word.
 inline constexpr unsigned kLaunchShift = 48;

@@ -17,10 +17,11 @@ GpuFacts facts() {
 }
 
 // Copies so far apart until one is wanted; 0: none was among so many.
-int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& now) {
+int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& now,
+                        Ends ends = Ends::devices) {
     for (int copy = 1; copy <= 10000; ++copy) {
         now += apart;
-        if (residency.invest(now, nullptr)) return copy;
+        if (residency.invest(ends, now, nullptr)) return copy;
     }
     return 0;
 }
@@ -53,7 +54,7 @@ TEST(Residency, NoneStaysWhereAnotherRankWaitsForTurns) {
             Residency residency(shared, kLinger);
             bool wanted = false;
             for (Nanoseconds now = 1'000'000; now < 1'100'000; now += 5000)
-                wanted = wanted || residency.invest(now, &someone);
+                wanted = wanted || residency.invest(Ends::devices, now, &someone);
             EXPECT_EQ(wanted, mps || gpu == 8) << gpu << mps;
         }
 }
@@ -63,25 +64,45 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     Nanoseconds now = 1'000'000;
     int before = copies_until_wanted(residency, 5000, now);
     for (int attempt = 0; attempt < 6; ++attempt) {
-        residency.ended(1, now);
+        residency.ended(4000, now);
         now += kLinger + 1;
         const int copies = copies_until_wanted(residency, 5000, now);
         EXPECT_EQ(copies, 2 * (before - 1) + 1) << attempt;
         before = copies;
     }
     // With time that is forgotten.
-    residency.ended(1, now);
+    residency.ended(4000, now);
     now += 10 * 100 * kMillisecond;
     for (int half = 0; half < 10; ++half)
-        (void)residency.invest(now += 100 * kMillisecond, nullptr);
+        (void)residency.invest(Ends::devices, now += 100 * kMillisecond, nullptr);
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
     // One that repaid itself makes it cheap again, and the next one comes at once.
-    residency.ended(100, now);
+    residency.ended(400'000, now);
     now += 10 * kLinger;
     EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
-    residency.ended(1, now);
+    residency.ended(4000, now);
     now += kLinger + 1;
     EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
+}
+
+// A copy counts by what such a kernel saves of its kind.
+TEST(Residency, EachKindOfCopySavesItsOwn) {
+    GpuFacts known = facts();
+    known.copy_latency = 6000;
+    known.copy_in_latency = 5000;
+    known.resident_out_latency = 4000;
+    known.resident_in_latency = 6000;
+    Residency residency(known, kLinger);
+    EXPECT_EQ(residency.saving(Ends::devices), 4000);
+    EXPECT_EQ(residency.saving(Ends::to_host), 2000);
+    EXPECT_EQ(residency.saving(Ends::from_host), 0) << "slower";
+    Nanoseconds now = 1'000'000;
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 5);
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::from_host), 0);
+    known.resident_latency = known.resident_out_latency = 0;
+    EXPECT_FALSE(Residency(known, kLinger).possible());
+    known.resident_out_latency = 4000;
+    EXPECT_TRUE(Residency(known, kLinger).possible());
 }
 
 TEST(Residency, IsImpossibleWithoutAPriceOrATime) {

@@ -52,6 +52,7 @@ namespace gantry::tool {
     X(cuMemsetD8Async)                    \
     X(cuModuleLoadData)                   \
     X(cuModuleGetFunction)                \
+    X(cuModuleUnload)                     \
     X(cuLaunchKernel)                     \
     X(cuIpcGetMemHandle)                  \
     X(cuIpcOpenMemHandle_v2)              \

@@ -285,7 +285,7 @@ void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
                 0);
         }));
     }
-    described.kernel.resident = time_of_resident_copy(cuda, stream, second, memory);
+    measure_resident(cuda, stream, second, memory, pinned, described.kernel);
 
     int reaches = 0;
     if (other_gpu >= 0) cuda.cuDeviceCanAccessPeer(&reaches, gpu, other_gpu);

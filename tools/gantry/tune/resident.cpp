@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A small copy by the kernel that stays (device/kernels/copy_resident.cu): from the moment its item
-// is written into the ring until its flag shows.
+// Small copies by the kernel that stays (device/kernels/copy_resident.cu): from the moment an item is
+// written into the ring until its flag shows.
 #include "device/cuda/copy_ring.hpp"
 #include "device/kernels/images.hpp"
 #include "tune.hpp"
@@ -20,13 +20,11 @@ constexpr int kWarm = 20, kSamples = 101;
 
 }  // namespace
 
-// 0: this driver runs no such kernel.
-Nanoseconds time_of_resident_copy(Cuda& cuda, CUstream stream, CUdeviceptr to, CUdeviceptr from) {
+void measure_resident(Cuda& cuda, CUstream stream, CUdeviceptr first, CUdeviceptr second,
+                      const std::byte* pinned, model::KernelCost& kernel) {
     CUmodule module = nullptr;
-    CUfunction kernel = nullptr;
-    if (cuda.cuModuleLoadData(&module, kernels::copy_resident_ptx()) != CUDA_SUCCESS ||
-        cuda.cuModuleGetFunction(&kernel, module, "gantry_copy_resident") != CUDA_SUCCESS)
-        return 0;
+    CUfunction function = nullptr;
+    if (cuda.cuModuleLoadData(&module, kernels::copy_resident_ptx()) != CUDA_SUCCESS) return;
     std::byte* const memory = cuda.allocate_host(CopyRing::bytes());
     std::memset(memory, 0, CopyRing::bytes());
     CopyRing ring(memory);
@@ -36,10 +34,10 @@ Nanoseconds time_of_resident_copy(Cuda& cuda, CUstream stream, CUdeviceptr to, C
     void* parameters[] = {&work};
     std::uint64_t item = 0, ended = 0;
     bool silent = false;
-    const auto copy = [&] {
+    const auto copy = [&](const auto& put) {
         if (silent) return kPatience;
         const double begin = now_ns();
-        ring.put(item, to, from, kCopy);
+        put();
         while (!ring.is_copied(item) && !ring.has_ended(kLaunch, ended) &&
                now_ns() - begin < kPatience) {
         }
@@ -48,18 +46,24 @@ Nanoseconds time_of_resident_copy(Cuda& cuda, CUstream stream, CUdeviceptr to, C
         silent = took >= kPatience;
         return took;
     };
-    Nanoseconds typical = 0;
-    if (cuda.cuLaunchKernel(kernel, CopyRing::kBlocks, 1, 1, kernels::kResidentThreads, 1, 1, 0,
-                            stream, parameters, nullptr) == CUDA_SUCCESS) {
+    const auto measure = [&](Nanoseconds& typical, const auto& put) {
         for (int i = 0; i < kWarm; ++i)
-            copy();
-        const double took = typical_of(kSamples, copy);
+            copy(put);
+        const double took = typical_of(kSamples, [&] { return copy(put); });
         if (!ring.has_ended(kLaunch, ended) && !silent)
             typical = static_cast<Nanoseconds>(took + 0.5);
+    };
+    if (cuda.cuModuleGetFunction(&function, module, "gantry_copy_resident") == CUDA_SUCCESS &&
+        cuda.cuLaunchKernel(function, CopyRing::kBlocks, 1, 1, kernels::kResidentThreads, 1, 1, 0,
+                            stream, parameters, nullptr) == CUDA_SUCCESS) {
+        const auto host = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pinned));
+        measure(kernel.resident, [&] { ring.put(item, first, second, kCopy); });
+        measure(kernel.resident_out, [&] { ring.put(item, host, second, kCopy); });
+        measure(kernel.resident_in, [&] { ring.enclose(item, first, pinned, kCopy); });
         cuda.wait(stream);
     }
     cuda.cuMemFreeHost(memory);
-    return typical;
+    cuda.cuModuleUnload(module);
 }
 
 }  // namespace gantry::tool

@@ -5,7 +5,7 @@
 //
 //   tune.cpp     the command: what differs from the built-in description, the files
 //   gpu.cpp      one process: copies of every kind, driver calls, a kernel
-//   resident.cpp a copy by a kernel that stays
+//   resident.cpp copies by a kernel that stays
 //   pair.cpp     two processes: turns of the compute queue, mappings, a flag between processors
 //   host.cpp     copies by one processor
 //   windows.cpp  loads and stores of device memory by the processor (GDRCopy)
@@ -42,7 +42,9 @@ struct CopyCurve {  // what the chart draws
 
 void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
                  std::vector<CopyCurve>& curves, Progress& progress);
-Nanoseconds time_of_resident_copy(Cuda& cuda, CUstream stream, CUdeviceptr to, CUdeviceptr from);
+// `pinned`: page-locked host memory. Nothing is written where the driver runs no such kernel.
+void measure_resident(Cuda& cuda, CUstream stream, CUdeviceptr first, CUdeviceptr second,
+                      const std::byte* pinned, model::KernelCost& kernel);
 void measure_host(model::Machine& machine, Progress& progress);
 // False: there is no GDRCopy here, and nothing was measured.
 bool measure_windows(Cuda& cuda, model::Machine& machine, Progress& progress);

@@ -28,7 +28,17 @@ bool take(const RingItem& from, Word lap, RingItem& item) {
         return (value & kLapMask) == lap;
     };
     return word(from.destination, item.destination) && word(from.source, item.source) &&
-           word(from.bytes, item.bytes) && word(from.spare, item.spare);
+           word(from.bytes, item.bytes) && word(from.more, item.more);
+}
+
+void copy(const simgpu_launch& launch, const RingItem& item) {
+    void* const to = launch.translate(item.destination);
+    if ((item.bytes & kEnclosed) == 0) {
+        std::memmove(to, launch.translate(item.source), item.bytes);
+        return;
+    }
+    for (unsigned i = 0; i < (item.bytes & ~kEnclosed); ++i)
+        static_cast<unsigned char*>(to)[i] = enclosed_byte(item, i);
 }
 
 // An item that was copied, and when its flag may be raised.
@@ -60,8 +70,7 @@ void copy_resident(const simgpu_launch* launch) {
             sched_yield();
             continue;
         }
-        std::memmove(launch->translate(item.destination), launch->translate(item.source),
-                     item.bytes);
+        copy(*launch, item);
         copied.push_back({head++, time + launch->resident_ns});
         last = now();
     }
