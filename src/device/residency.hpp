@@ -30,7 +30,7 @@ enum class Ends : std::uint8_t { devices, to_host, from_host };
 
 // With host memory; larger ones gain little. From any host memory, through page-locked slots, only
 // what the processor copies in no time.
-inline constexpr Bytes kMostOfResident = 64 * kKiB, kMostThroughSlots = 8 * kKiB;
+inline constexpr Bytes kMostOfResident = 64 * kKiB, kMostThroughSlots = 32 * kKiB;
 
 class Residency {
   public:

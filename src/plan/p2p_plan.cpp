@@ -39,7 +39,7 @@ constexpr int kHostCellsInFlight = 8;
 constexpr Bytes kSmallestStripe = 64 * kKiB;
 
 // Up to here a copy out of a slot by the processor costs less than a kernel that stays saves.
-constexpr Bytes kResidentUpTo = 8 * kKiB;
+constexpr Bytes kResidentUpTo = 4 * kKiB;
 
 double host_side_rate(const End& host, double engine_rate, double pageable_rate) {
     return host.kind == MemoryKind::host ? std::min(engine_rate, pageable_rate) : engine_rate;
@@ -144,8 +144,8 @@ Candidate eager_candidate(const Ask& ask) {
         plan.source_engine = slot_engine(ask, ask.source);
         plan.source_stage = Stage::slot;
         plan.why = "within GANTRY_EAGER_LIMIT: sent as soon as it is copied, without a verdict";
-        plan.expected += latency_to_slot(ask) +
-                         transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
+        plan.expected +=
+            latency_to_slot(ask) + transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
     }
     if (!empty && writes_by_window(ask)) {
         plan.sink_engine = CopyEngine::window;

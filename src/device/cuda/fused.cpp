@@ -47,7 +47,10 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
-    if (resident_.take(copy, Ends::devices, taken_, done)) return true;
+    if (resident_.take(copy, Ends::devices, taken_)) {
+        taken_.add({copy, &done});
+        return true;
+    }
     waiting_.push(copy, done);
     Batch* batch = free_batch();
     if (batch == nullptr || !waiting_.goes_at_once(flying(), launches())) return true;
@@ -251,8 +254,8 @@ int FusedCopies::progress(Batch& batch) {
 }
 
 int FusedCopies::progress() {
-    int ended = 0;
-    for (const Item& item : std::exchange(taken_.untaken, {}))
+    int ended = taken_.take_ended();
+    for (const Item& item : taken_.take_untaken())
         waiting_.push(item.copy, *item.done);
     for (Batch& batch : batches_)
         if (!lost_ && batch.unfinished > 0) ended += progress(batch);
@@ -281,7 +284,7 @@ void FusedCopies::abandon(CUresult why) {
 }
 
 std::vector<FusedQueue::Item> FusedCopies::take_unstarted() {
-    std::vector<Item> unstarted = std::exchange(taken_.untaken, {});
+    std::vector<Item> unstarted = taken_.take_untaken();
     while (!waiting_.empty())
         unstarted.push_back(waiting_.pop());
     return unstarted;

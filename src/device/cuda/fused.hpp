@@ -22,6 +22,8 @@
 #include "device/fused_queue.hpp"
 
 #include <array>
+#include <deque>
+#include <utility>
 #include <vector>
 
 namespace gantry::device::cuda {
@@ -34,7 +36,7 @@ class FusedCopies {
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
-    bool pending() const { return flying() || !waiting_.empty() || !taken_.idle(); }
+    bool pending() const { return flying() || !waiting_.empty() || taken_.pending(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     void start_waiting(Company more);
@@ -91,8 +93,33 @@ class FusedCopies {
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
+    // What a kernel that stays has.
+    class Taken final : public ResidentCopies::User {
+      public:
+        bool pending() const { return !items_.empty() || !untaken_.empty(); }
+        void add(const Item& item) { items_.push_back(item); }
+        std::vector<Item> take_untaken() { return std::exchange(untaken_, {}); }
+        // How many have ended since this was asked last.
+        int take_ended() { return std::exchange(ended_, 0); }
+        void ended() override { failed(success()); }
+        void untaken() override { untaken_.push_back(pop()); }
+        void failed(const Status& why) override {
+            ++ended_;
+            pop().done->complete(why);
+        }
+
+      private:
+        Item pop() {
+            const Item item = items_.front();
+            items_.pop_front();
+            return item;
+        }
+        std::deque<Item> items_;
+        std::vector<Item> untaken_;
+        int ended_ = 0;
+    };
     ResidentCopies& resident_;
-    ResidentCopies::User taken_;  // by it
+    Taken taken_;
     const unsigned enough_blocks_;
     bool lost_ = false;
 };

@@ -70,7 +70,7 @@ bool ResidentCopies::stays(Nanoseconds now) {
            now < launched_at_ + residency_.life() - margin;
 }
 
-bool ResidentCopies::take(const Copy& copy, Ends ends, User& user, Completion& done) {
+bool ResidentCopies::take(const Copy& copy, Ends ends, User& user) {
     if (kernel_ == Kernel::none || residency_.saving(ends) == 0) return false;
     const Nanoseconds now = SteadyClock{}.now();
     if (!stays(now)) return false;
@@ -86,8 +86,7 @@ bool ResidentCopies::take(const Copy& copy, Ends ends, User& user, Completion& d
     const Bytes items = divide_up(copy.bytes, most);
     const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
     if (next_ + items - oldest > CopyRing::kItems) return false;
-    flights_.push_back({copy, &done, &user, next_, 0, 0});
-    ++user.in_flight;
+    flights_.push_back({copy, &user, next_, 0, 0});
     const Bytes share = round_up(divide_up(copy.bytes, items), Bytes{16});
     for (Bytes begin = 0; begin < copy.bytes; begin += share) {
         const Bytes bytes = std::min(share, copy.bytes - begin);
@@ -165,33 +164,29 @@ bool ResidentCopies::launch() {
     return true;
 }
 
-FusedQueue::Item ResidentCopies::pop() {
-    const Flight& oldest = flights_.front();
-    const FusedQueue::Item item{oldest.copy, oldest.done};
-    --oldest.user->in_flight;
+ResidentCopies::User& ResidentCopies::pop() {
+    User& user = *flights_.front().user;
     flights_.pop_front();
-    return item;
+    return user;
 }
 
-int ResidentCopies::progress() {
-    int ended = 0;
+void ResidentCopies::progress() {
+    bool some = false;
     while (!flights_.empty()) {
         Flight& flight = flights_.front();
         while (flight.ended < flight.items && ring_.is_copied(flight.first + flight.ended))
             ++flight.ended;
         if (flight.ended == flight.items) {
-            ++ended;
-            pop().done->complete(success());
+            some = true;
+            pop().ended();
         } else if (goes_another_way(flight)) {
-            User& user = *flight.user;
-            user.untaken.push_back(pop());
+            pop().untaken();
             ++counts_.untaken;
         } else {
             break;
         }
     }
-    if (ended == 0 && !flights_.empty()) look_closer();
-    return ended;
+    if (!some && !flights_.empty()) look_closer();
 }
 
 // Its next item is none that the kernel took; those before it have ended, so that nothing writes
@@ -224,7 +219,7 @@ void ResidentCopies::look_closer() {
     const Status failed =
         driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy));
     while (!flights_.empty())
-        pop().done->complete(failed);
+        pop().failed(failed);
 }
 
 void ResidentCopies::abandon() {
@@ -233,10 +228,8 @@ void ResidentCopies::abandon() {
     memory_.abandon();
     module_.abandon();
     stream_ = nullptr;
-    while (!flights_.empty()) {
-        User& user = *flights_.front().user;
-        user.untaken.push_back(pop());
-    }
+    while (!flights_.empty())
+        pop().untaken();
 }
 
 void ResidentCopies::close() {

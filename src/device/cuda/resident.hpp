@@ -16,11 +16,9 @@
 #include "device/cuda/copy_ring.hpp"
 #include "device/cuda/kernel_module.hpp"
 #include "device/cuda/pinned_memory.hpp"
-#include "device/fused_queue.hpp"
 #include "device/residency.hpp"
 
 #include <deque>
-#include <vector>
 
 namespace gantry::device::cuda {
 
@@ -31,23 +29,27 @@ class ResidentCopies {
     ResidentCopies(const ResidentCopies&) = delete;
     ResidentCopies& operator=(const ResidentCopies&) = delete;
 
-    // Whose copies they are. It outlives them.
-    struct User {
-        int in_flight = 0;
-        // What no kernel took, or not all of, and nothing of it is being copied any more.
-        std::vector<FusedQueue::Item> untaken;
-        bool idle() const { return in_flight == 0 && untaken.empty(); }
+    // Whose copies they are. It outlives them. Its copies end in the order in which they were taken,
+    // until one was not taken after all: then none behind it was.
+    class User {
+      public:
+        virtual void ended() = 0;
+        // No kernel took all of it, and nothing of it is being copied any more.
+        virtual void untaken() = 0;
+        virtual void failed(const Status& why) = 0;
+
+      protected:
+        ~User() = default;
     };
 
     bool pending() const { return !flights_.empty(); }
-    // False: no kernel stays, it gains nothing on these copies, or its ring is full. Completions come
-    // in the order in which copies were taken.
-    bool take(const Copy& copy, Ends ends, User& user, Completion& done);
+    // False: no kernel stays, it gains nothing on these copies, or its ring is full.
+    bool take(const Copy& copy, Ends ends, User& user);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends);
-    // Completes what has ended; returns how many.
-    int progress();
+    // Tells their users what has ended.
+    void progress();
     struct Counts {
         std::uint64_t copies = 0, launches = 0, untaken = 0;
     };
@@ -63,8 +65,7 @@ class ResidentCopies {
 
   private:
     struct Flight {
-        Copy copy;
-        Completion* done;
+        Copy copy;  // for errors
         User* user;
         std::uint64_t first;  // item
         unsigned items;
@@ -76,7 +77,7 @@ class ResidentCopies {
     bool has_ended();
     bool prepare();
     bool launch();
-    FusedQueue::Item pop();
+    User& pop();
     bool reaches(const Copy& copy, Ends ends);
     bool goes_another_way(const Flight& flight) const;
     void look_closer();

@@ -46,11 +46,15 @@ bool Streams::start(const Order& order, Completion& done) {
     }
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
-    if (order.resident && lane.pending.empty() && lane.taken.untaken.empty()) {
-        Copy copy = order.copy;
-        if (copy.engine == Engine::automatic)
-            copy.engine = order.lane == Lane::d2h ? Engine::d2h : Engine::h2d;
-        if (resident_.take(copy, *order.resident, lane.taken, done)) return true;
+    if (order.resident) {
+        Pending taken{&done, nullptr, 0, order.copy, {}, 0, By::resident};
+        if (taken.copy.engine == Engine::automatic)
+            taken.copy.engine = order.lane == Lane::d2h ? Engine::d2h : Engine::h2d;
+        if (resident_.take(taken.copy, *order.resident, lane.taken)) {
+            lane.pending.push_back(std::move(taken));
+            ++in_flight_;
+            return true;
+        }
     }
     return start_in_lane(order, index, done);
 }
@@ -86,7 +90,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
             return true;
         }
     }
-    Pending pending{&done, nullptr, flag, order.copy, std::move(failure), issued.tables};
+    Pending pending{&done,         nullptr,   flag, order.copy, std::move(failure),
+                    issued.tables, By::stream};
     if (flag == 0 && alone && order.copy.notice == Notice::flag && flags_.ready()) {
         const std::uint32_t next = lane.next_flag();
         if (flags_.write(lane.stream, index, next)) pending.flag = next;
@@ -98,19 +103,26 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     return true;
 }
 
-// What no kernel took goes by a copy engine, and is told before what came behind it in its lane.
+// What no kernel took goes by a copy engine, and keeps its place in the lane.
 void Streams::start_untaken(std::size_t index) {
     LaneState& lane = lanes_[index];
-    std::deque<Pending> behind = std::exchange(lane.pending, {});
-    std::vector<FusedQueue::Item> untaken = std::exchange(lane.taken.untaken, {});
-    for (FusedQueue::Item& item : untaken) {
-        item.copy.notice = Notice::event;
-        if (lost_ || !start_in_lane({item.copy, static_cast<Lane>(index)}, index, *item.done))
-            lane.taken.untaken.push_back(item);
+    const Current current(driver_, context_);
+    CUresult lost = current.result();
+    if (lost == CUDA_SUCCESS && lane.stream == nullptr) lost = create_stream(driver_, lane.stream);
+    if (lost != CUDA_SUCCESS) return abandon(lost);
+    int ended = lane.taken.told_later(), untaken = lane.taken.take_untaken();
+    for (Pending& each : lane.pending) {
+        if (each.by != By::resident || ended-- > 0) continue;
+        if (untaken-- == 0) break;
+        Issued issued = issue({each.copy, static_cast<Lane>(index)}, lane.stream);
+        if (issued.result != CUDA_SUCCESS) {
+            if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
+                return abandon(issued.result);
+            each.failure = driver_.failed(issued.call, issued.result, describe(each.copy));
+        }
+        each.by = By::stream;
+        each.event = record(lane.stream);
     }
-    for (Pending& each : behind)
-        lane.pending.push_back(std::move(each));
-    if (lost_) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 // A word from the host needs no copy engine: the stream writes it, and the flag behind it, in one
@@ -274,47 +286,71 @@ bool Streams::flag_shows(std::size_t index) {
 
 // Whether the driver must be asked about the head: it has no flag, or none shows for long.
 bool Streams::doubtful(LaneState& lane) const {
-    if (lane.pending.empty()) return false;
+    if (lane.pending.empty() || lane.pending.front().by == By::resident) return false;
     if (lane.pending.front().flag == 0) return true;
     return lane.doubt.is_due();
 }
 
-int Streams::progress() {
-    int small = resident_.pending() ? resident_.progress() : 0;
-    if (fused_.pending()) small += fused_.progress();
-    for (std::size_t index = 0; index < lanes_.size(); ++index)
-        if (!lanes_[index].taken.untaken.empty() && !lost()) start_untaken(index);
-    if (lost()) {
-        const int others = in_flight_;
-        abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        return small + others;
+// Told without asking the driver; false when there is nothing to tell.
+bool Streams::tell_head(std::size_t index) {
+    LaneState& lane = lanes_[index];
+    if (lane.pending.empty()) return false;
+    if (lane.pending.front().by == By::resident) {
+        std::optional<Status> end = lane.taken.take_end();
+        if (!end) return false;
+        complete_head(lane, std::move(*end));
+        return true;
     }
-    if (in_flight_ == 0) return small;
+    if (!flag_shows(index)) return false;
+    complete_head(lane, std::move(lane.pending.front().failure));
+    return true;
+}
+
+std::optional<Status> Streams::Taken::take_end() {
+    if (ended_ > 0) {
+        --ended_;
+        return success();
+    }
+    if (failed_ == 0) return std::nullopt;
+    --failed_;
+    return why_;
+}
+
+int Streams::progress() {
+    if (resident_.pending()) resident_.progress();
     const int before = in_flight_;
+    for (std::size_t index = 0; index < lanes_.size(); ++index)
+        if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
+    const int fused = fused_.pending() ? fused_.progress() : 0;
+    if (lost()) {
+        abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        return fused + before;
+    }
+    if (in_flight_ == 0) return fused;
     bool ask = false;
     for (std::size_t index = 0; index < lanes_.size(); ++index) {
         LaneState& lane = lanes_[index];
-        lane.ask = false;
-        if (lane.taken.in_flight > 0) continue;
-        if (flag_shows(index)) complete_head(lane, std::move(lane.pending.front().failure));
+        while (tell_head(index)) {
+        }
         lane.ask = doubtful(lane);
         ask = ask || lane.ask;
     }
-    if (!ask) return small + before - in_flight_;
+    if (!ask) return fused + before - in_flight_;
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
-        return small + before;
+        return fused + before;
     }
     for (LaneState& lane : lanes_)
         while (!lost_ && lane.ask && !lane.pending.empty() && finish_head(lane)) {
         }
-    return small + before - in_flight_;
+    return fused + before - in_flight_;
 }
 
 // False when the head is not done yet.
 bool Streams::finish_head(LaneState& lane) {
     Pending& head = lane.pending.front();
+    if (head.by == By::resident) return tell_head(static_cast<std::size_t>(&lane - lanes_.data()));
     const CUresult result = head.event != nullptr
                                 ? driver_.call(driver_.cu.cuEventQuery, head.event)
                                 : driver_.call(driver_.cu.cuStreamQuery, lane.stream);
@@ -359,20 +395,31 @@ void Streams::abandon(CUresult why) {
     free_events_.clear();
     for (LaneState& lane : lanes_) {
         lane.stream = nullptr;
-        while (!lane.pending.empty()) {
-            lane.pending.front().event = nullptr;
-            Status failure = driver_.failed("the context was destroyed during a copy", why,
-                                            describe(lane.pending.front().copy));
-            complete_head(lane, std::move(failure));
-        }
+        while (!lane.pending.empty())
+            abandon_head(lane, why);
+        lane.taken = {};
+    }
+}
+
+void Streams::abandon_head(LaneState& lane, CUresult why) {
+    Pending& head = lane.pending.front();
+    if (head.by == By::stream) {
+        head.event = nullptr;
+        complete_head(lane, driver_.failed("the context was destroyed during a copy", why,
+                                           describe(head.copy)));
+    } else if (std::optional<Status> end = lane.taken.take_end()) {
+        complete_head(lane, std::move(*end));
+    } else {
+        unstarted_.push_back({head.copy, head.done});
+        lane.pending.pop_front();
+        --in_flight_;
     }
 }
 
 std::vector<FusedQueue::Item> Streams::take_unstarted() {
     std::vector<FusedQueue::Item> all = fused_.take_unstarted();
-    for (LaneState& lane : lanes_)
-        for (const FusedQueue::Item& item : std::exchange(lane.taken.untaken, {}))
-            all.push_back(item);
+    for (const FusedQueue::Item& item : std::exchange(unstarted_, {}))
+        all.push_back(item);
     return all;
 }
 

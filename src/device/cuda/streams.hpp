@@ -13,9 +13,8 @@
 // load, and no call of the driver is made unless it does not show for a millisecond. Small copies
 // to and from other processes have a way of their own (fused.hpp).
 //
-// Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from page-locked host
-// memory, too, of lanes in which nothing is in flight. What comes behind them in their lane is told
-// behind them.
+// Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
+// They have their place in the lane, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
@@ -29,6 +28,7 @@
 
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace gantry::device::cuda {
@@ -59,7 +59,7 @@ class Streams {
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
     bool lost() const { return lost_ || fused_.lost() || resident_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_.pending() || resident_.pending(); }
+    bool pending() const { return in_flight_ > 0 || fused_.pending(); }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
@@ -76,21 +76,44 @@ class Streams {
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:
+    enum class By : std::uint8_t { stream, resident };
     struct Pending {
         Completion* done;
-        CUevent event;       // null: seen by a flag, or by a query of the whole stream
+        CUevent event;       // null: seen by a flag, by a query of the whole stream, or resident
         std::uint32_t flag;  // what the lane's flag will be; 0: no flag
         Copy copy;
         Status failure;  // what went wrong after the copy had started
         RowTables::Held tables = 0;
+        By by = By::stream;
+    };
+    // The copies of a lane that a kernel which stays has: those before the first that was not taken
+    // are told with the lane's others.
+    class Taken final : public ResidentCopies::User {
+      public:
+        void ended() override { ++ended_; }
+        void untaken() override { ++untaken_; }
+        void failed(const Status& why) override {
+            why_ = why;
+            ++failed_;
+        }
+        // How the oldest one ended, once; none: it has not.
+        std::optional<Status> take_end();
+        // Those that have ended and were not told; behind them, those that were not taken.
+        int told_later() const { return ended_ + failed_; }
+        bool has_untaken() const { return untaken_ > 0; }
+        int take_untaken() { return std::exchange(untaken_, 0); }
+
+      private:
+        int ended_ = 0, failed_ = 0, untaken_ = 0;
+        Status why_;
     };
     struct LaneState {
         CUstream stream = nullptr;
         std::deque<Pending> pending;
-        std::uint32_t flags = 0;     // written so far
-        Doubt doubt;                 // of the flag of the head
-        bool ask = false;            // of the driver, in this progress()
-        ResidentCopies::User taken;  // by a kernel that stays, before those that are pending
+        std::uint32_t flags = 0;  // written so far
+        Doubt doubt;              // of the flag of the head
+        bool ask = false;         // of the driver, in this progress()
+        Taken taken;
         std::uint32_t next_flag() {
             doubt.reset();
             if (++flags == 0) ++flags;
@@ -117,7 +140,9 @@ class Streams {
     void create_events();
     CUevent record(CUstream stream);
     bool finish_head(LaneState& lane);
+    bool tell_head(std::size_t index);
     void complete_head(LaneState& lane, Status status);
+    void abandon_head(LaneState& lane, CUresult why);
 
     Driver& driver_;
     Context context_;
@@ -127,6 +152,7 @@ class Streams {
     FusedCopies fused_;
     RowKernel row_kernel_;
     std::vector<CUevent> free_events_;
+    std::vector<FusedQueue::Item> unstarted_;  // of lanes, when the context is gone
     int in_flight_ = 0;
     bool lost_ = false;
 };

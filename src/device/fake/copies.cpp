@@ -27,9 +27,7 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
     if (copy.engine != Engine::fused) {
         const std::optional<Ends> ends = resident_ends(copy);
-        // Its copies are quicker than those that are under way already.
-        if (ends && resident(copy.gpu).stays(processor_.now()) &&
-            last_ends_[{copy.gpu, *ends}].usual <= processor_.now())
+        if (ends && resident(copy.gpu).stays(processor_.now()))
             return copy_by_resident(copy, *ends, done);
         copy_now(copy, done, -1);
         if (ends) consider_resident(*ends, copy.gpu);
@@ -122,9 +120,11 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done)
     ++counts_.resident_copies;
     if (from->kind == MemoryKind::host)
         processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into a slot
-    const Nanoseconds end =
-        resident(copy.gpu).copy(ends, processor_.now(), copy.bytes, gpus_.machine().gpu);
-    last_ends_[{copy.gpu, ends}].resident = end;
+    // Told behind those that are under way already.
+    LastEnds& last = last_ends_[{copy.gpu, ends}];
+    const Nanoseconds end = last.resident =
+        std::max(resident(copy.gpu).copy(ends, processor_.now(), copy.bytes, gpus_.machine().gpu),
+                 last.usual);
     end_at(end, copy, from.value(), to.value(), done, -1, true);
 }
 
