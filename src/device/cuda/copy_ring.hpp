@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace gantry::device::cuda {
 
@@ -54,14 +53,11 @@ class CopyRing {
                                                 << (8 * (i % kernels::kBytesOfWord));
         write(item, {destination, words[0], bytes | kernels::kEnclosed, words[1]});
     }
-    // At most kSlotBytes, from a slot of the item's own, likewise. `device`: where the GPU sees the
-    // memory.
+    // Each item has a slot in the same memory, for host memory that the GPU does not reach.
     static constexpr Bytes kSlotBytes = 1 * kKiB;
-    void put_slot(std::uint64_t item, std::uint64_t destination, const void* source, Bytes bytes,
-                  std::uint64_t device) {
-        const Bytes slot = kSlotsAt + item % kItems * kSlotBytes;
-        std::memcpy(memory_ + slot, source, bytes);
-        put(item, destination, device + slot, bytes);
+    std::byte* slot(std::uint64_t item) const { return memory_ + slot_at(item); }
+    static std::uint64_t slot_on_device(std::uint64_t device, std::uint64_t item) {
+        return device + slot_at(item);
     }
     bool is_copied(std::uint64_t item) const {
         const auto* flag = reinterpret_cast<const std::uint32_t*>(
@@ -99,7 +95,7 @@ class CopyRing {
 
     static constexpr Bytes kSlotsAt =
         round_up(kStateAt + sizeof(kernels::ResidentState), kSlotBytes);
-
+    static Bytes slot_at(std::uint64_t item) { return kSlotsAt + item % kItems * kSlotBytes; }
     static kernels::Word load(const kernels::Word& word) {
         return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
     }

@@ -82,10 +82,12 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     const Place& on_device = route.order.lane == Lane::d2h ? source : destination;
     if (copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
         !on_device.pages) {
-        if (route.order.lane == Lane::d2h && is_page_locked(copy.destination, copy.bytes))
+        const bool through_slots = copy.bytes <= kMostThroughSlots;
+        if (route.order.lane == Lane::d2h && !destination.device &&
+            (through_slots || is_page_locked(copy.destination, copy.bytes)))
             route.order.resident = Ends::to_host;
         if (route.order.lane == Lane::h2d && !source.device &&
-            (copy.bytes <= kMostThroughSlots || is_page_locked(copy.source, copy.bytes)))
+            (through_slots || is_page_locked(copy.source, copy.bytes)))
             route.order.resident = Ends::from_host;
     }
     if (route.order.lane == Lane::peer)

@@ -6,6 +6,7 @@
 #include "device/kernels/images.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace gantry::device::cuda {
 namespace {
@@ -29,14 +30,14 @@ Bytes bytes_per_item(const Copy& copy, Ends ends, bool alone) {
                           : kBytesPerItemOfBytes;
 }
 
-// Where the kernel finds the bytes: in the item, in a slot of the item's, or where they are. Copying
-// a few is cheaper than asking whether they are page-locked.
-enum class Source : std::uint8_t { item, slot, memory };
+// Where the bytes are on the host's side: in the item, in slots of the items', or in the program's
+// memory. Copying a few is cheaper than asking whether that is page-locked.
+enum class HostEnd : std::uint8_t { item, slot, memory };
 
-Source quickest_source(const Copy& copy, Ends ends) {
-    if (ends != Ends::from_host) return Source::memory;
-    if (copy.bytes <= CopyRing::kMostEnclosed) return Source::item;
-    return copy.bytes <= CopyRing::kSlotBytes ? Source::slot : Source::memory;
+HostEnd quickest_host_end(const Copy& copy, Ends ends) {
+    if (ends == Ends::devices) return HostEnd::memory;
+    if (ends == Ends::from_host && copy.bytes <= CopyRing::kMostEnclosed) return HostEnd::item;
+    return copy.bytes <= CopyRing::kSlotBytes ? HostEnd::slot : HostEnd::memory;
 }
 
 }  // namespace
@@ -76,27 +77,32 @@ bool ResidentCopies::take(const Copy& copy, Ends ends, User& user) {
     if (!stays(now)) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
-    Source source = quickest_source(copy, ends);
-    if (ends != Ends::devices && source == Source::memory && !reaches(copy, ends)) {
-        if (ends == Ends::to_host || copy.bytes > kMostThroughSlots) return false;
-        source = Source::slot;
+    HostEnd host = quickest_host_end(copy, ends);
+    if (ends != Ends::devices && host == HostEnd::memory && !reaches(copy, ends)) {
+        if (copy.bytes > kMostThroughSlots) return false;
+        host = HostEnd::slot;
     }
-    const Bytes most = source == Source::slot ? CopyRing::kSlotBytes
-                                              : bytes_per_item(copy, ends, flights_.empty());
+    const Bytes most =
+        host == HostEnd::slot ? CopyRing::kSlotBytes : bytes_per_item(copy, ends, flights_.empty());
     const Bytes items = divide_up(copy.bytes, most);
     const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
     if (next_ + items - oldest > CopyRing::kItems) return false;
-    flights_.push_back({copy, &user, next_, 0, 0});
     const Bytes share = round_up(divide_up(copy.bytes, items), Bytes{16});
-    for (Bytes begin = 0; begin < copy.bytes; begin += share) {
+    flights_.push_back(
+        {copy, &user, next_, 0, 0, share, host == HostEnd::slot && ends == Ends::to_host});
+    const auto* const bytes_from = static_cast<const std::byte*>(copy.source);
+    for (Bytes begin = 0; begin < copy.bytes; begin += share, ++next_) {
         const Bytes bytes = std::min(share, copy.bytes - begin);
-        const auto* bytes_at = static_cast<const std::byte*>(copy.source) + begin;
-        switch (source) {
-            case Source::item: ring_.enclose(next_++, to + begin, bytes_at, bytes); break;
-            case Source::slot:
-                ring_.put_slot(next_++, to + begin, bytes_at, bytes, memory_.device());
-                break;
-            case Source::memory: ring_.put(next_++, to + begin, from + begin, bytes); break;
+        const std::uint64_t slot = CopyRing::slot_on_device(memory_.device(), next_);
+        if (host == HostEnd::item) {
+            ring_.enclose(next_, to + begin, bytes_from + begin, bytes);
+        } else if (host == HostEnd::memory) {
+            ring_.put(next_, to + begin, from + begin, bytes);
+        } else if (ends == Ends::to_host) {
+            ring_.put(next_, slot, from + begin, bytes);
+        } else {
+            std::memcpy(ring_.slot(next_), bytes_from + begin, bytes);
+            ring_.put(next_, to + begin, slot, bytes);
         }
     }
     flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
@@ -178,6 +184,7 @@ void ResidentCopies::progress() {
             ++flight.ended;
         if (flight.ended == flight.items) {
             some = true;
+            empty_slots(flight);
             pop().ended();
         } else if (goes_another_way(flight)) {
             pop().untaken();
@@ -187,6 +194,14 @@ void ResidentCopies::progress() {
         }
     }
     if (!some && !flights_.empty()) look_closer();
+}
+
+void ResidentCopies::empty_slots(const Flight& flight) const {
+    if (!flight.in_slots) return;
+    auto* const to = static_cast<std::byte*>(flight.copy.destination);
+    for (unsigned i = 0; i < flight.items; ++i)
+        std::memcpy(to + i * flight.share, ring_.slot(flight.first + i),
+                    std::min(flight.share, flight.copy.bytes - i * flight.share));
 }
 
 // Its next item is none that the kernel took; those before it have ended, so that nothing writes

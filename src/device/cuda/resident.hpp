@@ -65,11 +65,13 @@ class ResidentCopies {
 
   private:
     struct Flight {
-        Copy copy;  // for errors
+        Copy copy;
         User* user;
         std::uint64_t first;  // item
         unsigned items;
         unsigned ended;  // of them
+        Bytes share;     // of each item
+        bool in_slots;   // to be copied out of them in the end
     };
     enum class Kernel : std::uint8_t { none, launched, stays };
 
@@ -78,6 +80,7 @@ class ResidentCopies {
     bool prepare();
     bool launch();
     User& pop();
+    void empty_slots(const Flight& flight) const;
     bool reaches(const Copy& copy, Ends ends);
     bool goes_another_way(const Flight& flight) const;
     void look_closer();

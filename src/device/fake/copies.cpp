@@ -81,7 +81,7 @@ std::optional<Ends> FakeDevice::resident_ends(const Copy& copy) {
     Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) return std::nullopt;
     const auto goes = [&](const Place& device, const Place& host, Ends ends) {
-        const bool through_slots = ends == Ends::from_host && copy.bytes <= kMostThroughSlots;
+        const bool through_slots = copy.bytes <= kMostThroughSlots;
         return device.kind == MemoryKind::device && device.gpu == first_gpu_ + copy.gpu &&
                (host.kind == MemoryKind::pinned ||
                 (host.kind == MemoryKind::host && through_slots)) &&
@@ -118,8 +118,8 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done)
         return;
     }
     ++counts_.resident_copies;
-    if (from->kind == MemoryKind::host)
-        processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into a slot
+    if (from->kind == MemoryKind::host || to->kind == MemoryKind::host)
+        processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into or out of slots
     // Told behind those that are under way already.
     LastEnds& last = last_ends_[{copy.gpu, ends}];
     const Nanoseconds end = last.resident =

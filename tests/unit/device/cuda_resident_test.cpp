@@ -229,6 +229,21 @@ TEST_F(CudaResidentHost, CopiesOfOneDirectionGetOneToo) {
     }
 }
 
+TEST_F(CudaResidentHost, AFewBytesGoAnywhere) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    const std::uint64_t launches = cuda->calls().launches;
+    for (Bytes bytes = 1; bytes <= 32 * kKiB; bytes += bytes < 20 ? 1 : bytes / 3) {
+        std::vector<std::uint8_t> into(bytes + 1, 0xaa), expected = read(from + 5, bytes);
+        expected.push_back(0xaa);
+        const std::uint64_t before = cuda->calls().copies;
+        ASSERT_TRUE(copy({into.data(), pointer(from + 5), bytes, 0, Engine::d2h}).ok());
+        EXPECT_EQ(cuda->calls().copies, before) << bytes;
+        EXPECT_EQ(into, expected) << bytes;
+    }
+    EXPECT_EQ(cuda->calls().launches, launches);
+}
+
 // They travel in items and slots: the source need not be page-locked, and may change at once.
 TEST_F(CudaResidentHost, AFewBytesComeFromAnywhere) {
     start(kLong);
