@@ -72,6 +72,28 @@ TEST(Choose, ASmallHostMessageIsCopiedToTheDeviceOnArrival) {
     EXPECT_EQ(plan.sink_engine, CopyEngine::copy_engine);
 }
 
+// Where a kernel may stay on the sender's GPU, it puts small messages into slots sooner than the
+// receiver could copy them; elsewhere that is so for pageable memory only.
+TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
+    plan::Facts with = two_gpus();
+    const auto protocol = [&with](Bytes bytes, MemoryKind sink) {
+        return plan_for(verdict(bytes, MemoryKind::device, sink, IpcKind::legacy), with).protocol;
+    };
+    with.ipc_open = true;
+    with.source_gpu.let_no_kernel_stay();
+    EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::ipc);
+    with.source_gpu.pageable_latency = with.source_gpu.copy_latency;
+    EXPECT_EQ(protocol(1024, MemoryKind::host), Protocol::ipc);
+    with.source_gpu.pageable_latency = with.source_gpu.copy_latency + 1800;
+    EXPECT_EQ(protocol(1024, MemoryKind::host), Protocol::pipeline);
+    with.source_gpu.resident_out_latency = with.source_gpu.copy_latency - 3000;
+    EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::pipeline);
+    EXPECT_EQ(protocol(256 * kKiB, MemoryKind::pinned), Protocol::ipc);
+    EXPECT_EQ(protocol(1024, MemoryKind::device), Protocol::ipc);
+    with.source_gpu.resident_out_latency = with.source_gpu.copy_latency;
+    EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::ipc);
+}
+
 TEST(Choose, APutThatAsksFirstIsPricedWithItsRoundTrip) {
     plan::Facts with = facts(ndr(), {}, {});
     const Question question = verdict(kMiB, MemoryKind::host, MemoryKind::host);
