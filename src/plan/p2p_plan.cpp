@@ -9,6 +9,7 @@
 // While the sink is unknown (the sender's offer) a device source expects a device sink like itself,
 // a host source a host sink.
 #include "plan/ask.hpp"
+#include "plan/direct_copy.hpp"
 #include "plan/p2p_model.hpp"
 #include "plan/windows.hpp"
 
@@ -26,8 +27,6 @@ constexpr int kBusyOpening = 2;
 constexpr Bytes kFusedUpTo = 64 * kKiB;
 // Header, credit and bookkeeping of one piece, on either side.
 constexpr Nanoseconds kPieceHandling = 300;
-// One core copying between two host buffers that the cache holds (eager payloads, packing).
-constexpr double kHostCopyRate = 10e9;
 constexpr Bytes kSmallestChunk = 16 * kKiB;
 constexpr Bytes kLargestChunk = 4 * kMiB;
 // A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
@@ -41,10 +40,6 @@ constexpr Bytes kSmallestStripe = 64 * kKiB;
 // Up to here a copy out of a slot by the processor costs less than a kernel that stays saves.
 constexpr Bytes kResidentUpTo = 4 * kKiB;
 
-double host_side_rate(const End& host, double engine_rate, double pageable_rate) {
-    return host.kind == MemoryKind::host ? std::min(engine_rate, pageable_rate) : engine_rate;
-}
-
 // A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
 // known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
 // a direct copy.
@@ -53,43 +48,6 @@ Nanoseconds latency_to_slot(const Ask& ask) {
     const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo &&
                        !by_copy_engine(ask.sink) && !reads_by_window(ask);
     return small ? std::min(gpu.copy_latency, gpu.resident_out_latency) : gpu.copy_latency;
-}
-
-// A whole copy from end to end by one process: the leg, and who drives it.
-struct DirectCopy {
-    Nanoseconds latency = 0;
-    double bytes_per_second = 0;
-    CopyEngine engine = CopyEngine::copy_engine;
-};
-
-DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
-    const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
-    DirectCopy copy;
-    if (from_gpu && to_gpu) {
-        const device::GpuFacts& gpu = ask.source_gpu;
-        copy.latency = gpu.copy_latency;
-        copy.bytes_per_second = one_gpu ? gpu.d2d_bytes_per_second : gpu.peer_bytes_per_second;
-        // Over PCIe a GPU reads from another more slowly than it writes to it.
-        if (!one_gpu && executor == Executor::receiver &&
-            ask.sink_gpu.peer_get_bytes_per_second > 0)
-            copy.bytes_per_second = ask.sink_gpu.peer_get_bytes_per_second;
-        if (!one_gpu && executor == Executor::receiver) copy.latency += ask.sink_gpu.peer_get_more;
-        if (copy.bytes_per_second <= 0)
-            copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
-    } else if (from_gpu) {
-        const device::GpuFacts& gpu = ask.source_gpu;
-        copy = {ask.sink.kind == MemoryKind::host ? gpu.pageable_latency : gpu.copy_latency,
-                host_side_rate(ask.sink, gpu.d2h_bytes_per_second, gpu.pageable_bytes_per_second)};
-    } else if (to_gpu) {
-        const device::GpuFacts& gpu = ask.sink_gpu;
-        copy = {gpu.copy_latency, host_side_rate(ask.source, gpu.h2d_bytes_per_second,
-                                                 gpu.pageable_bytes_per_second)};
-    } else {
-        copy = {0, kHostCopyRate, CopyEngine::cpu};
-    }
-    if (copy.engine != CopyEngine::cpu && !ask.contiguous())
-        copy.engine = ask.tuning.kernels ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
-    return copy;
 }
 
 Candidate self_candidate(const Ask& ask) {

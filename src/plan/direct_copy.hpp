@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What one copy from end to end costs, with no slot between.
+#pragma once
+
+#include "plan/ask.hpp"
+
+namespace gantry::plan {
+
+// One core copying between two host buffers that the cache holds (eager payloads, packing).
+inline constexpr double kHostCopyRate = 10e9;
+
+// A whole copy from end to end by one process: the leg, and who drives it.
+struct DirectCopy {
+    Nanoseconds latency = 0;
+    double bytes_per_second = 0;
+    CopyEngine engine = CopyEngine::copy_engine;
+};
+
+DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor);
+
+}  // namespace gantry::plan

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A copying kernel that stays, and host memory: page-locked or not, in the order of its direction,
+// and what becomes of copies that no kernel took.
+#include "cuda_resident_fixture.hpp"
+#include "device/cuda/streams.hpp"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <deque>
+#include <random>
+
+namespace gantry::device {
+namespace {
+
+using testing_support::GpuProgram;
+using testing_support::pointer;
+
+// Copies of every kind, each with a destination of its own kind and what it must hold.
+struct CudaResidentHost : CudaResident {
+    std::byte* host = nullptr;
+
+    void SetUp() override {
+        CudaResident::SetUp();
+        void* memory = nullptr;
+        ASSERT_EQ(gpu.cuMemAllocHost_v2(&memory, 2 * kBytes), CUDA_SUCCESS);
+        host = static_cast<std::byte*>(memory);
+    }
+    void TearDown() override {
+        if (host != nullptr) gpu.cuMemFreeHost(host);
+        CudaResident::TearDown();
+    }
+    void start(Nanoseconds linger) {
+        CudaResident::start(linger);
+        clear();
+        classify(host, 2 * kBytes);
+        classify(pointer(from), kBytes);
+        classify(pointer(to), kBytes);
+        const std::vector<std::uint8_t> data = pattern(kBytes, 9);
+        std::memcpy(host, data.data(), kBytes);
+        std::memset(host + kBytes, 0, kBytes);
+    }
+    Copy out(Bytes at, Bytes bytes, Engine engine = Engine::d2h) {
+        return {host + kBytes + at, pointer(from + at), bytes, 0, engine};
+    }
+    Copy in(Bytes at, Bytes bytes, Engine engine = Engine::h2d) {
+        return {pointer(to + at), host + at, bytes, 0, engine};
+    }
+    std::vector<std::uint8_t> came_out(Bytes at, Bytes bytes) const {
+        const auto* first = reinterpret_cast<const std::uint8_t*>(host + kBytes + at);
+        return {first, first + bytes};
+    }
+};
+
+TEST_F(CudaResidentHost, TakesCopiesFromAndToPageLockedMemory) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    clear();
+    const std::vector<std::uint8_t> device = pattern(kBytes), given = pattern(kBytes, 9);
+    std::vector<std::uint8_t> expected_out(kBytes, 0), expected_in(kBytes, 0);
+    std::mt19937 dice(3);
+    const cuda::Calls before = cuda->calls();
+    const Engine outs[] = {Engine::d2h, Engine::automatic},
+                 ins[] = {Engine::h2d, Engine::automatic, Engine::h2d_2d};
+    for (unsigned i = 0; i < 600; ++i) {
+        Bytes bytes = 1 + dice() % (i % 8 == 0 ? 64 * kKiB : i % 2 == 0 ? 5000 : 40);
+        Bytes at = dice() % (kBytes - bytes);
+        if (i % 3 == 0) {  // by 16 bytes at a time
+            bytes = round_up(bytes, Bytes{16});
+            at = at / 16 * 16;
+        }
+        if (i % 4 < 2) {
+            ASSERT_TRUE(copy(out(at, bytes, outs[i % 2])).ok());
+            std::copy_n(device.begin() + static_cast<std::ptrdiff_t>(at), bytes,
+                        expected_out.begin() + static_cast<std::ptrdiff_t>(at));
+        } else {
+            ASSERT_TRUE(copy(in(at, bytes, ins[i % 3])).ok());
+            std::copy_n(given.begin() + static_cast<std::ptrdiff_t>(at), bytes,
+                        expected_in.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+    }
+    EXPECT_EQ(cuda->calls().copies, before.copies);
+    EXPECT_EQ(cuda->calls().launches, before.launches);
+    EXPECT_EQ(came_out(0, kBytes), expected_out);
+    EXPECT_EQ(read(to, kBytes), expected_in);
+    // Too long for it.
+    EXPECT_TRUE(copy(out(0, 64 * kKiB + 1)).ok());
+    EXPECT_EQ(cuda->calls().copies, before.copies + 1);
+}
+
+TEST_F(CudaResidentHost, CopiesOfOneDirectionGetOneToo) {
+    for (const bool outwards : {true, false}) {
+        start(kLong);
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        bool taken = false;
+        while (!taken && std::chrono::steady_clock::now() < limit) {
+            const std::uint64_t before = cuda->calls().copies;
+            ASSERT_TRUE(copy(outwards ? out(0, 256) : in(0, 256)).ok());
+            taken = cuda->calls().copies == before;
+        }
+        EXPECT_TRUE(taken) << outwards;
+    }
+}
+
+TEST_F(CudaResidentHost, AFewBytesGoAnywhere) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    const std::uint64_t launches = cuda->calls().launches;
+    for (Bytes bytes = 1; bytes <= 32 * kKiB; bytes += bytes < 20 ? 1 : bytes / 3) {
+        std::vector<std::uint8_t> into(bytes + 1, 0xaa), expected = read(from + 5, bytes);
+        expected.push_back(0xaa);
+        const std::uint64_t before = cuda->calls().copies;
+        ASSERT_TRUE(copy({into.data(), pointer(from + 5), bytes, 0, Engine::d2h}).ok());
+        EXPECT_EQ(cuda->calls().copies, before) << bytes;
+        EXPECT_EQ(into, expected) << bytes;
+    }
+    EXPECT_EQ(cuda->calls().launches, launches);
+}
+
+// They travel in items and slots: the source need not be page-locked, and may change at once.
+TEST_F(CudaResidentHost, AFewBytesComeFromAnywhere) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    clear();
+    const std::uint64_t launches = cuda->calls().launches;
+    for (Bytes bytes = 1; bytes <= 32 * kKiB; bytes += bytes < 20 ? 1 : bytes / 3) {
+        std::vector<std::uint8_t> source = pattern(bytes, static_cast<unsigned>(bytes));
+        const std::vector<std::uint8_t> sent = source;
+        for (const Bytes at : {Bytes{0}, Bytes{64 * kKiB + 3}}) {
+            source = sent;
+            const std::uint64_t before = cuda->calls().copies;
+            Completion done(executor);
+            cuda->copy({pointer(to + at), source.data(), bytes, 0, Engine::h2d}, done);
+            source.assign(bytes, 0xff);
+            finish(done);
+            ASSERT_TRUE(done.status().ok());
+            EXPECT_EQ(cuda->calls().copies, before) << bytes;
+            EXPECT_EQ(read(to + at, bytes), sent) << bytes;
+            EXPECT_EQ(read(to + at + bytes, 1), std::vector<std::uint8_t>(1, 0)) << bytes;
+        }
+    }
+    EXPECT_EQ(cuda->calls().launches, launches);
+}
+
+// What was page-locked when it was looked at last, and is not any more: a kernel that touched it
+// would end with the context.
+TEST_F(CudaResidentHost, LeavesMemoryAloneThatIsNotPageLockedAnyMore) {
+    start(kLong);
+    void* const memory =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    ASSERT_EQ(gpu.cuMemHostRegister_v2(memory, 4096, 0), CUDA_SUCCESS);
+    EXPECT_EQ(classify(memory, 4096).kind, MemoryKind::pinned);
+    ASSERT_TRUE(copy_until_one_stays());
+    const Copy order{memory, pointer(from), 4096, 0, Engine::d2h};
+    std::uint64_t before = cuda->calls().copies;
+    EXPECT_TRUE(copy(order).ok());
+    EXPECT_EQ(cuda->calls().copies, before);
+    ASSERT_EQ(gpu.cuMemHostUnregister(memory), CUDA_SUCCESS);
+    std::memset(memory, 0, 4096);
+    before = cuda->calls().copies;
+    EXPECT_TRUE(copy(order).ok());
+    EXPECT_EQ(cuda->calls().copies, before + 1);
+    EXPECT_EQ(std::memcmp(memory, pattern(4096).data(), 4096), 0);
+    munmap(memory, 4096);
+}
+
+// One after the other in their direction, whoever makes them.
+TEST_F(CudaResidentHost, CopiesOfADirectionEndInOrder) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    std::mt19937 dice(17);
+    for (int round = 0; round < 200; ++round) {
+        std::deque<Completion> done;
+        const bool outwards = round % 2 == 0;
+        for (Bytes i = 0; i < 6; ++i) {
+            done.emplace_back(executor);
+            const Bytes bytes = dice() % 2 == 0 ? 64 : 100 * kKiB;
+            const Bytes at = i * 128 * kKiB;
+            cuda->copy(outwards ? out(at, bytes) : in(at, bytes), done.back());
+            if (dice() % 2 == 0) cuda->progress();
+        }
+        while (!done.back().done()) {
+            cuda->progress();
+            bool all = true;  // so far
+            for (const Completion& each : done) {
+                ASSERT_TRUE(all || !each.done()) << round;
+                all = each.done();
+            }
+        }
+        for (const Completion& each : done)
+            ASSERT_TRUE(each.done() && each.status().ok());
+    }
+    EXPECT_EQ(came_out(0, 64), pattern(64));
+}
+
+// Also while copies are in flight that went before it stayed.
+TEST_F(CudaResidentHost, AWindowIsTakenWhole) {
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    Completion large(executor);
+    cuda->copy(out(0, 256 * kKiB), large);
+    std::deque<Completion> done;
+    const std::uint64_t before = cuda->calls().copies;
+    for (Bytes i = 0; i < 64; ++i) {
+        done.emplace_back(executor);
+        cuda->copy(out(256 * kKiB + i * 2000, 1999), done.back());
+    }
+    finish(done.back());
+    EXPECT_TRUE(large.done());
+    EXPECT_EQ(cuda->calls().copies, before);
+    EXPECT_EQ(came_out(0, 256 * kKiB), pattern(256 * kKiB));
+    for (Bytes i = 0; i < 64; ++i)
+        EXPECT_EQ(came_out(256 * kKiB + i * 2000, 1999), read(from + 256 * kKiB + i * 2000, 1999));
+}
+
+// The host trusts kernels that have ended: all that it gives them comes too late, and goes another
+// way. Some end in between, with a part of a copy taken.
+TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
+    start(kLong);  // by streams of its own
+    cuda::Driver driver(GpuProgram::library());
+    ASSERT_TRUE(driver.ready());
+    cuda::CopySettings settings;
+    settings.linger = 100 * kMicrosecond;
+    settings.resident_margin = -kSecond;
+    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
+                          cuda->gpu_facts(0), 1, settings);
+    const std::vector<std::uint8_t> data = pattern(kBytes), given = pattern(kBytes, 9);
+    std::vector<std::uint8_t> expected(kBytes, 0), expected_out(kBytes, 0);
+    std::mt19937 dice(11);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto late = [&streams] { return streams.resident().counts().untaken; };
+    for (int i = 0; i < 3000 || (late() < 30 && std::chrono::steady_clock::now() < limit); ++i) {
+        std::deque<Completion> done;
+        for (int each = 0; each < 1 + i % 6; ++each) {
+            const Bytes bytes = 1 + dice() % 60000;
+            const auto at = static_cast<std::ptrdiff_t>(dice() % (kBytes - bytes));
+            const auto from_at = static_cast<Bytes>(at);
+            cuda::Order next;
+            switch (dice() % 3) {
+                case 0:
+                    next.copy = order(from_at, bytes);
+                    std::copy_n(data.begin() + at, bytes, expected.begin() + at);
+                    break;
+                case 1:
+                    next = {out(from_at, bytes), cuda::Lane::d2h};
+                    next.resident = Ends::to_host;
+                    std::copy_n(data.begin() + at, bytes, expected_out.begin() + at);
+                    break;
+                default:
+                    next = {in(from_at, bytes), cuda::Lane::h2d};
+                    next.resident = Ends::from_host;
+                    std::copy_n(given.begin() + at, bytes, expected.begin() + at);
+            }
+            done.emplace_back(executor);
+            ASSERT_TRUE(streams.start(next, done.back()));
+            // The two ways into `to` have no order between them.
+            while (!done.back().done() && std::chrono::steady_clock::now() < limit &&
+                   (next.copy.engine != Engine::d2h || each % 3 == 2))
+                streams.progress();
+        }
+        for (const Completion& each : done) {
+            while (!each.done() && std::chrono::steady_clock::now() < limit)
+                streams.progress();
+            ASSERT_TRUE(each.done() && each.status().ok());
+        }
+        if (i % 16 != 0) continue;
+        const auto until =
+            std::chrono::steady_clock::now() + std::chrono::microseconds(90 + dice() % 30);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+    }
+    EXPECT_GE(late(), 30u);
+    EXPECT_GT(streams.resident().counts().copies, late());
+    EXPECT_EQ(read(to, kBytes), expected);
+    EXPECT_EQ(came_out(0, kBytes), expected_out);
+    streams.close();
+}
+
+// Whether the kernel had copied it or not, nobody had been told: it may be copied again.
+TEST_F(CudaResidentHost, OfAContextThatIsGoneWhatItHadGoesAnotherWay) {
+    start(kLong);  // by streams of its own
+    cuda::Driver driver(GpuProgram::library());
+    ASSERT_TRUE(driver.ready());
+    cuda::CopySettings settings;
+    settings.linger = kLong;
+    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
+                          cuda->gpu_facts(0), 1, settings);
+    cuda::Order single{out(0, 100), cuda::Lane::d2h};
+    single.resident = Ends::to_host;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (streams.resident().counts().copies == 0 && std::chrono::steady_clock::now() < limit) {
+        Completion done(executor);
+        ASSERT_TRUE(streams.start(single, done));
+        while (!done.done())
+            streams.progress();
+    }
+    Completion done(executor), fused(executor);
+    ASSERT_TRUE(streams.start(single, done));
+    cuda::Order between;
+    between.copy = order(0, 100);
+    ASSERT_TRUE(streams.start(between, fused));
+    ASSERT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);  // so that it writes nothing later
+    streams.abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    const std::vector<FusedQueue::Item> left = streams.take_unstarted();
+    ASSERT_EQ(left.size(), 2u);
+    EXPECT_EQ(left[0].done, &fused);
+    EXPECT_EQ(left[1].done, &done);
+    EXPECT_FALSE(done.done() || fused.done());
+    EXPECT_EQ(left[1].copy.engine, Engine::d2h);
+    EXPECT_FALSE(streams.pending());
+}
+
+}  // namespace
+}  // namespace gantry::device
