@@ -168,7 +168,9 @@ CUresult launch(Driver& d, Entry& entry, CUfunction function, const CUlaunchConf
         static_cast<unsigned>(prepared->parameters.size()),
         prepared->parameters.data(),
         &translate,
-        static_cast<std::uint64_t>(d.model.scaled(d.model.machine().gpu.kernel.resident))};
+        static_cast<std::uint64_t>(d.model.scaled(d.model.machine().gpu.kernel.resident)),
+        static_cast<std::uint64_t>(d.model.scaled(d.model.machine().gpu.kernel.resident_out)),
+        static_cast<std::uint64_t>(d.model.scaled(d.model.machine().gpu.kernel.resident_in))};
     if (ref.stream->capture == simgpu::CaptureState::active) {
         return CUDA_SUCCESS;
     }

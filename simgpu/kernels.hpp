@@ -23,7 +23,9 @@ struct simgpu_launch {
     unsigned parameter_count;
     void* const* parameters;                      // each points to its value
     void* (*translate)(uint64_t device_address);  // host pointers come back unchanged
-    uint64_t resident_ns;  // modelled time of a copy by a kernel that runs already, scaled
+    // Modelled times, scaled, of a copy by a kernel that runs already: in device memory, to host
+    // memory, from it.
+    uint64_t resident_ns, resident_out_ns, resident_in_ns;
 };
 
 struct simgpu_twin {

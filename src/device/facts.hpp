@@ -45,7 +45,7 @@ struct GpuFacts {
     double row_ns = 0;              // what each further row of a 2D copy out of it adds, of 8 bytes
     double row_into_ns = 0;         // into it
     Nanoseconds kernel_latency = 8000;  // a kernel alone, likewise
-    // A copy that a kernel which stays takes, between devices, to page-locked host memory, from it;
+    // A copy that a kernel which stays takes, between devices, to host memory, from it (8 bytes);
     // 0: none shall.
     Nanoseconds resident_latency = 0, resident_out_latency = 0, resident_in_latency = 0;
     Nanoseconds launch = 3000;  // what the call costs the processor

@@ -24,8 +24,8 @@
 
 namespace gantry::device {
 
-// The copies that such a kernel can make: between device memories, and between device and
-// page-locked host memory.
+// The copies that such a kernel can make: between device memories, and between device and host
+// memory.
 enum class Ends : std::uint8_t { devices, to_host, from_host };
 
 // With host memory; larger ones gain little. From any host memory, through page-locked slots, only

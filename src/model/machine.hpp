@@ -38,7 +38,7 @@ struct KernelCost {
     Nanoseconds latency = 0;  // an empty kernel, from the call until its end
     double thread = 0;        // nanoseconds per thread of the grid
     // A small copy that is given to a kernel which runs already, until its end is seen: between
-    // devices, to page-locked host memory, and from it; 0: not known, and no kernel shall do it.
+    // devices, to host memory, and from it (8 bytes); 0: not known, and no kernel shall do it.
     Nanoseconds resident = 0, resident_out = 0, resident_in = 0;
     // Copies that go in one launch: with so many bytes waiting their time on the link is longer
     // than a launch; so many copies are not let wait for more; so many blocks fill the link.

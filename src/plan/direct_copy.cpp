@@ -28,7 +28,10 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
             copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
     } else if (from_gpu) {
         const device::GpuFacts& gpu = ask.source_gpu;
-        copy = {ask.sink.kind == MemoryKind::host ? gpu.pageable_latency : gpu.copy_latency,
+        // Under MPS a kernel may stay for either process.
+        const bool resident = gpu.mps && gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo;
+        const Nanoseconds latency = resident ? gpu.resident_out_latency : gpu.copy_latency;
+        copy = {ask.sink.kind == MemoryKind::host ? gpu.pageable_latency : latency,
                 host_side_rate(ask.sink, gpu.d2h_bytes_per_second, gpu.pageable_bytes_per_second)};
     } else if (to_gpu) {
         const device::GpuFacts& gpu = ask.sink_gpu;

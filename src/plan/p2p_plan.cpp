@@ -37,15 +37,13 @@ constexpr int kHostCellsInFlight = 8;
 // Striping a piece finer than this costs more in puts than the rails gain.
 constexpr Bytes kSmallestStripe = 64 * kKiB;
 
-// Up to here a copy out of a slot by the processor costs less than a kernel that stays saves.
-constexpr Bytes kResidentUpTo = 4 * kKiB;
-
 // A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
 // known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
 // a direct copy.
 Nanoseconds latency_to_slot(const Ask& ask) {
     const device::GpuFacts& gpu = ask.source_gpu;
-    const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo &&
+    const bool takes_turns = (ask.facts.same_gpu || ask.facts.gpu_shared) && gpu.queue_turn > 0;
+    const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo && !takes_turns &&
                        !by_copy_engine(ask.sink) && !reads_by_window(ask);
     return small ? std::min(gpu.copy_latency, gpu.resident_out_latency) : gpu.copy_latency;
 }

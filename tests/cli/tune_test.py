@@ -29,7 +29,7 @@ MACHINE = {
         "h2d_2d": copy(1000000, 260000, 0.4e9, row_ns=90), "d2d": copy(700000, 280000, 0.8e9, turn_below="always"),
         "peer": copy(900000, 320000, 0.6e9), "peer_get": copy(900000, 340000, 0.3e9),
         "pageable_d2h": copy(1200000, 400000, 0.2e9), "pageable_h2d": copy(1300000, 420000, 0.15e9),
-        "fill": copy(640000, 220000, 0.9e9, turn_below="always"), "kernel": {"latency_ns": 700000, "thread_ns": 0.002, "resident_ns": 350000, "resident_out_ns": 350000, "resident_in_ns": 350000},
+        "fill": copy(640000, 220000, 0.9e9, turn_below="always"), "kernel": {"latency_ns": 700000, "thread_ns": 0.002, "resident_ns": 350000, "resident_out_ns": 520000, "resident_in_ns": 780000},
         "calls": {"copy_ns": 120000, "launch_ns": 160000, "event_record_ns": 80000, "event_query_ns": 100000, "event_query_vain_ns": 60000,
                   "write_value_ns": 200000, "event_seen_ns": 100000, "classify_host_ns": 140000,
                   "classify_device_ns": 90000, "allocate_ns": 900000, "register_host_ns": 1500000, "ipc_export_ns": 180000,

@@ -43,7 +43,7 @@ class CopyRing {
     void put(std::uint64_t item, std::uint64_t destination, std::uint64_t source, Bytes bytes) {
         write(item, {destination, source, bytes, 0});
     }
-    // At most kMostEnclosed bytes, which may change afterwards.
+    // At most kMostEnclosed bytes of the host's.
     static constexpr Bytes kMostEnclosed = kernels::kMostEnclosed;
     void enclose(std::uint64_t item, std::uint64_t destination, const void* source, Bytes bytes) {
         std::uint64_t words[2] = {};

@@ -12,6 +12,7 @@
 #include <cstring>
 
 namespace gantry::device::cuda {
+
 CudaDevice::Place CudaDevice::place(const void* address) const {
     if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
         const int home = gpus_.find(mapping->handle.gpu);
@@ -41,11 +42,19 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
 CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
-    const bool unknown = ((copy.engine == Engine::automatic || copy.engine == Engine::kernel) &&
-                          !source.device && !destination.device) ||
-                         (copy.engine == Engine::fused && !(source.device && destination.device));
+    // Nothing is known about an end: ask, rather than touch device memory from the host.
+    const auto is_known = [this, &copy](const Place& end, const void* address) {
+        return end.device || pins_.cover(address, copy.bytes) ||
+               pointers_.known(address) != nullptr;
+    };
+    bool unknown = false;
+    if (copy.engine == Engine::automatic)
+        unknown = !is_known(source, copy.source) || !is_known(destination, copy.destination);
+    else if (copy.engine == Engine::kernel)
+        unknown = !source.device && !destination.device;
+    else if (copy.engine == Engine::fused)
+        unknown = !source.device || !destination.device;
     if (unknown) {
-        // Nothing is known about an end: ask, rather than touch device memory from the host.
         (void)classify(copy.source, copy.bytes);
         (void)classify(copy.destination, copy.bytes);
         source = place(copy.source);
@@ -79,16 +88,14 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
                                  copy.rows.empty() && !source.device && destination.device &&
                                  !destination.pages;
-    const Place& on_device = route.order.lane == Lane::d2h ? source : destination;
-    if (copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
+    const bool out = route.order.lane == Lane::d2h;
+    const Place& on_device = out ? source : destination;
+    if ((out ? !destination.device : route.order.lane == Lane::h2d && !source.device) &&
+        copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
         !on_device.pages) {
-        const bool through_slots = copy.bytes <= kMostThroughSlots;
-        if (route.order.lane == Lane::d2h && !destination.device &&
-            (through_slots || is_page_locked(copy.destination, copy.bytes)))
-            route.order.resident = Ends::to_host;
-        if (route.order.lane == Lane::h2d && !source.device &&
-            (through_slots || is_page_locked(copy.source, copy.bytes)))
-            route.order.resident = Ends::from_host;
+        const bool page_locked = is_page_locked(out ? copy.destination : copy.source, copy.bytes);
+        if (page_locked || copy.bytes <= kMostThroughSlots)
+            route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
     if (route.order.lane == Lane::peer)
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
@@ -109,7 +116,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
 bool CudaDevice::is_page_locked(const void* address, Bytes bytes) const {
     if (pins_.cover(address, bytes)) return true;
     const Allocation* allocation = pointers_.known(address);
-    return allocation != nullptr && allocation->location.kind == MemoryKind::pinned;
+    return allocation != nullptr && allocation->location.kind == MemoryKind::pinned &&
+           allocation->range().contains(reinterpret_cast<std::uintptr_t>(address), bytes);
 }
 
 Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& destination) {
@@ -166,7 +174,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         // After a context was lost "host memory" may be what its device memory looks like now; and a
         // fused copy was one between devices.
         if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
-        if (round > 0) route.order.resident.reset();
+        if (round > 0 || copy.engine == Engine::fused) route.order.resident.reset();
         if (route.host_only) {
             const bool of_device = copy.engine == Engine::fused || copy.engine == Engine::kernel;
             if (round > 0 || of_device) break;

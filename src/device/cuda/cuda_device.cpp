@@ -137,9 +137,11 @@ void CudaDevice::drop_context(CUcontext context) {
     };
     std::vector<Unstarted> unstarted;
     for (const auto& streams : streams_)
-        if (streams->context().handle == context)
+        if (streams->context().handle == context) {
+            streams->abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
             for (const FusedQueue::Item& item : streams->take_unstarted())
                 unstarted.push_back({item.copy, item.done, mapped_ends(item.copy)});
+        }
     ++losses_;
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);

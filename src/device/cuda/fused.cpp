@@ -47,7 +47,7 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
-    if (resident_.take(copy, Ends::devices, taken_)) {
+    if (resident_.take(copy, {Ends::devices}, taken_)) {
         taken_.add({copy, &done});
         return true;
     }

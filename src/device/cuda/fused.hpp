@@ -101,14 +101,15 @@ class FusedCopies {
         std::vector<Item> take_untaken() { return std::exchange(untaken_, {}); }
         // How many have ended since this was asked last.
         int take_ended() { return std::exchange(ended_, 0); }
-        void ended() override { failed(success()); }
+        void ended() override { tell(success()); }
         void untaken() override { untaken_.push_back(pop()); }
-        void failed(const Status& why) override {
-            ++ended_;
-            pop().done->complete(why);
-        }
+        void failed(const Status& why) override { tell(why); }
 
       private:
+        void tell(const Status& status) {
+            ++ended_;
+            pop().done->complete(status);
+        }
         Item pop() {
             const Item item = items_.front();
             items_.pop_front();

@@ -71,14 +71,16 @@ bool ResidentCopies::stays(Nanoseconds now) {
            now < launched_at_ + residency_.life() - margin;
 }
 
-bool ResidentCopies::take(const Copy& copy, Ends ends, User& user) {
+bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
+    const Ends ends = way.ends;
     if (kernel_ == Kernel::none || residency_.saving(ends) == 0) return false;
     const Nanoseconds now = SteadyClock{}.now();
     if (!stays(now)) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
     HostEnd host = quickest_host_end(copy, ends);
-    if (ends != Ends::devices && host == HostEnd::memory && !reaches(copy, ends)) {
+    if (ends != Ends::devices && host == HostEnd::memory &&
+        !(way.page_locked && reaches(copy, ends))) {
         if (copy.bytes > kMostThroughSlots) return false;
         host = HostEnd::slot;
     }
@@ -113,8 +115,9 @@ bool ResidentCopies::take(const Copy& copy, Ends ends, User& user) {
     return true;
 }
 
-// A kernel that touches host memory which is not page-locked (any more) takes the context with it,
-// where a copy engine would only be refused: so the driver is asked each time (0.1 us).
+// What is known may be out of date, and a kernel that touches host memory which is not page-locked
+// any more takes the context with it, where a copy engine would only be refused: so the driver is
+// asked each time (0.1 us an end).
 bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
     const Current current(driver_, context_);
     if (!current.ok()) return false;
@@ -243,7 +246,7 @@ void ResidentCopies::abandon() {
     memory_.abandon();
     module_.abandon();
     stream_ = nullptr;
-    while (!flights_.empty())
+    for (; !flights_.empty(); ++counts_.untaken)
         pop().untaken();
 }
 

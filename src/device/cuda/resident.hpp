@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // ResidentCopies: small copies of one context by a kernel that stays for a while
-// (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from
-// page-locked host memory (streams.hpp). Starting one is a few stores to page-locked memory, its end
-// a load; no call of the driver is made for it.
+// (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
+// memory (streams.hpp). Starting one is a few stores to page-locked memory, its end a load; the
+// driver is called only to ask whether host memory of more than a kibibyte is page-locked still.
 //
 //   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
 //   take()             item  item item      item               while it runs, as far as is known
@@ -42,9 +42,14 @@ class ResidentCopies {
         ~User() = default;
     };
 
+    struct Way {
+        Ends ends = Ends::devices;
+        bool page_locked = false;  // all of the host's end is, as far as is known
+    };
+
     bool pending() const { return !flights_.empty(); }
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
-    bool take(const Copy& copy, Ends ends, User& user);
+    bool take(const Copy& copy, const Way& way, User& user);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends);

@@ -99,7 +99,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
-    if (order.resident) resident_.consider(*order.resident);
+    if (order.resident) resident_.consider(order.resident->ends);
     return true;
 }
 
@@ -107,21 +107,23 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
 void Streams::start_untaken(std::size_t index) {
     LaneState& lane = lanes_[index];
     const Current current(driver_, context_);
-    CUresult lost = current.result();
-    if (lost == CUDA_SUCCESS && lane.stream == nullptr) lost = create_stream(driver_, lane.stream);
-    if (lost != CUDA_SUCCESS) return abandon(lost);
+    if (!current.ok()) return abandon(current.result());
+    CUresult refused = CUDA_SUCCESS;
+    if (lane.stream == nullptr) refused = create_stream(driver_, lane.stream);
+    if (refused != CUDA_SUCCESS) lane.stream = nullptr;
     int ended = lane.taken.told_later(), untaken = lane.taken.take_untaken();
     for (Pending& each : lane.pending) {
         if (each.by != By::resident || ended-- > 0) continue;
         if (untaken-- == 0) break;
-        Issued issued = issue({each.copy, static_cast<Lane>(index)}, lane.stream);
-        if (issued.result != CUDA_SUCCESS) {
-            if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
-                return abandon(issued.result);
+        Issued issued{refused, 0, "cuStreamCreate for a copy"};
+        if (refused == CUDA_SUCCESS)
+            issued = issue({each.copy, static_cast<Lane>(index)}, lane.stream);
+        if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
+            return abandon(issued.result);
+        if (issued.result != CUDA_SUCCESS)
             each.failure = driver_.failed(issued.call, issued.result, describe(each.copy));
-        }
-        each.by = By::stream;
-        each.event = record(lane.stream);
+        each.by = issued.started > 0 ? By::stream : By::nobody;
+        if (issued.started > 0) each.event = record(lane.stream);
     }
 }
 
@@ -286,7 +288,7 @@ bool Streams::flag_shows(std::size_t index) {
 
 // Whether the driver must be asked about the head: it has no flag, or none shows for long.
 bool Streams::doubtful(LaneState& lane) const {
-    if (lane.pending.empty() || lane.pending.front().by == By::resident) return false;
+    if (lane.pending.empty() || lane.pending.front().by != By::stream) return false;
     if (lane.pending.front().flag == 0) return true;
     return lane.doubt.is_due();
 }
@@ -301,7 +303,7 @@ bool Streams::tell_head(std::size_t index) {
         complete_head(lane, std::move(*end));
         return true;
     }
-    if (!flag_shows(index)) return false;
+    if (lane.pending.front().by == By::stream && !flag_shows(index)) return false;
     complete_head(lane, std::move(lane.pending.front().failure));
     return true;
 }
@@ -317,11 +319,12 @@ std::optional<Status> Streams::Taken::take_end() {
 }
 
 int Streams::progress() {
-    if (resident_.pending()) resident_.progress();
     const int before = in_flight_;
+    const bool fused_pending = fused_.pending();
+    if (resident_.pending()) resident_.progress();
     for (std::size_t index = 0; index < lanes_.size(); ++index)
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
-    const int fused = fused_.pending() ? fused_.progress() : 0;
+    const int fused = fused_pending && !lost() ? fused_.progress() : 0;
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -350,7 +353,7 @@ int Streams::progress() {
 // False when the head is not done yet.
 bool Streams::finish_head(LaneState& lane) {
     Pending& head = lane.pending.front();
-    if (head.by == By::resident) return tell_head(static_cast<std::size_t>(&lane - lanes_.data()));
+    if (head.by != By::stream) return tell_head(static_cast<std::size_t>(&lane - lanes_.data()));
     const CUresult result = head.event != nullptr
                                 ? driver_.call(driver_.cu.cuEventQuery, head.event)
                                 : driver_.call(driver_.cu.cuStreamQuery, lane.stream);
@@ -403,7 +406,9 @@ void Streams::abandon(CUresult why) {
 
 void Streams::abandon_head(LaneState& lane, CUresult why) {
     Pending& head = lane.pending.front();
-    if (head.by == By::stream) {
+    if (head.by == By::nobody) {
+        complete_head(lane, std::move(head.failure));
+    } else if (head.by == By::stream) {
         head.event = nullptr;
         complete_head(lane, driver_.failed("the context was destroyed during a copy", why,
                                            describe(head.copy)));

@@ -11,7 +11,7 @@
 //
 // The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
 // load, and no call of the driver is made unless it does not show for a millisecond. Small copies
-// to and from other processes have a way of their own (fused.hpp).
+// between devices have a way of their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
@@ -41,8 +41,8 @@ struct Order {
     Lane lane = Lane::d2d;
     int peer = -1;                // of lane `peer`: the other GPU
     bool may_be_written = false;  // from host memory to memory that stays on its GPU
-    std::optional<Ends> resident =
-        std::nullopt;  // of lanes d2h and h2d: a kernel that stays can make it
+    // Of lanes d2h and h2d: how a kernel that stays can make it.
+    std::optional<ResidentCopies::Way> resident = std::nullopt;
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;
@@ -59,7 +59,7 @@ class Streams {
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
     bool lost() const { return lost_ || fused_.lost() || resident_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_.pending(); }
+    bool pending() const { return in_flight_ > 0 || fused_.pending() || !unstarted_.empty(); }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
@@ -76,7 +76,7 @@ class Streams {
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:
-    enum class By : std::uint8_t { stream, resident };
+    enum class By : std::uint8_t { stream, resident, nobody };  // nobody: it failed to start
     struct Pending {
         Completion* done;
         CUevent event;       // null: seen by a flag, by a query of the whole stream, or resident

@@ -93,6 +93,21 @@ TEST_F(CudaCopies, PageableAndHostOnlyCopiesWork) {
     EXPECT_EQ(other, pageable);
 }
 
+// What was known of an end may have been forgotten: the processor must not take it for the host's.
+TEST_F(CudaCopies, ADeviceEndThatIsNotKnownIsAskedAbout) {
+    const CUdeviceptr known = allocate(64), forgotten = allocate(64);
+    classify(pointer(known), 64);
+    write(forgotten, pattern(64));
+    EXPECT_TRUE(copy({pointer(known), pointer(forgotten), 8, 0, Engine::automatic}).ok());
+    EXPECT_EQ(read(known, 8), pattern(8));
+    write(known, pattern(64, 3));
+    const CUdeviceptr another = allocate(64);
+    EXPECT_TRUE(copy({pointer(another), pointer(known), 8, 0, Engine::automatic}).ok());
+    EXPECT_EQ(read(another, 8), pattern(8, 3));
+    for (const CUdeviceptr memory : {known, forgotten, another})
+        free(memory);
+}
+
 TEST_F(CudaCopies, NoBytesAreDoneAtOnceWithoutADriverCall) {
     const std::uint64_t before = cuda->calls().total();
     EXPECT_TRUE(copy({pointer(first), host, 0, 0, Engine::h2d}).ok());

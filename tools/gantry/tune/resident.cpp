@@ -22,6 +22,7 @@ constexpr int kWarm = 20, kSamples = 101;
 
 void measure_resident(Cuda& cuda, CUstream stream, CUdeviceptr first, CUdeviceptr second,
                       const std::byte* pinned, model::KernelCost& kernel) {
+    kernel.resident = kernel.resident_out = kernel.resident_in = 0;
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     if (cuda.cuModuleLoadData(&module, kernels::copy_resident_ptx()) != CUDA_SUCCESS) return;

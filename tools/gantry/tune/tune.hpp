@@ -42,7 +42,7 @@ struct CopyCurve {  // what the chart draws
 
 void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
                  std::vector<CopyCurve>& curves, Progress& progress);
-// `pinned`: page-locked host memory. Nothing is written where the driver runs no such kernel.
+// `pinned`: page-locked host memory. 0 where the driver runs no such kernel.
 void measure_resident(Cuda& cuda, CUstream stream, CUdeviceptr first, CUdeviceptr second,
                       const std::byte* pinned, model::KernelCost& kernel);
 void measure_host(model::Machine& machine, Progress& progress);

@@ -31,14 +31,21 @@ bool take(const RingItem& from, Word lap, RingItem& item) {
            word(from.bytes, item.bytes) && word(from.more, item.more);
 }
 
-void copy(const simgpu_launch& launch, const RingItem& item) {
+// Returns how long it takes.
+Word copy(const simgpu_launch& launch, const RingItem& item) {
+    // Addresses in host memory come back unchanged.
+    const auto is_of_host = [&launch](Word address) {
+        return launch.translate(address) == reinterpret_cast<void*>(address);
+    };
     void* const to = launch.translate(item.destination);
-    if ((item.bytes & kEnclosed) == 0) {
-        std::memmove(to, launch.translate(item.source), item.bytes);
-        return;
+    if ((item.bytes & kEnclosed) != 0) {
+        for (unsigned i = 0; i < (item.bytes & ~kEnclosed); ++i)
+            static_cast<unsigned char*>(to)[i] = enclosed_byte(item, i);
+        return launch.resident_in_ns;
     }
-    for (unsigned i = 0; i < (item.bytes & ~kEnclosed); ++i)
-        static_cast<unsigned char*>(to)[i] = enclosed_byte(item, i);
+    std::memmove(to, launch.translate(item.source), item.bytes);
+    if (is_of_host(item.source)) return launch.resident_in_ns;
+    return is_of_host(item.destination) ? launch.resident_out_ns : launch.resident_ns;
 }
 
 // An item that was copied, and when its flag may be raised.
@@ -70,8 +77,8 @@ void copy_resident(const simgpu_launch* launch) {
             sched_yield();
             continue;
         }
-        copy(*launch, item);
-        copied.push_back({head++, time + launch->resident_ns});
+        const Word takes = copy(*launch, item);
+        copied.push_back({head++, time + takes});
         last = now();
     }
     __atomic_store_n(&state->ended, launch_and_item(work.launch, head), __ATOMIC_RELEASE);
