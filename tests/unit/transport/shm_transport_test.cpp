@@ -156,6 +156,15 @@ TEST(ShmTransport, ARankAloneHasPoolsAndNoPeers) {
     EXPECT_TRUE(alone.close());
 }
 
+TEST(ShmTransport, RingsAreLargeWhereTheyAreFew) {
+    const std::pair<int, Bytes> usual[] = {{1, 256 * kKiB},  {2, 256 * kKiB},  {9, 256 * kKiB},
+                                           {10, 128 * kKiB}, {17, 128 * kKiB}, {18, 64 * kKiB},
+                                           {5000, 64 * kKiB}};
+    for (const auto& [members, bytes] : usual)
+        EXPECT_EQ(shm::RankLayout(members, 0, 0, 0).ring_bytes(), bytes) << members;
+    EXPECT_EQ(shm::RankLayout(2, 8 * kKiB, 0, 0).ring_bytes(), 8 * kKiB) << "as the user says";
+}
+
 TEST(ShmTransport, CarriesRandomTrafficBetweenThreads) {
     const std::uint64_t seed = std::random_device{}();
     SCOPED_TRACE(testing::Message() << "seed " << seed);
