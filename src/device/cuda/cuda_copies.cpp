@@ -93,7 +93,9 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     if ((out ? !destination.device : route.order.lane == Lane::h2d && !source.device) &&
         copy.bytes <= kMostOfResident && copy.rows.empty() && reached(on_device) &&
         !on_device.pages) {
-        const bool page_locked = is_page_locked(out ? copy.destination : copy.source, copy.bytes);
+        // What fits into one slot goes through it anyway.
+        const bool page_locked = copy.bytes > CopyRing::kSlotBytes &&
+                                 is_page_locked(out ? copy.destination : copy.source, copy.bytes);
         if (page_locked || copy.bytes <= kMostThroughSlots)
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
@@ -173,8 +175,10 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         Route route = this->route(order, &way);
         // After a context was lost "host memory" may be what its device memory looks like now; and a
         // fused copy was one between devices.
-        if (round > 0 || copy.engine == Engine::fused) route.order.may_be_written = false;
-        if (round > 0 || copy.engine == Engine::fused) route.order.resident.reset();
+        if (round > 0 || copy.engine == Engine::fused) {
+            route.order.may_be_written = false;
+            route.order.resident.reset();
+        }
         if (route.host_only) {
             const bool of_device = copy.engine == Engine::fused || copy.engine == Engine::kernel;
             if (round > 0 || of_device) break;
