@@ -34,6 +34,19 @@ bool peers(Driver& d, const Device& a, const Device& b) {
     return &a != &b && d.model.machine().peer_access;
 }
 
+// A copy inside a GPU reads and writes its memory, at 83 % of the raw rate (an H200); two bits a
+// cycle and pin.
+constexpr int kMemoryKilohertz = 3'200'000;
+int memory_bits(const gantry::model::Gpu& gpu) {
+    const double raw = 2 * gpu.d2d.rate.peak() / 0.83;
+    return static_cast<int>(raw * 8 / (2e3 * kMemoryKilohertz));
+}
+
+// NVLink, over which atomic operations work, is what is much faster than the way to the host.
+bool has_nvlink(const gantry::model::Gpu& gpu) {
+    return gpu.peer.rate.peak() > 2 * gpu.h2d.rate.peak();
+}
+
 int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
     const gantry::model::Gpu& gpu = d.model.machine().gpu;
     const bool modern = gpu.compute_major >= 7;
@@ -50,6 +63,8 @@ int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
         case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return 0x7fffffff;
         case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK: return 65536;
         case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return 1'980'000;
+        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return kMemoryKilohertz;
+        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return memory_bits(gpu);
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return modern ? 132 : 14;
         case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
         case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return 32;
@@ -185,7 +200,10 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute which, CUdevi
     if (a == b) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    const bool access = peers(d, *a, *b);
-    *value = which == CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ? 0 : (access ? 1 : 0);
+    bool has = which != CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK && peers(d, *a, *b);
+    if (which == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED) {
+        has = has && has_nvlink(d.model.machine().gpu);
+    }
+    *value = has ? 1 : 0;
     return CUDA_SUCCESS;
 }

@@ -56,10 +56,40 @@ Result<Machine> built_in_for(std::string_view gpu_name) {
     return failure(MPI_ERR_ARG, "no built-in description is of a GPU called \"{}\"", gpu_name);
 }
 
-Result<Machine> description_of(std::string_view gpu_name) {
-    const std::string tuned = tuned_file(gpu_name);
-    if (!tuned.empty() && ::access(tuned.c_str(), R_OK) == 0) return load(tuned);
-    return built_in_for(gpu_name);
+Description describe(std::string_view asked_for, const Traits& traits) {
+    Description description;
+    // False: it was there, and cannot be read.
+    const auto take = [&description](Origin origin, std::string_view place) {
+        Result<Machine> machine = load(place);
+        if (!machine.ok()) {
+            if (description.problem.ok()) description.problem = machine.status();
+            return false;
+        }
+        description.machine = *machine;
+        description.origin = origin;
+        description.place = place;
+        return true;
+    };
+    if (!asked_for.empty() && take(Origin::asked_for, asked_for)) return description;
+    if (asked_for.empty()) {
+        const std::string tuned = tuned_file(traits.name);
+        const bool there = !tuned.empty() && ::access(tuned.c_str(), R_OK) == 0;
+        if (there && take(Origin::measured, tuned)) return description;
+    }
+    Result<Machine> built_in = built_in_for(traits.name);
+    if (built_in.ok() && take(Origin::built_in, built_in->name)) return description;
+    description.machine = estimate(traits);
+    return description;
+}
+
+std::string origin_text(const Description& description) {
+    switch (description.origin) {
+        case Origin::asked_for: return fmt::format("GANTRY_MACHINE: {}", description.place);
+        case Origin::measured: return fmt::format("measured by gantry tune ({})", description.place);
+        case Origin::built_in: return fmt::format("built in ({})", description.place);
+        case Origin::estimated: break;
+    }
+    return "estimated from its generation and links";
 }
 
 }  // namespace gantry::model

@@ -4,6 +4,8 @@
 // not.
 #pragma once
 
+#include "base/config.hpp"
+
 #include <string>
 #include <vector>
 
@@ -23,6 +25,6 @@ std::vector<Check> machine_checks();
 // Who started this process, and what can start jobs on several hosts.
 std::vector<Check> launcher_checks();
 // The CUDA driver and its devices. This initialises the driver: only a tool may.
-std::vector<Check> device_checks(const std::string& library);
+std::vector<Check> device_checks(const config::Config& config);
 
 }  // namespace gantry::tool

@@ -43,12 +43,12 @@ std::vector<std::string> unread_variables() {
     return unread;
 }
 
-Check parameters(std::string& cuda_library) {
+Check parameters(config::Config& config) {
     Result<config::Config> current = config::from_environment();
     if (!current.ok())
         return {"parameters", Verdict::bad, std::string(current.status().text()),
                 "correct or unset that variable; gantry info lists them all"};
-    cuda_library = current->cuda_library;
+    config = *current;
     std::string changed;
     for (const config::Parameter& parameter : config::parameters())
         if (config::environment(std::string(parameter.variable).c_str()))
@@ -68,13 +68,13 @@ Check parameters(std::string& cuda_library) {
 }  // namespace
 
 int doctor(Format format) {
-    std::string cuda_library;
-    std::vector<Check> checks = {parameters(cuda_library)};
+    config::Config config;
+    std::vector<Check> checks = {parameters(config)};
     for (Check& check : machine_checks())
         checks.push_back(std::move(check));
     for (Check& check : launcher_checks())
         checks.push_back(std::move(check));
-    for (Check& check : device_checks(cuda_library))
+    for (Check& check : device_checks(config))
         checks.push_back(std::move(check));
     const auto broken = std::ranges::count(checks, Verdict::bad, &Check::verdict);
 

@@ -6,6 +6,8 @@
 #include "checks.hpp"
 
 #include "device/cuda/driver_abi.h"
+#include "device/cuda/gpu_traits.hpp"
+#include "model/tuned.hpp"
 #include "plan/text.hpp"
 
 #include <dlfcn.h>
@@ -31,6 +33,30 @@ class Probe {
         int value = 0;
         auto get = find<PFN_cuDeviceGetAttribute>("cuDeviceGetAttribute");
         return get != nullptr && get(&value, attribute, device) == CUDA_SUCCESS ? value : 0;
+    }
+
+    model::Traits traits(CUdevice device) const {
+        struct {
+            PFN_cuDeviceGetName cuDeviceGetName;
+            PFN_cuDeviceTotalMem_v2 cuDeviceTotalMem_v2;
+            PFN_cuDeviceGetAttribute cuDeviceGetAttribute;
+            PFN_cuDeviceGetPCIBusId cuDeviceGetPCIBusId;
+            PFN_cuDeviceGetCount cuDeviceGetCount;
+            PFN_cuDeviceCanAccessPeer cuDeviceCanAccessPeer;
+            PFN_cuDeviceGetP2PAttribute cuDeviceGetP2PAttribute;
+        } driver{find<PFN_cuDeviceGetName>("cuDeviceGetName"),
+                 find<PFN_cuDeviceTotalMem_v2>("cuDeviceTotalMem_v2"),
+                 find<PFN_cuDeviceGetAttribute>("cuDeviceGetAttribute"),
+                 find<PFN_cuDeviceGetPCIBusId>("cuDeviceGetPCIBusId"),
+                 find<PFN_cuDeviceGetCount>("cuDeviceGetCount"),
+                 find<PFN_cuDeviceCanAccessPeer>("cuDeviceCanAccessPeer"),
+                 find<PFN_cuDeviceGetP2PAttribute>("cuDeviceGetP2PAttribute")};
+        return device::cuda::traits_of(
+            driver,
+            [](auto function, auto... arguments) {
+                return function != nullptr ? function(arguments...) : CUDA_ERROR_NOT_SUPPORTED;
+            },
+            device);
     }
 
   private:
@@ -72,28 +98,36 @@ Check sharing(const Probe& probe, CUdevice device, const std::string& subject) {
     return {subject, Verdict::good, "memory can be shared between processes (CUDA IPC)", ""};
 }
 
-Check describe_device(const Probe& probe, CUdevice device, const std::string& subject) {
-    char name[128] = "?";
-    if (auto get_name = probe.find<PFN_cuDeviceGetName>("cuDeviceGetName"))
-        get_name(name, sizeof name, device);
-    std::size_t memory = 0;
-    if (auto total = probe.find<PFN_cuDeviceTotalMem_v2>("cuDeviceTotalMem_v2"))
-        total(&memory, device);
-    std::string found = fmt::format(
-        "{}, {}, compute capability {}.{}, {} copy engines", name, plan::bytes_text(memory),
-        probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-        probe.attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-        probe.attribute(device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT));
+Check describe_device(const Probe& probe, CUdevice device, const model::Traits& traits,
+                      const std::string& subject) {
+    std::string found =
+        fmt::format("{}, {}, compute capability {}.{}, {} copy engines", traits.name,
+                    plan::bytes_text(traits.memory), traits.compute_major, traits.compute_minor,
+                    probe.attribute(device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT));
     if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_MPS_ENABLED) != 0) found += ", MPS";
     if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED) != 0)
         found += ", GPUDirect RDMA possible";
     return {subject, Verdict::good, found, ""};
 }
 
+// Which figures ways are chosen by.
+Check figures(const model::Traits& traits, const std::string& asked_for,
+              const std::string& subject) {
+    const model::Description description = model::describe(asked_for, traits);
+    const std::string found = "figures: " + model::origin_text(description);
+    if (!description.problem.ok())
+        return {subject, Verdict::bad,
+                fmt::format("{}, since {}", found, description.problem.text()),
+                "mend or delete that file, or unset GANTRY_MACHINE"};
+    if (description.origin == model::Origin::estimated)
+        return {subject, Verdict::note, found, "gantry tune measures this machine, in a minute"};
+    return {subject, Verdict::good, found, ""};
+}
+
 }  // namespace
 
-std::vector<Check> device_checks(const std::string& library_name) {
-    const std::string name = library_name.empty() ? "libcuda.so.1" : library_name;
+std::vector<Check> device_checks(const config::Config& config) {
+    const std::string name = config.cuda_library.empty() ? "libcuda.so.1" : config.cuda_library;
     void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         return {{"driver", Verdict::note, fmt::format("no CUDA driver ({})", dlerror()),
@@ -125,7 +159,9 @@ std::vector<Check> device_checks(const std::string& library_name) {
     auto reaches = probe.find<PFN_cuDeviceCanAccessPeer>("cuDeviceCanAccessPeer");
     for (CUdevice device = 0; device < devices; ++device) {
         const std::string subject = fmt::format("device {}", device);
-        checks.push_back(describe_device(probe, device, subject));
+        const model::Traits traits = probe.traits(device);
+        checks.push_back(describe_device(probe, device, traits, subject));
+        checks.push_back(figures(traits, config.machine, subject));
         checks.push_back(sharing(probe, device, subject));
         std::string peers;
         for (CUdevice other = 0; reaches != nullptr && other < devices; ++other) {

@@ -2,6 +2,7 @@
 #include "device/cuda/gpu.hpp"
 
 #include "base/log.hpp"
+#include "device/cuda/gpu_traits.hpp"
 #include "device/machine_facts.hpp"
 #include "model/tuned.hpp"
 
@@ -31,16 +32,20 @@ void GpuTable::fill() {
 }
 
 GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
+    const model::Traits traits = traits_of(
+        driver_.cu,
+        [this](auto& entry, auto... arguments) { return driver_.call(entry, arguments...); },
+        device);
+    const model::Description description = model::describe(machine_, traits);
+    if (!description.problem.ok()) log::warn("cuda: {}", description.problem.text());
+    log::info("cuda: gpu {} is {}, {}", ordinal, traits.name, model::origin_text(description));
     Gpu gpu;
     gpu.device = device;
-    char name[256] = {};
-    if (driver_.call(driver_.cu.cuDeviceGetName, name, static_cast<int>(sizeof(name) - 1),
-                     device) == CUDA_SUCCESS)
-        gpu.name = name;
+    gpu.name = traits.name;
     int shared_service = 0;
     driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
                  device);
-    gpu.facts = facts_for(gpu.name, shared_service != 0);
+    gpu.facts = gpu_facts(description.machine, shared_service != 0);
     CUuuid uuid{};
     // The newer call tells the instances of a partitioned GPU apart.
     if (driver_.call(driver_.cu.cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
@@ -51,25 +56,7 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     driver_.call(driver_.cu.cuDeviceGetAttribute, &managed_beside_kernels,
                  CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
     if (managed_beside_kernels == 0 || !kernels_stay_) gpu.facts.let_no_kernel_stay();
-    log::info("cuda: gpu {} is {}", ordinal, gpu.name);
     return gpu;
-}
-
-// GANTRY_MACHINE, else what `gantry tune` measured on such GPUs, else the built-in description.
-GpuFacts GpuTable::facts_for(const std::string& name, bool mps) const {
-    Result<model::Machine> machine =
-        machine_.empty() ? model::description_of(name) : model::load(machine_);
-    if (machine.ok()) return gpu_facts(*machine, mps);
-    if (machine.status().error_class() == MPI_ERR_ARG && machine_.empty())
-        log::info("cuda: {}", machine.status().text());
-    else
-        log::warn("cuda: {}", machine.status().text());
-    if (Result<model::Machine> built_in = model::built_in_for(name); built_in.ok())
-        return gpu_facts(*built_in, mps);
-    GpuFacts facts;
-    facts.mps = mps;
-    if (mps) facts.queue_turn = 0;
-    return facts;
 }
 
 const GpuFacts& GpuTable::facts(int gpu) const {

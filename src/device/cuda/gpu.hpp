@@ -15,8 +15,8 @@ namespace gantry::device::cuda {
 
 class GpuTable {
   public:
-    // `machine`: a description to use for every GPU; empty: the tuned or built-in one for the name
-    // that the driver gives (model/tuned.hpp).
+    // `machine`: a description to use for every GPU; empty: the best one that there is
+    // (model/tuned.hpp).
     // `kernels_stay`: the program lets ours stay on its GPUs.
     GpuTable(Driver& driver, std::string machine, bool kernels_stay)
         : driver_(driver), machine_(std::move(machine)), kernels_stay_(kernels_stay) {}
@@ -55,7 +55,6 @@ class GpuTable {
     };
     bool valid(int gpu) const { return gpu >= 0 && gpu < count(); }
     Gpu describe(CUdevice device, int ordinal);
-    GpuFacts facts_for(const std::string& name, bool mps) const;
     CUcontext current_on(const Gpu& gpu);
 
     Driver& driver_;

@@ -20,6 +20,10 @@ namespace gantry::device::testing_support {
     X(cuDeviceGetCount)             \
     X(cuDeviceGetName)              \
     X(cuDeviceGetAttribute)         \
+    X(cuDeviceTotalMem_v2)          \
+    X(cuDeviceGetPCIBusId)          \
+    X(cuDeviceCanAccessPeer)        \
+    X(cuDeviceGetP2PAttribute)      \
     X(cuDevicePrimaryCtxRetain)     \
     X(cuDevicePrimaryCtxRelease_v2) \
     X(cuDevicePrimaryCtxReset_v2)   \

@@ -25,6 +25,8 @@ namespace gantry::tool {
     X(cuDeviceTotalMem_v2)                \
     X(cuDeviceGetAttribute)               \
     X(cuDeviceCanAccessPeer)              \
+    X(cuDeviceGetP2PAttribute)            \
+    X(cuDeviceGetPCIBusId)                \
     X(cuDevicePrimaryCtxRetain)           \
     X(cuCtxSetCurrent)                    \
     X(cuCtxSynchronize)                   \

@@ -3,6 +3,7 @@
 
 #include "base/config.hpp"
 #include "commands.hpp"
+#include "device/cuda/gpu_traits.hpp"
 #include "model/tuned.hpp"
 
 #include <fmt/chrono.h>
@@ -26,11 +27,11 @@ constexpr int kSteps = 15;
 constexpr double kWorthSaying = 0.15;
 
 // The description that everything starts from: what cannot be measured here (the network) stays.
-model::Machine starting_point(const std::string& gpu_name) {
-    if (Result<model::Machine> known = model::built_in_for(gpu_name); known.ok()) return *known;
-    Result<model::Machine> any = model::load("h200");
-    model::Machine machine = any.ok() ? *any : model::Machine{};
-    return machine;
+model::Machine starting_point(Cuda& cuda, int gpu) {
+    const model::Traits traits = device::cuda::traits_of(
+        cuda, [](auto function, auto... arguments) { return function(arguments...); }, gpu);
+    Result<model::Machine> known = model::built_in_for(traits.name);
+    return known.ok() ? *known : model::estimate(traits);
 }
 
 bool under_mps(Cuda& cuda, int gpu) {
@@ -175,7 +176,7 @@ int tune(const TuneOptions& options) try {
         throw TuneFailure(
             fmt::format("--gpu {}: this process sees {} devices", options.gpu, devices));
     const int other = devices > 1 ? (options.gpu + 1) % devices : -1;
-    const model::Machine before = starting_point(cuda.name(options.gpu));
+    const model::Machine before = starting_point(cuda, options.gpu);
     const bool mps = under_mps(cuda, options.gpu);
     model::Machine machine = before;
     if (mps) machine.gpu = before.gpu_under_mps;
