@@ -46,6 +46,7 @@ namespace gantry::tool {
     X(cuEventCreate)                      \
     X(cuEventRecord)                      \
     X(cuEventQuery)                       \
+    X(cuEventDestroy_v2)                  \
     X(cuMemcpyDtoHAsync_v2)               \
     X(cuMemcpyHtoDAsync_v2)               \
     X(cuMemcpyDtoDAsync_v2)               \
