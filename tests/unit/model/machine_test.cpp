@@ -20,8 +20,9 @@ std::string problem(std::string_view json) {
     return machine.ok() ? "none" : std::string(machine.status().text());
 }
 
-TEST(Machine, BothBuiltInMachinesLoadByName) {
+TEST(Machine, BuiltInMachinesLoadByName) {
     EXPECT_THAT(built_in_machines(), Contains("c2050-qdr"));
+    EXPECT_THAT(built_in_machines(), Contains("h100"));
     EXPECT_THAT(built_in_machines(), Contains("h200"));
     for (const std::string_view name : built_in_machines()) {
         const Result<Machine> machine = load(name);
