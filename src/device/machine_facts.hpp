@@ -57,7 +57,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.window_write = gpu.window.write;
     facts.window_read_bytes_per_second = gpu.window.read_bytes_per_second;
     facts.window_write_bytes_per_second = gpu.window.write_bytes_per_second;
-    facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.peak();
+    // Where the driver's way and slots lie close to each other; its rate goes on rising.
+    facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.at(kMiB);
     const model::Rate& memcpy = machine.host.memcpy;
     if (!memcpy.points().empty()) {
         // Of messages that are not streamed (plan::kStreamedFrom): the largest of them.

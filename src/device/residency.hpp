@@ -6,12 +6,15 @@
 // it, too. So it is an investment, the same for every device:
 //
 //   invest()  a copy went the usual way, close behind another one. What a kernel that stayed had
-//             saved is put aside; when that pays for a launch and a part of the time that it stays
-//             in vain at its end, one is launched; not where another rank waits for turns of the GPU.
+//             saved is put aside; when that pays for a launch and for all the time that it stays in
+//             vain at its end, one is launched; not where another rank waits for turns of the GPU.
 //   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so
 //             that nobody waits for it for ever. Had it too little to do, the next one must be
 //             saved for twice as long, which is forgotten with time; had it enough, the next one
 //             comes with the next copy.
+//
+// So a program that waits for the whole device behind each burst of messages loses no more than it
+// wins, but for the kernels that showed it.
 #pragma once
 
 #include "device/facts.hpp"
@@ -28,9 +31,12 @@ namespace gantry::device {
 // memory.
 enum class Ends : std::uint8_t { devices, to_host, from_host };
 
+// Whether a copy comes alone, or while others of its kind are under way.
+enum class Copies : std::uint8_t { alone, in_a_row };
+
 // With host memory; larger ones gain little. From any host memory, through page-locked slots, only
 // what the processor copies in no time.
-inline constexpr Bytes kMostOfResident = 64 * kKiB, kMostThroughSlots = 32 * kKiB;
+inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kKiB;
 
 class Residency {
   public:
@@ -42,18 +48,27 @@ class Residency {
           saving_{saving(facts.kernel_latency, facts.resident_latency),
                   saving(facts.copy_latency, facts.resident_out_latency),
                   saving(facts.copy_in_latency, facts.resident_in_latency)},
+          makes_{makes(facts.kernel_latency, facts.resident_latency),
+                 makes(facts.copy_latency, facts.resident_out_latency),
+                 makes(facts.copy_in_latency, facts.resident_in_latency)},
           shortest_(2 * facts.kernel_latency),
-          base_price_(facts.launch + linger / kWaiting),
-          price_(base_price_) {}
+          saving_of_one_more_(std::max<Nanoseconds>(facts.chunk_cost - kItem, 0)),
+          price_(facts.launch + std::min(linger, kDearestLinger)) {}
 
     // A kernel that gives up before the first copy can come to it is of no use.
     bool possible() const {
         return linger_ >= shortest_ && linger_ > 0 &&
-               std::any_of(saving_.begin(), saving_.end(),
-                           [](Nanoseconds saving) { return saving > 0; });
+               std::any_of(makes_.begin(), makes_.end(), [](bool makes) { return makes; });
     }
-    // What it saves of a copy; 0: such copies go the usual way.
-    Nanoseconds saving(Ends ends) const { return saving_[static_cast<std::size_t>(ends)]; }
+    // Whether it makes such copies; else they go the usual way.
+    bool makes(Ends ends) const { return makes_[static_cast<std::size_t>(ends)]; }
+    // What it saves of a copy. Of one right behind others to or from the host that is what a call and
+    // an engine's gap cost, though alone it may be no quicker.
+    Nanoseconds saving(Ends ends, Copies copies = Copies::alone) const {
+        const Nanoseconds saving = saving_[static_cast<std::size_t>(ends)];
+        const bool follows = copies == Copies::in_a_row && ends != Ends::devices;
+        return makes(ends) && follows ? std::max(saving, saving_of_one_more_) : saving;
+    }
     Nanoseconds linger() const { return linger_; }
     Nanoseconds life() const { return kLives * linger_; }
 
@@ -61,21 +76,26 @@ class Residency {
     bool takes_turns() const { return takes_turns_; }
 
     // `neighbours`: null, nobody is known.
-    bool invest(Ends ends, Nanoseconds now, const Neighbours* neighbours) {
+    bool invest(Ends ends, Nanoseconds now, const Neighbours* neighbours,
+                Copies copies = Copies::alone) {
         // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
-        return repays(saving(ends), now) &&
+        return repays(saving(ends, copies), now) &&
                !(takes_turns_ && neighbours != nullptr && neighbours->use(gpu_));
     }
     // `saved`: by all the copies that it took.
     void ended(Nanoseconds saved, Nanoseconds now) {
         priced_at_ = now;
-        const bool repaid = saved >= base_price_;
-        price_ = repaid ? base_price_ : std::min(2 * price_, kHighestPrice * base_price_);
+        const bool repaid = saved >= price_;
+        times_dearer_ = repaid ? 1 : std::min(2 * times_dearer_, kMostTimesDearer);
         next_at_once_ = repaid;
         saved_ = 0;
     }
 
   private:
+    // A little slower alone, it is still several times quicker in a row.
+    static bool makes(Nanoseconds usual, Nanoseconds resident) {
+        return resident > 0 && resident <= usual + usual / 8;
+    }
     static Nanoseconds saving(Nanoseconds usual, Nanoseconds resident) {
         return resident > 0 ? std::max<Nanoseconds>(usual - resident, 0) : 0;
     }
@@ -83,27 +103,32 @@ class Residency {
         const bool close = last_ > 0 && now - last_ <= linger_;
         last_ = now;
         if (now - priced_at_ >= kForgets) {
-            price_ = std::max(price_ / 2, base_price_);
+            times_dearer_ = std::max(times_dearer_ / 2, 1);
             priced_at_ = now;
         }
         if (std::exchange(next_at_once_, false)) return true;
         saved_ = close ? saved_ + saving : 0;
-        if (saved_ < price_) return false;
+        if (saved_ < times_dearer_ * price_) return false;
         saved_ = 0;
         return true;
     }
 
     static constexpr int kLives = 20;
-    static constexpr int kWaiting = 5;  // nobody minds most of that time
-    static constexpr int kHighestPrice = 256;
-    static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of the price
+    static constexpr int kMostTimesDearer = 256;
+    // Who sets GANTRY_LINGER higher than its default does not mind how long one stays.
+    static constexpr Nanoseconds kDearestLinger = 50 * kMicrosecond;
+    static constexpr Nanoseconds kItem = 500;  // the processor's work on a copy that one takes
+    static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of what is dearer
 
     const Uuid gpu_;
     const bool takes_turns_;
     Nanoseconds linger_;
     std::array<Nanoseconds, 3> saving_;  // of each copy, by Ends
+    std::array<bool, 3> makes_;
     Nanoseconds shortest_;
-    Nanoseconds base_price_, price_;
+    Nanoseconds saving_of_one_more_;
+    Nanoseconds price_;  // of one that nobody needs
+    int times_dearer_ = 1;
     Nanoseconds priced_at_ = 0;
     Nanoseconds saved_ = 0;
     Nanoseconds last_ = 0;  // copy

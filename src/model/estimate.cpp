@@ -48,10 +48,9 @@ void scale(Gpu& gpu, const Traits& traits) {
     const double memory = traits.memory_bytes_per_second > 0
                               ? traits.memory_bytes_per_second / kMeasuredMemory
                               : generation.host_link / kMeasuredHostLink;
-    const double host =
-        (traits.host_link_bytes_per_second > 0 ? traits.host_link_bytes_per_second
-                                               : generation.host_link) /
-        kMeasuredHostLink;
+    const double host = (traits.host_link_bytes_per_second > 0 ? traits.host_link_bytes_per_second
+                                                               : generation.host_link) /
+                        kMeasuredHostLink;
     for (CopyCost* copy : {&gpu.d2d, &gpu.fill})
         copy->rate = scaled(copy->rate, memory);
     for (CopyCost* copy : {&gpu.d2h, &gpu.h2d, &gpu.h2d_2d})

@@ -85,7 +85,8 @@ Description describe(std::string_view asked_for, const Traits& traits) {
 std::string origin_text(const Description& description) {
     switch (description.origin) {
         case Origin::asked_for: return fmt::format("GANTRY_MACHINE: {}", description.place);
-        case Origin::measured: return fmt::format("measured by gantry tune ({})", description.place);
+        case Origin::measured:
+            return fmt::format("measured by gantry tune ({})", description.place);
         case Origin::built_in: return fmt::format("built in ({})", description.place);
         case Origin::estimated: break;
     }

@@ -97,7 +97,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             }
         }
         waiting_.drop_first(count);
-        resident_.consider(Ends::devices);
+        resident_.consider(Ends::devices, Copies::alone);
     }
     return CUDA_SUCCESS;
 }

@@ -73,7 +73,7 @@ bool ResidentCopies::stays(Nanoseconds now) {
 
 bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
     const Ends ends = way.ends;
-    if (kernel_ == Kernel::none || residency_.saving(ends) == 0) return false;
+    if (kernel_ == Kernel::none || !residency_.makes(ends)) return false;
     const Nanoseconds now = SteadyClock{}.now();
     if (!stays(now)) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
@@ -110,7 +110,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
     flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
     last_item_at_ = now;
     doubt_.reset();
-    saved_ += residency_.saving(ends);
+    saved_ += residency_.saving(ends, flights_.size() > 1 ? Copies::in_a_row : Copies::alone);
     ++counts_.copies;
     return true;
 }
@@ -132,11 +132,11 @@ bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
     return true;
 }
 
-void ResidentCopies::consider(Ends ends) {
+void ResidentCopies::consider(Ends ends, Copies copies) {
     // Items that the last one did not take must be out of the way first.
     if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
-    if (residency_.saving(ends) > 0 &&
-        residency_.invest(ends, SteadyClock{}.now(), settings_.neighbours) && prepare())
+    if (residency_.makes(ends) &&
+        residency_.invest(ends, SteadyClock{}.now(), settings_.neighbours, copies) && prepare())
         launch();
 }
 

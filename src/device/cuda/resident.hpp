@@ -52,7 +52,7 @@ class ResidentCopies {
     bool take(const Copy& copy, const Way& way, User& user);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
-    void consider(Ends ends);
+    void consider(Ends ends, Copies copies);
     // Tells their users what has ended.
     void progress();
     struct Counts {

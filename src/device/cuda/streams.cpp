@@ -99,7 +99,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
-    if (order.resident) resident_.consider(order.resident->ends);
+    if (order.resident)
+        resident_.consider(order.resident->ends, alone ? Copies::alone : Copies::in_a_row);
     return true;
 }
 

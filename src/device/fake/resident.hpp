@@ -16,7 +16,7 @@ class ResidentModel {
     ResidentModel(const GpuFacts& facts, Nanoseconds linger) : residency_(facts, linger) {}
 
     bool possible() const { return residency_.possible(); }
-    bool gains(Ends ends) const { return residency_.saving(ends) > 0; }
+    bool gains(Ends ends) const { return residency_.makes(ends); }
     // Whether it runs, and takes a copy now.
     bool stays(Nanoseconds now) {
         if (ends_ == 0) return false;

@@ -64,7 +64,7 @@ TEST_F(CudaResidentHost, TakesCopiesFromAndToPageLockedMemory) {
     const Engine outs[] = {Engine::d2h, Engine::automatic},
                  ins[] = {Engine::h2d, Engine::automatic, Engine::h2d_2d};
     for (unsigned i = 0; i < 600; ++i) {
-        Bytes bytes = 1 + dice() % (i % 8 == 0 ? 64 * kKiB : i % 2 == 0 ? 5000 : 40);
+        Bytes bytes = 1 + dice() % (i % 8 == 0 ? kMostOfResident : i % 2 == 0 ? 5000 : 40);
         Bytes at = dice() % (kBytes - bytes);
         if (i % 3 == 0) {  // by 16 bytes at a time
             bytes = round_up(bytes, Bytes{16});
@@ -85,7 +85,7 @@ TEST_F(CudaResidentHost, TakesCopiesFromAndToPageLockedMemory) {
     EXPECT_EQ(came_out(0, kBytes), expected_out);
     EXPECT_EQ(read(to, kBytes), expected_in);
     // Too long for it.
-    EXPECT_TRUE(copy(out(0, 64 * kKiB + 1)).ok());
+    EXPECT_TRUE(copy(out(0, kMostOfResident + 1)).ok());
     EXPECT_EQ(cuda->calls().copies, before.copies + 1);
 }
 

@@ -6,22 +6,22 @@
 namespace gantry::device {
 namespace {
 
-constexpr Nanoseconds kLinger = 25000;
+constexpr Nanoseconds kLinger = 24000;
 
 GpuFacts facts() {
     GpuFacts facts;
     facts.kernel_latency = 8000;
     facts.resident_latency = 4000;
-    facts.launch = 3000;
+    facts.launch = 4000;
     return facts;
 }
 
 // Copies so far apart until one is wanted; 0: none was among so many.
 int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& now,
-                        Ends ends = Ends::devices) {
+                        Ends ends = Ends::devices, Copies copies = Copies::alone) {
     for (int copy = 1; copy <= 10000; ++copy) {
         now += apart;
-        if (residency.invest(ends, now, nullptr)) return copy;
+        if (residency.invest(ends, now, nullptr, copies)) return copy;
     }
     return 0;
 }
@@ -29,8 +29,9 @@ int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& no
 TEST(Residency, StartsWhenWhatItHadSavedPaysForItself) {
     Residency residency(facts(), kLinger);
     Nanoseconds now = 1'000'000;
-    // 8 us at 4 us each; the first one has none before it.
-    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 3);
+    // A launch and the time that it stays in vain, 4 and 24 us, at 4 us each; the first one has none
+    // before it.
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 8);
 }
 
 TEST(Residency, CopiesFarApartWantNone) {
@@ -53,7 +54,7 @@ TEST(Residency, NoneStaysWhereAnotherRankWaitsForTurns) {
             shared.mps = mps;
             Residency residency(shared, kLinger);
             bool wanted = false;
-            for (Nanoseconds now = 1'000'000; now < 1'100'000; now += 5000)
+            for (Nanoseconds now = 1'000'000; now < 1'200'000; now += 5000)
                 wanted = wanted || residency.invest(Ends::devices, now, &someone);
             EXPECT_EQ(wanted, mps || gpu == 8) << gpu << mps;
         }
@@ -75,14 +76,26 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     now += 10 * 100 * kMillisecond;
     for (int half = 0; half < 10; ++half)
         (void)residency.invest(Ends::devices, now += 100 * kMillisecond, nullptr);
-    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 8);
     // One that repaid itself makes it cheap again, and the next one comes at once.
     residency.ended(400'000, now);
     now += 10 * kLinger;
     EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
     residency.ended(4000, now);
     now += kLinger + 1;
-    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 15);
+}
+
+// A kernel whose copies saved less than it cost, were somebody to wait for its end, is none that
+// repaid itself.
+TEST(Residency, CountsTheTimeThatItStaysInVain) {
+    Residency residency(facts(), kLinger);
+    Nanoseconds now = 1'000'000;
+    ASSERT_EQ(copies_until_wanted(residency, 5000, now), 8);
+    residency.ended(27'999, now);
+    EXPECT_GT(copies_until_wanted(residency, 5000, now), 8);
+    residency.ended(28'000, now);
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
 }
 
 // A copy counts by what such a kernel saves of its kind.
@@ -96,13 +109,32 @@ TEST(Residency, EachKindOfCopySavesItsOwn) {
     EXPECT_EQ(residency.saving(Ends::devices), 4000);
     EXPECT_EQ(residency.saving(Ends::to_host), 2000);
     EXPECT_EQ(residency.saving(Ends::from_host), 0) << "slower";
+    EXPECT_FALSE(residency.makes(Ends::from_host));
     Nanoseconds now = 1'000'000;
-    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 5);
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 15);
     EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::from_host), 0);
     known.resident_latency = known.resident_out_latency = 0;
     EXPECT_FALSE(Residency(known, kLinger).possible());
     known.resident_out_latency = 4000;
     EXPECT_TRUE(Residency(known, kLinger).possible());
+}
+
+// A window of copies to or from the host costs a call and an engine's gap each, which is more than
+// one alone takes longer.
+TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
+    GpuFacts known = facts();
+    known.chunk_cost = 4000;
+    known.copy_in_latency = 5000;
+    known.resident_in_latency = 5200;
+    Residency residency(known, kLinger);
+    EXPECT_TRUE(residency.makes(Ends::from_host));
+    EXPECT_EQ(residency.saving(Ends::from_host), 0);
+    EXPECT_EQ(residency.saving(Ends::from_host, Copies::in_a_row), 3500);
+    EXPECT_EQ(residency.saving(Ends::devices, Copies::in_a_row), 4000) << "they share a launch";
+    Nanoseconds now = 1'000'000;
+    EXPECT_EQ(copies_until_wanted(residency, 500, now, Ends::from_host, Copies::in_a_row), 9);
+    known.resident_in_latency = 6000;
+    EXPECT_FALSE(Residency(known, kLinger).makes(Ends::from_host)) << "much slower";
 }
 
 TEST(Residency, IsImpossibleWithoutAPriceOrATime) {
