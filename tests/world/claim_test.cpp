@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -201,6 +203,136 @@ TEST(Claims, ASenderThatCannotPutSendsThePieces) {
         run(test, 5, kSecond);
         EXPECT_EQ(test.puts + test.gets, 0u);
         EXPECT_GT(test.staged, 0u);
+    }
+}
+
+// --- who copies dies ----------------------------------------------------------------------------
+
+// One GPU, used last by rank 1: it is told to put, and claims; or it is late, and rank 0 does. The
+// copy lasts long enough for somebody to die in the middle of it.
+struct Dies {
+    p2p::Claimant claimant;
+    int victim;
+    Nanoseconds after = 0;   // of the send
+    bool in_a_copy = false;  // result: the claimant's
+    int taken = 0;           // result: words that the claimant had by then
+    Status ended[2] = {};
+    bool right = false;
+    int copies_of() const { return claimant == p2p::Claimant::sender ? 1 : 0; }
+};
+
+using Words = std::array<std::uint32_t, p2p::kClaimWords>;
+
+Words words_of_rank_1(World& world) {
+    Words words;
+    const std::uint32_t* all = world.shared_memory().end(1).claim_words(1);
+    std::copy_n(all, words.size(), words.begin());
+    return words;
+}
+
+Task<Status> move(Rank& rank, Bytebuffer& buffer, int from, std::uint64_t key) {
+    if (rank.number == from) {
+        buffer.fill(key);
+        Status sent = co_await send(rank, buffer.whole(), 1 - from, 0);
+        co_return sent;
+    }
+    buffer.clear();
+    Received received = co_await receive(rank, buffer.whole(), from, 0);
+    GANTRY_CO_TRY(received.status);
+    WORLD_CHECK(buffer.holds(key, buffer.bytes()));
+    co_return success();
+}
+
+Task<Status> dies_in_the_middle(Rank& rank, Dies& test, Words& before,
+                                const std::function<void()>& die) {
+    Bytebuffer buffer(rank, Place::device, 256 * kKiB);
+    for (std::uint64_t i = 0; i < 8; ++i) {  // rank 1 gets, then puts
+        Status moved = co_await move(rank, buffer, i < 4 ? 0 : 1, i);
+        GANTRY_CO_TRY(moved);
+        Status met = co_await meet(rank, 5);
+        GANTRY_CO_TRY(met);
+    }
+    rank.device.reset_counts();
+    rank.device.faults.hang_copy = 1;
+    rank.device.faults.hang_for = kMillisecond;
+    if (rank.number == 1) {
+        buffer.fill(77);
+        before = words_of_rank_1(rank.world);
+        rank.world.timeline().at(rank.processor.now() + test.after, die);
+        Result<p2p::Request*> sending =
+            rank.messenger.isend(rank.all, buffer.whole(), 0, 0, p2p::SendMode::standard);
+        if (test.claimant == p2p::Claimant::receiver) rank.work(5 * kMillisecond);
+        Received sent = co_await finish(rank.executor, rank, std::move(sending));
+        test.ended[1] = sent.status;
+    } else {
+        buffer.clear();
+        Received received = co_await receive(rank, buffer.whole(), 1, 0);
+        test.ended[0] = received.status;
+        test.right = buffer.holds(77, buffer.bytes());
+    }
+    Bytebuffer small(rank, Place::host, 8);
+    Status slept = co_await rank.sleep(rank.executor, 20 * kMillisecond);
+    GANTRY_CO_TRY(slept);
+    Status sent = co_await send(rank, small.whole(), 1 - rank.number, 2);
+    WORLD_CHECK(!sent.ok());
+    co_return success();
+}
+
+void run(Dies& test, std::uint64_t seed) {
+    World world({.machine = "h200",
+                 .ranks_per_node = 2,
+                 .seed = seed,
+                 .jitter = 2 * kMicrosecond,
+                 .change_config = [](config::Config& config) {
+                     config.ipc_threshold = 1;
+                     config.claim_wait = 20 * kMicrosecond;
+                     config.device_pool = config.host_pool = kMiB;
+                 }});
+    test.after = static_cast<Nanoseconds>(world.timeline().random(1500 * kMicrosecond));
+    Words before{};
+    const std::function<void()> die = [&world, &test, &before] {
+        const Words now = words_of_rank_1(world);
+        for (std::size_t i = 0; i < now.size(); ++i)
+            if (now[i] != before[i] && (now[i] & 3) == static_cast<std::uint32_t>(test.claimant))
+                ++test.taken;
+        device::fake::FakeDevice& copies = world.rank(test.copies_of()).device;
+        test.in_a_copy = copies.in_flight() > 0;
+        EXPECT_EQ(copies.counts().all_copies(),
+                  copies.counts().copies[static_cast<int>(Operation::d2d)]);
+        EXPECT_EQ(world.rank(1 - test.copies_of()).device.counts().all_copies(), 0u);
+        world.kill(test.victim);
+    };
+    const Ending ending = world.run(
+        [&test, &before, &die](Rank& rank) { return dies_in_the_middle(rank, test, before, die); });
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle()) << "seed " << seed << ": something was left over";
+}
+
+TEST(Claims, TheDeathOfWhoeverClaimedEndsTheMessageAtTheOther) {
+    for (const p2p::Claimant claimant : {p2p::Claimant::sender, p2p::Claimant::receiver}) {
+        for (const int victim : {0, 1}) {
+            int in_a_copy = 0;
+            for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+                Dies test{.claimant = claimant, .victim = victim};
+                run(test, seed);
+                const Status& survivor = test.ended[1 - victim];
+                if (test.in_a_copy) {
+                    ++in_a_copy;
+                    EXPECT_EQ(test.taken, 1) << "seed " << seed;
+                    // A survivor that copies itself may have all the bytes; one that was copied
+                    // for cannot.
+                    if (victim == test.copies_of()) {
+                        EXPECT_FALSE(survivor.ok()) << "seed " << seed;
+                    }
+                }
+                if (!survivor.ok()) {
+                    EXPECT_EQ(survivor.error_class(), MPI_ERR_PROC_ABORTED) << survivor.text();
+                } else if (victim == 1) {
+                    EXPECT_TRUE(test.right) << "seed " << seed;
+                }
+            }
+            EXPECT_GE(in_a_copy, 5) << "rank " << victim << " hardly died in a copy";
+        }
     }
 }
 

@@ -14,16 +14,22 @@ struct Exchange {
     int rounds;
     int measured;              // of them, at the end
     Nanoseconds busy[2] = {};  // kernels that each rank queues before each round
-    Nanoseconds latency = 0;   // result: half a round trip
+    int used_by = -1;          // the rank whose program used the compute queue before
+    bool ipc = true;
+    Nanoseconds latency = 0;  // result: half a round trip
+    // Result: turns of the compute queue until it is measured, of both ranks.
+    std::uint64_t turns_before = 0;
 };
 
 Task<Status> ping_pong(Rank& rank, Exchange& test) {
     Bytebuffer out(rank, Place::device, test.bytes), in(rank, Place::device, test.bytes);
     const int other = 1 - rank.number;
     Nanoseconds begin = 0;
+    if (rank.number == test.used_by) rank.device.compute(0, kMicrosecond);
     for (int round = 0; round < test.rounds; ++round) {
         if (round == test.rounds - test.measured) {
             begin = rank.processor.now();
+            test.turns_before += rank.device.counts().turns;
             rank.device.reset_counts();
         }
         out.fill(static_cast<std::uint64_t>(2 * round + rank.number));
@@ -47,11 +53,14 @@ Task<Status> ping_pong(Rank& rank, Exchange& test) {
 }
 
 struct Copies {
-    std::uint64_t inside[2] = {}, staged = 0;
+    std::uint64_t inside[2] = {}, staged = 0, turns = 0;
 };
 
 Copies run(Exchange& test) {
-    World world({.machine = "h200", .ranks_per_node = 2, .seed = 3});
+    World world({.machine = "h200",
+                 .ranks_per_node = 2,
+                 .seed = 3,
+                 .change_config = [&test](config::Config& config) { config.ipc = test.ipc; }});
     const Ending ending = world.run([&test](Rank& rank) { return ping_pong(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
     Copies copies;
@@ -59,18 +68,22 @@ Copies run(Exchange& test) {
         const device::fake::Counts& counts = world.rank(rank).device.counts();
         copies.inside[rank] = counts.copies[static_cast<int>(Operation::d2d)];
         copies.staged += counts.copies[static_cast<int>(Operation::d2h)];
+        copies.turns += counts.turns;
     }
     return copies;
 }
 
 TEST(SharedGpu, SettlesOnOneRankThatCopiesInBothDirections) {
     for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB}) {
-        Exchange test{bytes, 120, 20};
+        Exchange test{.bytes = bytes, .rounds = 120, .measured = 20, .used_by = 0};
         const Copies copies = run(test);
         EXPECT_EQ(copies.staged, 0u) << bytes;
         EXPECT_EQ(copies.inside[0] + copies.inside[1], 40u) << bytes;
         EXPECT_TRUE(copies.inside[0] == 0 || copies.inside[1] == 0)
             << bytes << ": each change of the rank costs a turn of the compute queue";
+        // Rank 1 takes the queue from rank 0's program, and it stays there.
+        EXPECT_EQ(test.turns_before, 1u) << bytes;
+        EXPECT_EQ(copies.turns, 0u) << bytes;
         EXPECT_LE(test.latency, (bytes < kMiB ? 15 : 16) * kMicrosecond) << bytes;
     }
 }
@@ -80,6 +93,7 @@ TEST(SharedGpu, IsCopiedInByTheRankThatComputesOrStaged) {
         Exchange test{bytes, 300, 20, {0, 200 * kMicrosecond}};
         const Copies copies = run(test);
         EXPECT_EQ(copies.inside[0], 0u) << bytes << ": its copies would wait for the kernels";
+        EXPECT_EQ(test.turns_before + copies.turns, 0u) << bytes << ": the queue was its already";
         EXPECT_LE(test.latency, (bytes < kMiB ? 30 : 140) * kMicrosecond) << bytes;
     }
 }
@@ -89,7 +103,23 @@ TEST(SharedGpu, IsStagedWhileBothRanksCompute) {
         Exchange test{bytes, 300, 20, {200 * kMicrosecond, 200 * kMicrosecond}};
         const Copies copies = run(test);
         EXPECT_EQ(copies.inside[0] + copies.inside[1], 0u) << bytes;
+        EXPECT_GT(test.turns_before, 0u) << bytes << ": nobody tried";
+        EXPECT_EQ(copies.turns, 0u) << bytes;
         EXPECT_LE(test.latency, (bytes < kMiB ? 30 : 140) * kMicrosecond) << bytes;
+    }
+}
+
+// Small copies into the GPU go as two rows: as one they would need the queue.
+TEST(SharedGpu, StagedMessagesTakeNoTurnsWhoeverComputes) {
+    for (const Bytes bytes : {Bytes{8}, 16 * kKiB, 64 * kKiB, 4 * kMiB}) {
+        Exchange test{.bytes = bytes,
+                      .rounds = 40,
+                      .measured = 20,
+                      .busy = {20 * kMicrosecond, 20 * kMicrosecond},
+                      .ipc = false};
+        const Copies copies = run(test);
+        EXPECT_GE(copies.staged, 40u) << bytes;
+        EXPECT_EQ(test.turns_before + copies.turns, 0u) << bytes;
     }
 }
 

@@ -170,7 +170,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
         const model::Work work = work_of(copy, source, sink);
         ++counts_.copies[static_cast<int>(work.operation)];
         counts_.bytes[static_cast<int>(work.operation)] += copy.bytes;
-        interval = gpus_.reserve(first_gpu_ + copy.gpu, work, rank_, processor_.now());
+        interval = reserve(copy.gpu, work);
         interval.end = behind_resident(copy.gpu, work.operation, interval.end);
     }
     end_at(interval.end, copy, source, sink, done, batch, flag);
@@ -178,7 +178,7 @@ void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
 
 void FakeDevice::end_at(Nanoseconds end, const Copy& copy, const Place& source, const Place& sink,
                         Completion& done, int batch, bool flag) {
-    if (due(faults.hang_copy)) return never_end_.push_back(&done);
+    if (hangs(end)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
     const Bytes bytes = copy.bytes;
     gpus_.timeline().at(end, [this, source, sink, bytes, &done, status, batch, flag] {
@@ -220,13 +220,11 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
         return;
     }
     const model::Gpu& gpu = gpus_.machine().gpu;
-    const int on = first_gpu_ + copy.gpu;
     model::Interval interval;
     if (by_kernel) {
         ++counts_.row_launches;
         processor_.spend(gpu.calls.launch);
-        interval = gpus_.reserve(on, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads},
-                                 rank_, processor_.now());
+        interval = reserve(copy.gpu, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads});
         interval.end +=
             (work.operation == Operation::d2h ? gpu.d2h : gpu.h2d).rate.time(copy.bytes);
     } else {
@@ -236,11 +234,11 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
             work.bytes = set.rows.width * set.rows.count;
             ++counts_.copies[static_cast<int>(work.operation)];
             counts_.bytes[static_cast<int>(work.operation)] += work.bytes;
-            interval = gpus_.reserve(on, work, rank_, processor_.now());
+            interval = reserve(copy.gpu, work);
         }
     }
     interval.end = behind_resident(copy.gpu, work.operation, interval.end);
-    if (due(faults.hang_copy)) return never_end_.push_back(&done);
+    if (hangs(interval.end)) return never_end_.push_back(&done);
     const Status status = fault_of(copy);
     const bool flag = copy.notice == Notice::flag;
     gpus_.timeline().at(interval.end, [this, sets = std::move(sets), &done, status, flag] {
@@ -254,6 +252,18 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
         }
         finished_.push_back({&done, status, -1, flag});
     });
+}
+
+model::Interval FakeDevice::reserve(int gpu, const model::Work& work) {
+    const Gpus::Reserved reserved = gpus_.reserve(first_gpu_ + gpu, work, rank_, processor_.now());
+    if (reserved.turn) ++counts_.turns;
+    return reserved.interval;
+}
+
+bool FakeDevice::hangs(Nanoseconds& end) {
+    if (!due(faults.hang_copy)) return false;
+    end += faults.hang_for;
+    return faults.hang_for == 0;
 }
 
 Status FakeDevice::fault_of(const Copy& copy) {
@@ -274,9 +284,8 @@ void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
         faults_of.push_back(fault_of(each.copy));
     }
     const model::Gpu& gpu = gpus_.machine().gpu;
-    const int on = first_gpu_ + together.front().copy.gpu;
-    model::Interval interval = gpus_.reserve(
-        on, {Operation::kernel, bytes, 1, 256 * together.size()}, rank_, processor_.now());
+    model::Interval interval =
+        reserve(together.front().copy.gpu, {Operation::kernel, bytes, 1, 256 * together.size()});
     interval.end += gpu.peer.rate.time(bytes);
     gpus_.timeline().at(interval.end, [this, together = std::move(together),
                                        faults_of = std::move(faults_of), batch] {

@@ -42,9 +42,10 @@ void FakeDevice::free(void* address) {
     const auto found = mappings_.find(reinterpret_cast<std::uintptr_t>(address));
     GANTRY_ASSERT(found != mappings_.end() && found->second.opened == nullptr);
     Allocation& allocation = *found->second.allocation;
-    // Importers keep a view of poisoned bytes, as on the simulated GPU.
+    // Importers keep a view of poisoned bytes, as on the simulated GPU; the address is free.
     std::memset(allocation.bytes.get(), 0xDB, allocation.size);
     allocation.freed = true;
+    allocation.guard.reset();
     mappings_.erase(found);
 }
 
@@ -203,10 +204,12 @@ Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
     }
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
     if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed ||
-        access(handle, gpu) == Access::no_descriptor)
+        access(handle, gpu) == Access::no_descriptor) {
+        ++counts_.refused_opens;
         return failure(MPI_ERR_OTHER,
                        "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE",
                        handle.buffer_id);
+    }
     ++counts_.opens;
     active_ = true;
     const model::CallCost& calls = gpus_.machine().gpu.calls;

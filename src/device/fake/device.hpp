@@ -24,6 +24,7 @@ struct Faults {
     int fail_copy = 0;  // the n-th copy from now ends with an error (1: the next); 0: none
     bool fail_every_copy = false;  // as on a dead context
     int hang_copy = 0;             // likewise, but it never ends
+    Nanoseconds hang_for = 0;      // 0: for ever; else so long, and then it goes on
     bool refuse_ipc_export = false;
     bool refuse_ipc_open = false;
     bool refuse_descriptor = false;
@@ -39,7 +40,10 @@ struct Counts {
     std::uint64_t launches = 0;      // kernels, for copies that waited together
     std::uint64_t row_launches = 0;  // kernels, for rows
     std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
+    // Of the compute queue, each taken from another process that used it last.
+    std::uint64_t turns = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
+    std::uint64_t refused_opens = 0;
     std::uint64_t descriptors = 0;
     std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
     std::uint64_t all_copies() const;
@@ -150,6 +154,9 @@ class FakeDevice final : public Device {
         Nanoseconds resident = 0, usual = 0;
     };
     Nanoseconds behind_resident(int gpu, model::Operation operation, Nanoseconds end);
+    model::Interval reserve(int gpu, const model::Work& work);
+    // Whether a fault loses this copy; `end` moves when it only holds it up.
+    bool hangs(Nanoseconds& end);
     void end_at(Nanoseconds end, const Copy& copy, const Place& source, const Place& sink,
                 Completion& done, int batch, bool flag);
     // What the described machine says of a copy between those places.

@@ -52,7 +52,7 @@ std::shared_ptr<Allocation> Gpus::find(std::uint64_t id) const {
     return id >= 1 && id <= allocations_.size() ? allocations_[id - 1].lock() : nullptr;
 }
 
-model::Interval Gpus::reserve(int gpu, const model::Work& work, int process, Nanoseconds ready) {
+Gpus::Reserved Gpus::reserve(int gpu, const model::Work& work, int process, Nanoseconds ready) {
     State& state = states_[static_cast<std::size_t>(gpu)];
     Nanoseconds& free_at = state.free_at[static_cast<int>(model::engine_of(work.operation))];
     const Nanoseconds turn = model::turn_cost(machine_.gpu, work, process, state.last_process);
@@ -66,7 +66,7 @@ model::Interval Gpus::reserve(int gpu, const model::Work& work, int process, Nan
     model::Interval interval = model::place(machine_.gpu, work, ready, earliest, turn);
     interval.end += static_cast<Nanoseconds>(timeline_.random(static_cast<std::uint64_t>(jitter_)));
     free_at = interval.end;
-    return interval;
+    return {interval, turn > 0};
 }
 
 void Gpus::compute(int gpu, int process, Nanoseconds duration) {

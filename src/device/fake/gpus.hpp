@@ -66,9 +66,13 @@ class Gpus {
         return descriptors_.contains({id, inbox});
     }
 
+    struct Reserved {
+        model::Interval interval;
+        bool turn = false;  // it took the compute queue from another process
+    };
     // Gives the work its place on its engine and holds the engine for it; up to `jitter` longer
     // than modelled.
-    model::Interval reserve(int gpu, const model::Work& work, int process, Nanoseconds ready);
+    Reserved reserve(int gpu, const model::Work& work, int process, Nanoseconds ready);
     void set_jitter(Nanoseconds jitter) { jitter_ = jitter; }
     // A program's own kernel: keeps the compute queue busy for that long.
     void compute(int gpu, int process, Nanoseconds duration);

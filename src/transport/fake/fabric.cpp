@@ -15,7 +15,7 @@ namespace {
 constexpr Bytes kBouncePiece = 256 * kKiB;
 
 Status gone(int rank) {
-    return failure(MPI_ERR_OTHER, "rank {} died", rank);
+    return failure(MPI_ERR_PROC_ABORTED, "rank {} died", rank);
 }
 
 }  // namespace
