@@ -4,7 +4,8 @@
 // pack of their wheels lays them out (docs/user/benchmarks.md). Intel MPI has the MPI 5.0 ABI and
 // runs this very program. Open MPI has its own: the program runs over `libmpi_abi.so.1` of
 // ompi_abi.cpp, which hands each call on. UCX is measured by its own ucx_perftest, a loop without
-// checks.
+// checks. With GANTRY_IPC=off all of them do without CUDA IPC, as we do: Intel MPI by its switch
+// I_MPI_OFFLOAD_IPC, UCX, and Open MPI over it, by leaving cuda_ipc out of UCX's transports.
 #include "side_by_side.hpp"
 
 #include "child.hpp"
@@ -31,6 +32,12 @@ std::string two(const Options& options) {
     return std::to_string(2 * options.pairs);
 }
 
+// UCX's "cuda" is cuda_copy, cuda_ipc and gdr_copy.
+std::string ucx_transports(bool devices) {
+    if (!devices) return "sm,self";
+    return without_ipc() ? "cuda_copy,sm,self" : "cuda,sm,self";
+}
+
 Contender intel(const std::string& at, const Options& options) {
     const bool devices = uses_devices(options);
     Environment environment = {{"I_MPI_ROOT", at},
@@ -39,6 +46,7 @@ Contender intel(const std::string& at, const Options& options) {
                                {"I_MPI_FABRICS", "shm"},
                                {"I_MPI_HYDRA_BOOTSTRAP", "fork"},
                                {"I_MPI_OFFLOAD", devices ? "1" : "0"}};
+    if (devices && without_ipc()) environment.emplace_back("I_MPI_OFFLOAD_IPC", "0");
     return {"impi",
             [=](int seconds) {
                 // Its launcher gives each rank a GPU of its own, which is that rank's first.
@@ -68,7 +76,7 @@ Contender open_mpi(const std::string& folder, const std::string& adapter, const 
         {"PMIX_PREFIX", at},
         {"PRTE_PREFIX", at},
         {"UCX_MODULE_DIR", folder + "/ucx/lib/ucx"},
-        {"UCX_TLS", uses_devices(options) ? "cuda,sm,self" : "sm,self"},
+        {"UCX_TLS", ucx_transports(uses_devices(options))},
         {"UCX_WARN_UNUSED_ENV_VARS", "n"},
         {"LD_LIBRARY_PATH", adapter + ":" + at + "/lib:" + folder + "/ucx/lib:" + folder +
                                 "/libucx_cu13.libs:" + inherited("LD_LIBRARY_PATH")}};
@@ -115,14 +123,15 @@ Told run_ucx(const std::string& folder, const Options& options, int seconds) {
     const Placement placement = options.placement[0];
     const bool comparable = options.placement[1] == placement && options.pairs == 1 &&
                             (placement == Placement::device || placement == Placement::host);
-    if (!comparable || options.benchmark == Benchmark::bibw || options.busy) {
+    const bool latency = options.benchmark == Benchmark::latency;
+    const bool window = options.benchmark == Benchmark::bw || options.benchmark == Benchmark::mr;
+    if (!comparable || !(latency || window) || options.busy) {
         told.why_not = "ucx_perftest has no such test (latency, bw and mr of one pair, D D or H H)";
         return told;
     }
-    const bool latency = options.benchmark == Benchmark::latency;
     Environment environment = {
         {"UCX_MODULE_DIR", folder + "/ucx/lib/ucx"},
-        {"UCX_TLS", placement == Placement::device ? "cuda,sm,self" : "sm,self"},
+        {"UCX_TLS", ucx_transports(placement == Placement::device)},
         {"UCX_WARN_UNUSED_ENV_VARS", "n"},
         {"LD_LIBRARY_PATH",
          folder + "/ucx/lib:" + folder + "/libucx_cu13.libs:" + inherited("LD_LIBRARY_PATH")}};
@@ -130,11 +139,11 @@ Told run_ucx(const std::string& folder, const Options& options, int seconds) {
     int port = 13000 + static_cast<int>(getpid() % 20000);
     for (const Bytes bytes : options.sizes) {
         if (bytes == 0) continue;
-        const int window = options.window > 0 ? options.window : 32;
+        const int in_flight = options.window > 0 ? options.window : 32;
         Command server{{folder + "/ucx/bin/ucx_perftest", "-t", latency ? "tag_lat" : "tag_bw",
                         "-m", placement == Placement::device ? "cuda" : "host", "-s",
                         std::to_string(bytes), "-n", bytes > 100000 ? "200" : "5000", "-w", "50",
-                        "-O", std::to_string(window), "-p", std::to_string(++port)},
+                        "-O", std::to_string(in_flight), "-p", std::to_string(++port)},
                        environment};
         Command client = server;
         client.words.push_back("127.0.0.1");
@@ -178,6 +187,11 @@ std::string adapter_folder() {
 std::string inherited(const char* variable) {
     const char* value = std::getenv(variable);
     return value != nullptr ? value : "";
+}
+
+bool without_ipc() {
+    const std::string ipc = inherited("GANTRY_IPC");
+    return ipc == "off" || ipc == "0" || ipc == "no" || ipc == "false";
 }
 
 bool uses_devices(const Options& options) {

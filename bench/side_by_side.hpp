@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Several runs of a benchmark beside each other: the same benchmark without and with the progress
-// thread, or with other MPI libraries. This process is no rank; it starts the jobs, in turn and
+// thread, as it is and with all messages staged, or with other MPI libraries. This process is no rank; it starts the jobs, in turn and
 // for some rounds, and prints one table with medians over the rounds.
 #pragma once
 
@@ -45,6 +45,9 @@ int side_by_side(const Options& options);
 
 // An environment variable of ours, or nothing.
 std::string inherited(const char* variable);
+// Whether GANTRY_IPC keeps our processes from copying in each other's device memory; the peers
+// then have to stage, too.
+bool without_ipc();
 // Whether any buffer needs the driver.
 bool uses_devices(const Options& options);
 // Folder of this program; a prefix has bin/ and libexec/ side by side.
