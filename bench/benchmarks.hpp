@@ -12,6 +12,7 @@ void latency(const Options& options);
 void bandwidth(const Options& options);  // bw and bibw
 void message_rate(const Options& options);
 void overlap(const Options& options);
+void fresh(const Options& options);
 void demo(const Options& options);
 
 // After MPI_Finalize, when Gantry has written its record: which path the demo's messages took.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry-bench latency | bw | bibw | mr | overlap | demo: messages between pairs of ranks. Runs
+// gantry-bench latency | bw | bibw | mr | overlap | fresh | demo: messages between pairs of ranks. Runs
 // with any MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
         case Benchmark::bibw: bandwidth(options); break;
         case Benchmark::mr: message_rate(options); break;
         case Benchmark::overlap: overlap(options); break;
+        case Benchmark::fresh: fresh(options); break;
         case Benchmark::demo: demo(options); break;
     }
     std::fflush(stdout);

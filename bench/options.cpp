@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace gantry::bench {
@@ -51,6 +52,15 @@ std::vector<Bytes> sizes_of(const std::string& text) {
     return sizes;
 }
 
+std::vector<Bytes> default_sizes(Benchmark benchmark) {
+    switch (benchmark) {
+        case Benchmark::overlap: return doubling(64 * kKiB, 4 * kMiB);
+        case Benchmark::mr: return doubling(1, 64 * kKiB);
+        case Benchmark::fresh: return sizes_of("8,1K,16K,64K,256K,1M");
+        default: return doubling(1, 4 * kMiB);
+    }
+}
+
 Placement placement_of(const std::string& text) {
     for (Placement placement :
          {Placement::device, Placement::host, Placement::managed, Placement::pinned})
@@ -59,6 +69,38 @@ Placement placement_of(const std::string& text) {
     throw CLI::ValidationError(
         "placement",
         "'" + text + "' is none of D (device), H (host), M (managed), P (pinned host)");
+}
+
+// What makes a job what it is; an option that was not given is not named.
+std::vector<std::string> words_of(const Options& options, const std::vector<Bytes>& sizes) {
+    std::vector<std::string> words = {name(options.benchmark)};
+    const auto add = [&words](auto... more) { (words.emplace_back(more), ...); };
+    const std::string gpus = fmt::format("{}", fmt::join(options.gpus, ","));
+    if (options.benchmark == Benchmark::demo) {  // has no other option
+        if (!gpus.empty()) add("--gpus", gpus);
+        return words;
+    }
+    for (const Placement placement : options.placement)
+        add(std::string(1, static_cast<char>(placement)));
+    add("-m", fmt::format("{}", fmt::join(sizes, ",")));
+    if (options.iterations > 0) add("-i", std::to_string(options.iterations));
+    if (options.window > 0) add("-w", std::to_string(options.window));
+    if (!gpus.empty()) add("--gpus", gpus);
+    if (options.staged || options.pipelined)
+        add("--baseline", options.staged && options.pipelined ? "all"
+                          : options.staged                    ? "staged"
+                                                              : "user-pipelined");
+    const Options by_default;
+    if (!options.library) add("--no-library");
+    if (!options.validate) add("--no-validation");
+    if (options.busy) add("--busy");
+    if (options.floors) add("--floor");
+    if (options.pairs != by_default.pairs) add("--pairs", std::to_string(options.pairs));
+    if (options.compute != by_default.compute) add("--compute", fmt::format("{}", options.compute));
+    if (options.buffers != by_default.buffers) add("-n", std::to_string(options.buffers));
+    if (options.uses != by_default.uses) add("--uses", std::to_string(options.uses));
+    if (options.json) add("--json");
+    return words;
 }
 
 }  // namespace
@@ -70,6 +112,7 @@ const char* name(Benchmark benchmark) {
         case Benchmark::bibw: return "bibw";
         case Benchmark::mr: return "mr";
         case Benchmark::overlap: return "overlap";
+        case Benchmark::fresh: return "fresh";
         case Benchmark::demo: return "demo";
     }
     return "?";
@@ -79,7 +122,7 @@ Options parse(int argc, char** argv, bool talk) {
     Options options;
     std::vector<std::string> placements;
     std::string sizes, baseline;
-    bool no_validation = false;
+    bool no_validation = false, pageable = false;
     CLI::App app("gantry-bench: point-to-point messages between two ranks, host and device memory");
     app.require_subcommand(1);
     struct Row {
@@ -93,7 +136,10 @@ Options parse(int argc, char** argv, bool talk) {
           Row{Benchmark::mr, "messages a second: a window in flight, one way, between all pairs"},
           Row{Benchmark::overlap,
               "share of a transfer that hides behind computing, without and with the progress "
-              "thread"}}) {
+              "thread"},
+          Row{Benchmark::fresh,
+              "first messages to buffers that no message used before, beside staging them all"}}) {
+        const bool has_ways = row.benchmark != Benchmark::fresh;
         CLI::App* command = app.add_subcommand(name(row.benchmark), row.help);
         command
             ->add_option("placement", placements,
@@ -102,33 +148,41 @@ Options parse(int argc, char** argv, bool talk) {
             ->expected(0, 2);
         command
             ->add_option("-m,--sizes", sizes,
-                         "message sizes: 8,64K,4M or, doubling, MIN:MAX (default 1:4M)")
+                         "message sizes: 8,64K,4M or, doubling, MIN:MAX (default 1:4M; overlap "
+                         "from 64K, mr to 64K, fresh 8,1K,16K,64K,256K,1M)")
             ->type_name("SIZES");
-        command
-            ->add_option("-i,--iterations", options.iterations,
-                         "samples of each size (default: by size)")
-            ->check(CLI::PositiveNumber);
-        command
-            ->add_option("-w,--window", options.window,
-                         "messages in flight (default: by size, at most 64)")
-            ->check(CLI::PositiveNumber);
+        command->add_flag("--pageable", pageable,
+                          "host buffers are pageable: placement P then means H");
+        if (has_ways) {
+            command
+                ->add_option("-i,--iterations", options.iterations,
+                             "samples of each size (default: by size)")
+                ->check(CLI::PositiveNumber);
+            command
+                ->add_option("-w,--window", options.window,
+                             "messages in flight (default: by size, at most 64)")
+                ->check(CLI::PositiveNumber);
+        }
         command
             ->add_option("--gpus", options.gpus,
                          "device of rank 0 and of rank 1 (default: 0,1 if there are two)")
             ->delimiter(',');
-        command
-            ->add_option("--baseline", baseline,
-                         "beside the library: staged (copy, send, copy), user-pipelined (by hand, "
-                         "best block), all")
-            ->check(CLI::IsMember({"staged", "user-pipelined", "all", "none"}));
-        command->add_flag(
-            "!--no-library", options.library,
-            "only the baselines (for an MPI that knows no device memory and would crash)");
+        if (has_ways) {
+            command
+                ->add_option(
+                    "--baseline", baseline,
+                    "beside the library: staged (copy, send, copy), user-pipelined (by hand, "
+                    "best block), all")
+                ->check(CLI::IsMember({"staged", "user-pipelined", "all", "none"}));
+            command->add_flag(
+                "!--no-library", options.library,
+                "only the baselines (for an MPI that knows no device memory and would crash)");
+            command->add_flag("--floor", options.floors,
+                              "beside the library: bare copies of the driver with a flag, no MPI");
+        }
         command->add_flag(
             "--no-validation", no_validation,
             "do not check the data (every byte of every message is checked otherwise)");
-        command->add_flag("--floor", options.floors,
-                          "beside the library: bare copies of the driver with a flag, no MPI");
         command->add_flag("--busy", options.busy,
                           "the second rank of each pair keeps kernels queued on its GPU");
         if (row.benchmark == Benchmark::mr)
@@ -139,12 +193,21 @@ Options parse(int argc, char** argv, bool talk) {
                 ->add_option("--compute", options.compute,
                              "computing lasts so many times the transfer (default 1)")
                 ->check(CLI::PositiveNumber);
+        if (row.benchmark == Benchmark::fresh) {
+            command
+                ->add_option("-n,--buffers", options.buffers, "buffers on each side (default 1000)")
+                ->check(CLI::PositiveNumber);
+            command
+                ->add_option("--uses", options.uses,
+                             "messages to each buffer, each to a place of its own (default 1)")
+                ->check(CLI::PositiveNumber);
+        }
         command->add_option("--peers", options.peers,
                             "a folder with impi/, ompi/, ucx/: run them too, one table (start "
                             "gantry-bench without mpiexec)");
         command
             ->add_option("--rounds", options.rounds,
-                         "with --peers and overlap: rounds of all runs (default 3)")
+                         "with --peers, overlap and fresh: rounds of all runs (default 3)")
             ->check(CLI::PositiveNumber);
         command
             ->add_option("--patience", options.patience,
@@ -171,12 +234,11 @@ Options parse(int argc, char** argv, bool talk) {
     }
     try {
         app.parse(argc, argv);
-        options.sizes = doubling(options.benchmark == Benchmark::overlap ? 64 * kKiB : 1,
-                                 options.benchmark == Benchmark::mr ? 64 * kKiB : 4 * kMiB);
-        if (!sizes.empty()) options.sizes = sizes_of(sizes);
+        options.sizes = sizes.empty() ? default_sizes(options.benchmark) : sizes_of(sizes);
         for (std::size_t i = 0; i < placements.size(); ++i)
             options.placement[i] = placement_of(placements[i]);
         if (placements.size() == 1) options.placement[1] = options.placement[0];
+        if (pageable) std::ranges::replace(options.placement, Placement::pinned, Placement::host);
     } catch (const CLI::ParseError& error) {
         int status = 0;
         if (talk)
@@ -198,41 +260,14 @@ Options parse(int argc, char** argv, bool talk) {
 }
 
 std::vector<std::string> arguments_of_a_run(const Options& options) {
-    std::vector<std::string> words = {name(options.benchmark),
-                                      std::string(1, static_cast<char>(options.placement[0])),
-                                      std::string(1, static_cast<char>(options.placement[1])), "-m",
-                                      fmt::format("{}", fmt::join(options.sizes, ","))};
-    const auto add = [&words](auto... more) { (words.emplace_back(more), ...); };
-    if (options.iterations > 0) add("-i", std::to_string(options.iterations));
-    if (options.window > 0) add("-w", std::to_string(options.window));
-    if (!options.gpus.empty()) add("--gpus", fmt::format("{}", fmt::join(options.gpus, ",")));
-    if (options.staged || options.pipelined)
-        add("--baseline", options.staged && options.pipelined ? "all"
-                          : options.staged                    ? "staged"
-                                                              : "user-pipelined");
-    if (!options.library) add("--no-library");
-    if (!options.validate) add("--no-validation");
-    if (options.busy) add("--busy");
-    if (options.floors) add("--floor");
-    if (options.benchmark == Benchmark::mr) add("--pairs", std::to_string(options.pairs));
-    if (options.benchmark == Benchmark::overlap)
-        add("--compute", fmt::format("{}", options.compute));
-    add("--json");
+    std::vector<std::string> words = words_of(options, options.sizes);
+    if (!options.json) words.emplace_back("--json");
     return words;
 }
 
 std::string command_for(const Options& options, Bytes bytes) {
-    std::string text = fmt::format("mpiexec -n 2 gantry-bench {} {} {} -m {}",
-                                   name(options.benchmark), static_cast<char>(options.placement[0]),
-                                   static_cast<char>(options.placement[1]), bytes);
-    if (options.iterations > 0) text += fmt::format(" -i {}", options.iterations);
-    if (options.window > 0) text += fmt::format(" -w {}", options.window);
-    if (!options.gpus.empty()) text += fmt::format(" --gpus {}", fmt::join(options.gpus, ","));
-    if (options.staged || options.pipelined)
-        text += fmt::format(" --baseline {}", options.staged && options.pipelined ? "all"
-                                              : options.staged                    ? "staged"
-                                                               : "user-pipelined");
-    return text;
+    return fmt::format("mpiexec -n {} gantry-bench {}", 2 * options.pairs,
+                       fmt::join(words_of(options, {bytes}), " "));
 }
 
 }  // namespace gantry::bench

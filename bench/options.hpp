@@ -10,7 +10,7 @@
 
 namespace gantry::bench {
 
-enum class Benchmark { latency, bw, bibw, mr, overlap, demo };
+enum class Benchmark { latency, bw, bibw, mr, overlap, fresh, demo };
 
 // Where a rank's message buffers are.
 enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };
@@ -31,6 +31,8 @@ struct Options {
     bool busy = false;    // the second rank of each pair keeps its GPU busy
     bool floors = false;  // bare driver copies beside the library
     double compute = 1;   // overlap: computing lasts so many transfers
+    int buffers = 1000;   // fresh: on each side
+    int uses = 1;         // fresh: messages to each of them
     std::string peers;    // a folder with other libraries
     int rounds = 3;       // of jobs beside each other
     int patience = 0;     // seconds for one of them; 0: by the first one
@@ -42,7 +44,8 @@ const char* name(Benchmark benchmark);
 Options parse(int argc, char** argv, bool talk);
 // The arguments of one job of a comparison: all but what concerns the comparison.
 std::vector<std::string> arguments_of_a_run(const Options& options);
-// The command line that would run one size again.
+// The command line that would run one size again, in one job: with all that was asked for but
+// what concerns the comparison of several.
 std::string command_for(const Options& options, Bytes bytes);
 
 }  // namespace gantry::bench

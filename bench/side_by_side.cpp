@@ -13,6 +13,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -42,11 +43,11 @@ nlohmann::json document_in(const std::string& output) {
     return nlohmann::json::parse(output.substr(begin, end + 2 - begin), nullptr, false);
 }
 
-Contender gantry(const std::string& name, const std::string& progress, const Options& options) {
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+Contender gantry(const std::string& name, const Environment& environment, const Options& options) {
     return {name,
-            [name, progress, options](int seconds) {
-                std::vector<std::pair<std::string, std::string>> environment;
-                if (!progress.empty()) environment.emplace_back("GANTRY_PROGRESS", progress);
+            [name, environment, options](int seconds) {
                 return run_gantry_bench(
                     name, {program_folder() + "/mpiexec", "-n", std::to_string(2 * options.pairs)},
                     environment, options, seconds);
@@ -88,9 +89,36 @@ double ratio(const Table& table, const std::string& column, Bytes bytes, bool sm
     return smaller_is_better ? theirs / ours : ours / theirs;
 }
 
-// Shares and times beside each other have no ratio.
+// One value a run, which the first column's can be divided by. Runs of overlap and fresh have
+// several.
 bool has_ratios(const Options& options) {
-    return options.benchmark != Benchmark::overlap;
+    return options.benchmark != Benchmark::overlap && options.benchmark != Benchmark::fresh;
+}
+
+// A column of one run divided by the same of another.
+struct Quotient {
+    std::string name, over, under;
+};
+std::vector<Quotient> quotients_of(const Options& options) {
+    if (options.benchmark != Benchmark::fresh) return {};
+    return {{"first / staged", "Gantry: first, us", "staged: first, us"},
+            {"all / staged", "Gantry: all, ms", "staged: all, ms"}};
+}
+std::optional<double> value_of(const Quotient& quotient, const Table& table, Bytes bytes) {
+    if (!table.has(quotient.over, bytes) || !table.has(quotient.under, bytes)) return std::nullopt;
+    return table.value(quotient.over, bytes) / table.value(quotient.under, bytes);
+}
+
+// Of a column's text, a gap included.
+int width_of(const Options& options, const std::string& column) {
+    return has_ratios(options) ? 24 : std::max(12, static_cast<int>(column.size()) + 3);
+}
+
+// What a reader must know about the runs, or nothing.
+std::string note_on(const Options& options) {
+    if (!without_ipc() || !uses_devices(options)) return {};
+    return "GANTRY_IPC=off: device messages between processes are staged, the peers' too "
+           "(UCX_TLS=cuda_copy,sm,self; I_MPI_OFFLOAD_IPC=0)";
 }
 
 void print_text(const Options& options, const Table& table, const Told& first,
@@ -104,25 +132,34 @@ void print_text(const Options& options, const Table& table, const Told& first,
                has_ratios(options)
                    ? fmt::format("; ratio: how many times better {} is", table.columns().front())
                    : "");
+    if (const std::string note = note_on(options); !note.empty()) fmt::print("# {}\n", note);
     std::string heading = fmt::format("{:<10}", "# Size");
     for (const std::string& column : table.columns()) {
         heading += fmt::format(
-            "{:>24}", has_ratios(options) ? fmt::format("{} ({})", column, first.unit) : column);
+            "{:>{}}", has_ratios(options) ? fmt::format("{} ({})", column, first.unit) : column,
+            width_of(options, column));
         if (has_ratios(options) && column != table.columns().front())
             heading += fmt::format("{:>8}", "ratio");
     }
+    for (const Quotient& quotient : quotients_of(options))
+        heading += fmt::format("{:>18}", quotient.name);
     fmt::print("{}\n", heading);
     for (const Bytes bytes : table.sizes()) {
         std::string line = fmt::format("{:<10}", bytes);
         for (const std::string& column : table.columns()) {
             const bool known = table.has(column, bytes);
-            line += known ? fmt::format("{:>24.2f}", table.value(column, bytes))
-                          : fmt::format("{:>24}", "-");
+            const int width = width_of(options, column);
+            line += known ? fmt::format("{:>{}.2f}", table.value(column, bytes), width)
+                          : fmt::format("{:>{}}", "-", width);
             if (!has_ratios(options) || column == table.columns().front()) continue;
             line +=
                 known && table.has(table.columns().front(), bytes)
                     ? fmt::format("{:>8.2f}", ratio(table, column, bytes, first.smaller_is_better))
                     : fmt::format("{:>8}", "-");
+        }
+        for (const Quotient& quotient : quotients_of(options)) {
+            const std::optional<double> value = value_of(quotient, table, bytes);
+            line += value ? fmt::format("{:>18.2f}", *value) : fmt::format("{:>18}", "-");
         }
         fmt::print("{}\n", line);
     }
@@ -142,6 +179,9 @@ void print_json(const Options& options, const Table& table, const Told& first,
                 table.has(table.columns().front(), bytes))
                 row["ratios"][column] = ratio(table, column, bytes, first.smaller_is_better);
         }
+        for (const Quotient& quotient : quotients_of(options))
+            if (const std::optional<double> value = value_of(quotient, table, bytes))
+                row["ratios"][quotient.name] = *value;
         rows.push_back(row);
     }
     const nlohmann::ordered_json document = {
@@ -156,6 +196,7 @@ void print_json(const Options& options, const Table& table, const Told& first,
         {"pairs", options.pairs},
         {"busy", options.busy},
         {"rounds", options.rounds},
+        {"note", note_on(options)},
         {"rows", rows},
         {"not_run", not_run}};
     fmt::print("{}\n", document.dump(2));
@@ -200,6 +241,11 @@ Told run_gantry_bench(const std::string& name, const std::vector<std::string>& l
                 tell(name + ": transfer, us", way.at("transfer_us"));
                 tell(name + ": total, us", way.at("total_us"));
                 tell(name + ": hidden, %", way.at("value"));
+            } else if (way.contains("all_ms")) {
+                tell(name + ": first, us", way.at("value"));
+                tell(name + ": 99 % below, us", way.at("most_us"));
+                if (way.contains("later_us")) tell(name + ": later, us", way.at("later_us"));
+                tell(name + ": all, ms", way.at("all_ms"));
             } else {
                 tell(own ? name : std::string(way.at("name")), way.at("value"));
             }
@@ -211,6 +257,7 @@ Told run_gantry_bench(const std::string& name, const std::vector<std::string>& l
 
 bool wants_side_by_side(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "overlap") return true;
+    if (argc > 1 && std::string_view(argv[1]) == "fresh") return true;
     return std::any_of(argv, argv + argc, [](std::string_view word) {
         return word == "--peers" || word.starts_with("--peers=");
     });
@@ -219,11 +266,13 @@ bool wants_side_by_side(int argc, char** argv) {
 int side_by_side(const Options& options) {
     std::vector<Contender> contenders;
     if (options.benchmark == Benchmark::overlap) {
-        contenders.push_back(gantry("calls", "calls", options));
-        contenders.push_back(gantry("thread", "thread", options));
+        contenders.push_back(gantry("calls", {{"GANTRY_PROGRESS", "calls"}}, options));
+        contenders.push_back(gantry("thread", {{"GANTRY_PROGRESS", "thread"}}, options));
     } else {
-        contenders.push_back(gantry("Gantry", "", options));
+        contenders.push_back(gantry("Gantry", {}, options));
     }
+    if (options.benchmark == Benchmark::fresh)
+        contenders.push_back(gantry("staged", {{"GANTRY_IPC", "off"}}, options));
     if (!options.peers.empty())
         for (Contender& peer : peers_in(options.peers, options))
             contenders.push_back(std::move(peer));

@@ -123,6 +123,39 @@ class Options(unittest.TestCase):
             found = self.document("latency", "D", "D", "--gpus", gpus, "-m", "8", "-i", "1", job=2)
             self.assertEqual(found["gpus"], [int(gpu) for gpu in gpus.split(",")])
 
+    def test_fresh_buffers_beside_staging_them_all(self):
+        for placement, uses in (("D D", "1"), ("D D", "3"), ("P D", "2"), ("H H", "1")):
+            with self.subTest(placement, uses=uses):
+                words = ("fresh", *placement.split(), "-m", "8,100000", "-n", "12", "--uses", uses, "--rounds", "2")
+                rows = self.document(*words)["rows"]
+                self.assertEqual([row["bytes"] for row in rows], [8, 100000])
+                for row in rows:
+                    self.assertEqual("Gantry: later, us" in row["values"], uses != "1")
+                    for ratio, column in (("first / staged", "first, us"), ("all / staged", "all, ms")):
+                        values = row["values"]
+                        self.assertAlmostEqual(row["ratios"][ratio], values[f"Gantry: {column}"] / values[f"staged: {column}"])
+                    self.assertLessEqual(values["Gantry: first, us"], values["Gantry: 99 % below, us"])
+        names = column_names(self.good("fresh", "-m", "8", "-n", "2", "--rounds", "1"))
+        self.assertRegex(names, r"Gantry: first, us +Gantry: 99 % below, us +Gantry: all, ms +staged: first, us .* first / staged +all / staged$")
+
+    def test_fresh_stages_all_in_its_second_job_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.good("fresh", "D", "D", "-m", "64K", "-n", "3", "--rounds", "1",
+                      GANTRY_EXPLAIN="on", GANTRY_EXPLAIN_FILE=f"{folder}/%p.%r.json")
+            jobs = sorted(Path(folder).glob("*.0.json"), key=lambda record: record.stat().st_mtime_ns)
+            staged = ["GANTRY_IPC is off" in record.read_text() for record in jobs]
+            self.assertEqual(staged, [False, True])
+
+    def test_fresh_inside_a_job_shows_its_own_setting(self):
+        way = self.document("fresh", "D", "D", "-m", "4K", "-n", "5", "--uses", "2", job=2)["rows"][0]["ways"][0]
+        self.assertEqual((way["name"], way["samples"]), ("Gantry", 5))
+        self.assertGreaterEqual(way["all_ms"] * 1000, 5 * way["low"])
+        self.assertRegex(self.good("fresh", "D", "D", "-m", "4K", "-n", "5", job=2), r"(?m)^4096 +[0-9.]+ +[0-9.]+-[0-9.]+ +[0-9.]+ +- +[0-9.]+$")
+
+    def test_pageable_makes_host_buffers_pageable(self):
+        self.assertEqual(self.document("latency", "D", "P", "--pageable", "-m", "8", "-i", "1", job=2)["placement"], "DH")
+        self.assertIn("host buffers are pageable", self.good("latency", "--help"))
+
     def test_peers_are_run_beside_gantry(self):
         with tempfile.TemporaryDirectory() as folder:
             # A peer with the standard's ABI: here it is Gantry again, and a second that fails.
@@ -139,6 +172,28 @@ class Options(unittest.TestCase):
                 self.assertEqual(row["values"]["ucx"], 2.5)
                 self.assertAlmostEqual(row["ratios"]["impi"], row["values"]["impi"] / row["values"]["Gantry"])
             self.assertEqual(found["not_run"], {"ompi": "no such luck"})
+
+    def test_peers_stage_when_gantry_does(self):
+        for ipc, shown in (({"GANTRY_IPC": "off"}, ["0", "cuda_copy,sm,self", "cuda_copy,sm,self"]),
+                           ({}, ["none", "cuda,sm,self", "cuda,sm,self"])):
+            with self.subTest(**ipc), tempfile.TemporaryDirectory() as folder:
+                self.write(folder, "impi/bin/mpiexec.hydra", 'echo "${I_MPI_OFFLOAD_IPC:-none}" > "$I_MPI_ROOT/../impi.seen"; exit 1')
+                self.write(folder, "ompi/bin/mpiexec", 'echo "$UCX_TLS" > "$OPAL_PREFIX/../ompi.seen"; exit 1')
+                self.write(folder, "ucx/bin/ucx_perftest", 'echo "$UCX_TLS" > "$UCX_MODULE_DIR/../../../ucx.seen"; '
+                           'for word; do last=$word; done; [ "$last" = 127.0.0.1 ] && echo "Final: 5000 2.5 2.6 2.7 10 11 100 110"; true')
+                (Path(folder) / "ucx" / "lib" / "ucx").mkdir(parents=True)
+                words = ("latency", "D", "D", "-m", "8", "-i", "1", "--rounds", "1", "--peers", folder)
+                out = self.good(*words, **ipc)
+                self.assertEqual([(Path(folder) / f"{peer}.seen").read_text().strip() for peer in ("impi", "ompi", "ucx")], shown)
+                self.assertEqual("the peers' too (UCX_TLS=cuda_copy,sm,self; I_MPI_OFFLOAD_IPC=0)" in out, bool(ipc))
+                self.assertEqual(bool(self.document(*words, **ipc)["note"]), bool(ipc))
+
+    def test_ucx_is_left_out_where_it_has_no_such_test(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, "ucx/bin/ucx_perftest", "exit 1")
+            for words in (("overlap",), ("bibw",), ("fresh", "-n", "2")):
+                found = self.document(*words, "H", "H", "-m", "8", "--rounds", "1", "--peers", folder)
+                self.assertIn("ucx_perftest has no such test", found["not_run"]["ucx"])
 
     def test_a_peer_that_hangs_is_ended(self):
         with tempfile.TemporaryDirectory() as folder:
