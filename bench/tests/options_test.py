@@ -156,6 +156,29 @@ class Options(unittest.TestCase):
         self.assertEqual(self.document("latency", "D", "P", "--pageable", "-m", "8", "-i", "1", job=2)["placement"], "DH")
         self.assertIn("host buffers are pageable", self.good("latency", "--help"))
 
+    def test_device_writes_lines_that_say_where_they_are_from(self):
+        command = [BENCH_FOLDER / "device", "--prefix", BUILD, "--iterations", "2", "--rounds", "1", "--page", "day.md", "--session", "first",
+                   "--commit", "abc", "--only", "fresh buffers two GPUs", "--only", "latency, busy", "--only", "latency, no IPC"]
+        env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=device{os.getpid()}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        keys = [(line["test"], line["placement"], line["bytes"], line.get("progress")) for line in lines]
+        self.assertEqual(len(keys), len(set(keys)))
+        for line in lines:
+            self.assertTrue({"value", "unit", "floor"} <= line.keys(), line)
+            self.assertEqual([line[name] for name in ("page", "session", "gpus", "commit")], ["day.md", "first", 2, "abc"])
+            self.assertIn("Simulated", line["device"])
+            self.assertRegex(line["driver"], r"^[0-9A-Z]")
+            self.assertRegex(line["date"], r"^\d{4}-\d\d-\d\d$")
+        commands = {line["test"]: line["command"] for line in lines}
+        self.assertEqual(commands["fresh buffers"], "gantry-bench fresh D D -m 8,1K,16K,64K,256K,1M --gpus 0,1 -n 2 --rounds 1")
+        self.assertEqual(commands["latency, busy"], "mpiexec -n 2 gantry-bench latency D D -m 8,1K,64K,1M,4M --gpus 0,0 --busy -i 2")
+        self.assertTrue(commands["latency, no IPC"].startswith("GANTRY_IPC=off mpiexec -n 2 gantry-bench latency"))
+        for line in lines:
+            if line["test"] == "fresh buffers":
+                self.assertAlmostEqual(line["ratio"], line["value"] / line["staged"], places=2)
+
     def test_peers_are_run_beside_gantry(self):
         with tempfile.TemporaryDirectory() as folder:
             # A peer with the standard's ABI: here it is Gantry again, and a second that fails.
