@@ -4,6 +4,7 @@
 A check that cannot fail is worse than none. Each case writes one small file into an empty copy of the repository's
 layout and runs one check on it.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -133,6 +134,31 @@ class Checks(unittest.TestCase):
 
     def test_a_file_of_many_ideas_is_refused(self):
         self.refused("words", "src/base/a.cpp", "int one();\n" * 500, 501, "which two ideas")
+
+    def test_a_figure_of_the_results_is_there_once_with_all_its_fields(self):
+        fields = {"test": "latency", "placement": "D-D", "bytes": 8, "value": 1, "unit": "us", "floor": None, "page": "day.md", "session": None,
+                  "date": "2026-11-24", "device": "a GPU", "gpus": 1, "driver": "1", "command": None, "commit": None}
+        folder = self.root / "bench" / "results"
+        folder.mkdir(parents=True)
+        (folder / "README.md").write_text(" ".join(f"`{name}`" for name in [*fields, "progress", "ucx"]))
+        (folder / "day.md").write_text("# A day\n")
+        less = {name: value for name, value in fields.items() if name != "date"}
+        overlap = [{**fields, "progress": progress} for progress in ("calls", "thread")]
+
+        def check(*lines, place="h200-device.jsonl"):
+            text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+            done = self.run_check("results", f"bench/results/{place}", text)
+            (folder / place).unlink()
+            return done.stdout
+
+        self.assertEqual(check(fields, {**fields, "bytes": 64, "ucx": 2}, *overlap), "")
+        self.assertIn("h200-device.jsonl:2: the figure of line 1 again", check(fields, {**fields, "value": 2}))
+        self.assertIn("jsonl:1: no field 'date'", check(less))
+        self.assertIn("jsonl:1: field 'Open MPI' is not explained", check({**fields, "Open MPI": 3}))
+        self.assertIn("jsonl:1: there is no page night.md", check({**fields, "page": "night.md"}))
+        self.assertIn("jsonl:2: no JSON object", check(fields, "8 B: 1 us"))
+        self.assertEqual(check(less, less, place="h200-device-earlier.jsonl"), "")
+        self.assertIn("earlier.jsonl:1: field 'Intel MPI' is not explained", check({**less, "Intel MPI": 3}, place="h200-device-earlier.jsonl"))
 
     def test_a_writable_global_is_found_in_the_built_library(self):
         source = self.root / "counter.cpp"
