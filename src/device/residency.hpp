@@ -6,15 +6,16 @@
 // it, too. So it is an investment, the same for every device:
 //
 //   invest()  a copy went the usual way, close behind another one. What a kernel that stayed had
-//             saved is put aside; when that pays for a launch and for all the time that it stays in
-//             vain at its end, one is launched; not where another rank waits for turns of the GPU.
+//             saved is put aside; when that pays for a launch and a part of the time that it stays
+//             in vain at its end, one is launched; not where another rank waits for turns of the GPU.
 //   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so
 //             that nobody waits for it for ever. Had it too little to do, the next one must be
 //             saved for twice as long, which is forgotten with time; had it enough, the next one
 //             comes with the next copy.
 //
-// So a program that waits for the whole device behind each burst of messages loses no more than it
-// wins, but for the kernels that showed it.
+// A program that waits for the whole device behind each burst of messages waits for all of that
+// time, and its next message comes soon after the kernel's end. So a kernel whose end the next copy
+// followed at once must have saved all of it.
 #pragma once
 
 #include "device/facts.hpp"
@@ -53,7 +54,8 @@ class Residency {
                  makes(facts.copy_in_latency, facts.resident_in_latency)},
           shortest_(2 * facts.kernel_latency),
           saving_of_one_more_(std::max<Nanoseconds>(facts.chunk_cost - kItem, 0)),
-          price_(facts.launch + std::min(linger, kDearestLinger)) {}
+          price_(facts.launch + linger / kUnnoticed),
+          price_if_waited_for_(facts.launch + linger) {}
 
     // A kernel that gives up before the first copy can come to it is of no use.
     bool possible() const {
@@ -82,12 +84,12 @@ class Residency {
         return repays(saving(ends, copies), now) &&
                !(takes_turns_ && neighbours != nullptr && neighbours->use(gpu_));
     }
+    // It took copies, the last one at `now`.
+    void took(Nanoseconds now) { last_ = now; }
     // `saved`: by all the copies that it took.
     void ended(Nanoseconds saved, Nanoseconds now) {
         priced_at_ = now;
-        const bool repaid = saved >= price_;
-        times_dearer_ = repaid ? 1 : std::min(2 * times_dearer_, kMostTimesDearer);
-        next_at_once_ = repaid;
+        ended_with_ = saved;
         saved_ = 0;
     }
 
@@ -99,15 +101,24 @@ class Residency {
     static Nanoseconds saving(Nanoseconds usual, Nanoseconds resident) {
         return resident > 0 ? std::max<Nanoseconds>(usual - resident, 0) : 0;
     }
+    // The last kernel, by what its copies saved, and when the first one behind it came.
+    void judge(Nanoseconds saved, Nanoseconds gap) {
+        const bool waited_for = gap > linger_ && gap <= linger_ + kSoonAfter;
+        const bool repaid = saved >= (waited_for ? price_if_waited_for_ : price_);
+        times_dearer_ = repaid ? 1 : std::min(2 * times_dearer_, kMostTimesDearer);
+        next_at_once_ = repaid;
+    }
     bool repays(Nanoseconds saving, Nanoseconds now) {
-        const bool close = last_ > 0 && now - last_ <= linger_;
+        const Nanoseconds gap = last_ > 0 ? now - last_ : linger_ + 1;
+        const bool close = gap <= linger_;
         last_ = now;
+        if (ended_with_ >= 0) judge(std::exchange(ended_with_, -1), gap);
         if (now - priced_at_ >= kForgets) {
             times_dearer_ = std::max(times_dearer_ / 2, 1);
             priced_at_ = now;
         }
         if (std::exchange(next_at_once_, false)) return true;
-        saved_ = close ? saved_ + saving : 0;
+        if (close) saved_ += saving;
         if (saved_ < times_dearer_ * price_) return false;
         saved_ = 0;
         return true;
@@ -115,8 +126,9 @@ class Residency {
 
     static constexpr int kLives = 20;
     static constexpr int kMostTimesDearer = 256;
-    // Who sets GANTRY_LINGER higher than its default does not mind how long one stays.
-    static constexpr Nanoseconds kDearestLinger = 50 * kMicrosecond;
+    static constexpr int kUnnoticed = 5;  // nobody minds most of the time that one stays in vain
+    // A program's own short kernel, a call, and the way to the next message.
+    static constexpr Nanoseconds kSoonAfter = 40 * kMicrosecond;
     static constexpr Nanoseconds kItem = 500;  // the processor's work on a copy that one takes
     static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of what is dearer
 
@@ -127,7 +139,8 @@ class Residency {
     std::array<bool, 3> makes_;
     Nanoseconds shortest_;
     Nanoseconds saving_of_one_more_;
-    Nanoseconds price_;  // of one that nobody needs
+    Nanoseconds price_, price_if_waited_for_;  // of one that nobody needs
+    Nanoseconds ended_with_ = -1;              // what the last one saved, until it is judged
     int times_dearer_ = 1;
     Nanoseconds priced_at_ = 0;
     Nanoseconds saved_ = 0;

@@ -109,6 +109,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
     }
     flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
     last_item_at_ = now;
+    residency_.took(now);
     doubt_.reset();
     saved_ += residency_.saving(ends, flights_.size() > 1 ? Copies::in_a_row : Copies::alone);
     ++counts_.copies;

@@ -30,6 +30,7 @@ class ResidentModel {
     // When a copy that it takes now has ended. Copies overlap, but for their bytes on the link.
     Nanoseconds copy(Ends ends, Nanoseconds now, Bytes bytes, const model::Gpu& gpu) {
         saved_ += residency_.saving(ends);
+        residency_.took(now);
         ends_ = std::min(now + residency_.linger(), starts_ + residency_.life());
         const auto at = [&](const model::CopyCost& link, Nanoseconds latency) {
             Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];

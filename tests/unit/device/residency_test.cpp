@@ -6,7 +6,7 @@
 namespace gantry::device {
 namespace {
 
-constexpr Nanoseconds kLinger = 24000;
+constexpr Nanoseconds kLinger = 20000;
 
 GpuFacts facts() {
     GpuFacts facts;
@@ -29,9 +29,9 @@ int copies_until_wanted(Residency& residency, Nanoseconds apart, Nanoseconds& no
 TEST(Residency, StartsWhenWhatItHadSavedPaysForItself) {
     Residency residency(facts(), kLinger);
     Nanoseconds now = 1'000'000;
-    // A launch and the time that it stays in vain, 4 and 24 us, at 4 us each; the first one has none
-    // before it.
-    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 8);
+    // A launch and a fifth of the time that it stays in vain, 4 us each, at 4 us a copy; the first one
+    // has none before it.
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 3);
 }
 
 TEST(Residency, CopiesFarApartWantNone) {
@@ -66,7 +66,7 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     int before = copies_until_wanted(residency, 5000, now);
     for (int attempt = 0; attempt < 6; ++attempt) {
         residency.ended(4000, now);
-        now += kLinger + 1;
+        now += 10 * kLinger;
         const int copies = copies_until_wanted(residency, 5000, now);
         EXPECT_EQ(copies, 2 * (before - 1) + 1) << attempt;
         before = copies;
@@ -76,26 +76,39 @@ TEST(Residency, OneThatHadNothingToDoMakesTheNextOneDearer) {
     now += 10 * 100 * kMillisecond;
     for (int half = 0; half < 10; ++half)
         (void)residency.invest(Ends::devices, now += 100 * kMillisecond, nullptr);
-    EXPECT_LE(copies_until_wanted(residency, 5000, now), 8);
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
     // One that repaid itself makes it cheap again, and the next one comes at once.
     residency.ended(400'000, now);
     now += 10 * kLinger;
     EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
     residency.ended(4000, now);
-    now += kLinger + 1;
-    EXPECT_LE(copies_until_wanted(residency, 5000, now), 15);
+    now += 10 * kLinger;
+    EXPECT_LE(copies_until_wanted(residency, 5000, now), 5);
 }
 
-// A kernel whose copies saved less than it cost, were somebody to wait for its end, is none that
-// repaid itself.
-TEST(Residency, CountsTheTimeThatItStaysInVain) {
+// The first copy behind its end came as soon as somebody who had waited for it could send it.
+TEST(Residency, OneThatWasWaitedForMustHaveSavedAllOfTheTime) {
+    for (const Nanoseconds saved : {23'999, 24'000})
+        for (const bool soon : {false, true}) {
+            Residency residency(facts(), kLinger);
+            Nanoseconds now = 1'000'000;
+            ASSERT_EQ(copies_until_wanted(residency, 5000, now), 3);
+            residency.took(now += 5000);
+            residency.ended(saved, now + kLinger);
+            now += kLinger + (soon ? 10'000 : 100'000);
+            const bool at_once = residency.invest(Ends::devices, now, nullptr);
+            EXPECT_EQ(at_once, !soon || saved == 24'000) << saved << soon;
+        }
+}
+
+// What bursts that are far from each other put aside is kept.
+TEST(Residency, BurstsAddUp) {
     Residency residency(facts(), kLinger);
     Nanoseconds now = 1'000'000;
-    ASSERT_EQ(copies_until_wanted(residency, 5000, now), 8);
-    residency.ended(27'999, now);
-    EXPECT_GT(copies_until_wanted(residency, 5000, now), 8);
-    residency.ended(28'000, now);
-    EXPECT_EQ(copies_until_wanted(residency, 5000, now), 1);
+    EXPECT_FALSE(residency.invest(Ends::devices, now, nullptr));
+    EXPECT_FALSE(residency.invest(Ends::devices, now += 5000, nullptr));
+    EXPECT_FALSE(residency.invest(Ends::devices, now += 10 * kLinger, nullptr));
+    EXPECT_TRUE(residency.invest(Ends::devices, now += 5000, nullptr));
 }
 
 // A copy counts by what such a kernel saves of its kind.
@@ -111,7 +124,7 @@ TEST(Residency, EachKindOfCopySavesItsOwn) {
     EXPECT_EQ(residency.saving(Ends::from_host), 0) << "slower";
     EXPECT_FALSE(residency.makes(Ends::from_host));
     Nanoseconds now = 1'000'000;
-    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 15);
+    EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::to_host), 5);
     EXPECT_EQ(copies_until_wanted(residency, 5000, now, Ends::from_host), 0);
     known.resident_latency = known.resident_out_latency = 0;
     EXPECT_FALSE(Residency(known, kLinger).possible());
@@ -132,7 +145,7 @@ TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
     EXPECT_EQ(residency.saving(Ends::from_host, Copies::in_a_row), 3500);
     EXPECT_EQ(residency.saving(Ends::devices, Copies::in_a_row), 4000) << "they share a launch";
     Nanoseconds now = 1'000'000;
-    EXPECT_EQ(copies_until_wanted(residency, 500, now, Ends::from_host, Copies::in_a_row), 9);
+    EXPECT_EQ(copies_until_wanted(residency, 500, now, Ends::from_host, Copies::in_a_row), 4);
     known.resident_in_latency = 6000;
     EXPECT_FALSE(Residency(known, kLinger).makes(Ends::from_host)) << "much slower";
 }
