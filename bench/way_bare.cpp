@@ -9,11 +9,17 @@
 //     copy       copy engine, cuStreamSynchronize, then the processor writes the word
 //     kernel     one launch of Gantry's own copying kernel for all messages; it writes the words
 //
+// With GANTRY_IPC=off nobody may map the other's device memory; between devices there is then
+//
+//     two copies   copy engine into shared page-locked memory, block by block, the device writes
+//                  the word behind each; the receiver's copy engine takes each block from there
+//
 // No floor for messages between hosts, nor for managed memory, which cannot be mapped.
 #include "way_bare.hpp"
 
 #include "driver.hpp"
 #include "job.hpp"
+#include "side_by_side.hpp"
 
 #include "device/kernels/copy_many.hpp"
 #ifdef GANTRY_BENCH_KERNELS
@@ -39,18 +45,22 @@ constexpr Bytes kBytesPerPart = 8 * kKiB;
 // Of a window: they fill the link, and more only mean more words to look at (docs/design/0002, 3).
 constexpr unsigned kEnoughBlocks = 64;
 constexpr Bytes kWordStride = kernels::kFlagBytes;
-constexpr unsigned kWords = 1024;          // of one rank: one per block of a launch
+constexpr unsigned kWords = 1024;  // of one rank: one per block of a launch
+// Of two copies: pieces so large are as quick as any on the machines measured, four of them where
+// the message has fewer.
+constexpr Bytes kSmallestBlock = 256 * kKiB, kLargestBlock = 768 * kKiB;
 constexpr unsigned kMapPeer = 1;           // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kLooksBeforeYield = 100000;  // for machines with fewer processors than ranks
 constexpr unsigned kPortableMapped = 1 | 2;
 
-// Words that both ranks of a pair and their GPUs write: first those that side 0 reads.
+// Words that both ranks of a pair and their GPUs write: first those that side 0 reads. Behind them
+// is room for so many bytes of messages to each side.
 class Words {
   public:
-    Words() {
+    explicit Words(Bytes room) : room_(room), bytes_(kBytesOfWords + 2 * room) {
         long place[2] = {getpid(), -1};
         if (side() == 0) place[1] = memfd_create("gantry-bench", MFD_CLOEXEC);
-        if (side() == 0 && ftruncate(static_cast<int>(place[1]), kBytes) != 0)
+        if (side() == 0 && ftruncate(static_cast<int>(place[1]), static_cast<off_t>(bytes_)) != 0)
             give_up("no shared memory for the floors");
         if (side() == 0)
             MPI_Send(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD);
@@ -58,7 +68,7 @@ class Words {
             MPI_Recv(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         const std::string path = fmt::format("/proc/{}/fd/{}", place[0], place[1]);
         const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (file < 0 || memory_ == MAP_FAILED)
             give_up(
                 fmt::format("{} cannot be mapped: floors need two processes of one user", path));
@@ -66,14 +76,14 @@ class Words {
         meet();
         if (side() == 0) close(static_cast<int>(place[1]));
         Driver& cuda = driver();
-        cuda.check(cuda.cuMemHostRegister_v2(memory_, kBytes, kPortableMapped), "cuMemHostRegister",
-                   kBytes);
+        cuda.check(cuda.cuMemHostRegister_v2(memory_, bytes_, kPortableMapped), "cuMemHostRegister",
+                   bytes_);
         cuda.check(cuda.cuMemHostGetDevicePointer_v2(&device_, memory_, 0),
                    "cuMemHostGetDevicePointer");
     }
     ~Words() {
         driver().cuMemHostUnregister(memory_);
-        munmap(memory_, kBytes);
+        munmap(memory_, bytes_);
     }
     Words(const Words&) = delete;
     Words& operator=(const Words&) = delete;
@@ -85,12 +95,17 @@ class Words {
     CUdeviceptr device_word(int reader, unsigned index) const {
         return device_ + offset(reader, index);
     }
+    // What the other side reads of a message at this offset of its buffer.
+    CUdeviceptr room(int reader, Bytes offset) const {
+        return device_ + kBytesOfWords + static_cast<Bytes>(reader) * room_ + offset;
+    }
 
   private:
-    static constexpr Bytes kBytes = 2 * kWords * kWordStride;
+    static constexpr Bytes kBytesOfWords = 2 * kWords * kWordStride;
     static Bytes offset(int reader, unsigned index) {
         return (static_cast<Bytes>(reader) * kWords + index) * kWordStride;
     }
+    Bytes room_, bytes_;
     void* memory_ = nullptr;
     CUdeviceptr device_ = 0;
 };
@@ -127,8 +142,9 @@ class BareWay final : public Way {
         : kind_(kind),
           device_here_(options.placement[side()] == Placement::device),
           device_there_(options.placement[1 - side()] == Placement::device),
-          their_incoming_(incoming, device_here_, device_there_),
-          their_outgoing_(outgoing, device_here_, device_there_) {
+          words_(kind == Bare::two_copies ? outgoing.total_bytes() : 0),
+          their_incoming_(incoming, maps() && device_here_, maps() && device_there_),
+          their_outgoing_(outgoing, maps() && device_here_, maps() && device_there_) {
         Driver& cuda = driver();
         cuda.check(cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 #ifdef GANTRY_BENCH_KERNELS
@@ -148,7 +164,13 @@ class BareWay final : public Way {
     }
 
     std::string name() const override {
-        return kind_ == Bare::put_and_flag ? "put+flag" : kind_ == Bare::copy ? "copy" : "kernel";
+        switch (kind_) {
+            case Bare::put_and_flag: return "put+flag";
+            case Bare::copy: return "copy";
+            case Bare::kernel: return "kernel";
+            case Bare::two_copies: return "two copies";
+        }
+        return "?";
     }
     void send(const Buffer& from) override {
         send_some(from, 0, from.messages());
@@ -176,7 +198,45 @@ class BareWay final : public Way {
     static Bytes offset(const Buffer& buffer, int message) {
         return buffer.stride() * static_cast<Bytes>(message);
     }
+    bool maps() const {
+        return kind_ != Bare::two_copies;
+    }
+    static Bytes block_of(const Buffer& buffer) {
+        return std::clamp(divide_up(buffer.message_bytes(), 4), kSmallestBlock, kLargestBlock);
+    }
+    void send_blocks(const Buffer& from, int message) {
+        const Bytes block = block_of(from);
+        Bytes done = 0;
+        do {
+            const Bytes bytes = std::min(block, from.message_bytes() - done);
+            start(words_.room(1 - side(), offset(from, message) + done),
+                  address_of(from.message(message)) + done, bytes);
+            flag(1 - side(), ++sent_);
+            done += bytes;
+        } while (done < from.message_bytes());
+    }
+    void receive_blocks(const Buffer& into, int message) {
+        const Bytes block = block_of(into);
+        Bytes done = 0;
+        do {
+            const Bytes bytes = std::min(block, into.message_bytes() - done);
+            await(0, ++received_);
+            start(address_of(into.message(message)) + done,
+                  words_.room(side(), offset(into, message) + done), bytes);
+            done += bytes;
+        } while (done < into.message_bytes());
+    }
+    // Behind all copies into this rank's memory.
+    void finish_receive() {
+        flag(side(), ++own_, kWords - 1);
+        await(kWords - 1, own_);
+    }
     void send_some(const Buffer& from, int first, int count) {
+        if (kind_ == Bare::two_copies) {
+            for (int i = first; i < first + count; ++i)
+                send_blocks(from, i);
+            return;
+        }
         ++sent_;
         if (!device_there_) {  // the receiver copies
             store(1 - side(), sent_);
@@ -191,6 +251,11 @@ class BareWay final : public Way {
         store(1 - side(), sent_);
     }
     void receive_some(const Buffer& into, int first, int count) {
+        if (kind_ == Bare::two_copies) {
+            for (int i = first; i < first + count; ++i)
+                receive_blocks(into, i);
+            return finish_receive();
+        }
         ++received_;
         const unsigned words = kind_ == Bare::kernel && device_here_ ? blocks(into, count) : 1;
         for (unsigned word = 0; word < words; ++word)
@@ -202,8 +267,7 @@ class BareWay final : public Way {
         if (kind_ == Bare::copy) {
             driver().check(driver().cuStreamSynchronize(stream_), "cuStreamSynchronize");
         } else {
-            flag(side(), ++own_, kWords - 1);
-            await(kWords - 1, own_);
+            finish_receive();
         }
     }
 
@@ -276,6 +340,10 @@ std::vector<Bare> floors_of(const Options& options, const Plan& plan) {
         any_device = any_device || placement == Placement::device;
     }
     if (!any_device || !driver().has_floors()) return {};
+    if (without_ipc()) {
+        const bool both = options.placement[0] == options.placement[1];
+        return both ? std::vector<Bare>{Bare::two_copies} : std::vector<Bare>{};
+    }
     std::vector<Bare> kinds = {Bare::put_and_flag, Bare::copy};
 #ifdef GANTRY_BENCH_KERNELS
     const bool both = options.placement[0] == options.placement[1];

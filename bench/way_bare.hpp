@@ -8,7 +8,7 @@
 
 namespace gantry::bench {
 
-enum class Bare { put_and_flag, copy, kernel };
+enum class Bare { put_and_flag, copy, kernel, two_copies };
 
 // The floors that there are for these placements; the same on both ranks.
 std::vector<Bare> floors_of(const Options& options, const Plan& plan);

@@ -107,6 +107,14 @@ class Options(unittest.TestCase):
                 for row in found["rows"]:
                     self.assertEqual([way["name"] for way in row["ways"]], ["Gantry", *floors])
 
+    def test_without_ipc_the_floor_is_two_copies_through_host_memory(self):
+        for words, floors in ((("latency", "D", "D"), ["two copies"]), (("bw", "D", "D", "-w", "3"), ["two copies"]),
+                              (("bibw", "D", "D", "-w", "3"), ["two copies"]), (("latency", "D", "P"), [])):
+            with self.subTest(words=words):
+                found = self.document(*words, "--floor", "-m", "1,300000,3M", "-i", "2", job=2, GANTRY_IPC="off")
+                for row in found["rows"]:
+                    self.assertEqual([way["name"] for way in row["ways"]], ["Gantry", *floors])
+
     def test_floors_of_a_window_and_both_ways(self):
         for benchmark, window in (("bw", "5"), ("bibw", "3"), ("mr", "128"), ("mr", "129")):
             with self.subTest(benchmark + window):
@@ -175,6 +183,9 @@ class Options(unittest.TestCase):
         self.assertEqual(commands["fresh buffers"], "gantry-bench fresh D D -m 8,1K,16K,64K,256K,1M --gpus 0,1 -n 2 --rounds 1")
         self.assertEqual(commands["latency, busy"], "mpiexec -n 2 gantry-bench latency D D -m 8,1K,64K,1M,4M --gpus 0,0 --busy -i 2")
         self.assertTrue(commands["latency, no IPC"].startswith("GANTRY_IPC=off mpiexec -n 2 gantry-bench latency"))
+        for line in lines:
+            if line["test"] == "latency, no IPC":
+                self.assertEqual(line["floor"], line["floors"]["two copies"])
         for line in lines:
             if line["test"] == "fresh buffers":
                 self.assertAlmostEqual(line["ratio"], line["value"] / line["staged"], places=2)
