@@ -338,6 +338,45 @@ MPI_CASE(memory_of_a_freed_request_is_asked_about_again, 2) {
     OK(MPI_Type_free(&pair));
 }
 
+// Rank 0 looks for a message that does not come, and has exported its memory; nothing is in flight.
+MPI_CASE_OWN_INIT(polling_an_idle_peer_asks_the_driver_only_about_exported_memory, 2) {
+    setenv("GANTRY_IPC_THRESHOLD", "1", 1);
+    start_mpi();
+    only_on_the_simulator();
+    constexpr int kBytes = 1 << 20, kPolls = 20000;
+    constexpr double kLeast = 0.055, kLook = 0.010;  // seconds
+    Memory memory(Kind::device, kBytes);
+    exchange(memory.data(), memory.bytes(), 8);
+    CHECK(sum_of_both(calls("cuIpcOpenMemHandle_v2")) == 1);
+    if (rank() == 0) {
+        MPI_Request request;
+        OK(MPI_Irecv(memory.data(), kBytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request));
+        reset_calls();
+        const double begin = MPI_Wtime();
+        int done = 0, found = 0;
+        for (int poll = 0; poll < kPolls || MPI_Wtime() < begin + kLeast; ++poll) {
+            OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+            OK(MPI_Iprobe(1, 6, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE));
+            CHECK(!done && !found);
+        }
+        const auto most = 1 + static_cast<std::uint64_t>((MPI_Wtime() - begin) / kLook);
+        const Calls asked = calls();
+        CHECK_EQ(calls("cuEventQuery") + calls("cuStreamQuery"), 0);
+        CHECK(asked.attribute >= 3);
+        CHECK(asked.attribute <= most);
+        CHECK_EQ(asked.all, asked.attribute);
+        OK(MPI_Send(nullptr, 0, MPI_BYTE, 1, 4, MPI_COMM_WORLD));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        // Its memory is exported to nobody.
+        reset_calls();
+        OK(MPI_Recv(nullptr, 0, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK_EQ(calls("*"), 0);
+        OK(MPI_Send(memory.data(), kBytes, MPI_BYTE, 0, 5, MPI_COMM_WORLD));
+    }
+    MPI_Finalize();
+}
+
 MPI_CASE_OWN_INIT(a_program_without_a_gpu_never_loads_the_driver, 2) {
     start_mpi();
     std::vector<std::byte> large(std::size_t{3} << 20);

@@ -314,7 +314,7 @@ void CudaDevice::forget_memory(std::uint64_t buffer_id, const Uuid& gpu) {
 
 bool CudaDevice::still_valid(const IpcHandle& handle) {
     if (handle.buffer_id == 0 || !driver_.ready()) return false;
-    if (query_.buffer_id(handle.base) == handle.buffer_id) return true;
+    if (query_.still_is(handle.base, handle.buffer_id)) return true;
     exports_.forget(handle.buffer_id);
     return false;
 }

@@ -29,6 +29,7 @@ namespace gantry::device::cuda {
 struct Calls {
     std::uint64_t probes = 0;    // is the driver initialised?
     std::uint64_t queries = 0;   // what is this pointer?
+    std::uint64_t rechecks = 0;  // is exported memory still there? Every 10 ms, apart from messages
     std::uint64_t contexts = 0;  // push, pop, capture mode
     std::uint64_t copies = 0;
     std::uint64_t launches = 0;          // kernels
@@ -37,8 +38,8 @@ struct Calls {
     std::uint64_t setups = 0;            // streams, events, registrations, tables: once each
     std::uint64_t ipc = 0;
     std::uint64_t total() const {
-        return probes + queries + contexts + copies + launches + completions + synchronizations +
-               setups + ipc;
+        return probes + queries + rechecks + contexts + copies + launches + completions +
+               synchronizations + setups + ipc;
     }
 };
 
@@ -74,9 +75,15 @@ class Driver {
     // CUDA_ERROR_NOT_SUPPORTED.
     template <class Function, class... Arguments>
     CUresult call(EntryPoint<Function>& entry, Arguments... arguments) {
+        return call_for(entry.group, entry, arguments...);
+    }
+    // One that is made for something else than its group says.
+    template <class Function, class... Arguments>
+    CUresult call_for(std::uint64_t Calls::*group, EntryPoint<Function>& entry,
+                      Arguments... arguments) {
         if (entry.function == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
         ++entry.calls;
-        ++(calls_.*entry.group);
+        ++(calls_.*group);
         const CUresult result = entry.function(arguments...);
         if (result == CUDA_ERROR_DEINITIALIZED) state_ = State::gone;
         return result;

@@ -17,9 +17,12 @@ class DriverQuery final : public PointerQuery {
     explicit DriverQuery(Driver& driver) : driver_(driver) {}
     Result<Allocation> describe(std::uintptr_t address) override;
     std::uint64_t buffer_id(std::uintptr_t address) override;
+    // Asked about exported memory, not for a message: counted apart.
+    bool still_is(std::uintptr_t address, std::uint64_t buffer_id);
     void first_use(const Allocation& allocation, std::uintptr_t address) override;
 
   private:
+    std::uint64_t buffer_id(std::uintptr_t address, std::uint64_t Calls::*group);
     bool pool_travels(std::uint64_t pool);
 
     Driver& driver_;

@@ -309,6 +309,7 @@ void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
 }
 
 int FakeDevice::progress() {
+    ++counts_.looks;
     int completed = 0;
     while (!finished_.empty()) {
         const Finished finished = finished_.front();

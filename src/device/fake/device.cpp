@@ -268,6 +268,7 @@ void FakeDevice::forget_memory(std::uint64_t buffer_id, const Uuid&) {
 }
 
 bool FakeDevice::still_valid(const IpcHandle& handle) {
+    ++counts_.rechecks;
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
     return allocation != nullptr && !allocation->freed;
 }

@@ -163,6 +163,21 @@ TEST_F(CudaIpc, AHandleOfThisProcessIsTheMemoryItself) {
     EXPECT_FALSE(cuda->still_valid(*handle));
 }
 
+TEST_F(CudaIpc, ALookAtExportedMemoryIsCountedApartFromTheQueriesOfMessages) {
+    const CUdeviceptr mine = allocate(kBytes);
+    Result<IpcHandle> handle = cuda->export_memory(classify(pointer(mine), kBytes));
+    ASSERT_TRUE(handle.ok()) << handle.status().text();
+    const cuda::Calls before = cuda->calls();
+    for (int look = 0; look < 3; ++look)
+        EXPECT_TRUE(cuda->still_valid(*handle));
+    gpu.cuMemFree_v2(mine);
+    EXPECT_FALSE(cuda->still_valid(*handle));
+    const cuda::Calls& after = cuda->calls();
+    EXPECT_EQ(after.rechecks - before.rechecks, 4u);
+    EXPECT_EQ(after.queries - before.queries, 0u);
+    EXPECT_EQ(after.total() - before.total(), 4u);
+}
+
 TEST_F(CudaIpc, ARefusedOpenIsAnErrorAndIsNotTriedAgain) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
     const IpcHandle handle = peer->allocate(kBytes, 1);
