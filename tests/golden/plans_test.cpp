@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 namespace gantry::test {
 namespace {
@@ -77,6 +79,21 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
     return text;
 }
 
+// Those that differ from others only by what kind of host or device memory an end is.
+std::string rows_where_they_matter(const Scene& scene) {
+    constexpr std::string_view kScenes[] = {
+        "one shared GPU (H200), mapping open",
+        "two GPUs with peer access (H200), mapping not open yet",
+        "two GPUs with peer access (H200), mappings open",
+        "two GPUs, GANTRY_IPC=off (H200)",
+        "two nodes, C2050 and QDR",
+        "two nodes, PCIe 5 and 400 Gb/s (H200)",
+    };
+    if (std::ranges::find(kScenes, scene.name) == std::end(kScenes)) return {};
+    return rows(scene, MemoryKind::pinned, {}) + rows(scene, MemoryKind::pinned, MemoryKind::host) +
+           rows(scene, MemoryKind::device, MemoryKind::managed);
+}
+
 std::string table() {
     std::string text =
         "# Plans by scene (tests/golden/scenes.hpp). H pageable host, P pinned, D device, M "
@@ -97,8 +114,10 @@ std::string table() {
             text += rows(scene, MemoryKind::device, MemoryKind::device);
             text += rows(scene, MemoryKind::device, MemoryKind::host);
             text += rows(scene, MemoryKind::device, MemoryKind::pinned);
+            text += rows(scene, MemoryKind::host, MemoryKind::device);
             text += rows(scene, MemoryKind::pinned, MemoryKind::device);
             text += rows(scene, MemoryKind::managed, MemoryKind::device);
+            if (!scene.facts.peer.self) text += rows_where_they_matter(scene);
         }
         if (!scene.facts.peer.self) text += rows(scene, MemoryKind::host, {});
         text += rows(scene, MemoryKind::host, MemoryKind::host);
