@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can go wrong around a program: a driver that refuses or fails, a context or memory that goes
-// away, too little memory, fork and system, switches turned off. Either the data arrives all the
+// What can go wrong around a program: a driver that refuses or fails, a context that goes away, too
+// little memory, fork and system, switches turned off (direct copies: direct_faults.cpp). Either the data arrives all the
 // same or both ranks get an error that names the call, in finite time; then the library works on,
 // and leaves the driver as it found it.
 #include "gpu.hpp"
@@ -94,36 +94,6 @@ void expect_a_failed_message(int bytes, int faulty, const char* fault, const cha
 
 // --- a driver that refuses -----------------------------------------------------------------------
 
-MPI_CASE(refused_opening_of_peer_memory_falls_back_to_staging, 2) {
-    only_on_the_simulator();
-    use_device(0);
-    inject("cuIpcOpenMemHandle_v2:*:201");
-    for (unsigned round = 0; round < 4; ++round)
-        expect_device_messages_work(kLarge, round);
-    CHECK_EQ(census().imported_ranges, 0);
-    inject(nullptr);
-    expect_all_works();
-}
-
-MPI_CASE(one_rank_that_cannot_open_peer_memory_is_enough_to_stage, 2) {
-    only_on_the_simulator();
-    use_device(0);
-    if (rank() == 0) inject("cuIpcOpenMemHandle_v2:*:201");
-    for (unsigned round = 0; round < 4; ++round)
-        expect_device_messages_work(kLarge, round);
-    if (rank() == 0) inject(nullptr);
-}
-
-MPI_CASE(refused_export_of_memory_falls_back_to_staging, 2) {
-    only_on_the_simulator();
-    use_device(0);
-    inject("cuIpcGetMemHandle:*:801");
-    for (unsigned round = 0; round < 4; ++round)
-        expect_device_messages_work(kLarge, round);
-    inject(nullptr);
-    expect_all_works();
-}
-
 MPI_CASE_OWN_INIT(refused_page_locking_is_slower_and_right, 2) {
     setenv("GANTRY_IPC", "off", 1);
     setenv("GANTRY_LOG", "error", 1);
@@ -172,29 +142,6 @@ MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     after.events = before.events;
     CHECK(after == before);
     MPI_Finalize();
-}
-
-MPI_CASE(a_failed_direct_copy_is_an_error_or_is_staged, 2) {
-    only_on_the_simulator();
-    return_errors();
-    expect_all_works();
-    Memory memory(Kind::device, kLarge);
-    for (int round = 0; round < 3; ++round) {
-        memory.fill(rank() == 0 ? 60u : 61u);
-        inject("cuMemcpyAsync:1:999,cuMemcpyDtoDAsync_v2:1:999");
-        OK(MPI_Barrier(MPI_COMM_WORLD));
-        const int code = rank() == 0
-                             ? MPI_Send(memory.data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD)
-                             : MPI_Recv(memory.data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD,
-                                        MPI_STATUS_IGNORE);
-        inject(nullptr);
-        if (code != MPI_SUCCESS)
-            expect_failure(code, "cuMemcpy");
-        else if (rank() == 1)
-            CHECK_EQ(memory.differs(60, kLarge), -1);
-        OK(MPI_Barrier(MPI_COMM_WORLD));
-    }
-    expect_all_works();
 }
 
 // It frees nothing; the leak checker sees where the object went.
@@ -271,20 +218,6 @@ MPI_CASE(a_programs_own_context_works_and_may_be_destroyed, 2) {
         // that is what the barrier is for.
         OK(MPI_Barrier(MPI_COMM_WORLD));
         CHECK_EQ(gpu().get<CUresult(CUcontext)>("cuCtxDestroy_v2")(context), CUDA_SUCCESS);
-    }
-}
-
-MPI_CASE(memory_freed_and_reused_under_an_open_mapping_is_not_confused, 2) {
-    // Large messages are copied straight out of the sender's memory, whose mapping stays open at
-    // the receiver.
-    for (unsigned round = 0; round < 20; ++round) {
-        Memory memory(Kind::device, kLarge);
-        memory.fill(rank() == 0 ? round : 500);
-        if (rank() == 0)
-            OK(MPI_Send(memory.data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
-        else
-            OK(MPI_Recv(memory.data(), kLarge, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        if (rank() == 1) CHECK_EQ(memory.differs(round, kLarge), -1);
     }
 }
 

@@ -50,7 +50,8 @@ class Memory {
     void fill(unsigned seed);  // a pattern that depends on the seed and the position
     // Compares with the pattern; the first wrong byte, or -1.
     std::ptrdiff_t differs(unsigned seed, std::size_t bytes) const;
-    void release();  // frees now
+    void release();                     // frees now
+    void forget() { data_ = nullptr; }  // it went with its context
 
   private:
     Kind kind_;

@@ -73,10 +73,18 @@ Result<Location> CudaDevice::classify(const void* address, Bytes bytes) {
         }
     }
     if (pointers_.surely_host(address, bytes) || !driver_.ready()) return Location{};
+    const std::uint64_t before = query_.first_uses();
     Result<Location> location = pointers_.classify(address, bytes);
     if (!location.ok() || !location->on_device()) return location;
     gpus_.fill();
     drop_dead_contexts();
+    // New memory where a peer's was mapped: a primary context that was reset is found out by that.
+    if (query_.first_uses() != before) {
+        if (const IpcCache::Mapping* gone = mappings_.replaced_by(*location)) {
+            drop_context(gone->context.handle);
+            return classify(address, bytes);
+        }
+    }
     const Allocation* allocation = pointers_.known(address);
     if (allocation != nullptr) note_use_of(*allocation);
     return location;

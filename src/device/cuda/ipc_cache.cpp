@@ -15,6 +15,14 @@ bool same(const IpcHandle& left, const IpcHandle& right) {
            left.origin == right.origin && left.bytes == right.bytes;
 }
 
+std::uint64_t buffer_id_at(Driver& driver, std::uintptr_t address) {
+    unsigned long long id = 0;
+    const CUresult result =
+        driver.call_for(&Calls::ipc, driver.cu.cuPointerGetAttribute, static_cast<void*>(&id),
+                        CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
+    return result == CUDA_SUCCESS ? id : 0;
+}
+
 bool overlap(const IpcHandle& left, const IpcHandle& right) {
     return left.gpu == right.gpu && left.base < right.base + right.size &&
            right.base < left.base + left.size;
@@ -58,8 +66,9 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
             mapped.call, mapped.result,
             fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
+    const auto address = static_cast<std::uintptr_t>(mapped.address);
     mappings_.push_front(
-        {handle, context.gpu, context, static_cast<std::uintptr_t>(mapped.address), 1, false});
+        {handle, context.gpu, context, address, 1, false, buffer_id_at(driver_, address)});
     bytes_ += handle.size;
     return reinterpret_cast<void*>(mapped.address);
 }
@@ -158,6 +167,16 @@ const IpcCache::Mapping* IpcCache::find(const void* address) const {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
     for (const Mapping& mapping : mappings_)
         if (value - mapping.address < mapping.handle.size) return &mapping;
+    return nullptr;
+}
+
+// The program may have opened the same memory itself, and then it may lie where we have it.
+const IpcCache::Mapping* IpcCache::replaced_by(const Location& own) const {
+    for (const Mapping& mapping : mappings_)
+        if (own.base < mapping.address + mapping.handle.size &&
+            mapping.address < own.base + own.size && mapping.buffer_id != 0 &&
+            mapping.buffer_id != own.buffer_id)
+            return &mapping;
     return nullptr;
 }
 

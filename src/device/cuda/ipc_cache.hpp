@@ -27,6 +27,7 @@ class IpcCache {
         std::uintptr_t address = 0;  // where handle.base is here
         int users = 0;
         bool doomed = false;
+        std::uint64_t buffer_id = 0;  // here; 0: the driver does not say
     };
     IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes)
         : driver_(driver), imports_(driver), max_entries_(max_entries), max_bytes_(max_bytes) {}
@@ -47,6 +48,8 @@ class IpcCache {
     void forget(std::uint64_t buffer_id, const Uuid& gpu);
     // The mapping around an address; null for other memory.
     const Mapping* find(const void* address) const;
+    // One whose addresses this process's own memory has now: its context went unnoticed. Null: none.
+    const Mapping* replaced_by(const Location& own) const;
 
     void forget_context(CUcontext context);
     void clear();

@@ -149,6 +149,7 @@ bool DriverQuery::still_is(std::uintptr_t address, std::uint64_t id) {
 // program synchronises.
 void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address) {
     if (allocation.location.kind != MemoryKind::device) return;
+    ++first_uses_;
     unsigned int on = 1;
     driver_.call(driver_.cu.cuPointerSetAttribute, static_cast<const void*>(&on),
                  CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, static_cast<CUdeviceptr>(address));

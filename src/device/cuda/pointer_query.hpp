@@ -20,12 +20,15 @@ class DriverQuery final : public PointerQuery {
     // Asked about exported memory, not for a message: counted apart.
     bool still_is(std::uintptr_t address, std::uint64_t buffer_id);
     void first_use(const Allocation& allocation, std::uintptr_t address) override;
+    // Allocations of device memory that were new.
+    std::uint64_t first_uses() const { return first_uses_; }
 
   private:
     std::uint64_t buffer_id(std::uintptr_t address, std::uint64_t Calls::*group);
     bool pool_travels(std::uint64_t pool);
 
     Driver& driver_;
+    std::uint64_t first_uses_ = 0;
     std::unordered_map<std::uint64_t, bool> pools_;  // whether they have a file descriptor
     int attributes_ = 0;  // how many of the attributes this driver knows; 0: not tried yet
 };

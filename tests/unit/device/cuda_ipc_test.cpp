@@ -163,6 +163,30 @@ TEST_F(CudaIpc, AHandleOfThisProcessIsTheMemoryItself) {
     EXPECT_FALSE(cuda->still_valid(*handle));
 }
 
+// The driver may hand out the addresses of a mapping that went with its context. Nothing else tells
+// that it went, if the context keeps its handle and its id.
+TEST_F(CudaIpc, AMappingIsGoneWhenOwnMemoryLiesWhereItWas) {
+    const IpcHandle handle = peer->allocate(kBytes, 1);
+    const CUdeviceptr mapped = testing_support::address(open(handle));
+    cuda->close_memory(handle, 0);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    CUdeviceptr mine = 0;
+    for (int i = 0; i < 64 && mine != mapped; ++i)
+        mine = allocate(kBytes);
+    if (mine != mapped) GTEST_SKIP() << "the driver does not use the addresses again";
+    gpu.cuMemsetD8_v2(mine, 9, kBytes);
+    gpu.cuCtxSynchronize();
+    classify(pointer(mine), kBytes);
+    EXPECT_FALSE(is_open(handle, 0));
+    void* const again = open(handle);
+    EXPECT_NE(again, pointer(mine));
+    EXPECT_TRUE(copy({pointer(mine), again, kBytes, 0, Engine::d2d}).ok());
+    EXPECT_EQ(fetch(pointer(mine), kBytes), all(1));
+    cuda->close_memory(handle, 0);
+}
+
 TEST_F(CudaIpc, ALookAtExportedMemoryIsCountedApartFromTheQueriesOfMessages) {
     const CUdeviceptr mine = allocate(kBytes);
     Result<IpcHandle> handle = cuda->export_memory(classify(pointer(mine), kBytes));
