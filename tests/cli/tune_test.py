@@ -7,6 +7,8 @@ a turn of the queue, openings).
 """
 import json
 import os
+import pty
+import re
 import shutil
 import subprocess
 import tempfile
@@ -51,6 +53,11 @@ def peak(rate):
     return rate if isinstance(rate, float) else max((each[1] for each in rate if each[0] >= 1 << 20), default=0.0)
 
 
+def without_the_simulator(text):
+    """What gantry itself wrote: the simulator complains of a kernel that it cannot run."""
+    return re.sub(r"simgpu: kernel [^\n]*\n", "", text)
+
+
 class Tune(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="gantry-tune-"))
@@ -67,6 +74,24 @@ class Tune(unittest.TestCase):
     def tune(self, *options):
         return subprocess.run([BUILD / "bin" / "gantry", "tune", *options], env=self.environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+
+    def tune_on_a_terminal(self):
+        """(exit status, what came on standard output, what the terminal was sent)."""
+        terminal, program_side = pty.openpty()
+        with tempfile.TemporaryFile() as output:
+            program = subprocess.Popen([BUILD / "bin" / "gantry", "tune"], env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=program_side)
+            os.close(program_side)
+            shown = b""
+            try:
+                while piece := os.read(terminal, 4096):
+                    shown += piece
+            except OSError:  # what Linux says when the program has closed its side
+                pass
+            os.close(terminal)
+            program.wait(timeout=300)
+            output.seek(0)
+            return program.returncode, output.read().decode(), without_the_simulator(shown.decode())
 
     def wrong(self, file):
         """What lies outside of the tolerance."""
@@ -116,6 +141,50 @@ class Tune(unittest.TestCase):
         again = self.tune("--output", str(self.folder / "again.json"))
         self.assertNotIn("cannot be loaded", again.stderr)
         self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_a_terminal_sees_a_bar_that_goes_to_its_end_and_is_gone(self):
+        self.environment["SIMGPU"] += ",scale=0"
+        code, output, shown = self.tune_on_a_terminal()
+        self.assertEqual(code, 0, shown)
+        self.assertIn("used from now on", output)
+        self.assertNotIn("[#", output)
+        lines = shown.split("\r\033[K")
+        self.assertEqual((lines[0], lines[-1]), ("", ""), shown)  # each line replaces the one before, the last one by nothing
+        bars = [re.fullmatch(r"\[(#*)(\.*)\] (\S.*)", line) for line in lines[1:-1]]
+        self.assertTrue(bars and all(bars), shown)
+        full, width = [len(bar[1]) for bar in bars], len(bars[0][1] + bars[0][2])
+        self.assertEqual({len(bar[1] + bar[2]) for bar in bars}, {width}, shown)
+        # A line says what is measured now, and its bar what was before: the last step is open when the last line comes.
+        self.assertEqual(full, [width * step // len(bars) for step in range(len(bars))], shown)
+        self.assertEqual(len({bar[3] for bar in bars}), len(bars), shown)
+
+    def test_without_a_terminal_there_is_no_bar(self):
+        self.environment["SIMGPU"] += ",scale=0"
+        done = self.tune()
+        self.assertEqual((done.returncode, without_the_simulator(done.stderr)), (0, ""))
+
+    def test_the_chart_marks_where_one_kind_of_copy_overtakes_another(self):
+        # Pageable copies begin sooner here and are slower: page-locked ones are quicker from 100 KB (in) and 130 KB (out).
+        machine = json.loads(json.dumps(MACHINE))
+        machine["gpu"]["pageable_h2d"] = copy(300000, 200000, 0.15e9)
+        machine["gpu"]["pageable_d2h"] = copy(200000, 150000, 0.2e9)
+        (self.folder / "machine.json").write_text(json.dumps(machine))
+        done = self.tune()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        picture = xml.etree.ElementTree.parse(self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.svg")
+        texts = [text.text for text in picture.findall(".//{http://www.w3.org/2000/svg}text")]
+        marks = {}
+        for text in texts:
+            if mark := re.fullmatch(r"(.+) beats (.+) from ([0-9.]+) (B|KiB|MiB)", text):
+                marks[mark[1], mark[2]] = float(mark[3]) * {"B": 1 / 1024, "KiB": 1, "MiB": 1024}[mark[4]]
+        overtakes = [("host to device", "pageable host to device"), ("device to host", "device to pageable host")]
+        for pair in overtakes:
+            self.assertTrue(30 <= marks.get(pair, 0) <= 400, f"{pair}: {marks}")
+            self.assertNotIn(pair[::-1], marks)
+        # Copies between other ends are no rivals.
+        others = [("host to device, two rows", "pageable host to device"), ("host to device", "host to device, two rows"),
+                  ("to the other device (put)", "from the other device (get)")]
+        self.assertEqual({frozenset(pair) for pair in marks} - {frozenset(pair) for pair in overtakes + others}, set())
 
     def test_without_gdrcopy_windows_stay_as_described(self):
         self.environment["SIMGPU_GDR"] = "refuse=open"

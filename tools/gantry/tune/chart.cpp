@@ -60,6 +60,14 @@ double crossover(const CopyCurve& first, const CopyCurve& second, double last) {
     return 0;
 }
 
+// Which ends a copy has, however it is made: only such copies are each other's rivals.
+std::string ends_of(std::string name) {
+    if (name.find("the other device") != std::string::npos) return "the other device";
+    if (const auto pageable = name.find("pageable "); pageable != std::string::npos)
+        name.erase(pageable, std::string_view("pageable ").size());
+    return name.substr(0, name.find(','));
+}
+
 }  // namespace
 
 std::string chart(const model::Machine& machine, const std::vector<CopyCurve>& curves) {
@@ -107,8 +115,7 @@ std::string chart(const model::Machine& machine, const std::vector<CopyCurve>& c
     for (const CopyCurve& first : curves)
         for (const CopyCurve& second : curves) {
             const double bytes = crossover(first, second, axes.last_bytes);
-            const bool alike = first.name.substr(0, 6) == second.name.substr(0, 6) ||
-                               first.name.find("pageable") != std::string::npos;
+            const bool alike = ends_of(first.name) == ends_of(second.name);
             if (bytes <= 0 || !alike || &first == &second) continue;
             svg += fmt::format(
                 "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\">{} beats {} from {}</text>\n",
