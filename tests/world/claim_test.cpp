@@ -247,7 +247,8 @@ Task<Status> dies_in_the_middle(Rank& rank, Dies& test, Words& before,
                                 const std::function<void()>& die) {
     Bytebuffer buffer(rank, Place::device, 256 * kKiB);
     for (std::uint64_t i = 0; i < 8; ++i) {  // rank 1 gets, then puts
-        const int from = i < 4 ? 0 : 1;
+        int from = 0;
+        if (i >= 4) from = 1;
         Status moved = co_await move(rank, buffer, from, i);
         GANTRY_CO_TRY(moved);
         Status met = co_await meet(rank, 5);
