@@ -260,9 +260,10 @@ MPI_CASE_OWN_INIT(a_context_reset_inside_a_message_ends_it_and_new_memory_works,
             begin(&request);
         }
         const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-        // Nothing can be received without a buffer. What a receiver finds where the sender's was is
-        // the program's fault.
-        if (who == 1) CHECK(code != MPI_SUCCESS);
+        // Nothing can be received without a buffer; but with a thread the sender's memory may have
+        // been mapped where it was. What a receiver finds where the sender's was is the program's
+        // fault.
+        if (who == 1 && std::getenv("GANTRY_PROGRESS") == nullptr) CHECK(code != MPI_SUCCESS);
         expect_host_messages_work();
         if (rank() == who) {
             memory->forget();
