@@ -77,8 +77,9 @@ Description describe(std::string_view asked_for, const Traits& traits) {
         if (there && take(Origin::measured, tuned)) return description;
     }
     Result<Machine> built_in = built_in_for(traits.name);
-    if (built_in.ok() && take(Origin::built_in, built_in->name)) return description;
-    description.machine = estimate(traits);
+    if (built_in.ok()) description.place = built_in->name;
+    description.origin = built_in.ok() ? Origin::built_in : Origin::estimated;
+    description.machine = built_in.ok() ? *built_in : estimate(traits);
     return description;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/ipc_cache.hpp"
 
+#include "device/cuda/pointer_query.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -13,14 +15,6 @@ constexpr std::size_t kMaxRefused = 64;
 bool same(const IpcHandle& left, const IpcHandle& right) {
     return left.buffer_id == right.buffer_id && left.base == right.base && left.gpu == right.gpu &&
            left.origin == right.origin && left.bytes == right.bytes;
-}
-
-std::uint64_t buffer_id_at(Driver& driver, std::uintptr_t address) {
-    unsigned long long id = 0;
-    const CUresult result =
-        driver.call_for(&Calls::ipc, driver.cu.cuPointerGetAttribute, static_cast<void*>(&id),
-                        CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
-    return result == CUDA_SUCCESS ? id : 0;
 }
 
 bool overlap(const IpcHandle& left, const IpcHandle& right) {
@@ -67,8 +61,8 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
             fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
     const auto address = static_cast<std::uintptr_t>(mapped.address);
-    mappings_.push_front(
-        {handle, context.gpu, context, address, 1, false, buffer_id_at(driver_, address)});
+    mappings_.push_front({handle, context.gpu, context, address, 1, false,
+                          buffer_id_at(driver_, address, &Calls::ipc)});
     bytes_ += handle.size;
     return reinterpret_cast<void*>(mapped.address);
 }

@@ -128,20 +128,20 @@ Result<Allocation> DriverQuery::describe(std::uintptr_t address) {
     return answer;
 }
 
-std::uint64_t DriverQuery::buffer_id(std::uintptr_t address, std::uint64_t Calls::*group) {
+std::uint64_t buffer_id_at(Driver& driver, std::uintptr_t address, std::uint64_t Calls::*group) {
     unsigned long long id = 0;
     const CUresult result =
-        driver_.call_for(group, driver_.cu.cuPointerGetAttribute, static_cast<void*>(&id),
-                         CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
+        driver.call_for(group, driver.cu.cuPointerGetAttribute, static_cast<void*>(&id),
+                        CU_POINTER_ATTRIBUTE_BUFFER_ID, static_cast<CUdeviceptr>(address));
     return result == CUDA_SUCCESS ? id : 0;
 }
 
 std::uint64_t DriverQuery::buffer_id(std::uintptr_t address) {
-    return buffer_id(address, &Calls::queries);
+    return buffer_id_at(driver_, address, &Calls::queries);
 }
 
 bool DriverQuery::still_is(std::uintptr_t address, std::uint64_t id) {
-    return buffer_id(address, &Calls::rechecks) == id;
+    return buffer_id_at(driver_, address, &Calls::rechecks) == id;
 }
 
 // Makes the program's later "synchronous" copies and fills of this memory really finished when they

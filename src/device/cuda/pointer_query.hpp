@@ -12,6 +12,9 @@
 
 namespace gantry::device::cuda {
 
+// The driver's identity of the allocation at an address; 0: it knows none. Counted in that group.
+std::uint64_t buffer_id_at(Driver& driver, std::uintptr_t address, std::uint64_t Calls::*group);
+
 class DriverQuery final : public PointerQuery {
   public:
     explicit DriverQuery(Driver& driver) : driver_(driver) {}
@@ -24,7 +27,6 @@ class DriverQuery final : public PointerQuery {
     std::uint64_t first_uses() const { return first_uses_; }
 
   private:
-    std::uint64_t buffer_id(std::uintptr_t address, std::uint64_t Calls::*group);
     bool pool_travels(std::uint64_t pool);
 
     Driver& driver_;
