@@ -41,7 +41,13 @@ Result<Location> PointerCache::classify(const void* pointer, Bytes bytes) {
     if (!found.ok()) return std::move(found).status();
     if (*found == nullptr) {
         GANTRY_TRY(check_host_extent(address, bytes));
-        return Location{};
+        // A send that waited for the progress thread may come here after its memory has gone.
+        if (query_.is_readable(address)) return Location{};
+        return failure(MPI_ERR_BUFFER,
+                       "a buffer of {} bytes at {:#x} is neither in device memory nor in memory "
+                       "that can be read: it was freed, or its GPU's context was reset, before "
+                       "the message was done with it",
+                       bytes, address);
     }
     return check_extent(**found, address, bytes);
 }

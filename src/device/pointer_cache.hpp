@@ -49,6 +49,8 @@ class PointerQuery {
     virtual Result<Allocation> describe(std::uintptr_t address) = 0;
     // 0 when the driver does not know the address.
     virtual std::uint64_t buffer_id(std::uintptr_t address) = 0;
+    // Whether the processor may read there: what no driver knows may also be nothing at all.
+    virtual bool is_readable(std::uintptr_t address) = 0;
     // Called once per buffer id of device memory, before its first use.
     virtual void first_use(const Allocation& allocation, std::uintptr_t address) = 0;
 };

@@ -162,3 +162,58 @@ MPI_CASE_OWN_INIT(progress_tells_late_what_went_wrong_with_what_is_left_to_it, 2
     }
     finish();
 }
+
+namespace {
+
+constexpr int kLost = 1 << 20, kLostTag = 7, kEnded = 8;
+
+// It may have failed before it met its message: then the sender waits for another receive.
+void take_what_still_comes(std::vector<char>& host) {
+    for (int ended = 0, there = 0; ended == 0;) {
+        MPI_Message message;
+        OK(MPI_Improbe(0, kLostTag, MPI_COMM_WORLD, &there, &message, MPI_STATUS_IGNORE));
+        if (there != 0) OK(MPI_Mrecv(host.data(), kLost, MPI_CHAR, &message, MPI_STATUS_IGNORE));
+        OK(MPI_Iprobe(0, kEnded, MPI_COMM_WORLD, &ended, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Recv(nullptr, 0, MPI_CHAR, 0, kEnded, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+}  // namespace
+
+// The program resets a context under a message that it left to the thread, which looks at the buffer
+// before that or after: a race. Either way the message ends, and nobody reads what is not there.
+MPI_CASE_OWN_INIT(progress_meets_buffers_whose_context_was_reset, 2) {
+    setenv("GANTRY_HAND_OVER", "on", 1);
+    use_device(0);
+    start_with_thread();
+    if (!gpu().simulated) skip("resets a context that others of the machine may share");
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    auto* reset = gpu().get<CUresult(CUdevice)>("cuDevicePrimaryCtxReset_v2");
+    std::vector<char> host(kLost);
+    for (int round = 0; round < 20; ++round) {
+        const int who = round % 2;
+        about("rank " + std::to_string(who) + " resets");
+        Memory memory(Kind::device, kLost);
+        memory.fill(static_cast<unsigned>(round));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        MPI_Request request;
+        if (rank() == 0)
+            OK(MPI_Isend(memory.data(), kLost, MPI_CHAR, 1, kLostTag, MPI_COMM_WORLD, &request));
+        else
+            OK(MPI_Irecv(memory.data(), kLost, MPI_CHAR, 0, kLostTag, MPI_COMM_WORLD, &request));
+        if (rank() == who) {
+            CHECK_EQ(reset(0), CUDA_SUCCESS);
+            memory.forget();
+        }
+        if (rank() == 1 && who == 0) {
+            OK(MPI_Recv(nullptr, 0, MPI_CHAR, 0, kEnded, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            OK(MPI_Cancel(&request));
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank() == 0) OK(MPI_Send(nullptr, 0, MPI_CHAR, 1, kEnded, MPI_COMM_WORLD));
+        if (rank() == 1 && who == 1) take_what_still_comes(host);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    about("");
+    finish();
+}

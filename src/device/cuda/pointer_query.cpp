@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace gantry::device::cuda {
 
@@ -138,6 +141,18 @@ std::uint64_t buffer_id_at(Driver& driver, std::uintptr_t address, std::uint64_t
 
 std::uint64_t DriverQuery::buffer_id(std::uintptr_t address) {
     return buffer_id_at(driver_, address, &Calls::queries);
+}
+
+// The kernel looks at the signals before it looks at what shall be done with them, which is nothing.
+bool DriverQuery::is_readable(std::uintptr_t address) {
+    constexpr long kNoSuchAction = -1;
+    constexpr std::uintptr_t kSignals = 8;  // bytes
+    const std::uintptr_t aligned = address / kSignals * kSignals;
+    const int before = errno;
+    const long result = syscall(SYS_rt_sigprocmask, kNoSuchAction, aligned, nullptr, kSignals);
+    const bool readable = result == 0 || errno != EFAULT;
+    errno = before;
+    return readable;
 }
 
 bool DriverQuery::still_is(std::uintptr_t address, std::uint64_t id) {

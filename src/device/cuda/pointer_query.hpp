@@ -20,6 +20,7 @@ class DriverQuery final : public PointerQuery {
     explicit DriverQuery(Driver& driver) : driver_(driver) {}
     Result<Allocation> describe(std::uintptr_t address) override;
     std::uint64_t buffer_id(std::uintptr_t address) override;
+    bool is_readable(std::uintptr_t address) override;
     // Asked about exported memory, not for a message: counted apart.
     bool still_is(std::uintptr_t address, std::uint64_t buffer_id);
     void first_use(const Allocation& allocation, std::uintptr_t address) override;

@@ -108,7 +108,24 @@ TEST_F(CudaPointers, MemoryFreedAndAllocatedAgainIsAnotherBuffer) {
         EXPECT_EQ(second, first) << "the simulator reuses addresses on purpose";
     }
     gpu.cuMemFree_v2(second);
-    EXPECT_EQ(classify(pointer(second), 4096).kind, MemoryKind::host);
+    Result<Location> gone = cuda->classify(pointer(second), 4096);
+    EXPECT_EQ(gone.status().error_class(), MPI_ERR_BUFFER);
+    EXPECT_NE(gone.status().text().find("it was freed"), std::string_view::npos);
+}
+
+// What no driver knows is host memory only where there is memory.
+TEST_F(CudaPointers, HostMemoryIsWhatTheProcessorCanRead) {
+    constexpr std::size_t kPage = 4096;
+    auto* memory = static_cast<std::byte*>(
+        mmap(nullptr, 2 * kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(memory, MAP_FAILED);
+    EXPECT_EQ(classify(memory, kPage).kind, MemoryKind::host);
+    EXPECT_EQ(classify(memory + kPage - 1, 1).kind, MemoryKind::host);
+    ASSERT_EQ(mprotect(memory, kPage, PROT_NONE), 0);
+    EXPECT_EQ(cuda->classify(memory + kPage - 1, 1).status().error_class(), MPI_ERR_BUFFER);
+    EXPECT_EQ(classify(memory + kPage, 1).kind, MemoryKind::host);
+    ASSERT_EQ(munmap(memory, 2 * kPage), 0);
+    EXPECT_EQ(cuda->classify(memory + kPage, 1).status().error_class(), MPI_ERR_BUFFER);
 }
 
 TEST_F(CudaPointers, ABufferThatLeavesItsAllocationIsABufferError) {

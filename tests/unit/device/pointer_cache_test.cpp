@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,7 @@ class TableOfAllocations final : public PointerQuery {
         const Allocation* found = find(address);
         return found != nullptr ? found->location.buffer_id : 0;
     }
+    bool is_readable(std::uintptr_t address) override { return !nothing.contains(address); }
     void first_use(const Allocation& allocation, std::uintptr_t) override {
         used.push_back(allocation.location.buffer_id);
     }
@@ -46,6 +48,7 @@ class TableOfAllocations final : public PointerQuery {
     int confirmations = 0;
     int queries() const { return descriptions + confirmations; }
     std::vector<std::uint64_t> used;
+    std::set<std::uintptr_t> nothing;  // addresses where there is no memory
 
   private:
     const Allocation* find(std::uintptr_t address) const {
@@ -261,6 +264,18 @@ TEST_F(PointerCacheTest, PartlyPinnedMemoryIsTreatedAsPageable) {
     EXPECT_EQ(location(kBase, 4097).kind, MemoryKind::host);
 }
 
+// A send that waited for the progress thread while its context was reset; the processor must not go
+// there.
+TEST_F(PointerCacheTest, MemoryThatIsGoneIsAnErrorAndNotHostMemory) {
+    driver.allocate(kBase, 4096);
+    location(kBase, 4096);
+    driver.free(kBase);
+    driver.nothing.insert(kBase);
+    EXPECT_EQ(error(kBase, 4096), MPI_ERR_BUFFER);
+    driver.nothing.clear();  // the program mapped host memory there
+    EXPECT_EQ(location(kBase, 4096).kind, MemoryKind::host);
+}
+
 TEST_F(PointerCacheTest, AnAnswerWithoutAnIdentityIsNotKept) {
     driver.allocate(kBase, 4096, MemoryKind::pinned);
     class Nameless final : public PointerQuery {
@@ -272,6 +287,7 @@ TEST_F(PointerCacheTest, AnAnswerWithoutAnIdentityIsNotKept) {
             return pinned;
         }
         std::uint64_t buffer_id(std::uintptr_t) override { return 0; }
+        bool is_readable(std::uintptr_t) override { return true; }
         void first_use(const Allocation&, std::uintptr_t) override {}
         int asked = 0;
     } nameless;
