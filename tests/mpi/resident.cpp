@@ -17,6 +17,17 @@ namespace {
 constexpr std::size_t kBytes = 512 << 10;
 constexpr int kWindow = 24;
 
+// Who takes a copy follows from how long it is since the last one: under a sanitizer nearly nothing
+// comes in time, and only the bytes are checked.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kInTime = false;
+#else
+constexpr bool kInTime = true;
+#endif
+bool counts_calls() {
+    return gpu().simulated && kInTime;
+}
+
 enum class Gpus { one_under_mps, one_each };
 
 // And a kernel that outlives what a busy machine does to both of them.
@@ -75,7 +86,7 @@ void check_that_nearly_all_are_taken(int device) {
             OK(MPI_Recv(buffer.data(), 64, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD,
                         MPI_STATUS_IGNORE));
     }
-    CHECK(calls().copies <= kMessages / 10);
+    if (kInTime) CHECK(calls().copies <= kMessages / 10);
 }
 
 // Rounds of messages of all small sizes; calls are counted from the hundredth on.
@@ -108,7 +119,7 @@ MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2
     start_with_a_kernel_that_stays(Gpus::one_under_mps);
     check_the_bytes(Kind::device, Kind::device, 0);
     // 250 windows came since, each of which takes a launch of its own without it.
-    if (gpu().simulated) CHECK(calls("cuLaunchKernel") <= 50);
+    if (counts_calls()) CHECK(calls("cuLaunchKernel") <= 50);
     MPI_Finalize();
 }
 
@@ -131,7 +142,7 @@ MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_to_and_from_host_memory, 2) {
             const Kind mine = rank() == on_device ? Kind::device : host;
             check_the_bytes(mine, mine, 0);
             // 5000 messages came since, each way.
-            if (gpu().simulated) CHECK(calls().copies <= 1500);
+            if (counts_calls()) CHECK(calls().copies <= 1500);
         }
     MPI_Finalize();
 }
