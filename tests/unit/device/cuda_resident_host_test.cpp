@@ -231,7 +231,9 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
     std::mt19937 dice(11);
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto late = [&streams] { return streams.resident().counts().untaken; };
-    for (int i = 0; i < 3000 || (late() < 30 && std::chrono::steady_clock::now() < limit); ++i) {
+    // On a busy machine nearly all of them come too late.
+    const auto both = [&] { return late() >= 30 && streams.resident().counts().copies > late(); };
+    for (int i = 0; i < 3000 || (!both() && std::chrono::steady_clock::now() < limit); ++i) {
         std::deque<Completion> done;
         std::vector<const Completion*> outwards;
         for (int each = 0; each < 1 + i % 6; ++each) {
