@@ -15,6 +15,8 @@ namespace gantry::p2p {
 namespace {
 
 constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
+constexpr std::size_t kRefusalsRemembered = 4096;
+constexpr int kExportsPerCheck = 256;  // 20 us of the driver's time
 // Looks at the only network before anything else is asked again: each is a system call over TCP,
 // and what lies between two of them is added to the latency of what arrives.
 constexpr int kMoreLooks = 3;
@@ -408,6 +410,18 @@ void Core::note_export(const device::IpcHandle& handle, int to) {
     known.peers.insert(to);
 }
 
+device::IpcHandle Core::name_to(int to, const device::Location& location) {
+    if (refused_exports_.contains(location.buffer_id)) return {};
+    Result<device::IpcHandle> handle = device.export_memory(location);
+    if (handle.ok()) {
+        note_export(*handle, to);
+        return *handle;
+    }
+    if (refused_exports_.size() >= kRefusalsRemembered) refused_exports_.clear();
+    refused_exports_.insert(location.buffer_id);
+    return {};
+}
+
 void Core::send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox) {
     const auto known = exports_.find(buffer_id);
     if (known == exports_.end()) return;  // freed since
@@ -420,7 +434,8 @@ void Core::send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox) {
 void Core::check_exports() {
     if (exports_.empty() || executor.now() < next_export_check_) return;
     next_export_check_ = executor.now() + kExportCheckInterval;
-    for (auto at = exports_.begin(); at != exports_.end();) {
+    auto at = exports_.lower_bound(next_export_);
+    for (int looked = 0; looked < kExportsPerCheck && at != exports_.end(); ++looked) {
         Export& exported = at->second;
         if (device.still_valid(exported.handle)) {
             ++at;
@@ -440,6 +455,7 @@ void Core::check_exports() {
         }
         at = exports_.erase(at);
     }
+    next_export_ = at != exports_.end() ? at->first : 0;
 }
 
 int Core::progress() {

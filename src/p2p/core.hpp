@@ -172,6 +172,13 @@ class Core final : public transport::Receiver {
     // Peers that were told of an allocation of ours are told when it is gone (looked after in
     // progress()).
     void note_export(const device::IpcHandle& handle, int to);
+    bool was_told_of(int to, std::uint64_t buffer_id) const {
+        const auto known = exports_.find(buffer_id);
+        return known != exports_.end() && known->second.peers.contains(to);
+    }
+    bool is_refused(std::uint64_t buffer_id) const { return refused_exports_.contains(buffer_id); }
+    // What that peer maps this allocation by; kind `none`: the driver does not share it.
+    device::IpcHandle name_to(int to, const device::Location& location);
     // A peer wants to open an allocation that was named to it: sends the file descriptor behind it.
     void send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox);
 
@@ -290,10 +297,12 @@ class Core final : public transport::Receiver {
         std::unordered_set<int> peers;
     };
     std::map<std::uint64_t, Export> exports_;  // by buffer id
+    std::unordered_set<std::uint64_t> refused_exports_;
     ClaimWords claim_words_;
     ClaimClock claims_;
     std::vector<int> tell_;  // peers with messages in `finished`
     Nanoseconds next_export_check_ = 0;
+    std::uint64_t next_export_ = 0;                        // looked at from here on, by buffer id
     std::vector<std::unique_ptr<SharedGpu>> shared_gpus_;  // by GPU
     struct Answer {
         plan::Question question;

@@ -78,6 +78,29 @@ bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::Request
     return plan::gets_are_slow(core.device.gpu_facts(message.location.gpu));
 }
 
+bool all_ahead(const Outgoing& message) {
+    const plan::Plan& offer = message.choice.plan;
+    return offer.protocol == plan::Protocol::pipeline &&
+           static_cast<Bytes>(offer.ahead) * offer.chunk >= message.bytes;
+}
+
+// What names an allocation to a peer takes the driver up to 3 us (H100, 1 MiB), once. Of what lies
+// in slots before its receiver sees it, the receiver needs no more than what kind of memory it is; if
+// it would rather have read it, it asks for the name (direct_buffers). Virtual memory has its name
+// for nothing, and pools, whose descriptors are to be sent for, always travel with theirs.
+device::IpcHandle handle_of_source(Core& core, const Outgoing& message) {
+    const device::Location& source = message.location;
+    const bool later = source.ipc == device::IpcKind::legacy && all_ahead(message) &&
+                       !core.was_told_of(message.peer, source.buffer_id);
+    if (!later || core.is_refused(source.buffer_id)) return core.name_to(message.peer, source);
+    device::IpcHandle nameless;
+    nameless.kind = source.ipc;
+    nameless.buffer_id = source.buffer_id;
+    nameless.base = source.base;
+    nameless.size = source.size;
+    return nameless;
+}
+
 // All but what is each message's own.
 wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
     wire::RequestToSend rts{};
@@ -88,11 +111,7 @@ wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
     const transport::PeerFacts& peer = core.peer(message.peer).facts;
     if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
         message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
-        auto handle = core.device.export_memory(message.location);
-        if (handle.ok()) {
-            rts.handle = wire::encode(*handle);
-            core.note_export(*handle, message.peer);
-        }
+        rts.handle = wire::encode(handle_of_source(core, message));
     }
     rts.source_reach = static_cast<std::uint8_t>(message.facts.source_reach);
     rts.uses_driver = core.device.active() ? 1 : 0;
@@ -117,9 +136,19 @@ bool may_lend(Core& core, const Outgoing& message) {
            peer.transport->lends(message.peer);
 }
 
+// It asked for the name of this allocation, so that later messages from there need no copy ahead.
+void name_what_was_asked_for(Core& core, const Outgoing& message) {
+    auto& asked = core.peer(message.peer).direct_buffers;
+    const std::uint64_t source = message.location.buffer_id;
+    if (!asked.contains(source) || core.was_told_of(message.peer, source)) return;
+    if (core.name_to(message.peer, message.location).kind == device::IpcKind::none)
+        asked.erase(source);
+}
+
 void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     const Peer& peer = core.peer(message.peer);
     message.question = question;
+    if (message.location.ipc != device::IpcKind::none) name_what_was_asked_for(core, message);
     if (peer.facts.shared_memory && !peer.facts.self)
         peer.sinks.expect(message.location, message.question);
     message.facts = core.facts_for_offer(message.peer, message.location);

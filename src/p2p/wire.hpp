@@ -67,7 +67,9 @@ struct RequestToSend {
     std::uint64_t send_id;
     Plan offer;
     std::uint64_t address;  // of the first data byte at the sender (with `handle`)
-    Handle handle;          // kind 0: the source cannot be mapped (its GPU is named all the same)
+    // Kind 0: the source cannot be mapped. Origin 0: not by this, which comes when it is asked for
+    // (ClearToSend::direct_next). Its GPU is named all the same.
+    Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
     std::uint8_t synchronous;

@@ -37,14 +37,16 @@ int open_descriptors() {
     return count;
 }
 
-// Mappings that both processes opened since the last reset_calls().
-long openings() {
-    const std::uint64_t mine = calls("cuIpcOpenMemHandle_v2") +
-                               calls("cuMemImportFromShareableHandle") +
-                               calls("cuMemPoolImportPointer");
+long sum_of_both(std::uint64_t mine) {
     long own = static_cast<long>(mine), both = 0;
     OK(MPI_Allreduce(&own, &both, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     return both;
+}
+
+// Mappings that both processes opened since the last reset_calls().
+long openings() {
+    return sum_of_both(calls("cuIpcOpenMemHandle_v2") + calls("cuMemImportFromShareableHandle") +
+                       calls("cuMemPoolImportPointer"));
 }
 
 void exchange(Memory& memory, unsigned seed) {
@@ -248,5 +250,34 @@ MPI_CASE_OWN_INIT(who_resets_its_context_maps_the_other_ones_memory_again, 2) {
     for (const int who : {1, 0})
         for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}})
             reset_and_go_on(who, Kind::device, bytes);
+    MPI_Finalize();
+}
+
+// What names memory to a peer costs the driver microseconds: most buffers of a program that allocates
+// one for every message go without.
+MPI_CASE_OWN_INIT(fresh_buffers_are_not_named_until_a_mapping_could_repay_itself, 2) {
+    start_mpi();
+    if (!gpu().simulated) skip("needs the simulator's counters");
+    constexpr std::size_t kBytes = 64 << 10;
+    const auto named = [] { return sum_of_both(calls("cuIpcGetMemHandle")); };
+    reset_calls();
+    for (unsigned buffer = 0; buffer < 100; ++buffer) {
+        Memory memory(Kind::device, kBytes);
+        exchange(memory, buffer);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    CHECK_EQ(named(), 0);
+    CHECK_EQ(openings(), 0);
+    // Large enough for its first message to repay it.
+    Memory large(Kind::device, 64 << 20);
+    exchange(large, 7);
+    CHECK_EQ(named(), 1);
+    // Used often enough.
+    Memory kept(Kind::device, kBytes);
+    for (unsigned message = 0; message < 100; ++message) {
+        exchange(kept, message);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    CHECK_EQ(named(), 2);
     MPI_Finalize();
 }

@@ -4,6 +4,9 @@
 // exported memory now and then, which is counted apart.
 #include "world/harness/programs.hpp"
 
+#include <memory>
+#include <vector>
+
 namespace gantry::world {
 namespace {
 
@@ -12,23 +15,28 @@ using device::fake::Counts;
 constexpr Nanoseconds kIdle = 100 * kMillisecond;
 constexpr Nanoseconds kBetweenLooks = 10 * kMillisecond;  // at exported memory
 
+constexpr int kMostInOneLook = 256;
+
 struct Idle {
-    bool mapped;  // messages went before, by a mapping that is still open
+    int mapped;  // buffers that messages went from before, by mappings that are still open
     int polls = 0;
     Counts counts[2] = {};
 };
 
 Task<Status> poll_an_idle_peer(Rank& rank, Idle& test) {
-    Bytebuffer buffer(rank, Place::device, 64 * kKiB, rank.number);
-    for (std::uint64_t i = 0; test.mapped && i < 4; ++i) {
+    Bytebuffer buffer(rank, Place::device, 4 * kKiB, rank.number);
+    std::vector<std::unique_ptr<Bytebuffer>> sources;
+    for (int i = 0; i < 4 * test.mapped; ++i) {
         if (rank.number == 1) {
-            buffer.fill(i);
-            Status sent = co_await send(rank, buffer.whole(), 0, 1);
+            if (i % 4 == 0)
+                sources.push_back(std::make_unique<Bytebuffer>(rank, Place::device, 4 * kKiB, 1));
+            sources.back()->fill(static_cast<std::uint64_t>(i));
+            Status sent = co_await send(rank, sources.back()->whole(), 0, 1);
             GANTRY_CO_TRY(sent);
         } else {
             Received received = co_await receive(rank, buffer.whole(), 1, 1);
             GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, buffer.bytes()));
+            WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(i), buffer.bytes()));
         }
     }
     Result<p2p::Request*> posted(nullptr);
@@ -58,7 +66,7 @@ Task<Status> poll_an_idle_peer(Rank& rank, Idle& test) {
     co_return sent;
 }
 
-Idle run(bool mapped) {
+Idle run(int mapped) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .change_config = [](config::Config& config) { config.ipc_threshold = 1; }});
@@ -77,15 +85,23 @@ Idle run(bool mapped) {
 }
 
 TEST(Idle, PollingAsksTheDeviceNothing) {
-    const Idle test = run(false);
+    const Idle test = run(0);
     EXPECT_EQ(test.counts[0].rechecks, 0u);
     EXPECT_EQ(test.counts[1].rechecks, 0u) << "nothing was exported";
 }
 
 TEST(Idle, ExportedMemoryIsLookedAtNowAndThenAndThatIsCountedApart) {
-    const Idle test = run(true);
+    const Idle test = run(1);
     EXPECT_EQ(test.counts[0].rechecks, 0u) << "the receiver exported nothing";
     EXPECT_NEAR(static_cast<double>(test.counts[1].rechecks), kIdle / kBetweenLooks, 1);
+}
+
+// A look takes a while, and messages wait for it.
+TEST(Idle, OfMuchExportedMemoryEachLookTakesAPart) {
+    const Idle test = run(2 * kMostInOneLook);
+    const auto looks = static_cast<double>(kIdle / kBetweenLooks);
+    EXPECT_NEAR(static_cast<double>(test.counts[1].rechecks), kMostInOneLook * looks,
+                kMostInOneLook);
 }
 
 }  // namespace
