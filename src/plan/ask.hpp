@@ -73,7 +73,7 @@ struct Ask {
     Nanoseconds turn(Executor executor) const {
         if (!facts.same_gpu) return 0;
         const GpuUser self = executor == Executor::sender ? GpuUser::sender : GpuUser::receiver;
-        return (facts.last_user == self ? 0 : source_gpu.queue_turn) + facts.gpu_wait;
+        return facts.last_user == self ? 0 : source_gpu.queue_turn;
     }
 };
 

@@ -69,8 +69,6 @@ struct Facts {
     bool source_window = false;  // the sender's processor reads the source itself (GDRCopy)
     bool sink_window = false;    // the receiver's processor writes the sink itself
     GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
-    Nanoseconds gpu_wait =
-        0;  // how long a turn of its compute queue waits behind kernels in flight
     // Both ends share a GPU, and its compute queue goes from one process to the other at a price;
     // under MPS it does not.
     bool takes_turns() const { return same_gpu && sink_gpu.queue_turn > 0; }

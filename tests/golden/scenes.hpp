@@ -118,8 +118,6 @@ inline std::vector<Scene> scenes() {
     add("one shared GPU (H200), mapping open", same_gpu, IpcKind::legacy);
     add("one shared GPU (H200), the sender used it last", same_gpu, IpcKind::legacy)
         .facts.last_user = plan::GpuUser::sender;
-    add("one shared GPU (H200), kernels of the other process in flight", same_gpu, IpcKind::legacy)
-        .facts.gpu_wait = 200 * kMicrosecond;
     add("one shared GPU (H200), under MPS: no turns", same_gpu, IpcKind::legacy)
         .facts.source_gpu.queue_turn = 0;
     add("two GPUs with peer access (H200), mapping not open yet", two_gpus, IpcKind::legacy);

@@ -337,9 +337,6 @@ TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {
     EXPECT_EQ(plan_for(question(8), with).executor, Executor::sender);
     with.last_user = plan::GpuUser::receiver;
     EXPECT_EQ(plan_for(question(8), with).executor, Executor::receiver);
-    // Kernels in flight hold everybody up.
-    with.gpu_wait = 200 * kMicrosecond;
-    EXPECT_EQ(plan_for(question(8), with).protocol, Protocol::pipeline);
 }
 
 TEST(Choose, SmallDeviceMessagesToAnotherNodeNeedNoAnswer) {
