@@ -14,9 +14,6 @@
 namespace gantry::p2p {
 namespace {
 
-constexpr Nanoseconds kExportCheckInterval = 10 * kMillisecond;
-constexpr std::size_t kRefusalsRemembered = 4096;
-constexpr int kExportsPerCheck = 256;  // 20 us of the driver's time
 // Looks at the only network before anything else is asked again: each is a system call over TCP,
 // and what lies between two of them is added to the latency of what arrives.
 constexpr int kMoreLooks = 3;
@@ -39,6 +36,7 @@ Core::Core(Executor& core_executor, device::Device& core_device,
       device(core_device),
       explain(core_explain),
       tuning(plan::tuning_from(config)),
+      named(core_device),
       operations(core_executor),
       config_(config),
       transports_(std::move(transports)),
@@ -404,58 +402,22 @@ void Core::tell_finished() {
     tell_.clear();
 }
 
-void Core::note_export(const device::IpcHandle& handle, int to) {
-    Export& known = exports_[handle.buffer_id];
-    known.handle = handle;
-    known.peers.insert(to);
-}
-
-device::IpcHandle Core::name_to(int to, const device::Location& location) {
-    if (refused_exports_.contains(location.buffer_id)) return {};
-    Result<device::IpcHandle> handle = device.export_memory(location);
-    if (handle.ok()) {
-        note_export(*handle, to);
-        return *handle;
-    }
-    if (refused_exports_.size() >= kRefusalsRemembered) refused_exports_.clear();
-    refused_exports_.insert(location.buffer_id);
-    return {};
-}
-
-void Core::send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox) {
-    const auto known = exports_.find(buffer_id);
-    if (known == exports_.end()) return;  // freed since
-    Status sent = device.send_descriptor(known->second.handle, inbox);
-    if (!sent.ok()) log::info("p2p: messages from an allocation stay staged: {}", sent.text());
-}
-
-// A freed allocation stays in memory until every importer has closed its mapping, so they are told
-// (DESIGN section 5, "IPC mappings").
-void Core::check_exports() {
-    if (exports_.empty() || executor.now() < next_export_check_) return;
-    next_export_check_ = executor.now() + kExportCheckInterval;
-    auto at = exports_.lower_bound(next_export_);
-    for (int looked = 0; looked < kExportsPerCheck && at != exports_.end(); ++looked) {
-        Export& exported = at->second;
-        if (device.still_valid(exported.handle)) {
-            ++at;
-            continue;
-        }
-        wire::Forget forget{exported.handle.buffer_id, {}};
-        std::memcpy(forget.gpu, exported.handle.gpu.data(), sizeof forget.gpu);
-        for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
-            if (!exported.peers.contains(rank) || !peer(rank).lost.ok()) continue;
-            peer(rank).direct_buffers.erase(exported.handle.buffer_id);
-            peer(rank).mappings.freed(exported.handle.buffer_id);
-            if (peer(rank).last_offer.source == exported.handle.buffer_id)
-                peer(rank).last_offer.source = 0;
+void Core::tell_of_freed_memory() {
+    for (const NamedMemory::Row& freed : named.take_freed(executor.now())) {
+        const std::uint64_t buffer_id = freed.handle.buffer_id;
+        wire::Forget forget{buffer_id, {}};
+        std::memcpy(forget.gpu, freed.handle.gpu.data(), sizeof forget.gpu);
+        for (const int rank : freed.peers) {
+            Peer& told = peer(rank);
+            if (!told.lost.ok()) continue;
+            told.direct_buffers.erase(buffer_id);
+            told.mappings.freed(buffer_id);
+            if (told.last_offer.source == buffer_id) told.last_offer.source = 0;
             Status sent = send(rank, wire::kForget, forget);
             if (!sent.ok())
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
         }
-        at = exports_.erase(at);
     }
-    next_export_ = at != exports_.end() ? at->first : 0;
 }
 
 int Core::progress() {
@@ -476,7 +438,7 @@ int Core::progress() {
             return events;
         }
     }
-    check_exports();
+    tell_of_freed_memory();
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();

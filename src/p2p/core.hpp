@@ -15,6 +15,7 @@
 #include "p2p/mappings.hpp"
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
+#include "p2p/named_memory.hpp"
 #include "p2p/outgoing.hpp"
 #include "p2p/host_copies.hpp"
 #include "p2p/in_use.hpp"
@@ -101,6 +102,7 @@ class Core final : public transport::Receiver {
     device::Device& device;
     plan::Explain& explain;
     plan::Tuning tuning;
+    NamedMemory named;  // of ours, for peers to map
     Matcher matcher;
     Slab<Request> requests;
     HostCopies host_copies;
@@ -168,19 +170,6 @@ class Core final : public transport::Receiver {
     // plan::choose with this engine's tuning. It is a pure function, and programs repeat
     // themselves: the last answers are remembered.
     const plan::Choice& choose(const plan::Question& question, const plan::Facts& facts);
-
-    // Peers that were told of an allocation of ours are told when it is gone (looked after in
-    // progress()).
-    void note_export(const device::IpcHandle& handle, int to);
-    bool was_told_of(int to, std::uint64_t buffer_id) const {
-        const auto known = exports_.find(buffer_id);
-        return known != exports_.end() && known->second.peers.contains(to);
-    }
-    bool is_refused(std::uint64_t buffer_id) const { return refused_exports_.contains(buffer_id); }
-    // What that peer maps this allocation by; kind `none`: the driver does not share it.
-    device::IpcHandle name_to(int to, const device::Location& location);
-    // A peer wants to open an allocation that was named to it: sends the file descriptor behind it.
-    void send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox);
 
     // --- claims: a message whose sender is to put ---
     // Gives it a word; false: it goes without.
@@ -270,7 +259,7 @@ class Core final : public transport::Receiver {
     KeptFor kept_for(const Request& receive) const;
     Kept keep(transport::ConstSpan bytes, KeptFor whom);
     void on_forget(int from, const wire::Forget& forget);
-    void check_exports();
+    void tell_of_freed_memory();
     void claim_what_is_due();
 
     const config::Config& config_;
@@ -292,17 +281,9 @@ class Core final : public transport::Receiver {
     // matcher.
     std::map<std::pair<int, std::uint64_t>, Incoming*> incoming_;
     std::map<std::pair<int, std::uint64_t>, std::unique_ptr<Incoming>> matched_;
-    struct Export {
-        device::IpcHandle handle;
-        std::unordered_set<int> peers;
-    };
-    std::map<std::uint64_t, Export> exports_;  // by buffer id
-    std::unordered_set<std::uint64_t> refused_exports_;
     ClaimWords claim_words_;
     ClaimClock claims_;
-    std::vector<int> tell_;  // peers with messages in `finished`
-    Nanoseconds next_export_check_ = 0;
-    std::uint64_t next_export_ = 0;                        // looked at from here on, by buffer id
+    std::vector<int> tell_;                                // peers with messages in `finished`
     std::vector<std::unique_ptr<SharedGpu>> shared_gpus_;  // by GPU
     struct Answer {
         plan::Question question;

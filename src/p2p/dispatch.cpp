@@ -317,7 +317,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         if (direct.size() >= kRememberedAllocations) direct.clear();
         direct.insert(cts.direct_next);
     }
-    if (cts.inbox != 0) send_descriptor(cts.wanted, cts.inbox);
+    if (cts.inbox != 0) named.send_descriptor(cts.wanted, cts.inbox);
     peer(from).sinks.learn_strided(wire::decode(cts.verdict));
     Outgoing* message = outgoing(cts.send_id);
     if (message == nullptr) return;  // it all left ahead of the verdict

@@ -17,10 +17,12 @@ struct Stream {
     IpcKind kind = IpcKind::legacy;
     Place sink = Place::device;
     bool refuse_descriptor = false;
+    bool refuse_export = false;
     Nanoseconds took = 0;        // all messages
     Nanoseconds first = 0;       // the first one
     std::uint64_t openings = 0;  // of both ranks
     std::uint64_t descriptors = 0;
+    std::uint64_t exports = 0;
     int opened_at = -1;             // the message that saw the first one
     std::uint64_t staged_last = 0;  // copies that the sender made for the last message
 };
@@ -33,6 +35,7 @@ Task<Status> stream(Rank& rank, Stream& test) {
                                                        rank.number == 0 ? Place::device : test.sink,
                                                        test.bytes, rank.number, test.kind));
     rank.device.faults.refuse_descriptor = test.refuse_descriptor;
+    rank.device.faults.refuse_ipc_export = test.refuse_export;
     const Nanoseconds begin = rank.processor.now();
     for (int message = 0; message < test.messages; ++message) {
         Bytebuffer& buffer = *buffers[static_cast<std::size_t>(message % test.buffers)];
@@ -68,6 +71,7 @@ void run(Stream& test, bool ipc = true) {
     for (int rank = 0; rank < 2; ++rank) {
         test.openings += world.rank(rank).device.counts().opens;
         test.descriptors += world.rank(rank).device.counts().descriptors;
+        test.exports += world.rank(rank).device.counts().exports;
     }
 }
 
@@ -104,8 +108,22 @@ TEST(Mappings, AThousandFreshBuffersAreStaged) {
         run(staged, false);
         EXPECT_EQ(test.openings, 0u);
         EXPECT_EQ(test.descriptors, 0u);
+        // What names virtual memory is there anyway.
+        if (kind == IpcKind::legacy) EXPECT_EQ(test.exports, 0u);
         EXPECT_LE(test.took, staged.took * 101 / 100);
     }
+}
+
+TEST(Mappings, MemoryThatTheDriverDoesNotShareIsStagedAsIfNobodyHadAskedForIt) {
+    for (const Place sink : {Place::device, Place::host, Place::pinned})
+        for (const Bytes bytes : {64 * kKiB, 256 * kKiB, 4 * kMiB}) {
+            Stream test{.bytes = bytes, .messages = 120, .sink = sink, .refuse_export = true};
+            Stream staged = test;
+            run(test);
+            run(staged, false);
+            EXPECT_EQ(test.openings, 0u);
+            EXPECT_LE(test.took, staged.took * 101 / 100) << bytes << " " << static_cast<int>(sink);
+        }
 }
 
 TEST(Mappings, AnOpeningComesOnceWhenItHasRepaidItself) {

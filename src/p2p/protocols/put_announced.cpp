@@ -153,7 +153,7 @@ void announce(Core& core, Request& receive) {
         Result<device::IpcHandle> handle = core.device.export_memory(place);
         if (!handle.ok()) return;
         // The sender may map it: it is told when the program frees it.
-        core.note_export(*handle, receive.peer);
+        core.named.note(receive.peer, *handle);
         sent = core.send(receive.peer, wire::kReady, wire::Ready{ready, wire::encode(*handle)});
         if (sent.ok()) announcements.named = place.buffer_id;
     }

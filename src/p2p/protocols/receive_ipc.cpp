@@ -139,7 +139,7 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
         }
     }
     // The sender will have mapped it: it is told when the program frees it.
-    receiving.core.note_export(*handle, receiving.message.peer);
+    receiving.core.named.note(receiving.message.peer, *handle);
     wire::ClearToSend cts{};
     cts.sink_open = receiving.facts.put_open ? 1 : 0;
     cts.handle = wire::encode(*handle);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "p2p/named_memory.hpp"
+
+#include "base/log.hpp"
+
+#include <utility>
+
+namespace gantry::p2p {
+namespace {
+
+constexpr Nanoseconds kBetweenLooks = 10 * kMillisecond;
+constexpr int kMostInOneLook = 256;  // 20 us of the driver's time
+
+}  // namespace
+
+device::IpcHandle NamedMemory::name(int peer, const device::Location& location) {
+    Result<device::IpcHandle> handle = device_.export_memory(location);
+    if (!handle.ok()) return {};
+    note(peer, *handle);
+    return *handle;
+}
+
+device::IpcHandle NamedMemory::name_later(int peer, const device::Location& location) {
+    if (location.ipc != device::IpcKind::legacy || knows(peer, location.buffer_id))
+        return name(peer, location);
+    device::IpcHandle handle;
+    handle.kind = location.ipc;
+    handle.buffer_id = location.buffer_id;
+    handle.base = location.base;
+    handle.size = location.size;
+    return handle;
+}
+
+void NamedMemory::note(int peer, const device::IpcHandle& handle) {
+    Row& row = rows_[handle.buffer_id];
+    row.handle = handle;
+    row.peers.insert(peer);
+}
+
+void NamedMemory::send_descriptor(std::uint64_t buffer_id, std::uint32_t inbox) {
+    const auto row = rows_.find(buffer_id);
+    if (row == rows_.end()) return;  // freed since
+    Status sent = device_.send_descriptor(row->second.handle, inbox);
+    if (!sent.ok()) log::info("p2p: messages from an allocation stay staged: {}", sent.text());
+}
+
+std::vector<NamedMemory::Row> NamedMemory::take_freed(Nanoseconds now) {
+    std::vector<Row> freed;
+    if (rows_.empty() || now < next_look_) return freed;
+    next_look_ = now + kBetweenLooks;
+    auto at = rows_.lower_bound(next_);
+    for (int looked = 0; looked < kMostInOneLook && at != rows_.end(); ++looked) {
+        if (device_.still_valid(at->second.handle)) {
+            ++at;
+            continue;
+        }
+        freed.push_back(std::move(at->second));
+        at = rows_.erase(at);
+    }
+    next_ = at != rows_.end() ? at->first : 0;
+    return freed;
+}
+
+}  // namespace gantry::p2p
