@@ -9,7 +9,7 @@ namespace gantry::p2p {
 namespace {
 
 constexpr Nanoseconds kBetweenLooks = 10 * kMillisecond;
-constexpr int kMostInOneLook = 256;  // 20 us of the driver's time
+constexpr int kMostInOneLook = 256;  // 36 us of the driver's time (H100)
 
 }  // namespace
 
