@@ -30,11 +30,11 @@ STEPS = [
     # What fails here and passes the second time is shown and counts as passed: the same tests ran above without retry. Left out
     # are tests of what programs print, which start hundreds of processes; what they start is tested in other ways here, too.
     ("address and undefined-behaviour sanitizers",
-     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.Tune|^bench\.options"], 1800, 1500),
+     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.Tune|^bench\.options"], 2400, 1500),
     # The simulated driver and the progress thread are where the threads are.
     ("thread sanitizer",
      [DEV, "test", "--preset", "tsan", *(f"--target={name}" for name in ("simgpu_tests", "mpi_tests", "mpiexec", "mpi_abi", "cuda_sim")),
-      r"^simgpu|^thread\.|^mpi\.progress"], 1200, 2400),
+      r"^simgpu|^thread\.|^mpi\.progress"], 1200, 2700),
 ]
 
 
