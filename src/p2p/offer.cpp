@@ -24,13 +24,6 @@ bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::Request
     return plan::gets_are_slow(core.device.gpu_facts(message.location.gpu));
 }
 
-// All of it lies in slots when the receiver sees it.
-bool all_ahead(const Outgoing& message) {
-    const plan::Plan& offer = message.choice.plan;
-    return offer.protocol == plan::Protocol::pipeline &&
-           static_cast<Bytes>(offer.ahead) * offer.chunk >= message.bytes;
-}
-
 // A false may start what lets later messages lend.
 bool may_lend(Core& core, const Outgoing& message) {
     const Peer& peer = core.peer(message.peer);
@@ -91,9 +84,9 @@ wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
     const transport::PeerFacts& peer = core.peer(message.peer).facts;
     if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
         message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
-        rts.handle =
-            wire::encode(all_ahead(message) ? core.named.name_later(message.peer, message.location)
-                                            : core.named.name(message.peer, message.location));
+        rts.handle = wire::encode(wire::all_ahead(rts.offer, message.bytes)
+                                      ? core.named.name_later(message.peer, message.location)
+                                      : core.named.name(message.peer, message.location));
     }
     rts.source_reach = static_cast<std::uint8_t>(message.facts.source_reach);
     rts.uses_driver = core.device.active() ? 1 : 0;

@@ -199,6 +199,12 @@ inline bool expects_get(const Plan& offer) {
            offer.ahead == 0;
 }
 
+// Of a node: all of the message is put into slots before the verdict.
+inline bool all_ahead(const Plan& offer, Bytes bytes) {
+    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
+           offer.ahead > 0 && static_cast<Bytes>(offer.ahead) * offer.chunk >= bytes;
+}
+
 // The message that announces it lends the source (Transport::lend); its number is the send id. The
 // receiver fetches it and says nothing, or declines by a verdict.
 inline bool lends(const Plan& offer) {

@@ -255,7 +255,7 @@ MPI_CASE_OWN_INIT(who_resets_its_context_maps_the_other_ones_memory_again, 2) {
 
 // What names memory to a peer costs the driver microseconds: most buffers of a program that allocates
 // one for every message go without.
-MPI_CASE_OWN_INIT(fresh_buffers_are_not_named_until_a_mapping_could_repay_itself, 2) {
+MPI_CASE_OWN_INIT(buffers_are_not_named_before_a_peer_may_map_them, 2) {
     start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");
     constexpr std::size_t kBytes = 64 << 10;
@@ -268,11 +268,11 @@ MPI_CASE_OWN_INIT(fresh_buffers_are_not_named_until_a_mapping_could_repay_itself
     }
     CHECK_EQ(named(), 0);
     CHECK_EQ(openings(), 0);
-    // Large enough for its first message to repay it.
+    // Not all of it lies in slots when its receiver sees it.
     Memory large(Kind::device, 64 << 20);
     exchange(large, 7);
     CHECK_EQ(named(), 1);
-    // Used often enough.
+    // Used until the receiver asks for it.
     Memory kept(Kind::device, kBytes);
     for (unsigned message = 0; message < 100; ++message) {
         exchange(kept, message);

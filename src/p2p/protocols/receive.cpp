@@ -54,11 +54,8 @@ Status return_emptied(Receiving& receiving, const wire::Chunk& chunk) {
 // True when the offer already put the whole message into slots: the sender may be done and must not
 // be asked for anything else.
 bool all_ahead(const Receiving& receiving) {
-    const wire::Plan& offer = receiving.message.rts.offer;
     return receiving.shared &&
-           static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
-           offer.ahead > 0 &&
-           static_cast<Bytes>(offer.ahead) * offer.chunk >= receiving.message.envelope.bytes;
+           wire::all_ahead(receiving.message.rts.offer, receiving.message.envelope.bytes);
 }
 
 // On a GPU that nobody of the two used lately: shall this process take it from now on?
