@@ -63,6 +63,10 @@ struct Copy {
     Engine engine = Engine::automatic;
     Notice notice = Notice::event;
     Company company = Company::unknown;
+    // To page-locked memory: the device may set this word, page-locked too, to `number` behind the
+    // bytes, so that another process sees the end before this one does.
+    std::uint32_t* word = nullptr;
+    std::uint32_t number = 0;
     // Empty: one run. With engine d2h, h2d or kernel; read before copy() returns.
     std::span<const Rows> rows{};
 };

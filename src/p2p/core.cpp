@@ -21,6 +21,8 @@ constexpr int kMoreLooks = 3;
 // as to hear that a copy is not done (docs/design/0002, 11).
 constexpr int kLooksBesideNetwork = 4;
 // Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
+// The clock costs as much as a look at the rings.
+constexpr unsigned kTurnsBetweenClocks = 8;
 constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
 
 std::size_t index_of(transport::Pool which) {
@@ -207,8 +209,9 @@ plan::Facts Core::facts_for_offer(int to, const device::Location& source) {
 const plan::Choice& Core::choose(const plan::Question& question, const plan::Facts& facts) {
     const auto kinds = 4 * static_cast<std::size_t>(question.source.kind) +
                        static_cast<std::size_t>(question.sink.kind);
-    Answer& answer =
-        answers_[(question.bytes + kinds + (question.sink_known ? 3 : 0)) % answers_.size()];
+    // A receiver asks twice about what lies in slots already.
+    const auto asked = (question.sink_known ? 3u : 0u) + (question.already_staged ? 2u : 0u);
+    Answer& answer = answers_[(question.bytes + kinds + asked) % answers_.size()];
     if (!answer.valid || answer.question != question || answer.facts != facts)
         answer = {question, facts, plan::choose(question, facts, tuning), true};
     return answer.choice;
@@ -361,16 +364,17 @@ void Core::end_loan(Outgoing& message, const Status& why) {
     message.fetched.complete(why);
 }
 
-// Only device memory that a process of this node may map: what names it is most of the message.
+// Only device memory, for a process of this node: what names it is most of the message.
 Status Core::request(int to, const wire::RequestToSend& rts) {
-    if (rts.handle.kind == 0) return send(to, wire::kRequestToSend, rts);
+    if (rts.handle.kind == 0 && rts.flag_number == 0) return send(to, wire::kRequestToSend, rts);
     wire::RequestToSend rest = rts;
     rest.envelope = {};
     rest.send_id = rest.address = 0;
+    rest.set({});
     wire::RequestToSend& last = peer(to).request_sent;
     if (std::memcmp(&rest, &last, sizeof rest) == 0)
         return send(to, wire::kRequestAgain,
-                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address});
+                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address, rts.flagged()});
     Status sent = send(to, wire::kRequestToSend, rts);
     if (!sent.ok()) return sent;
     std::memcpy(&last, &rest, sizeof last);
@@ -423,9 +427,11 @@ void Core::tell_of_freed_memory() {
 int Core::progress() {
     int events = 0;
     if (device.pending()) {
-        const Nanoseconds now = executor.now();
-        if (now - last_look_ > kAbsence) ++absences_;
-        last_look_ = now;
+        if (watches_ > 0) {
+            const Nanoseconds now = executor.now();
+            if (now - last_look_ > kAbsence) ++absences_;
+            last_look_ = now;
+        }
         for (int look = 0; events == 0 && look < looks_at_copies_ && device.pending(); ++look)
             events = device.progress();
         // Who waited for a copy goes on before the network is asked: it may have something to send.
@@ -438,10 +444,11 @@ int Core::progress() {
             return events;
         }
     }
-    tell_of_freed_memory();
+    if (!named.empty() && ++turns_ % kTurnsBetweenClocks == 0) tell_of_freed_memory();
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
+    if (!awaited_flags_.empty()) events += take_raised_flags();
     // Each message for a device needs a receive that is posted: behind the last of these no more
     // come, until the program is told of an end.
     if (std::exchange(gets_wait_, false))
@@ -472,7 +479,7 @@ bool Core::pending() const {
 
 bool Core::idle() const {
     return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
-           outgoing_.empty() && unread_.empty();
+           outgoing_.empty() && unread_.empty() && awaited_flags_.empty();
 }
 
 }  // namespace gantry::p2p

@@ -20,6 +20,7 @@
 #include "p2p/host_copies.hpp"
 #include "p2p/in_use.hpp"
 #include "p2p/shared_gpu.hpp"
+#include "p2p/slot_flags.hpp"
 #include "p2p/sink_guess.hpp"
 #include "p2p/slots.hpp"
 #include "p2p/unread.hpp"
@@ -123,6 +124,13 @@ class Core final : public transport::Receiver {
     // A peer's shared slot as mapped here; pinned when a device will read it.
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
 
+    // One piece from a device takes its slot before its request leaves, and that names it.
+    void name_slot(Outgoing& message);
+    // It lies there. An error: the slot is still ours.
+    Status tell_by_flag(Outgoing& message);
+    // The request that names the slot could not leave. `message`: null when it is over.
+    void take_back_slot(const Flagged& flagged, Outgoing* message);
+
     // Nothing more comes for that message: whatever its coroutine waits for ends with `why`.
     void end_early(Outgoing& message, const Status& why);
     // The end of a loan that the receiver did not fetch, and why.
@@ -160,12 +168,21 @@ class Core final : public transport::Receiver {
                 SharedGpu::Limits{config_.gpu_turns, config_.gpu_trust}));
         return *shared_gpus_[index];
     }
-    // Counts the times that the program kept us from looking at copies in flight.
+    // A copy whose time matters is in flight while this lives; `absences` counts the times that the
+    // program kept us from looking at such.
+    class Watch {
+      public:
+        explicit Watch(Core& core) : core_(core) {
+            if (core_.watches_++ == 0) core_.last_look_ = core_.executor.now();
+        }
+        Watch(const Watch&) = delete;
+        Watch& operator=(const Watch&) = delete;
+        ~Watch() { --core_.watches_; }
+
+      private:
+        Core& core_;
+    };
     std::uint64_t absences() const { return absences_; }
-    // A copy starts whose time matters.
-    void watch_copies() {
-        if (!device.pending()) last_look_ = executor.now();
-    }
 
     // plan::choose with this engine's tuning. It is a pure function, and programs repeat
     // themselves: the last answers are remembered.
@@ -250,6 +267,8 @@ class Core final : public transport::Receiver {
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
                              transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
+    void await_flag(int from, std::uint64_t send_id, Bytes bytes, const wire::Flagged& flagged);
+    int take_raised_flags();
     void on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload);
     void on_credit(const wire::Credit& credit);
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
@@ -272,7 +291,9 @@ class Core final : public transport::Receiver {
     std::optional<SlotPool> pools_[2];
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
     std::map<transport::Transport*, transport::Region> pool_regions_;
-    bool slots_pinned_ = false;
+    bool slots_pinned_ = false, flags_pinned_ = false;
+    SlotFlags slot_flags_;
+    AwaitedFlags awaited_flags_;
     Recycler<Outgoing> outgoing_memory_;
     std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> outgoing_;
     Unread unread_;
@@ -296,6 +317,8 @@ class Core final : public transport::Receiver {
     const Request* awaited_ = nullptr;
     Nanoseconds last_look_ = 0;  // at copies in flight
     std::uint64_t absences_ = 0;
+    int watches_ = 0;
+    unsigned turns_ = 0;
     std::uint64_t next_id_ = 1;
 };
 

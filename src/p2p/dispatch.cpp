@@ -117,7 +117,8 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
     ++peer(from).next_expected;
     if (kind == wire::kRequestToSend) {
         const auto rts = wire::read<wire::RequestToSend>(header);
-        if (rts.handle.kind != 0) peer(from).request_received = rts;  // what the next may repeat
+        if (rts.handle.kind != 0 || rts.flag_number != 0)
+            peer(from).request_received = rts;  // what the next may repeat
         on_request_to_send(from, rts);
     } else if (kind == wire::kRequestAgain) {
         on_request_again(from, wire::read<wire::RequestAgain>(header));
@@ -271,6 +272,8 @@ void Core::take_early_followers(int from, std::uint64_t send_id) {
 void Core::on_request_again(int from, const wire::RequestAgain& again) {
     Peer& sender = peer(from);
     sender.last_rendezvous = again.send_id;
+    if (again.flagged.number != 0)
+        await_flag(from, again.send_id, again.envelope.bytes, again.flagged);
     Request* receive = matcher.arrive(again.envelope);
     // Others may come in the same turn, whose end is near.
     if (receive != nullptr && get_again(*this, from, sender.request_received, again, *receive,
@@ -281,6 +284,7 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
         rts.envelope = again.envelope;
         rts.send_id = again.send_id;
         rts.address = again.address;
+        rts.set(again.flagged);
         take_request_to_send(from, rts, receive);
     }
     take_early_followers(from, again.send_id);
@@ -288,6 +292,7 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
 
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     peer(from).last_rendezvous = rts.send_id;
+    if (rts.flag_number != 0) await_flag(from, rts.send_id, rts.envelope.bytes, rts.flagged());
     Request* receive = matcher.arrive(rts.envelope);
     if (receive != nullptr && get_again(*this, from, rts, {rts.envelope, rts.send_id, rts.address},
                                         *receive, device::Company::expected))
@@ -374,14 +379,6 @@ void Core::on_payload(int from, const wire::Payload& follower, transport::ConstS
     message->finished.complete(success());
 }
 
-void Core::on_credit(const wire::Credit& credit) {
-    if (credit.units != 0) {
-        std::optional<SlotPool>& pool = pools_[credit.pool];
-        if (pool) pool->release(credit.unit, credit.units);
-    }
-    if (Outgoing* message = outgoing(credit.send_id)) message->grants.push(credit.unit);
-}
-
 void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload) {
     Status status;
     if (finish.error_class != MPI_SUCCESS)
@@ -431,7 +428,10 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
         start(*message);
         return;
     }
-    if (!status.ok() && end_of_put(from, finish.send_id, status)) return;
+    if (!status.ok()) {
+        awaited_flags_.drop(from, finish.send_id);
+        if (end_of_put(from, finish.send_id, status)) return;
+    }
     Incoming* message = incoming(from, finish.send_id);
     if (message == nullptr) return;
     if (!status.ok()) message->arrived.close(status);
@@ -449,6 +449,9 @@ void Core::end_early(Outgoing& message, const Status& why) {
 void Core::on_peer_lost(int lost, const Status& why) {
     Peer& gone = peer(lost);
     if (!gone.lost.ok()) return;
+    // What lies there counts, as messages that it sent before do.
+    take_raised_flags();
+    awaited_flags_.drop(lost);
     gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
     for (Request* receive : matcher.withdraw_from(lost))
         finish_request(*receive, gone.lost);

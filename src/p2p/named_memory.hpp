@@ -29,6 +29,7 @@ class NamedMemory {
 
     explicit NamedMemory(device::Device& device) : device_(device) {}
 
+    bool empty() const { return rows_.empty(); }
     bool knows(int peer, std::uint64_t buffer_id) const {
         const auto row = rows_.find(buffer_id);
         return row != rows_.end() && row->second.peers.contains(peer);

@@ -8,11 +8,20 @@
 #include "base/mailbox.hpp"
 #include "base/task.hpp"
 #include "p2p/request.hpp"
+#include "p2p/slots.hpp"
 #include "p2p/wire.hpp"
 
 #include <memory>
 
 namespace gantry::p2p {
+
+// The slot of a message whose request to send names it, until the copy there has ended.
+struct Flagged {
+    Slot slot;
+    transport::SlotFlag* flag = nullptr;  // null: no slot, or nobody knows of it
+    std::uint32_t number = 0;
+    bool emptied = false;  // the receiver has given it back already
+};
 
 struct Outgoing {
     explicit Outgoing(Executor& executor)
@@ -36,7 +45,8 @@ struct Outgoing {
     transport::Region source;  // put wire: the buffer's registration, until the message ends
     Completion finished;       // the receiver copied, or matched (synchronous eager), or gave up
     bool claimable = false;    // it has a claim word
-    bool lent = false;         // the buffer is, to the receiver's transport
+    Flagged flagged;
+    bool lent = false;              // the buffer is, to the receiver's transport
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back
     Completion fetched;  // the end of the loan; MPI_ERR_PENDING: the receiver wants it another way

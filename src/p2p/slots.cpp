@@ -73,12 +73,17 @@ Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse us
 }
 
 void SlotPool::lend(const Slot& slot, int rank) {
+    GANTRY_ASSERT(used_[slot.unit]);
     lent_[slot.unit] = {rank, slot.units};
 }
 
 void SlotPool::take_back(int rank) {
     for (std::uint32_t unit = 0; unit < total_units(); ++unit)
         if (lent_[unit].units != 0 && lent_[unit].rank == rank) release(unit, lent_[unit].units);
+}
+
+void SlotPool::take_back(const Slot& slot) {
+    if (lent_[slot.unit].units == slot.units) release(slot);
 }
 
 void SlotPool::release(std::uint32_t unit, std::uint32_t units) {

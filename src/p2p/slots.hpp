@@ -51,9 +51,11 @@ class SlotPool {
     Task<Result<Slot>> acquire(Executor& executor, Bytes bytes, SlotUse use);
     void release(const Slot& slot) { release(slot.unit, slot.units); }
     void release(std::uint32_t unit, std::uint32_t units);
-    // The slot is that rank's until it gives it back (release) or is gone (take_back).
+    // The slot is that rank's until it gives it back (release), is gone, or was not told
+    // (take_back; nothing happens to one that is not lent).
     void lend(const Slot& slot, int rank);
     void take_back(int rank);
+    void take_back(const Slot& slot);
 
   private:
     struct Waiter : Link<Waiter> {

@@ -62,6 +62,13 @@ struct Handle {
     std::uint64_t buffer_id, base, size, origin, pool;
 };
 
+// A message of one piece that is on its way to the slot at this unit of its sender's device slots: it
+// lies there when the unit's flag has that number (slot_flags.hpp). Number 0: chunks tell.
+struct Flagged {
+    std::uint32_t number = 0;
+    std::uint8_t unit = 0;
+};
+
 struct RequestToSend {
     Envelope envelope;
     std::uint64_t send_id;
@@ -74,12 +81,19 @@ struct RequestToSend {
     std::uint8_t contiguous;
     std::uint8_t synchronous;
     std::uint8_t uses_driver;   // this process can map device memory
+    std::uint32_t flag_number;  // with flag_unit: Flagged
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
                                 // clock); 0: not lately, see p2p/shared_gpu.hpp
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
     std::uint8_t busy;          // it has device work pending
     std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
-    std::uint32_t inbox;        // where this process takes file descriptors; 0: nowhere
+    std::uint8_t flag_unit;
+    std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
+    Flagged flagged() const { return {flag_number, flag_unit}; }
+    void set(const Flagged& flagged) {
+        flag_number = flagged.number;
+        flag_unit = flagged.unit;
+    }
 };
 
 // A request to send that says of everything else what the last whole one to that peer said: one
@@ -88,6 +102,7 @@ struct RequestAgain {
     Envelope envelope;
     std::uint64_t send_id;
     std::uint64_t address;
+    Flagged flagged{};
 };
 
 // A receive that waits for the peer's envelope `sequence`, if that has this context, source and tag

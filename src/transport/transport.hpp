@@ -81,6 +81,13 @@ struct AtomicOperands {
 
 inline constexpr std::size_t kClaimWords = 1024;
 
+// A word beside a slot that says what lies in it (p2p/slot_flags.hpp). The first so many units of the
+// device slots have one.
+inline constexpr std::size_t kSlotFlags = 256;
+struct alignas(64) SlotFlag {
+    std::uint32_t number = 0;
+};
+
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
@@ -155,6 +162,8 @@ class Transport {
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
     // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
+    // kSlotFlags flags in that rank's segment, on pages of their own. Null when not shared.
+    virtual SlotFlag* slot_flags(int) { return nullptr; }
     // This rank uses a GPU, named by a number that is not 0 (p2p/gpu_neighbours.hpp); whether another
     // rank of the node does, as far as it said so.
     virtual void note_gpu(std::uint64_t) {}

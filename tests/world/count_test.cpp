@@ -126,9 +126,9 @@ TEST(MessageCost, SmallDeviceMessages) {
     EXPECT_EQ(cost(network(), {D, D, 8}),
               "rts 1, payload 1, data bytes 8, sender d2h 1, receiver pageable h2d 1");
     EXPECT_EQ(cost(one_node(), {D, D, 8}),
-              "rts 1, cts 1, chunk 1, credit 1, sender d2h 1, receiver h2d 1");
+              "cts 1, credit 1, rts again 1, sender d2h 1, receiver h2d 1");
     EXPECT_EQ(cost(one_gpu(), {D, D, 8}),
-              "cts 1, chunk 1, credit 1, rts again 1, sender d2h 1, receiver h2d two rows 1");
+              "cts 1, credit 1, rts again 1, sender d2h 1, receiver h2d two rows 1");
     EXPECT_EQ(cost(network(), {H, D, 8}), "eager 1, data bytes 8, receiver pageable h2d 1");
     EXPECT_EQ(cost(network(), {D, H, 8}), "rts 1, payload 1, data bytes 8, sender d2h 1");
 }

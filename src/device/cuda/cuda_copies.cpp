@@ -62,6 +62,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     }
     Route route;
     route.order.copy = copy;
+    if (copy.word != nullptr && !pins_.cover(copy.word, sizeof *copy.word))
+        route.order.copy.word = nullptr;
     route.gpu = copy.gpu;
     if (copy.gpu < 0 || copy.gpu >= gpus_.count())
         route.gpu = source.device ? source.gpu : std::max(destination.gpu, 0);

@@ -20,9 +20,12 @@ bool Flags::ready() {
 }
 
 bool Flags::write(CUstream stream, std::size_t word, std::uint32_t number) {
-    const CUresult result =
-        driver_.call(driver_.cu.cuStreamWriteValue32_v2, stream, address(word), number,
-                     static_cast<unsigned>(CU_STREAM_WRITE_VALUE_DEFAULT));
+    return write(stream, address(word), number);
+}
+
+bool Flags::write(CUstream stream, CUdeviceptr word, std::uint32_t number) {
+    const CUresult result = driver_.call(driver_.cu.cuStreamWriteValue32_v2, stream, word, number,
+                                         static_cast<unsigned>(CU_STREAM_WRITE_VALUE_DEFAULT));
     if (result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE) {
         log::info("cuda: no completion flags: cuStreamWriteValue32: {}", result_name(result));
         wanted_ = false;

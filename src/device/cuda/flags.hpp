@@ -27,6 +27,8 @@ class Flags {
     bool ready();
     // Queues the write behind everything in `stream`; false when the driver refuses: no flags then.
     bool write(CUstream stream, std::size_t word, std::uint32_t number);
+    // The same for any word in page-locked memory.
+    bool write(CUstream stream, CUdeviceptr word, std::uint32_t number);
     // Whether write_behind_word is worth a try: ready(), and the driver never refused one.
     bool writes_words() { return !words_refused_ && ready(); }
     // Queues a value of 4 or 8 bytes for device memory, and the flag behind it, in one call.

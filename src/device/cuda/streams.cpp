@@ -92,16 +92,27 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     }
     Pending pending{&done,         nullptr,   flag, order.copy, std::move(failure),
                     issued.tables, By::stream};
-    if (flag == 0 && alone && order.copy.notice == Notice::flag && flags_.ready()) {
-        const std::uint32_t next = lane.next_flag();
-        if (flags_.write(lane.stream, index, next)) pending.flag = next;
-    }
+    const bool for_others = order.copy.word != nullptr;
+    if (flag == 0 && alone && (for_others || order.copy.notice == Notice::flag) && flags_.ready())
+        write_flag(index, pending);
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
     if (order.resident)
         resident_.consider(order.resident->ends, alone ? Copies::alone : Copies::in_a_row);
     return true;
+}
+
+void Streams::write_flag(std::size_t index, Pending& pending) {
+    LaneState& lane = lanes_[index];
+    const std::uint32_t next = lane.next_flag();
+    const Copy& copy = pending.copy;
+    if (copy.word == nullptr) {
+        if (flags_.write(lane.stream, index, next)) pending.flag = next;
+    } else if (flags_.write(lane.stream, device_address(copy.word), copy.number)) {
+        pending.flag = copy.number;
+        pending.word = copy.word;
+    }
 }
 
 // What no kernel took goes by a copy engine, and keeps its place in the lane.
@@ -283,8 +294,12 @@ CUevent Streams::record(CUstream stream) {
 // The head of that lane has a flag, and it shows.
 bool Streams::flag_shows(std::size_t index) {
     const LaneState& lane = lanes_[index];
-    return !lane.pending.empty() && lane.pending.front().flag != 0 &&
-           flags_.reached(index, lane.pending.front().flag);
+    if (lane.pending.empty() || lane.pending.front().flag == 0) return false;
+    const Pending& head = lane.pending.front();
+    if (head.word == nullptr) return flags_.reached(index, head.flag);
+    // Whoever saw it may have let the word go on to a later number.
+    const std::uint32_t now = __atomic_load_n(head.word, __ATOMIC_ACQUIRE);
+    return static_cast<std::int32_t>(now - head.flag) >= 0;
 }
 
 // Whether the driver must be asked about the head: it has no flag, or none shows for long.

@@ -10,8 +10,9 @@
 //          peer 0, peer 1, ...
 //
 // The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
-// load, and no call of the driver is made unless it does not show for a millisecond. Small copies
-// between devices have a way of their own (fused.hpp).
+// load, and no call of the driver is made unless it does not show for a millisecond. It is the word
+// that somebody else waits for, if the copy names one. Small copies between devices have a way of
+// their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
@@ -80,11 +81,12 @@ class Streams {
     struct Pending {
         Completion* done;
         CUevent event;       // null: seen by a flag, by a query of the whole stream, or resident
-        std::uint32_t flag;  // what the lane's flag will be; 0: no flag
+        std::uint32_t flag;  // what the flag will be; 0: no flag
         Copy copy;
         Status failure;  // what went wrong after the copy had started
         RowTables::Held tables = 0;
         By by = By::stream;
+        const std::uint32_t* word = nullptr;  // the flag, where it is not the lane's
     };
     // The copies of a lane that a kernel which stays has: those before the first that was not taken
     // are told with the lane's others.
@@ -128,6 +130,7 @@ class Streams {
     };
     std::size_t lane(const Order& order) const;
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
+    void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);
     void close_all();
     std::uint32_t write_word(const Order& order, std::size_t index);

@@ -25,6 +25,7 @@ struct Faults {
     bool fail_every_copy = false;  // as on a dead context
     int hang_copy = 0;             // likewise, but it never ends
     Nanoseconds hang_for = 0;      // 0: for ever; else so long, and then it goes on
+    bool blind = false;            // ends of copies are not seen, while this is so
     bool refuse_ipc_export = false;
     bool refuse_ipc_open = false;
     bool refuse_descriptor = false;

@@ -17,6 +17,7 @@ struct Staged {
     Slot slot;
     Bytes offset = 0;
     Bytes bytes = 0;
+    Flagged flag;  // to be raised behind it
     Completion copied;
 };
 

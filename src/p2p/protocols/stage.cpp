@@ -85,7 +85,7 @@ Task<Status> copy_inside(Executor& executor, Core& core, void* destination, cons
                          Bytes bytes, int gpu, const plan::Plan& plan) {
     const device::GpuFacts facts = core.device.gpu_facts(gpu);
     const Nanoseconds begin = executor.now();
-    core.watch_copies();
+    const Core::Watch watch(core);
     const std::uint64_t absences = core.absences();
     Status status = co_await device_copy(executor, core, destination, source, bytes, gpu,
                                          engine_of(plan), notice_of(plan));

@@ -146,6 +146,14 @@ std::uint32_t* FakeTransport::claim_words(int rank) {
     return owner.claims_->data();
 }
 
+SlotFlag* FakeTransport::slot_flags(int rank) {
+    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
+    FakeTransport& owner = fabric_.end(rank);
+    if (owner.slot_flags_ == nullptr)
+        owner.slot_flags_ = std::make_unique<std::array<SlotFlag, kSlotFlags>>();
+    return owner.slot_flags_->data();
+}
+
 bool FakeTransport::others_use(std::uint64_t gpu) const {
     if (fabric_.options_.medium != Medium::shared_memory) return false;
     for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)

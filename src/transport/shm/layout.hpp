@@ -6,8 +6,8 @@
 //   node segment (one per node, made by its lowest rank):
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
 //   rank segment (one per rank):
-//     [RankHead][1024 claim words][ConsumedWord per local rank][host cells][device slots]
-//     [rings: one per local rank]
+//     [RankHead][1024 claim words][ConsumedWord per local rank][256 slot flags]
+//     [host cells][device slots][rings: one per local rank]
 //
 // Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
 // its place but no pages until its first message, when the writer reserves it and rings the
@@ -61,6 +61,7 @@ struct alignas(kLine) RankHead {
     Bytes control_bytes = 0;
     Bytes ring_bytes = 0;
     Bytes ring_offset = 0;
+    Bytes flag_offset = 0;
     Bytes pool_offset[2] = {};
     Bytes pool_bytes[2] = {};  // 0 until reserved; stored with release
 };
@@ -86,9 +87,13 @@ class RankLayout {
     static constexpr Bytes kClaimOffset = round_up(sizeof(RankHead), kLine);
     static constexpr Bytes kConsumedOffset =
         kClaimOffset + round_up(kClaimWords * sizeof(std::uint32_t), kLine);
+    // On pages of their own, which devices write to.
+    Bytes flag_offset() const {
+        return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes());
+    }
     // Everything before the pools, reserved at once.
     Bytes control_bytes() const {
-        return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes());
+        return round_up(flag_offset() + kSlotFlags * sizeof(SlotFlag), page_bytes());
     }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {

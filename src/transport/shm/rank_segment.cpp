@@ -28,6 +28,7 @@ Result<RankSegment> RankSegment::create(const RankLayout& layout) {
     head->control_bytes = layout.control_bytes();
     head->ring_bytes = layout.ring_bytes();
     head->ring_offset = layout.ring_offset();
+    head->flag_offset = layout.flag_offset();
     for (Pool pool : {Pool::host_cells, Pool::device_slots})
         head->pool_offset[static_cast<std::size_t>(pool)] = layout.pool_offset(pool);
     return made;
@@ -55,6 +56,10 @@ Result<RankSegment> RankSegment::open(const SegmentName& name) {
 
 std::uint32_t* RankSegment::claim_words() const {
     return reinterpret_cast<std::uint32_t*>(mapping_.address() + RankLayout::kClaimOffset);
+}
+
+SlotFlag* RankSegment::slot_flags() const {
+    return reinterpret_cast<SlotFlag*>(mapping_.address() + head().flag_offset);
 }
 
 ConsumedWord& RankSegment::consumed(int reader) const {

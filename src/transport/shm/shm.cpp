@@ -290,15 +290,26 @@ Result<std::span<std::byte>> ShmTransport::peer_pool(int rank, Pool pool) {
     return slots;
 }
 
-std::uint32_t* ShmTransport::claim_words(int rank) {
-    if (rank == rank_) return own_ ? own_.claim_words() : nullptr;
+// Null: that rank's segment cannot be had.
+const RankSegment* ShmTransport::segment_of(int rank) {
+    if (rank == rank_) return own_ ? &own_ : nullptr;
     Peer* peer = peer_of(rank);
     if (peer == nullptr) return nullptr;
     if (Status failed = map_peer(*peer)) {
         log::warn("{}", failed.text());
         return nullptr;
     }
-    return peer->segment.claim_words();
+    return &peer->segment;
+}
+
+std::uint32_t* ShmTransport::claim_words(int rank) {
+    const RankSegment* segment = segment_of(rank);
+    return segment != nullptr ? segment->claim_words() : nullptr;
+}
+
+SlotFlag* ShmTransport::slot_flags(int rank) {
+    const RankSegment* segment = segment_of(rank);
+    return segment != nullptr ? segment->slot_flags() : nullptr;
 }
 
 void ShmTransport::note_gpu(std::uint64_t gpu) {

@@ -47,6 +47,7 @@ class ShmTransport final : public Transport {
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
+    SlotFlag* slot_flags(int rank) override;
     void note_gpu(std::uint64_t gpu) override;
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;
@@ -72,6 +73,7 @@ class ShmTransport final : public Transport {
     Peer& numbered(int number) const { return *peers_[static_cast<std::size_t>(number)]; }
     Status make_own_segment();
     Status map_peer(Peer& peer);
+    const RankSegment* segment_of(int rank);
     Status open_outgoing(Peer& peer);
     Status send_slowly(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
     void open_incoming(int number);

@@ -185,6 +185,70 @@ TEST_F(CudaCopies, AWordThatTheDriverRefusesToWriteIsCopiedAndNoneIsTriedAgain) 
     }
 }
 
+// Its reader, here this test, needs nothing of the process that asked for the copy; and that one
+// asks the driver for no event.
+TEST_F(CudaCopies, AWordThatACopyNamesIsWrittenBehindItsBytes) {
+    alignas(4096) static std::uint32_t page[1024];
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    ASSERT_TRUE(cuda->pin(page, sizeof page).ok());
+    write(first, pattern(kBytes));
+    for (const std::uint32_t number : {7u, 8u, 0xffffffffu, 1u}) {
+        std::memset(host, 0, kBytes);
+        const cuda::Calls before = cuda->calls();
+        Copy order{host, pointer(first), kBytes, 0, Engine::d2h};
+        order.word = &page[16];
+        order.number = number;
+        Completion done(executor);
+        cuda->copy(order, done);
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (__atomic_load_n(&page[16], __ATOMIC_ACQUIRE) != number &&
+               std::chrono::steady_clock::now() < limit)
+            std::this_thread::yield();
+        ASSERT_EQ(page[16], number);
+        EXPECT_EQ(host_bytes(kBytes), pattern(kBytes));
+        EXPECT_EQ(cuda->progress(), 1);
+        EXPECT_TRUE(done.done() && done.status().ok());
+        EXPECT_EQ(cuda->calls().completions - before.completions, 1u) << "the word";
+    }
+    EXPECT_EQ(page[15] + page[17], 0u);
+    cuda->unpin(page);
+}
+
+// Somebody else may have used it again by the time that this process looks.
+TEST_F(CudaCopies, AWordThatHasGoneOnTellsOfTheCopyAllTheSame) {
+    alignas(4096) static std::uint32_t page[1024];
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    ASSERT_TRUE(cuda->pin(page, sizeof page).ok());
+    Copy order{host, pointer(first), 100, 0, Engine::d2h};
+    order.word = page;
+    order.number = 5;
+    Completion done(executor);
+    cuda->copy(order, done);
+    ASSERT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
+    __atomic_store_n(page, 9u, __ATOMIC_RELEASE);
+    const std::uint64_t before = cuda->calls().total();
+    EXPECT_EQ(cuda->progress(), 1);
+    EXPECT_TRUE(done.done());
+    EXPECT_EQ(cuda->calls().total(), before);
+    cuda->unpin(page);
+}
+
+TEST_F(CudaCopies, AWordThatNoDeviceReachesIsLeftToTheProcessor) {
+    alignas(4096) static std::uint32_t page[1024];
+    std::uint32_t word = 0;  // not page-locked
+    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
+    ASSERT_TRUE(cuda->pin(page, sizeof page).ok());
+    for (std::uint32_t* const where : {&word, &page[0]}) {
+        Copy order{host, pointer(first), 100, 0, Engine::d2h};
+        order.word = where;
+        order.number = 5;
+        EXPECT_TRUE(copy(order).ok());
+    }
+    EXPECT_EQ(word, 0u);
+    EXPECT_EQ(page[0], 5u) << "the driver was asked for the impossible, and flags are off since";
+    cuda->unpin(page);
+}
+
 TEST_F(CudaCopies, ProgressWithoutPendingCopiesMakesNoDriverCall) {
     ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
     const std::uint64_t before = cuda->calls().total();

@@ -77,9 +77,9 @@ struct World::State {
         fabric.device_pool = config.device_pool;
         fabric.order =
             medium == Medium::network ? options.network_order : options.shared_memory_order;
+        fabric.on_send = medium == Medium::network ? options.on_send : options.on_send_in_node;
         if (medium == Medium::network) {
             fabric.lends_from = options.lends_from;
-            fabric.on_send = options.on_send;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());

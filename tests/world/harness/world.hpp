@@ -54,6 +54,7 @@ struct Options {
     bool explain = true;
     // Asked before each message leaves by the network; a failure is its sender's.
     std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
+    std::function<Status(int rank, transport::MessageKind kind)> on_send_in_node = {};
     // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.
     Bytes lends_from = 0;
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
