@@ -61,7 +61,8 @@ struct GpuFacts {
     Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
     Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
     Nanoseconds event_seen = 2700;   // the same when the driver is asked instead
-    Nanoseconds d2d_event_seen = 2700;  // of a copy inside the GPU
+    Nanoseconds d2d_event_seen = 2700;   // of a copy inside the GPU
+    Nanoseconds host_event_seen = 2700;  // of one between it and page-locked memory
     // One launch for copies that wait: from so many bytes or copies, with at most so many blocks.
     Bytes launch_worth_bytes = 2 * kMiB;
     unsigned launch_worth_copies = 64;

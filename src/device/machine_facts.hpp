@@ -49,6 +49,8 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.event_seen = gpu.calls.event_seen > 0 ? gpu.calls.event_seen : 2 * gpu.calls.event_query;
     facts.d2d_event_seen =
         gpu.calls.d2d_event_seen > 0 ? gpu.calls.d2d_event_seen : facts.event_seen;
+    facts.host_event_seen =
+        gpu.calls.host_event_seen > 0 ? gpu.calls.host_event_seen : facts.event_seen;
     facts.launch_worth_bytes = gpu.kernel.worth_bytes;
     facts.launch_worth_copies = static_cast<unsigned>(gpu.kernel.worth_copies);
     facts.launch_enough_blocks = static_cast<unsigned>(gpu.kernel.enough_blocks);

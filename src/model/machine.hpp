@@ -57,8 +57,9 @@ struct CallCost {
     Nanoseconds event_query_vain = 0;
     Nanoseconds write_value = 0;  // cuStreamWriteValue32 until the host sees the flag
     Nanoseconds event_seen = 0;   // the same for a copy's end that is seen by asking for an event
-    Nanoseconds d2d_event_seen = 0;  // of a copy inside the GPU; 0: as of others
-    Nanoseconds classify_host = 0;   // one attribute query on memory the driver does not know
+    Nanoseconds d2d_event_seen = 0;   // of a copy inside the GPU; 0: as of others
+    Nanoseconds host_event_seen = 0;  // of one between the GPU and page-locked memory; likewise
+    Nanoseconds classify_host = 0;    // one attribute query on memory the driver does not know
     Nanoseconds classify_device = 0;
     Nanoseconds allocate = 0;
     Nanoseconds register_host = 0;  // page-locking, whatever the size

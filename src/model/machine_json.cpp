@@ -137,6 +137,7 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("write_value_ns", calls.write_value);
     fields.integer("event_seen_ns", calls.event_seen);
     fields.integer("d2d_event_seen_ns", calls.d2d_event_seen);
+    fields.integer("host_event_seen_ns", calls.host_event_seen);
     fields.integer("classify_host_ns", calls.classify_host);
     fields.integer("classify_device_ns", calls.classify_device);
     fields.integer("allocate_ns", calls.allocate);
@@ -258,6 +259,7 @@ Json calls_json(const CallCost& calls) {
             {"write_value_ns", calls.write_value},
             {"event_seen_ns", calls.event_seen},
             {"d2d_event_seen_ns", calls.d2d_event_seen},
+            {"host_event_seen_ns", calls.host_event_seen},
             {"classify_host_ns", calls.classify_host},
             {"classify_device_ns", calls.classify_device},
             {"allocate_ns", calls.allocate},

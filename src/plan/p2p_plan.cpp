@@ -220,10 +220,10 @@ Nanoseconds opening(const Ask& ask, Executor executor) {
     return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
 }
 
-// How the end of a copy that is alone is seen best. On an H200 a flag costs 1.2 us more than an
-// event; of a copy inside a GPU that processes share by MPS, half a microsecond less.
-Completion seen_by(const device::GpuFacts& gpu, bool inside_gpu) {
-    const Nanoseconds event = inside_gpu ? gpu.d2d_event_seen : gpu.event_seen;
+// How the end of a copy that is alone is seen best, by what it costs to see its event. On an H200 a
+// flag costs 1.2 us more than an event behind a copy to another GPU; behind one inside a GPU that
+// processes share by MPS or to and from host memory, half a microsecond less or more.
+Completion seen_by(const device::GpuFacts& gpu, Nanoseconds event) {
     return gpu.flag_write < event ? Completion::flag : Completion::event;
 }
 
@@ -260,12 +260,14 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     if (from_gpu && to_gpu && ask.bytes <= kFusedUpTo && ask.tuning.kernels &&
         copy.engine == CopyEngine::copy_engine)
         copy.engine = CopyEngine::fused;
+    Nanoseconds event = gpu.host_event_seen;
+    if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::ipc,
             .executor = executor,
             .source_engine = copy.engine,
             .sink_engine = copy.engine,
-            .completion = seen_by(gpu, from_gpu && to_gpu && ask.facts.same_gpu)};
+            .completion = seen_by(gpu, event)};
     // A get starts when the offer arrives; a put after the verdict, or at once into an announced
     // buffer, and its end must be told.
     const bool answered = !gets && !ask.facts.announced;
@@ -391,9 +393,10 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     plan.rails = put ? rails_for(ask, std::min(pieces.chunk, ask.bytes)) : 1;
     plan.expected = pieces.expected;
     // The copy right behind one whose end is a flag waits longer than behind an event.
-    if (ask.bytes <= pieces.chunk)
-        plan.completion =
-            seen_by(by_copy_engine(ask.source) ? ask.source_gpu : ask.sink_gpu, false);
+    if (ask.bytes <= pieces.chunk) {
+        const device::GpuFacts& gpu = by_copy_engine(ask.source) ? ask.source_gpu : ask.sink_gpu;
+        plan.completion = seen_by(gpu, gpu.host_event_seen);
+    }
     // Page-locked memory is mostly bound for a device, and then put there directly: copying pieces
     // ahead would hold that up for the sake of one hop.
     const bool may_be_put = ask.source.kind == MemoryKind::pinned && peer.shared_memory &&

@@ -112,6 +112,8 @@ class Tune(unittest.TestCase):
             near(f"{name} row", gpu[name]["row_ns"], given[name]["row_ns"], 1.4)
         for name in CALLS:
             near(name, gpu["calls"][name], given["calls"][name], 1.4)
+        for name in ("event_seen_ns", "d2d_event_seen_ns", "host_event_seen_ns"):  # on the scale of write_value_ns
+            near(name, gpu["calls"][name], given["calls"]["write_value_ns"], 2)
         for kind in ("resident_ns", "resident_out_ns", "resident_in_ns"):
             near(kind, gpu["kernel"][kind], given["kernel"][kind], 1.4)
         for name, was in given["window"].items():

@@ -109,7 +109,9 @@ TEST(Mappings, AThousandFreshBuffersAreStaged) {
         EXPECT_EQ(test.openings, 0u);
         EXPECT_EQ(test.descriptors, 0u);
         // What names virtual memory is there anyway.
-        if (kind == IpcKind::legacy) EXPECT_EQ(test.exports, 0u);
+        if (kind == IpcKind::legacy) {
+            EXPECT_EQ(test.exports, 0u);
+        }
         EXPECT_LE(test.took, staged.took * 101 / 100);
     }
 }

@@ -163,6 +163,63 @@ void wait_for(const volatile std::uint32_t* flag, std::uint32_t value) {
         if (now_ns() - begin > kPatience) sched_yield();
 }
 
+// How the end of a copy of 8 bytes is seen: by a flag that the stream writes behind it, or by asking
+// for its event.
+class Ends {
+  public:
+    Ends(Cuda& cuda, CUstream stream, CUevent event, std::byte* flag)
+        : cuda_(cuda),
+          stream_(stream),
+          event_(event),
+          flag_(reinterpret_cast<volatile std::uint32_t*>(flag)) {
+        *flag_ = 0;
+        until_flag([] {});
+    }
+    Nanoseconds write_value() {
+        alone_ = typical_of(21, [&] { return until_flag([] {}); });
+        return whole(alone_);
+    }
+    // How much later than by the flag an end is seen by asking, on the scale of write_value(), which
+    // was called. Never 0: that is "not known".
+    Nanoseconds event_seen(const std::function<void()>& copy) {
+        const auto typical = [&](bool by_event) {
+            return typical_of(41, [&] {
+                const double took = by_event ? until_event(copy) : until_flag(copy);
+                cuda_.wait(stream_);
+                return took;
+            });
+        };
+        const double by_event = typical(true), by_flag = typical(false);
+        return std::max<Nanoseconds>(whole(alone_ + by_event - by_flag), 1);
+    }
+
+  private:
+    double until_flag(const std::function<void()>& copy) {
+        ++value_;
+        const double begin = now_ns();
+        copy();
+        cuda_.cuStreamWriteValue32_v2(
+            stream_, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(flag_)), value_, 0);
+        wait_for(flag_, value_);
+        return now_ns() - begin;
+    }
+    double until_event(const std::function<void()>& copy) {
+        const double begin = now_ns();
+        copy();
+        cuda_.cuEventRecord(event_, stream_);
+        while (cuda_.cuEventQuery(event_) == CUDA_ERROR_NOT_READY) {
+        }
+        return now_ns() - begin;
+    }
+
+    Cuda& cuda_;
+    CUstream stream_;
+    CUevent event_;
+    volatile std::uint32_t* flag_;
+    std::uint32_t value_ = 0;
+    double alone_ = 0;
+};
+
 void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* pinned,
                    model::CallCost& calls) {
     CUevent event = nullptr;
@@ -181,50 +238,12 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
     cuda.cuEventRecord(event, stream);
     calls.event_query_vain = whole(time_of(21, [&] { cuda.cuEventQuery(event); }));
     cuda.wait(stream);
-    // Behind a copy, against what the copy's end costs to see by asking for an event.
-    auto* flag = reinterpret_cast<volatile std::uint32_t*>(pinned + kMiB);
-    std::uint32_t value = 0;
-    *flag = 0;
-    const auto seen_by_flag = [&] {
-        ++value;
-        const double begin = now_ns();
-        cuda.cuStreamWriteValue32_v2(
-            stream, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(flag)), value, 0);
-        wait_for(flag, value);
-        return now_ns() - begin;
-    };
-    seen_by_flag();
-    calls.write_value = whole(typical_of(21, seen_by_flag));
-    const auto until_seen = [&](bool by_event, bool inside_gpu) {
-        return typical_of(41, [&] {
-            ++value;
-            const double begin = now_ns();
-            if (inside_gpu)
-                cuda.cuMemcpyDtoDAsync_v2(memory + kMiB, memory, 8, stream);
-            else
-                cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream);
-            if (by_event) {
-                cuda.cuEventRecord(event, stream);
-                while (cuda.cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
-                }
-            } else {
-                cuda.cuStreamWriteValue32_v2(
-                    stream, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(flag)), value,
-                    0);
-                wait_for(flag, value);
-            }
-            const double took = now_ns() - begin;
-            cuda.wait(stream);
-            return took;
-        });
-    };
-    // How much later than by the flag an end is seen by asking, on the flag's own scale.
-    const auto event_seen = [&](bool inside_gpu) {
-        return whole(static_cast<double>(calls.write_value) + until_seen(true, inside_gpu) -
-                     until_seen(false, inside_gpu));
-    };
-    calls.event_seen = event_seen(false);
-    calls.d2d_event_seen = std::max<Nanoseconds>(event_seen(true), 1);  // 0: not known
+    Ends ends(cuda, stream, event, pinned + kMiB);
+    calls.write_value = ends.write_value();
+    calls.host_event_seen =
+        ends.event_seen([&] { cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream); });
+    calls.d2d_event_seen =
+        ends.event_seen([&] { cuda.cuMemcpyDtoDAsync_v2(memory + kMiB, memory, 8, stream); });
     unsigned long long id = 0;
     const auto ask = [&](std::uintptr_t address) {
         cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
@@ -344,6 +363,13 @@ void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
         cuda.must(cuda.cuMemcpyPeerAsync(far, there, memory, here, bytes, stream),
                   "cuMemcpyPeerAsync");
     });
+    CUevent event = nullptr;
+    cuda.must(cuda.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    Ends ends(cuda, stream, event, pinned + kMiB);
+    ends.write_value();
+    described.calls.event_seen =
+        ends.event_seen([&] { cuda.cuMemcpyPeerAsync(far, there, memory, here, 8, stream); });
+    cuda.cuEventDestroy_v2(event);
     cuda.use(other_gpu);
     lane.stream = far_stream;
     described.peer_get = copy("from the other device (get)", [&](Bytes bytes) {
