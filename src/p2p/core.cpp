@@ -21,9 +21,9 @@ constexpr int kMoreLooks = 3;
 // as to hear that a copy is not done (docs/design/0002, 11).
 constexpr int kLooksBesideNetwork = 4;
 // Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
-// The clock costs as much as a look at the rings.
-constexpr unsigned kTurnsBetweenClocks = 8;
 constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
+// Reading the clock costs as much as a look at a ring, and exported memory is looked at rarely.
+constexpr unsigned kTurnsBetweenClocks = 8;
 
 std::size_t index_of(transport::Pool which) {
     return static_cast<std::size_t>(which);

@@ -125,7 +125,9 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done)
     const Nanoseconds end = last.resident =
         std::max(resident(copy.gpu).copy(ends, processor_.now(), copy.bytes, gpus_.machine().gpu),
                  last.usual);
-    end_at(end, copy, from.value(), to.value(), done, -1, true);
+    Copy made = copy;
+    made.word = nullptr;  // it writes no words but its own
+    end_at(end, made, from.value(), to.value(), done, -1, true);
 }
 
 model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Place& sink) const {
