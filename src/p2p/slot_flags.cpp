@@ -46,9 +46,9 @@ void Core::name_slot(Outgoing& message) {
     if (!one_piece || !to.facts.shared_memory || to.facts.self || !message.location.on_device() ||
         !message.buffer.contiguous() || executor.hands_over())
         return;
-    SlotFlag* const flags = to.transport->slot_flags(world_rank_);
-    Result<SlotPool*> slots = pool(transport::Pool::device_slots);
-    if (flags == nullptr || !slots.ok()) return;
+    Result<SlotPool*> slots = pool(transport::Pool::device_slots);  // makes our segment
+    SlotFlag* const flags = slots.ok() ? to.transport->slot_flags(world_rank_) : nullptr;
+    if (flags == nullptr) return;
     if (!std::exchange(flags_pinned_, true)) {
         Status pinned = device.pin(flags, kSlotFlags * sizeof(SlotFlag));
         if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());

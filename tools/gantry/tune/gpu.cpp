@@ -176,12 +176,11 @@ class Ends {
         until_flag([] {});
     }
     Nanoseconds write_value() {
-        alone_ = typical_of(21, [&] { return until_flag([] {}); });
-        return whole(alone_);
+        return whole(typical_of(21, [&] { return until_flag([] {}); }));
     }
-    // How much later than by the flag an end is seen by asking, on the scale of write_value(), which
-    // was called. Never 0: that is "not known".
-    Nanoseconds event_seen(const std::function<void()>& copy) {
+    // What asking for the event takes, on the scale of what a flag does: that, and how much later
+    // than by the flag an end is seen. Never 0, which is "not known".
+    Nanoseconds event_seen(Nanoseconds write_value, const std::function<void()>& copy) {
         const auto typical = [&](bool by_event) {
             return typical_of(41, [&] {
                 const double took = by_event ? until_event(copy) : until_flag(copy);
@@ -190,7 +189,8 @@ class Ends {
             });
         };
         const double by_event = typical(true), by_flag = typical(false);
-        return std::max<Nanoseconds>(whole(alone_ + by_event - by_flag), 1);
+        return std::max<Nanoseconds>(whole(static_cast<double>(write_value) + by_event - by_flag),
+                                     1);
     }
 
   private:
@@ -217,7 +217,6 @@ class Ends {
     CUevent event_;
     volatile std::uint32_t* flag_;
     std::uint32_t value_ = 0;
-    double alone_ = 0;
 };
 
 void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* pinned,
@@ -240,10 +239,10 @@ void measure_calls(Cuda& cuda, CUstream stream, CUdeviceptr memory, std::byte* p
     cuda.wait(stream);
     Ends ends(cuda, stream, event, pinned + kMiB);
     calls.write_value = ends.write_value();
-    calls.host_event_seen =
-        ends.event_seen([&] { cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream); });
-    calls.d2d_event_seen =
-        ends.event_seen([&] { cuda.cuMemcpyDtoDAsync_v2(memory + kMiB, memory, 8, stream); });
+    calls.host_event_seen = ends.event_seen(
+        calls.write_value, [&] { cuda.cuMemcpyDtoHAsync_v2(pinned, memory, 8, stream); });
+    calls.d2d_event_seen = ends.event_seen(
+        calls.write_value, [&] { cuda.cuMemcpyDtoDAsync_v2(memory + kMiB, memory, 8, stream); });
     unsigned long long id = 0;
     const auto ask = [&](std::uintptr_t address) {
         cuda.cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
@@ -366,9 +365,9 @@ void measure_gpu(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
     CUevent event = nullptr;
     cuda.must(cuda.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
     Ends ends(cuda, stream, event, pinned + kMiB);
-    ends.write_value();
-    described.calls.event_seen =
-        ends.event_seen([&] { cuda.cuMemcpyPeerAsync(far, there, memory, here, 8, stream); });
+    described.calls.event_seen = ends.event_seen(described.calls.write_value, [&] {
+        cuda.cuMemcpyPeerAsync(far, there, memory, here, 8, stream);
+    });
     cuda.cuEventDestroy_v2(event);
     cuda.use(other_gpu);
     lane.stream = far_stream;
