@@ -64,7 +64,7 @@ struct Copy {
     Notice notice = Notice::event;
     Company company = Company::unknown;
     // To page-locked memory: the device may set this word, page-locked too, to `number` behind the
-    // bytes, so that another process sees the end before this one does.
+    // bytes, so that another process sees the end before this one does. It stays so until `done`.
     std::uint32_t* word = nullptr;
     std::uint32_t number = 0;
     // Empty: one run. With engine d2h, h2d or kernel; read before copy() returns.

@@ -432,23 +432,29 @@ int Core::progress() {
             if (now - last_look_ > kAbsence) ++absences_;
             last_look_ = now;
         }
-        for (int look = 0; events == 0 && look < looks_at_copies_ && device.pending(); ++look)
-            events = device.progress();
-        // Who waited for a copy goes on before the network is asked: it may have something to send.
-        if (executor.has_ready()) events += executor.run_ready();
-        // And so does the program, if it waited for just that: its next call may be what the peer
-        // waits for.
-        if (awaited_ != nullptr && awaited_->done) {
-            awaited_ = nullptr;
-            if (!tell_.empty()) tell_finished();
-            return events;
-        }
+        int ended = 0;
+        for (int look = 0; ended == 0 && look < looks_at_copies_ && device.pending(); ++look)
+            ended = device.progress();
+        // Who waited for a copy goes on before the next copy and the network are asked about: it
+        // may have something to send.
+        do {
+            events += ended;
+            if (executor.has_ready()) events += executor.run_ready();
+            // And so does the program, if it waited for just that: its next call may be what the
+            // peer waits for.
+            if (awaited_ != nullptr && awaited_->done) {
+                awaited_ = nullptr;
+                if (!tell_.empty()) tell_finished();
+                return events;
+            }
+            ended = ended > 0 && device.pending() ? device.progress() : 0;
+        } while (ended > 0);
     }
     if (!named.empty() && ++turns_ % kTurnsBetweenClocks == 0) tell_of_freed_memory();
     if (!claims_.empty()) claim_what_is_due();
     for (transport::Transport* transport : transports_)
         events += transport->progress();
-    if (!awaited_flags_.empty()) events += take_raised_flags();
+    if (!flagged.awaited.empty()) events += take_raised_flags();
     // Each message for a device needs a receive that is posted: behind the last of these no more
     // come, until the program is told of an end.
     if (std::exchange(gets_wait_, false))
@@ -479,7 +485,7 @@ bool Core::pending() const {
 
 bool Core::idle() const {
     return operations.running() == 0 && !executor.has_ready() && !device.pending() &&
-           outgoing_.empty() && unread_.empty() && awaited_flags_.empty();
+           outgoing_.empty() && unread_.empty() && flagged.awaited.empty();
 }
 
 }  // namespace gantry::p2p

@@ -34,7 +34,8 @@
 
 namespace gantry::p2p {
 
-struct OpenMemory;  // of a peer, as reads in flight use it (protocols/get_again.cpp)
+struct OpenMemory;   // of a peer, as reads in flight use it (protocols/get_again.cpp)
+struct FlaggedSend;  // protocols/flagged.hpp
 
 // How one rank is reached, and the state of the conversation with it.
 struct Peer {
@@ -60,6 +61,14 @@ struct Peer {
         plan::Choice choice;
     };
     Offer last_offer;
+    // The last message to it that was told by flags, of memory that cannot be mapped: likewise.
+    struct Flagged {
+        std::uint64_t source = 0, whole_requests = 0;
+        Bytes bytes = 0, chunk = 0;
+        bool budget = false;
+        device::Notice notice = device::Notice::event;
+    };
+    Flagged last_flagged;
     // The last whole requests to send, without what is each message's own, and how many were sent.
     wire::RequestToSend request_sent{};
     std::uint64_t whole_requests = 0;
@@ -76,6 +85,18 @@ struct Peer {
         OpenMemory* open = nullptr;  // while such reads are under way
     };
     Get last_get;
+    // The last of its messages that was told by flags and taken into memory of a device, likewise
+    // (take_flagged).
+    struct Taken {
+        wire::Plan offer{};
+        std::uint8_t source_gpu[16]{};
+        Bytes bytes = 0;  // 0: none yet
+        int gpu = -1;     // of our buffer
+        device::IpcKind ipc = device::IpcKind::none;
+        device::Engine engine = device::Engine::h2d;
+        device::Notice notice = device::Notice::event;
+    };
+    Taken last_taken;
     Announcements announcements;
     unsigned read_by_window = 0;  // sent so (windows.hpp) since it said anything
     // Its messages that were read and that it has not been told of (tell_finished).
@@ -108,6 +129,15 @@ class Core final : public transport::Receiver {
     Slab<Request> requests;
     HostCopies host_copies;
     Scope operations;  // every protocol coroutine under way
+    // Messages told by flags beside slots (protocols/flagged.hpp).
+    struct Flagged {
+        SlotFlags numbers;
+        AwaitedFlags awaited;
+        IntrusiveList<FlaggedSend> sends;
+        IntrusiveList<FlaggedReceive> receives;
+        bool pinned = false;  // the flags are known to the driver
+    };
+    Flagged flagged;
 
     int world_rank() const { return world_rank_; }
     Bytes eager_budget() const { return config_.eager_budget; }
@@ -123,13 +153,6 @@ class Core final : public transport::Receiver {
     Result<transport::Region> pool_region(int to);
     // A peer's shared slot as mapped here; pinned when a device will read it.
     Result<std::byte*> peer_slot(int owner, transport::Pool which, Bytes offset, bool for_device);
-
-    // One piece from a device takes its slot before its request leaves, and that names it.
-    void name_slot(Outgoing& message);
-    // It lies there. An error: the slot is still ours.
-    Status tell_by_flag(Outgoing& message);
-    // The request that names the slot could not leave. `message`: null when it is over.
-    void take_back_slot(const Flagged& flagged, Outgoing* message);
 
     // Nothing more comes for that message: whatever its coroutine waits for ends with `why`.
     void end_early(Outgoing& message, const Status& why);
@@ -267,7 +290,6 @@ class Core final : public transport::Receiver {
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
                              transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
-    void await_flag(int from, std::uint64_t send_id, Bytes bytes, const wire::Flagged& flagged);
     int take_raised_flags();
     void on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload);
     void on_credit(const wire::Credit& credit);
@@ -291,9 +313,7 @@ class Core final : public transport::Receiver {
     std::optional<SlotPool> pools_[2];
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
     std::map<transport::Transport*, transport::Region> pool_regions_;
-    bool slots_pinned_ = false, flags_pinned_ = false;
-    SlotFlags slot_flags_;
-    AwaitedFlags awaited_flags_;
+    bool slots_pinned_ = false;
     Recycler<Outgoing> outgoing_memory_;
     std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> outgoing_;
     Unread unread_;
@@ -340,6 +360,21 @@ void release_source(Core& core, Outgoing& message);
 // whole way, and nothing has happened.
 Result<bool> send_again(Core& core, const Group& group, int tag, bool in_budget, Request& send);
 void remember_offer(Core& core, const Outgoing& message, const wire::RequestToSend& rts);
+// Takes the message over, which is gone from the table then, if its pieces can be told by flags.
+bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts);
+bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget, Request& send);
+// The request of one under way; null: there is none.
+const Request* flagged_send(Core& core, std::uint64_t id);
+// Its receiver gave up. False: there is none.
+bool fail_flagged_send(Core& core, std::uint64_t id, const Status& why);
+// The flags of that message are chunks.
+void await_flags(Core& core, int from, const wire::RequestToSend& rts);
+// The short way of one that is like the last; false: it must go the whole way.
+bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
+                  const wire::RequestAgain& own, Request& receive);
+// Nothing more comes for that one, or (no id) for any from that rank.
+void fail_flagged_receives(Core& core, int from, std::optional<std::uint64_t> id,
+                           const Status& why);
 Task<Status> send_rendezvous(Executor& executor, Core& core, Outgoing& message);
 Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& message);
 // The short way of a rendezvous whose request is like `whole` but for what is its `own`; false: it

@@ -22,6 +22,12 @@ Status truncated(Bytes bytes, Bytes room) {
                    bytes, room);
 }
 
+bool takes_from_slots(const wire::ClearToSend& cts) {
+    const plan::Plan verdict = wire::decode(cts.verdict);
+    return cts.direct_next == 0 && verdict.protocol == plan::Protocol::pipeline &&
+           verdict.sink_engine != plan::CopyEngine::cpu;
+}
+
 }  // namespace
 
 void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpan header,
@@ -272,14 +278,13 @@ void Core::take_early_followers(int from, std::uint64_t send_id) {
 void Core::on_request_again(int from, const wire::RequestAgain& again) {
     Peer& sender = peer(from);
     sender.last_rendezvous = again.send_id;
-    if (again.flagged.number != 0)
-        await_flag(from, again.send_id, again.envelope.bytes, again.flagged);
     Request* receive = matcher.arrive(again.envelope);
     // Others may come in the same turn, whose end is near.
     if (receive != nullptr && get_again(*this, from, sender.request_received, again, *receive,
                                         device::Company::expected)) {
         gets_wait_ = true;
-    } else {
+    } else if (receive == nullptr ||
+               !take_flagged(*this, from, sender.request_received, again, *receive)) {
         wire::RequestToSend rts = sender.request_received;
         rts.envelope = again.envelope;
         rts.send_id = again.send_id;
@@ -292,17 +297,17 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
 
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     peer(from).last_rendezvous = rts.send_id;
-    if (rts.flag_number != 0) await_flag(from, rts.send_id, rts.envelope.bytes, rts.flagged());
+    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
     Request* receive = matcher.arrive(rts.envelope);
-    if (receive != nullptr && get_again(*this, from, rts, {rts.envelope, rts.send_id, rts.address},
-                                        *receive, device::Company::expected))
+    if (receive != nullptr && get_again(*this, from, rts, own, *receive, device::Company::expected))
         gets_wait_ = true;
-    else
+    else if (receive == nullptr || !take_flagged(*this, from, rts, own, *receive))
         take_request_to_send(from, rts, receive);
     take_early_followers(from, rts.send_id);
 }
 
 void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive) {
+    if (rts.flag_number != 0) await_flags(*this, from, rts);
     auto message = std::make_unique<Incoming>(executor);
     message->envelope = rts.envelope;
     message->peer = from;
@@ -323,13 +328,19 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
         direct.insert(cts.direct_next);
     }
     if (cts.inbox != 0) named.send_descriptor(cts.wanted, cts.inbox);
+    // What it says may make another offer better than the last one.
+    if (!takes_from_slots(cts)) peer(from).last_flagged.source = 0;
     peer(from).sinks.learn_strided(wire::decode(cts.verdict));
     Outgoing* message = outgoing(cts.send_id);
-    if (message == nullptr) return;  // it all left ahead of the verdict
-    if (cts.direct_next != 0)        // taken from slots only because it lay there already
-        peer(from).sinks.learn_read(message->location);
+    const Request* const sent = flagged_send(*this, cts.send_id);
+    if (message == nullptr && sent == nullptr) return;  // it all left ahead of the verdict
+    const device::Location& source = sent != nullptr ? sent->location : message->location;
+    const Bytes bytes = sent != nullptr ? sent->buffer.bytes() : message->bytes;
+    if (cts.direct_next != 0)  // taken from slots only because it lay there already
+        peer(from).sinks.learn_read(source);
     else
-        peer(from).sinks.learn(message->location, message->bytes, wire::decode(cts.verdict));
+        peer(from).sinks.learn(source, bytes, wire::decode(cts.verdict));
+    if (sent != nullptr) return;
     if (cts.key_bytes > std::min<Bytes>(payload.size(), transport::RemoteKey::kLongest)) {
         log::error("rank {} sent a verdict with a key of {} bytes", from, cts.key_bytes);
         return;
@@ -355,9 +366,17 @@ void Core::on_chunk(int from, const wire::Chunk& chunk) {
     }
     // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the
     // slot goes back.
-    Status sent =
-        send(from, wire::kCredit, wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+    Status sent = send(from, wire::kCredit, wire::credit_for(chunk));
     if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
+}
+
+void Core::on_credit(const wire::Credit& credit) {
+    if (credit.units != 0) {
+        std::optional<SlotPool>& pool = pools_[credit.pool];
+        if (pool) pool->release(credit.unit, credit.units);
+    }
+    Outgoing* const message = outgoing(credit.send_id);
+    if (message != nullptr) message->grants.push(credit.unit);
 }
 
 void Core::on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload) {
@@ -396,6 +415,7 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
         }
         Outgoing* message = outgoing(finish.send_id);
         if (message == nullptr) {
+            if (!status.ok() && fail_flagged_send(*this, finish.send_id, status)) return;
             // Already complete here, and the receiver gave up: it waits to hear that nothing of us
             // is in flight.
             if (!status.ok()) {
@@ -429,7 +449,10 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
         return;
     }
     if (!status.ok()) {
-        awaited_flags_.drop(from, finish.send_id);
+        // What lies in slots goes back; nobody raises the other flags.
+        take_raised_flags();
+        flagged.awaited.drop(from, finish.send_id);
+        fail_flagged_receives(*this, from, finish.send_id, status);
         if (end_of_put(from, finish.send_id, status)) return;
     }
     Incoming* message = incoming(from, finish.send_id);
@@ -437,44 +460,6 @@ void Core::on_finish(int from, const wire::Finish& finish, transport::ConstSpan 
     if (!status.ok()) message->arrived.close(status);
     if (message->request == nullptr) message->failure = status;
     if (!message->finished.done()) message->finished.complete(status);
-}
-
-void Core::end_early(Outgoing& message, const Status& why) {
-    end_loan(message, why);
-    message.answers.close(why);
-    message.grants.close(why);
-    if (!message.finished.done()) message.finished.complete(why);
-}
-
-void Core::on_peer_lost(int lost, const Status& why) {
-    Peer& gone = peer(lost);
-    if (!gone.lost.ok()) return;
-    // What lies there counts, as messages that it sent before do.
-    take_raised_flags();
-    awaited_flags_.drop(lost);
-    gone.lost = why.ok() ? failure(MPI_ERR_OTHER, "rank {} is gone", lost) : why;
-    for (Request* receive : matcher.withdraw_from(lost))
-        finish_request(*receive, gone.lost);
-    const auto waits_in_vain = [this](const Request& receive) {
-        return !nothing_comes(*receive.group, MPI_ANY_SOURCE).ok();
-    };
-    for (Request* receive : matcher.withdraw_any(waits_in_vain))
-        finish_request(*receive, gone.lost);
-    make_whole(lost);
-    for (auto& [id, message] : outgoing_) {
-        if (message->peer != lost) continue;
-        end_early(*message, gone.lost);
-    }
-    end_of_put(lost, gone.announcements.coming_id, gone.lost);
-    for (std::optional<SlotPool>& pool : pools_)
-        if (pool) pool->take_back(lost);
-    start_all_outgoing();
-    for (auto& [key, message] : incoming_) {
-        if (key.first != lost) continue;
-        message->failure = gone.lost;
-        message->arrived.close(gone.lost);
-        if (!message->finished.done()) message->finished.complete(gone.lost);
-    }
 }
 
 void Core::on_forget(int from, const wire::Forget& forget) {

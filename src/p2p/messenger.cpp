@@ -128,7 +128,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         request->peer = to;
         Result<bool> again = send_again(core, group, tag, in_budget, *request);
         if (!again.ok()) return again;
-        if (*again) return false;
+        if (*again || send_flagged_again(core, group, tag, in_budget, *request)) return false;
     }
     Outgoing& message = core.add_outgoing(to);
     message.request = request;
@@ -147,7 +147,6 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
     const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
     const bool at_once = eager && host_memory_of(*location);
     bool started = false;
-    Flagged flagged;
     Status sent;
     if (at_once) {
         auto payload = payload_of(buffer);
@@ -160,9 +159,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         rts.send_id = id;
         rts.address = reinterpret_cast<std::uintptr_t>(buffer.data());
         message.lent = wire::lends(rts.offer);
-        core.name_slot(message);
-        flagged = message.flagged;
-        rts.set({flagged.number, static_cast<std::uint8_t>(flagged.slot.unit)});
+        if (send_flagged(core, message, rts)) return false;
         started = copies_before_it_tells(core, message);
         if (started) core.start(message);  // it may be over, and gone, from here on
         if (started && eager && !question.synchronous && core.outgoing(id) != nullptr)
@@ -178,7 +175,6 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
         core.take_back_envelope(to);
         Outgoing* const unsent = core.outgoing(id);
         if (started) {
-            core.take_back_slot(flagged, unsent);
             if (unsent != nullptr) core.end_early(*unsent, sent);
             return false;
         }

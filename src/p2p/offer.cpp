@@ -52,7 +52,6 @@ bool waits_for_an_answer(const Outgoing& message) {
 }
 
 bool copies_before_it_tells(Core& core, const Outgoing& message) {
-    if (message.flagged.flag != nullptr) return true;
     return !core.peer(message.peer).facts.shared_memory && message.location.on_device() &&
            message.buffer.contiguous() && !waits_for_an_answer(message);
 }

@@ -15,14 +15,6 @@
 
 namespace gantry::p2p {
 
-// The slot of a message whose request to send names it, until the copy there has ended.
-struct Flagged {
-    Slot slot;
-    transport::SlotFlag* flag = nullptr;  // null: no slot, or nobody knows of it
-    std::uint32_t number = 0;
-    bool emptied = false;  // the receiver has given it back already
-};
-
 struct Outgoing {
     explicit Outgoing(Executor& executor)
         : answers(executor), finished(executor), grants(executor), fetched(executor) {}
@@ -45,8 +37,7 @@ struct Outgoing {
     transport::Region source;  // put wire: the buffer's registration, until the message ends
     Completion finished;       // the receiver copied, or matched (synchronous eager), or gave up
     bool claimable = false;    // it has a claim word
-    Flagged flagged;
-    bool lent = false;              // the buffer is, to the receiver's transport
+    bool lent = false;         // the buffer is, to the receiver's transport
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back
     Completion fetched;  // the end of the loan; MPI_ERR_PENDING: the receiver wants it another way

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SlotFlags: a message that is one piece in a slot needs no chunk to say that it is there. Its
-// request to send names the slot and the number that the slot's flag will have; the copy engine
-// writes that number behind the bytes, and the receiver goes on before the sender's processor knows
-// (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event and a word from the
-// sender, docs/design/0002). Where no device does so, the sender raises the flag when its copy ends.
+// SlotFlags: a message all of whose pieces go into slots before anybody answers needs no chunks to
+// say that they are there (protocols/send_flagged.cpp). Its request to send names the first slot,
+// behind which the others lie, and the number that the flag of each will have. Where it is one
+// piece the copy engine writes that number behind the bytes, and the receiver goes on before the
+// sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
+// and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
 //   flag of a unit:  | number: counts up with each message | the rest of a cache line |
 //
-// A slot may come back before its sender knows of the copy's end: only the copy's end makes it free.
+// A slot may come back before its sender knows of the copy's end: it is free when both have
+// happened (SlotPool::lend_early).
 #pragma once
 
+#include "p2p/slots.hpp"
 #include "p2p/wire.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,22 +27,52 @@ using transport::SlotFlag;
 
 static_assert(kSlotFlags == 256, "wire::Flagged names a unit in one byte");
 
-// Of this rank's slots.
+// More pieces flow better by chunks, which hold no slots for those behind them.
+inline constexpr int kMostFlagged = 4;
+
+// Where the pieces of such a message lie, as both ends know it from its request.
+struct FlaggedPieces {
+    std::uint64_t send_id = 0;
+    Bytes bytes = 0;
+    Bytes chunk = 0;  // whole units where there are several pieces
+    std::uint32_t unit = 0;
+
+    int count() const { return static_cast<int>(divide_up(bytes, chunk)); }
+    wire::Chunk piece(int index) const {
+        const Bytes offset = static_cast<Bytes>(index) * chunk;
+        const Bytes size = std::min(chunk, bytes - offset);
+        const auto at = static_cast<std::uint32_t>(unit + offset / kDeviceSlotUnit);
+        return {send_id,
+                offset,
+                size,
+                at * kDeviceSlotUnit,
+                at,
+                static_cast<std::uint32_t>(divide_up(size, kDeviceSlotUnit)),
+                static_cast<std::uint8_t>(transport::Pool::device_slots)};
+    }
+};
+
+// Numbers of this rank's messages: no two that follow each other in a slot have the same.
 class SlotFlags {
   public:
-    // The next number of that unit's flag; 0: it has none.
-    std::uint32_t next(std::uint32_t unit) {
-        if (unit >= kSlotFlags) return 0;
-        if (++numbers_[unit] == 0) ++numbers_[unit];
-        return numbers_[unit];
+    std::uint32_t next() {
+        if (++number_ == 0) ++number_;
+        return number_;
     }
 
   private:
-    std::array<std::uint32_t, kSlotFlags> numbers_{};
+    std::uint32_t number_ = 0;
 };
 
-// Unless the device did it, or has gone further since.
-void raise(SlotFlag& flag, std::uint32_t number);
+inline bool shows(const SlotFlag& flag, std::uint32_t number) {
+    return __atomic_load_n(&flag.number, __ATOMIC_ACQUIRE) == number;
+}
+// Unless the device did it.
+inline void raise(SlotFlag& flag, std::uint32_t number) {
+    if (!shows(flag, number)) __atomic_store_n(&flag.number, number, __ATOMIC_RELEASE);
+}
+
+struct FlaggedReceive;  // protocols/take_flagged.cpp
 
 // Flags of peers that messages wait for.
 class AwaitedFlags {
@@ -49,7 +81,8 @@ class AwaitedFlags {
         int from;
         const SlotFlag* flag;
         std::uint32_t number;
-        wire::Chunk chunk;  // that it tells of
+        wire::Chunk chunk;                  // that it tells of
+        FlaggedReceive* receive = nullptr;  // null: the chunk goes the way of chunks
     };
     bool empty() const { return awaited_.empty(); }
     void await(const Awaited& flag) { awaited_.push_back(flag); }
@@ -58,6 +91,8 @@ class AwaitedFlags {
     // They will not come: of one message, or of all of that rank.
     void drop(int from, std::uint64_t send_id);
     void drop(int from);
+    // What comes for that receive goes back by itself.
+    void disown(const FlaggedReceive& receive);
 
   private:
     std::vector<Awaited> awaited_;

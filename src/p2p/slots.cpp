@@ -77,6 +77,18 @@ void SlotPool::lend(const Slot& slot, int rank) {
     lent_[slot.unit] = {rank, slot.units};
 }
 
+void SlotPool::lend_early(const Slot& slot, int rank) {
+    GANTRY_ASSERT(used_[slot.unit]);
+    lent_[slot.unit] = {rank, slot.units, true};
+}
+
+void SlotPool::settle(const Slot& slot) {
+    Lent& lent = lent_[slot.unit];
+    GANTRY_ASSERT(lent.filling && lent.units == slot.units);
+    lent.filling = false;
+    if (lent.back) release(slot);
+}
+
 void SlotPool::take_back(int rank) {
     for (std::uint32_t unit = 0; unit < total_units(); ++unit)
         if (lent_[unit].units != 0 && lent_[unit].rank == rank) release(unit, lent_[unit].units);
@@ -88,6 +100,10 @@ void SlotPool::take_back(const Slot& slot) {
 
 void SlotPool::release(std::uint32_t unit, std::uint32_t units) {
     GANTRY_ASSERT(unit + units <= total_units());
+    if (lent_[unit].filling) {
+        lent_[unit].back = true;
+        return;
+    }
     for (std::uint32_t at = unit; at < unit + units; ++at) {
         GANTRY_ASSERT(used_[at]);
         used_[at] = false;

@@ -56,6 +56,9 @@ class SlotPool {
     void lend(const Slot& slot, int rank);
     void take_back(int rank);
     void take_back(const Slot& slot);
+    // The same for a slot that is still being filled: what comes back is free when settled, too.
+    void lend_early(const Slot& slot, int rank);
+    void settle(const Slot& slot);
 
   private:
     struct Waiter : Link<Waiter> {
@@ -79,6 +82,7 @@ class SlotPool {
     struct Lent {
         int rank = -1;
         std::uint32_t units = 0;  // 0: not lent
+        bool filling = false, back = false;
     };
     std::vector<Lent> lent_;  // by first unit
     std::uint32_t free_units_;

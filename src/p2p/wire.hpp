@@ -165,6 +165,10 @@ struct Credit {
     std::uint8_t pool;
 };
 
+inline Credit credit_for(const Chunk& chunk) {
+    return {chunk.send_id, chunk.unit, chunk.units, chunk.pool};
+}
+
 enum class For : std::uint8_t { sender = 0, receiver = 1 };
 struct Finish {
     std::uint64_t send_id;

@@ -1,82 +1,128 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A message of one piece in a slot, told by the flag that the copy engine raises behind it: the
-// receiver needs nothing of the sender's processor, whatever goes wrong is an error in time, and no
-// slot is lost or given away twice.
+// Messages told by flags beside their slots: the receiver of one piece needs nothing of the
+// sender's processor, one like the last needs no answer, whatever goes wrong is an error in time,
+// and no slot is lost or given away twice. Each by the whole way, which the record of `explain`
+// sees, and by the short one.
 #include "world/harness/programs.hpp"
 
+#include "p2p/slot_flags.hpp"
 #include "p2p/wire.hpp"
+
+#include <memory>
+#include <random>
 
 namespace gantry::world {
 namespace {
 
 namespace wire = p2p::wire;
 
-constexpr Bytes kBytes = 64 * kKiB;
-// Of one use of the pool, a quarter: more messages than that are more than it has slots.
-constexpr int kManyMessages = 200;
+constexpr Bytes kOnePiece = 64 * kKiB, kChunk = 256 * kKiB, kFourPieces = kMiB;
+// More than there are slots for in one use of the pool, a quarter.
+std::uint64_t many(Bytes bytes) {
+    return bytes > kOnePiece ? 20 : 200;
+}
+
+struct Way {
+    const char* name;
+    Bytes bytes;
+    bool whole;
+};
+constexpr Way kOfOnePiece[] = {{"OnePiece", kOnePiece, true},
+                               {"OnePieceLikeTheLast", kOnePiece, false}};
+constexpr Way kOfFourPieces[] = {{"FourPieces", kFourPieces, true},
+                                 {"FourPiecesLikeTheLast", kFourPieces, false}};
 
 void staged(config::Config& config) {
     config.ipc = false;
+    config.chunk = kChunk;
 }
 
-Options one_node(std::uint64_t seed) {
+int pieces_of(Bytes bytes) {
+    return static_cast<int>(divide_up(bytes, kChunk));
+}
+
+Options one_node(std::uint64_t seed, bool whole) {
     return {.machine = "h200",
             .ranks_per_node = 2,
             .seed = seed,
             .jitter = kMicrosecond,
+            .explain = whole,
             .change_config = &staged};
 }
 
-std::uint64_t chunks(World& world) {
-    return world.shared_memory().count(wire::kChunk).messages;
+std::uint64_t count(World& world, wire::Kind kind) {
+    return world.shared_memory().count(kind).messages;
 }
+
+class FlaggedSlots : public testing::TestWithParam<Way> {
+  protected:
+    Bytes bytes() const { return GetParam().bytes; }
+    Options options(std::uint64_t seed) const { return one_node(seed, GetParam().whole); }
+    // Runs it with some seeds. All messages were told by flags: none had to do without a slot.
+    void run(const std::function<Task<Status>(Rank&, Bytes)>& program) {
+        for (std::uint64_t seed = 1; seed <= 5; ++seed)
+            run(program, options(seed));
+    }
+    void run(const std::function<Task<Status>(Rank&, Bytes)>& program, Options options) {
+        World world(std::move(options));
+        const Bytes each = bytes();
+        const Ending ending =
+            world.run([&program, each](Rank& rank) { return program(rank, each); });
+        ASSERT_TRUE(ending.good()) << ending;
+        ASSERT_TRUE(world.settle());
+        EXPECT_EQ(count(world, wire::kChunk), 0u) << "slots were lost";
+    }
+};
+class FlagsOfTheDevice : public FlaggedSlots {};
+
+std::string name_of(const testing::TestParamInfo<Way>& way) {
+    return way.param.name;
+}
+
+// --- the sender's processor is not needed -------------------------------------------------------
 
 struct Late {
     Nanoseconds sent = 0, received = 0;
 };
 
-Task<Status> sender_computes(Rank& rank, Nanoseconds computes, Late& late) {
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    if (rank.number == 0) {
-        buffer.fill(5);
-        Received token = co_await receive(rank, kNothing, 1, 1);  // the receive is posted
-        GANTRY_CO_TRY(token.status);
-        late.sent = rank.processor.now();
-        Result<p2p::Request*> sending =
-            rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
-        rank.work(computes);
-        Received sent = co_await finish(rank.executor, rank, std::move(sending));
-        co_return sent.status;
+Task<Status> sender_computes(Rank& rank, Bytes bytes, Late& late) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        if (rank.number == 0) {
+            buffer.fill(i);
+            Received token = co_await receive(rank, kNothing, 1, 1);  // the receive is posted
+            GANTRY_CO_TRY(token.status);
+            late.sent = rank.processor.now();
+            Result<p2p::Request*> sending =
+                rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
+            rank.work(5 * kMillisecond);
+            Received sent = co_await finish(rank.executor, rank, std::move(sending));
+            GANTRY_CO_TRY(sent.status);
+        } else {
+            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+            Status token = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(token);
+            Received received = co_await finish(rank.executor, rank, std::move(posted));
+            GANTRY_CO_TRY(received.status);
+            late.received = rank.processor.now();
+            WORLD_CHECK(buffer.holds(i, bytes));
+        }
     }
-    Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
-    Status token = co_await send(rank, kNothing, 0, 1);
-    GANTRY_CO_TRY(token);
-    Received received = co_await finish(rank.executor, rank, std::move(posted));
-    GANTRY_CO_TRY(received.status);
-    late.received = rank.processor.now();
-    WORLD_CHECK(buffer.holds(5, kBytes));
     co_return success();
 }
 
-TEST(FlaggedSlots, AMessageArrivesWhileItsSenderComputes) {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        Late late;
-        World world(one_node(seed));
-        const Ending ending = world.run(
-            [&late](Rank& rank) { return sender_computes(rank, 5 * kMillisecond, late); });
-        ASSERT_TRUE(ending.good()) << ending;
-        ASSERT_TRUE(world.settle());
-        EXPECT_LT(late.received - late.sent, kMillisecond) << "seed " << seed;
-        EXPECT_EQ(chunks(world), 0u);
-    }
+TEST_P(FlagsOfTheDevice, AMessageArrivesWhileItsSenderComputes) {
+    Late late;
+    run([&late](Rank& rank, Bytes each) { return sender_computes(rank, each, late); });
+    EXPECT_LT(late.received - late.sent, kMillisecond);
 }
 
 // The receiver gives the slot back before the sender has seen its copy's end: it is free when both
 // have happened, and not twice.
-Task<Status> blind_sender(Rank& rank) {
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    for (std::uint64_t i = 0; i < kManyMessages; ++i) {
+Task<Status> blind_sender(Rank& rank, Bytes bytes) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
         if (rank.number == 0) {
             buffer.fill(i);
             rank.device.faults.blind = true;
@@ -91,7 +137,7 @@ Task<Status> blind_sender(Rank& rank) {
         } else {
             Received received = co_await receive(rank, buffer.whole(), 0, 0);
             GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, kBytes));
+            WORLD_CHECK(buffer.holds(i, bytes));
             Status told = co_await send(rank, kNothing, 0, 1);
             GANTRY_CO_TRY(told);
         }
@@ -99,54 +145,155 @@ Task<Status> blind_sender(Rank& rank) {
     co_return success();
 }
 
-TEST(FlaggedSlots, ASlotThatComesBackBeforeItsCopyIsSeenToEndIsFreeOnce) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        World world(one_node(seed));
-        const Ending ending = world.run(&blind_sender);
+TEST_P(FlagsOfTheDevice, ASlotThatComesBackBeforeItsCopyIsSeenToEndIsFreeOnce) {
+    run(&blind_sender);
+}
+
+INSTANTIATE_TEST_SUITE_P(, FlagsOfTheDevice, testing::ValuesIn(kOfOnePiece), &name_of);
+
+// --- one like the last --------------------------------------------------------------------------
+
+Task<Status> repeat(Rank& rank, Bytes bytes) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
+        if (rank.number == 0) {
+            buffer.fill(i);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+            Status token = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(token);
+            Received received = co_await finish(rank.executor, rank, std::move(posted));
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(i, bytes));
+        }
+    }
+    co_return success();
+}
+
+TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
+    const bool whole = GetParam().whole;
+    World world(options(1));
+    const Bytes each = bytes();
+    const Ending ending = world.run([each](Rank& rank) { return repeat(rank, each); });
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle());
+    EXPECT_EQ(count(world, wire::kChunk), 0u);
+    EXPECT_EQ(count(world, wire::kClearToSend), whole ? many(each) : 1u);
+    EXPECT_EQ(count(world, wire::kRequestToSend) + count(world, wire::kRequestAgain), many(each));
+    EXPECT_EQ(count(world, wire::kCredit),
+              many(each) * static_cast<std::uint64_t>(pieces_of(each)));
+}
+
+// Messages of all kinds in turn, several under way, receives posted before and behind them, on
+// devices and hosts: each has its own bytes, whichever way it went.
+constexpr int kAtOnce = 6, kRounds = 24;
+constexpr Bytes kSizes[] = {8, 4096, kOnePiece, 300'001, kFourPieces, kFourPieces + 1};
+
+struct Mixed {
+    std::unique_ptr<Bytebuffer> buffer;
+    Bytes bytes = 0;
+    std::uint64_t key = 0;
+};
+
+Task<Status> mix(Rank& rank, std::uint64_t seed) {
+    std::mt19937_64 both(seed), mine(seed * 2 + static_cast<std::uint64_t>(rank.number));
+    std::vector<Mixed> buffers(kAtOnce);
+    for (Mixed& each : buffers) {
+        const bool device = rank.number == 0 || mine() % 4 != 0;
+        each.buffer = std::make_unique<Bytebuffer>(rank, device ? Place::device : Place::host,
+                                                   kFourPieces + 1, rank.number);
+    }
+    for (int round = 0; round < kRounds; ++round) {
+        const Bytes size = kSizes[both() % std::size(kSizes)];  // mostly like the one before
+        std::vector<Result<p2p::Request*>> requests;
+        if (rank.number == 1 && mine() % 3 == 0) {
+            Status late = co_await rank.sleep(rank.executor, 100 * kMicrosecond);
+            GANTRY_CO_TRY(late);
+        }
+        for (int i = 0; i < kAtOnce; ++i) {
+            Mixed& each = buffers[static_cast<std::size_t>(i)];
+            each.bytes = both() % 4 == 0 ? kSizes[both() % std::size(kSizes)] : size;
+            each.key = both();
+            if (rank.number == 0) each.buffer->fill(each.key);
+            const p2p::Buffer part = each.buffer->part(0, each.bytes);
+            requests.push_back(rank.number == 0 ? rank.messenger.isend(rank.all, part, 1, i,
+                                                                       p2p::SendMode::standard)
+                                                : rank.messenger.ireceive(rank.all, part, 0, i));
+        }
+        for (int i = 0; i < kAtOnce; ++i) {
+            Received ended = co_await finish(rank.executor, rank,
+                                             std::move(requests[static_cast<std::size_t>(i)]));
+            GANTRY_CO_TRY(ended.status);
+        }
+        for (Mixed& each : buffers) {
+            if (rank.number == 1) WORLD_CHECK(each.buffer->holds(each.key, each.bytes));
+            each.buffer->clear();
+        }
+        Status met = co_await meet(rank, 99);
+        GANTRY_CO_TRY(met);
+    }
+    co_return success();
+}
+
+TEST(MixedSlots, EachMessageHasItsOwnBytes) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        Options options = one_node(seed, false);
+        options.change_config = [](config::Config& config) {
+            staged(config);
+            config.device_pool = 8 * kMiB;  // too small for all at once
+        };
+        World world(std::move(options));
+        const Ending ending = world.run([seed](Rank& rank) { return mix(rank, seed); });
         ASSERT_TRUE(ending.good()) << ending;
-        ASSERT_TRUE(world.settle());
-        EXPECT_EQ(chunks(world), 0u) << "slots were lost";
+        ASSERT_TRUE(world.settle()) << "seed " << seed;
+        EXPECT_GT(count(world, wire::kChunk), 0u) << "seed " << seed;
     }
 }
 
-// Every other message's copy fails: both ends hear of it, and the slot serves the next one.
-Task<Status> failing_copies(Rank& rank) {
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    for (std::uint64_t i = 0; i < kManyMessages; ++i) {
+// --- what goes wrong ----------------------------------------------------------------------------
+
+// Every other message's copy fails at one end, each piece's in turn: both hear of it, or the sender
+// was done before; and the slots serve the next ones.
+Task<Status> failing_copies(Rank& rank, Bytes bytes, int at) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
         const bool fails = i % 2 == 0;
+        if (fails && rank.number == at)
+            rank.device.faults.fail_copy = 1 + static_cast<int>(i / 2) % pieces_of(bytes);
         Status status;
         if (rank.number == 0) {
             buffer.fill(i);
-            if (fails) rank.device.faults.fail_copy = 1;
             status = co_await send(rank, buffer.whole(), 1, 0);
+            WORLD_CHECK(status.ok() != fails || (fails && at == 1));
             Received token = co_await receive(rank, kNothing, 1, 1);
             GANTRY_CO_TRY(token.status);
         } else {
             Received received = co_await receive(rank, buffer.whole(), 0, 0);
-            status = received.status;
-            if (!fails) WORLD_CHECK(buffer.holds(i, kBytes));
+            WORLD_CHECK(received.status.ok() != fails);
+            if (!fails) WORLD_CHECK(buffer.holds(i, bytes));
             Status told = co_await send(rank, kNothing, 0, 1);
             GANTRY_CO_TRY(told);
         }
-        WORLD_CHECK(status.ok() != fails);
     }
     co_return success();
 }
 
-TEST(FlaggedSlots, ACopyThatFailsEndsBothSidesAndLosesNoSlot) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        World world(one_node(seed));
-        const Ending ending = world.run(&failing_copies);
-        ASSERT_TRUE(ending.good()) << ending;
-        ASSERT_TRUE(world.settle());
-        EXPECT_EQ(chunks(world), 0u) << "slots were lost";
-    }
+TEST_P(FlaggedSlots, ACopyThatFailsAtTheSenderEndsBothSidesAndLosesNoSlot) {
+    run([](Rank& rank, Bytes each) { return failing_copies(rank, each, 0); });
 }
 
-// The request cannot leave, though the copy to the slot that it names has begun.
-Task<Status> failing_requests(Rank& rank, bool& refuse) {
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    for (std::uint64_t i = 0; i < kManyMessages; ++i) {
+TEST_P(FlaggedSlots, ACopyThatFailsAtTheReceiverEndsItAndLosesNoSlot) {
+    run([](Rank& rank, Bytes each) { return failing_copies(rank, each, 1); });
+}
+
+// The request cannot leave, though a copy to the slot that it names has begun.
+Task<Status> failing_requests(Rank& rank, Bytes bytes, bool& refuse) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
         if (rank.number == 0) {
             buffer.fill(i);
             refuse = true;
@@ -155,36 +302,36 @@ Task<Status> failing_requests(Rank& rank, bool& refuse) {
             refuse = false;
             status = co_await send(rank, buffer.whole(), 1, 0);
             GANTRY_CO_TRY(status);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
         } else {
             Received received = co_await receive(rank, buffer.whole(), 0, 0);
             GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, kBytes));
+            WORLD_CHECK(buffer.holds(i, bytes));
+            Status told = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(told);
         }
     }
     co_return success();
 }
 
-TEST(FlaggedSlots, ARequestThatCannotLeaveLosesNoSlot) {
+TEST_P(FlaggedSlots, ARequestThatCannotLeaveLosesNoSlot) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         bool refuse = false;
-        Options options = one_node(seed);
-        options.on_send_in_node = [&refuse](int, transport::MessageKind kind) {
+        Options with = options(seed);
+        with.on_send_in_node = [&refuse](int, transport::MessageKind kind) {
             const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain;
             return refuse && request ? failure(MPI_ERR_NO_MEM, "no room for it") : success();
         };
-        World world(std::move(options));
-        const Ending ending =
-            world.run([&refuse](Rank& rank) { return failing_requests(rank, refuse); });
-        ASSERT_TRUE(ending.good()) << ending;
-        ASSERT_TRUE(world.settle());
-        EXPECT_EQ(chunks(world), 0u) << "slots were lost";
+        run([&refuse](Rank& rank, Bytes each) { return failing_requests(rank, each, refuse); },
+            std::move(with));
     }
 }
 
-// Neither a receive without room nor one that comes late keeps the slot.
-Task<Status> unwanted(Rank& rank) {
-    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    for (std::uint64_t i = 0; i < kManyMessages; ++i) {
+// Neither a receive without room nor one that comes late keeps the slots.
+Task<Status> unwanted(Rank& rank, Bytes bytes) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
         if (rank.number == 0) {
             buffer.fill(i);
             Status status = co_await send(rank, buffer.whole(), 1, 0);
@@ -196,9 +343,10 @@ Task<Status> unwanted(Rank& rank) {
                 Status slept = co_await rank.sleep(rank.executor, 100 * kMicrosecond);
                 GANTRY_CO_TRY(slept);
             }
-            const Bytes room = i % 2 == 0 ? 0 : 1000;
+            const Bytes room = i % 4 == 0 ? bytes : i % 2 == 0 ? 0 : 1000;
             Received received = co_await receive(rank, buffer.part(0, room), 0, 0);
-            WORLD_CHECK(received.status.error_class() == MPI_ERR_TRUNCATE);
+            WORLD_CHECK(received.status.error_class() ==
+                        (room == bytes ? MPI_SUCCESS : MPI_ERR_TRUNCATE));
             Status told = co_await send(rank, kNothing, 0, 1);
             GANTRY_CO_TRY(told);
         }
@@ -206,15 +354,72 @@ Task<Status> unwanted(Rank& rank) {
     co_return success();
 }
 
-TEST(FlaggedSlots, ATruncatedMessageGivesItsSlotBack) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        World world(one_node(seed));
-        const Ending ending = world.run(&unwanted);
-        ASSERT_TRUE(ending.good()) << ending;
-        ASSERT_TRUE(world.settle());
-        EXPECT_EQ(chunks(world), 0u) << "slots were lost";
+TEST_P(FlaggedSlots, ATruncatedMessageGivesItsSlotsBack) {
+    run(&unwanted);
+}
+
+// One of the two dies at some moment of a message: the other hears of it, or has the right bytes.
+struct Survivor {
+    int done = 0;
+    Nanoseconds died = 0;  // the other one, or will
+    Status status;
+};
+
+Task<Status> until_it_dies(Rank& rank, Bytes bytes, int victim, Nanoseconds later,
+                           Survivor& survivor) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; survivor.status.ok(); ++i) {
+        if (i == 4 && rank.number != victim) {
+            survivor.died = rank.processor.now() + later;
+            rank.world.kill_at(survivor.died, victim);
+        }
+        Status status;
+        if (rank.number == 0) {
+            buffer.fill(i);
+            status = co_await send(rank, buffer.whole(), 1, 0);
+        } else {
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            status = received.status;
+            if (status.ok()) WORLD_CHECK(buffer.holds(i, bytes));
+        }
+        if (!status.ok()) {
+            survivor.status = status;
+            break;
+        }
+        ++survivor.done;
+        if (rank.number == 0) {
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            status = token.status;
+        } else {
+            status = co_await send(rank, kNothing, 0, 1);
+        }
+        if (!status.ok()) survivor.status = status;
+    }
+    co_return success();
+}
+
+TEST_P(FlaggedSlots, APeerThatDiesIsAnErrorInTime) {
+    for (const int victim : {0, 1}) {
+        for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+            SCOPED_TRACE(testing::Message() << "rank " << victim << " dies, seed " << seed);
+            World world(options(seed));
+            const Bytes each = bytes();
+            Survivor ranks[2];
+            const auto later = static_cast<Nanoseconds>(seed) * 3 * kMicrosecond;
+            const Ending ending = world.run([&, each](Rank& rank) {
+                return until_it_dies(rank, each, victim, later, ranks[rank.number]);
+            });
+            ASSERT_TRUE(ending.good()) << ending;
+            const Survivor& survivor = ranks[1 - victim];
+            EXPECT_FALSE(survivor.status.ok());
+            EXPECT_GE(survivor.done, 4);
+            EXPECT_LT(ending.time, survivor.died + 10 * kMillisecond);
+        }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(One, FlaggedSlots, testing::ValuesIn(kOfOnePiece), &name_of);
+INSTANTIATE_TEST_SUITE_P(Four, FlaggedSlots, testing::ValuesIn(kOfFourPieces), &name_of);
 
 }  // namespace
 }  // namespace gantry::world

@@ -6,6 +6,7 @@
 // a change of these numbers is a change of the product.
 #include "world/harness/programs.hpp"
 
+#include "p2p/slot_flags.hpp"
 #include "p2p/wire.hpp"
 
 #include <fmt/format.h>
@@ -135,8 +136,9 @@ std::string text_of(const Row& row) {
         EXPECT_EQ(seen[i].registered, seen[0].registered)
             << row.way << ", " << row.bytes << " bytes: a repeated buffer registers once";
     // Each chunk is told and its slot comes back, over a network only while more is to come; beside
-    // that a rendezvous takes three messages at most, whatever its size.
-    EXPECT_LE(last.control, 2 * last.chunks + 3);
+    // that a rendezvous takes three messages at most, whatever its size. A few pieces that nobody
+    // has to tell of come back one by one.
+    EXPECT_LE(last.control, last.chunks > 0 ? 2 * last.chunks + 3 : 2 + p2p::kMostFlagged);
     const bool all_come_back =
         row.way == std::string_view("node") || row.way == std::string_view("one gpu");
     if (last.chunks > 0 && all_come_back) {
@@ -196,7 +198,7 @@ constexpr Row kRows[] = {
     {"node", H, H, kMiB, "pipeline | 0, 0 | 34, 1576 | 16 | 0 -> 0"},
     {"node", D, D, 8, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
     {"node", D, D, 64 * kKiB, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
-    {"node", D, D, kMiB, "pipeline | 0, 0 | 10, 712 | 4 | 0 -> 0"},
+    {"node", D, D, kMiB, "pipeline | 0, 0 | 6, 352 | 0 | 0 -> 0"},
     {"node", D, D, 4 * kMiB, "pipeline | 0, 0 | 34, 1576 | 16 | 0 -> 0"},
     {"one gpu", D, D, 8, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
     {"one gpu", D, D, 4 * kMiB, "ipc | 0, 0 | 2, 232 | 0 | 0 -> 0"},

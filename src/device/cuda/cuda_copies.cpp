@@ -38,7 +38,6 @@ CudaDevice::Place CudaDevice::place(const void* address) const {
             allocation->range()};
 }
 
-// `way` is written between devices only.
 CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
     Place source = place(copy.source);
     Place destination = place(copy.destination);
@@ -111,9 +110,28 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         route.order.source_context = source.context;
         route.order.destination_context = destination.context;
     }
-    if (source.device && destination.device)
-        *way = {nullptr, losses(), copy, route.order, source.range, destination.range};
+    *way = {nullptr, losses(), copy, route.order, {}, {}};
+    remember(*way, source, destination);
     return route;
+}
+
+// Its ends, if they say what the next copy's will be: what is neither on a device nor page-locked
+// by us may be something else by then.
+void CudaDevice::remember(Way& way, const Place& source, const Place& destination) const {
+    const Copy& copy = way.asked;
+    if (!copy.rows.empty() || (!source.device && !destination.device)) return;
+    const bool between_devices = source.device && destination.device;
+    const bool engine_is_said =
+        copy.engine == Engine::d2h || copy.engine == Engine::h2d || copy.engine == Engine::h2d_2d;
+    if (!between_devices && !engine_is_said) return;
+    if (copy.word != nullptr) way.word = pins_.around(copy.word, sizeof *copy.word);
+    if (copy.word != nullptr && way.word.size == 0) return;
+    const Range from = source.device ? source.range : pins_.around(copy.source, copy.bytes);
+    const Range to =
+        destination.device ? destination.range : pins_.around(copy.destination, copy.bytes);
+    if (from.size == 0 || to.size == 0) return;
+    way.source = from;
+    way.destination = to;
 }
 
 // As far as is known; a device's memory is not.
@@ -140,12 +158,25 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
     return source.home == destination.home ? Lane::d2d : Lane::peer;
 }
 
-bool CudaDevice::goes_the_last_way(const Copy& copy) const {
-    const Way& way = last_way_;
-    return way.streams != nullptr && way.asked.engine == copy.engine && way.asked.gpu == copy.gpu &&
-           way.losses == losses() &&
-           way.source.contains(reinterpret_cast<std::uintptr_t>(copy.source), copy.bytes) &&
-           way.destination.contains(reinterpret_cast<std::uintptr_t>(copy.destination), copy.bytes);
+CudaDevice::Way& CudaDevice::last_way(const Copy& copy) {
+    switch (copy.engine) {
+        case Engine::d2h: return last_ways_[1];
+        case Engine::h2d:
+        case Engine::h2d_2d: return last_ways_[2];
+        default: return last_ways_[0];
+    }
+}
+
+bool CudaDevice::Way::goes_on(const Copy& copy, std::uint64_t losses_now) const {
+    const auto lies_in = [](const Range& range, const void* address, Bytes bytes) {
+        return range.contains(reinterpret_cast<std::uintptr_t>(address), bytes);
+    };
+    const bool by_size = order.lane == Lane::d2h || order.lane == Lane::h2d;
+    return streams != nullptr && asked.engine == copy.engine && asked.gpu == copy.gpu &&
+           losses == losses_now && copy.rows.empty() && (!by_size || asked.bytes == copy.bytes) &&
+           lies_in(source, copy.source, copy.bytes) &&
+           lies_in(destination, copy.destination, copy.bytes) &&
+           (copy.word == nullptr || lies_in(word, copy.word, sizeof *copy.word));
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {
@@ -162,12 +193,11 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     gpus_.fill();
     drop_dead_contexts();
     // A stream that finds its context dead is lost: the whole way below drops it.
-    if (goes_the_last_way(copy)) {
-        Order& order = last_way_.order;
-        const Engine engine = order.copy.engine;
-        order.copy = copy;
-        order.copy.engine = engine;
-        if (last_way_.streams->start(order, done)) return;
+    if (Way& last = last_way(copy); last.goes_on(copy, losses())) {
+        const Engine engine = last.order.copy.engine;
+        last.order.copy = copy;
+        last.order.copy.engine = engine;
+        if (last.streams->start(last.order, done)) return;
     }
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams, and what peers share is mapped again.
@@ -195,7 +225,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         }
         if ((*streams)->start(route.order, done)) {
             way.streams = *streams;
-            if (way.source.size > 0 && way.losses == losses()) last_way_ = way;
+            if (way.source.size > 0 && way.losses == losses()) last_way(copy) = way;
             return;
         }
         const Mapped mapped = mapped_ends(order);

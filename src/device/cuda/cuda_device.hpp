@@ -104,16 +104,19 @@ class CudaDevice final : public Device {
         int gpu = 0;
         bool host_only = false;
     };
-    // The way of the last copy between devices: between the same memories the next one goes it,
-    // too.
+    // The way of the last copy between devices, or between a device and memory that we have
+    // page-locked: between the same memories the next one goes it, too.
     struct Way {
         Streams* streams = nullptr;  // none: nothing is known
         std::uint64_t losses = 0;
-        Copy asked;  // its engine and GPU
+        Copy asked;  // its engine and GPU; to or from host memory its size, too
         Order order;
         Range source, destination;
+        Range word{};  // where Copy::word may lie
+        bool goes_on(const Copy& copy, std::uint64_t losses_now) const;
     };
-    bool goes_the_last_way(const Copy& copy) const;
+    Way& last_way(const Copy& copy);
+    void remember(Way& way, const Place& source, const Place& destination) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
     Place place(const void* address) const;
@@ -147,8 +150,8 @@ class CudaDevice final : public Device {
     Windows windows_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
-    Way last_way_;
-    std::uint64_t losses_ = 0;  // contexts that went
+    std::array<Way, 3> last_ways_;  // between devices, to and from host memory
+    std::uint64_t losses_ = 0;      // contexts that went
 };
 
 }  // namespace gantry::device::cuda

@@ -49,13 +49,14 @@ void Pins::remove(void* address) {
     pins_.erase(pin);
 }
 
-bool Pins::cover(const void* address, Bytes bytes) const {
-    const auto first = reinterpret_cast<std::uintptr_t>(address);
-    return std::any_of(pins_.begin(), pins_.end(), [first, bytes](const Pin& pin) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(pin.address);
-        return pin.standing == Standing::ours && first >= begin && bytes <= pin.bytes &&
-               first - begin <= pin.bytes - bytes;
-    });
+Range Pins::around(const void* address, Bytes bytes) const {
+    for (const Pin& pin : pins_) {
+        const Range range{reinterpret_cast<std::uintptr_t>(pin.address), pin.bytes};
+        if (pin.standing == Standing::ours &&
+            range.contains(reinterpret_cast<std::uintptr_t>(address), bytes))
+            return range;
+    }
+    return {};
 }
 
 void Pins::forget_context(CUcontext context) {

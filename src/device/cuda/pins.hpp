@@ -8,6 +8,7 @@
 #include "device/cuda/context.hpp"
 
 #include "base/units.hpp"
+#include "device/pointer_cache.hpp"
 
 #include <vector>
 
@@ -21,7 +22,9 @@ class Pins {
     }
     void remove(void* address);
     // All of it is registered, by us.
-    bool cover(const void* address, Bytes bytes) const;
+    bool cover(const void* address, Bytes bytes) const { return around(address, bytes).size > 0; }
+    // What we registered around it; empty: not all of it is.
+    Range around(const void* address, Bytes bytes) const;
     // Registers what is wanted and not registered yet; the first refusal. A refused range is not
     // tried again.
     Status apply(const Context& context);

@@ -297,9 +297,7 @@ bool Streams::flag_shows(std::size_t index) {
     if (lane.pending.empty() || lane.pending.front().flag == 0) return false;
     const Pending& head = lane.pending.front();
     if (head.word == nullptr) return flags_.reached(index, head.flag);
-    // Whoever saw it may have let the word go on to a later number.
-    const std::uint32_t now = __atomic_load_n(head.word, __ATOMIC_ACQUIRE);
-    return static_cast<std::int32_t>(now - head.flag) >= 0;
+    return __atomic_load_n(head.word, __ATOMIC_ACQUIRE) == head.flag;
 }
 
 // Whether the driver must be asked about the head: it has no flag, or none shows for long.
@@ -360,9 +358,14 @@ int Streams::progress() {
         abandon(current.result());
         return fused + before;
     }
-    for (LaneState& lane : lanes_)
-        while (!lost_ && lane.ask && !lane.pending.empty() && finish_head(lane)) {
+    // Each question costs as much as telling of an end does: the first end is told of at once.
+    for (LaneState& lane : lanes_) {
+        const int asked_at = in_flight_;
+        while (!lost_ && lane.ask && !lane.pending.empty() && in_flight_ == asked_at &&
+               finish_head(lane)) {
         }
+        if (in_flight_ != asked_at) break;
+    }
     return fused + before - in_flight_;
 }
 

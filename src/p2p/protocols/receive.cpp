@@ -37,8 +37,7 @@ Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::Remo
 }
 
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk) {
-    return receiving.core.send(receiving.message.peer, wire::kCredit,
-                               wire::Credit{chunk.send_id, chunk.unit, chunk.units, chunk.pool});
+    return receiving.core.send(receiving.message.peer, wire::kCredit, wire::credit_for(chunk));
 }
 
 namespace {
@@ -397,6 +396,7 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
                    plan.executor == plan::Executor::receiver) {
             status = co_await fetch_loan(executor, receiving);
         } else if (receiving.shared) {
+            remember_taken(receiving);
             status = answer(receiving, wire::ClearToSend{});
             if (status.ok()) status = co_await take_chunks(executor, receiving);
         } else if (plan.sink_stage == plan::Stage::slot) {
@@ -426,9 +426,13 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
                         .side = Side{request.buffer, request.location},
                         .accepted = request.outcome.bytes};
     Status status = co_await run(executor, receiving);
-    // Past the room of a truncated receive; what comes later goes back by itself.
-    while (status.ok() && receiving.shared && !message.arrived.empty())
-        status = return_slot(receiving, message.arrived.pop());
+    // Past the room of a truncated receive, or behind a failure; what comes later goes back by
+    // itself.
+    while (receiving.shared && !message.arrived.empty() && core.peer(message.peer).lost.ok()) {
+        const wire::Chunk unused = message.arrived.pop();
+        Status returned = unused.units > 0 ? return_slot(receiving, unused) : success();
+        if (status.ok()) status = std::move(returned);
+    }
     if (!status.ok() && core.peer(message.peer).lost.ok() && !message.finished.done()) {
         Status told =
             tell_failure(core, message.peer, message.rts.send_id, status, wire::For::sender);

@@ -35,6 +35,8 @@ int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle);
 // Sends the verdict.
 Status answer(Receiving& receiving, wire::ClearToSend cts, const transport::RemoteKey& key = {},
               const std::vector<std::uint32_t>& grants = {});
+// So that the next of its kind can go the short way (take_flagged.cpp).
+void remember_taken(const Receiving& receiving);
 Status return_slot(Receiving& receiving, const wire::Chunk& chunk);
 
 // We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped

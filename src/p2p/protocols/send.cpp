@@ -42,20 +42,16 @@ Status tell_chunk(Sending& sending, SlotPool& pool, transport::Pool which, const
 // Shared wire, a copy that takes its time: the slot belongs to the receiver once it is told; before
 // that it comes back on failure.
 Task<Status> stage_shared(Executor& executor, Sending& sending, SlotPool& pool,
-                          transport::Pool which, Slot slot, Bytes offset, Bytes bytes, bool shared,
-                          bool flagged) {
+                          transport::Pool which, Slot slot, Bytes offset, Bytes bytes,
+                          bool shared) {
     Staged piece(executor);
     piece.slot = slot;
     piece.offset = offset;
     piece.bytes = bytes;
-    if (flagged) piece.flag = sending.message.flagged;
     start_copy_out(sending, piece, shared);
     Status status = co_await piece.copied;
-    if (status.ok())
-        status = flagged ? sending.core.tell_by_flag(sending.message)
-                         : tell_chunk(sending, pool, which, slot, offset, bytes);
+    if (status.ok()) status = tell_chunk(sending, pool, which, slot, offset, bytes);
     if (!status.ok()) {
-        if (flagged) sending.message.flagged = {};
         pool.release(slot);
         give_up(sending, status);
     }
@@ -96,10 +92,7 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
         const Bytes bytes =
             std::min(chunk_bytes(sending, **pool, use), sending.limit - sending.offset);
         Slot slot;
-        const bool flagged = started == 0 && sending.message.flagged.flag != nullptr;
-        if (flagged) {
-            slot = sending.message.flagged.slot;
-        } else if (!*answered) {
+        if (!*answered) {
             if (started < sending.plan.ahead) slot = (*pool)->try_acquire(bytes, use);
             if (slot.units == 0) {
                 Result<wire::ClearToSend> cts = co_await sending.message.answers.next();
@@ -136,8 +129,8 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
         const transport::Pool meant = *answered ? pool_of(sending) : which;
         const bool shared = copies_shared(sending.core, sending.side, meant, sending.limit);
         if (sending.side.on_device() || shared) {
-            chunks.spawn(stage_shared(executor, sending, **pool, which, slot, offset, bytes, shared,
-                                      flagged));
+            chunks.spawn(
+                stage_shared(executor, sending, **pool, which, slot, offset, bytes, shared));
             continue;
         }
         copy_out(sending.side, offset, bytes, slot.memory, stores_into_slots(meant, sending.limit));

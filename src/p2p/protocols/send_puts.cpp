@@ -123,10 +123,6 @@ void start_copy_out(Sending& sending, Staged& piece, bool shared) {
     copy.gpu = sending.side.location.gpu;
     copy.engine = device::Engine::d2h;
     copy.notice = notice_of(sending.plan);
-    if (piece.flag.flag != nullptr) {
-        copy.word = &piece.flag.flag->number;
-        copy.number = piece.flag.number;
-    }
     sending.core.device.copy(copy, piece.copied);
 }
 

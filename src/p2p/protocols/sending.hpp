@@ -17,7 +17,6 @@ struct Staged {
     Slot slot;
     Bytes offset = 0;
     Bytes bytes = 0;
-    Flagged flag;  // to be raised behind it
     Completion copied;
 };
 

@@ -214,25 +214,6 @@ TEST_F(CudaCopies, AWordThatACopyNamesIsWrittenBehindItsBytes) {
     cuda->unpin(page);
 }
 
-// Somebody else may have used it again by the time that this process looks.
-TEST_F(CudaCopies, AWordThatHasGoneOnTellsOfTheCopyAllTheSame) {
-    alignas(4096) static std::uint32_t page[1024];
-    ASSERT_TRUE(copy({host, pointer(first), 100, 0, Engine::d2h}).ok());
-    ASSERT_TRUE(cuda->pin(page, sizeof page).ok());
-    Copy order{host, pointer(first), 100, 0, Engine::d2h};
-    order.word = page;
-    order.number = 5;
-    Completion done(executor);
-    cuda->copy(order, done);
-    ASSERT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
-    __atomic_store_n(page, 9u, __ATOMIC_RELEASE);
-    const std::uint64_t before = cuda->calls().total();
-    EXPECT_EQ(cuda->progress(), 1);
-    EXPECT_TRUE(done.done());
-    EXPECT_EQ(cuda->calls().total(), before);
-    cuda->unpin(page);
-}
-
 TEST_F(CudaCopies, AWordThatNoDeviceReachesIsLeftToTheProcessor) {
     alignas(4096) static std::uint32_t page[1024];
     std::uint32_t word = 0;  // not page-locked

@@ -14,24 +14,31 @@ wire::Chunk chunk_of(std::uint64_t send_id) {
     return chunk;
 }
 
-TEST(SlotFlagNumbers, CountUpForEachUnitAndNoneIsZero) {
+TEST(SlotFlagNumbers, CountUpAndNoneIsZero) {
     SlotFlags flags;
-    EXPECT_EQ(flags.next(3), 1u);
-    EXPECT_EQ(flags.next(3), 2u);
-    EXPECT_EQ(flags.next(4), 1u);
-    EXPECT_EQ(flags.next(kSlotFlags), 0u) << "the unit has none";
+    EXPECT_EQ(flags.next(), 1u);
+    EXPECT_EQ(flags.next(), 2u);
 }
 
-TEST(SlotFlagNumbers, RaisingNeverGoesBack) {
-    SlotFlag flag;
-    raise(flag, 4);
-    EXPECT_EQ(flag.number, 4u);
-    flag.number = 6;  // the device wrote 5, and the next message's 6
-    raise(flag, 5);
-    EXPECT_EQ(flag.number, 6u);
-    flag.number = 0xffffffff;
-    raise(flag, 1);  // behind it: 0 is left out
-    EXPECT_EQ(flag.number, 1u);
+TEST(FlaggedPiecesTest, LieOneBehindTheOtherFromTheNamedUnit) {
+    constexpr Bytes unit = kDeviceSlotUnit;
+    for (const Bytes last : {Bytes{1}, unit, unit + 1, 3 * unit}) {
+        const FlaggedPieces pieces{7, 6 * unit + last, 3 * unit, 10};
+        ASSERT_EQ(pieces.count(), 3);
+        Bytes offset = 0;
+        std::uint32_t at = 10;
+        for (int index = 0; index < 3; ++index) {
+            const wire::Chunk piece = pieces.piece(index);
+            EXPECT_EQ(piece.send_id, 7u);
+            EXPECT_EQ(piece.offset, offset);
+            EXPECT_EQ(piece.unit, at);
+            EXPECT_EQ(piece.slot_offset, at * unit);
+            EXPECT_EQ(piece.units, divide_up(piece.bytes, unit));
+            offset += piece.bytes;
+            at += piece.units;
+        }
+        EXPECT_EQ(offset, pieces.bytes);
+    }
 }
 
 TEST(AwaitedFlagsTest, AreTakenOutWhenTheyShowTheirNumber) {
@@ -64,6 +71,26 @@ TEST(AwaitedFlagsTest, AreDroppedByMessageAndByRank) {
     EXPECT_EQ(left->from, 1);
     EXPECT_EQ(left->chunk.send_id, 6u);
     EXPECT_TRUE(awaited.empty());
+}
+
+TEST(AwaitedFlagsTest, OfAReceiveThatFailedGoTheWayOfChunks) {
+    SlotFlag flag;
+    flag.number = 1;
+    // Only told apart by their addresses.
+    int failed = 0, other = 0;
+    auto* const one = reinterpret_cast<FlaggedReceive*>(&failed);
+    auto* const two = reinterpret_cast<FlaggedReceive*>(&other);
+    AwaitedFlags awaited;
+    awaited.await({1, &flag, 1, chunk_of(5), one});
+    awaited.await({1, &flag, 1, chunk_of(6), two});
+    awaited.disown(*one);
+    const auto first = awaited.next_raised();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->chunk.send_id, 5u);
+    EXPECT_EQ(first->receive, nullptr);
+    const auto second = awaited.next_raised();
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->receive, two);
 }
 
 }  // namespace

@@ -122,6 +122,36 @@ TEST_F(SlotPoolTest, ASlotThatCanNeverBeHadIsAnErrorNotAWait) {
     EXPECT_EQ(task.take().error_class(), MPI_ERR_INTERN);
 }
 
+TEST_F(SlotPoolTest, ASlotThatIsLentWhileItIsFilledIsFreeWhenBothHaveLetGo) {
+    const std::uint32_t all = pool.free_units();
+    for (const bool back_first : {true, false}) {
+        const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
+        pool.lend_early(slot, 1);
+        if (back_first)
+            pool.release(slot.unit, slot.units);
+        else
+            pool.settle(slot);
+        EXPECT_EQ(pool.free_units(), all - 2);
+        if (back_first)
+            pool.settle(slot);
+        else
+            pool.release(slot.unit, slot.units);
+        EXPECT_EQ(pool.free_units(), all);
+    }
+}
+
+TEST_F(SlotPoolTest, ASlotThatALostRankHoldsIsFreeWhenItIsFilled) {
+    const std::uint32_t all = pool.free_units();
+    const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
+    pool.lend_early(slot, 3);
+    pool.take_back(3);
+    EXPECT_EQ(pool.free_units(), all - 2) << "the copy into it is under way";
+    pool.settle(slot);
+    EXPECT_EQ(pool.free_units(), all);
+    pool.take_back(slot);  // of nobody any more: nothing happens
+    EXPECT_EQ(pool.free_units(), all);
+}
+
 TEST_F(SlotPoolTest, SlotsNeverOverlapUnderRandomUse) {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));

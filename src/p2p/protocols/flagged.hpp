@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages told by flags beside their slots (p2p/slot_flags.hpp), as their ends know them while
+// they are under way. Neither end keeps a coroutine: each piece is one copy that ends by a
+// function.
+//
+//   sender                                            receiver
+//     copy of piece 0 to its slot
+//     --- request to send [slot, number, chunk] -------->  plans and answers (receive.cpp), or
+//     copies of the others                                 knows this one from the last: no answer
+//     flag of each piece := number, by the copy engine
+//     or at the copy's end                    ------->  copy out of the slot
+//     <------------------------------ credit, slot by slot
+//
+// Whatever goes wrong ends both requests, when the copies in flight have ended.
+#pragma once
+
+#include "p2p/core.hpp"
+
+#include <array>
+
+namespace gantry::p2p {
+
+struct FlaggedSend : Link<FlaggedSend> {
+    struct Piece : Completion {
+        explicit Piece(FlaggedSend& of);
+        FlaggedSend& message;
+        Slot slot;
+    };
+    FlaggedSend(Core& in, Request& of, const Peer::Flagged& offer);
+
+    Core& core;
+    Request& request;  // knows the buffer, where it lies, and the peer
+    SlotPool* slots = nullptr;
+    SlotFlag* flags = nullptr;  // of our slots
+    FlaggedPieces pieces;
+    std::uint32_t number = 0;
+    device::Notice notice;
+    bool announced = false;  // the request to send has left
+    int running = 0;         // copies
+    Status failure;
+    std::array<Piece, kMostFlagged> copies;
+};
+
+struct FlaggedReceive : Link<FlaggedReceive> {
+    struct Piece : Completion {
+        explicit Piece(FlaggedReceive& of);
+        FlaggedReceive& message;
+        wire::Chunk chunk{};
+    };
+    FlaggedReceive(Core& in, int rank, std::uint64_t id, Request& of, const Peer::Taken& like);
+
+    Core& core;
+    const int from;
+    const std::uint64_t send_id;
+    Request& request;
+    const device::Engine engine;
+    const device::Notice notice;
+    int awaited = 0, running = 0;  // flags, copies
+    bool told = false;             // the sender knows of the failure
+    Status failure;
+    int begun = 0;
+    std::array<Piece, kMostFlagged> copies;
+};
+
+}  // namespace gantry::p2p

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The sender's side of a message told by flags, and the short way of one like the last: what the
+// planner said of that, and its request to send, hold for the next. All of a message's copies are
+// started before anything else happens to it.
+#include "p2p/protocols/flagged.hpp"
+#include "p2p/protocols/stage.hpp"
+
+#include "base/log.hpp"
+
+#include <new>
+#include <utility>
+
+namespace gantry::p2p {
+
+FlaggedSend::Piece::Piece(FlaggedSend& of) : Completion(of.core.executor), message(of) {}
+
+FlaggedSend::FlaggedSend(Core& in, Request& of, const Peer::Flagged& offer)
+    : core(in),
+      request(of),
+      pieces{0, of.buffer.bytes(), offer.chunk, 0},
+      notice(offer.notice),
+      copies{Piece(*this), Piece(*this), Piece(*this), Piece(*this)} {
+    static_assert(kMostFlagged == 4);
+}
+
+namespace {
+
+void end(FlaggedSend& message) {
+    Core& core = message.core;
+    Request& request = message.request;
+    Status outcome = std::move(message.failure);
+    if (!outcome.ok() && message.announced && core.peer(request.peer).lost.ok()) {
+        const Status told =
+            tell_failure(core, request.peer, message.pieces.send_id, outcome, wire::For::receiver);
+        if (!told.ok())
+            log::error("rank {} was not told of a failed send: {}", request.peer, told.text());
+    }
+    message.~FlaggedSend();
+    core.executor.free_frame(&message);
+    core.finish_request(request, std::move(outcome));
+    core.operations.end();
+}
+
+void piece_ended(Resumable& waiting) {
+    auto& piece = static_cast<FlaggedSend::Piece&>(Completion::of(waiting));
+    FlaggedSend& message = piece.message;
+    if (message.failure.ok()) message.failure = piece.status();
+    if (message.failure.ok()) message.failure = message.core.peer(message.request.peer).lost;
+    SlotFlag& flag = message.flags[piece.slot.unit];
+    if (message.failure.ok()) raise(flag, message.number);
+    message.slots->settle(piece.slot);
+    // Nobody else gives back what nobody knows of.
+    if (!message.announced || !shows(flag, message.number)) message.slots->take_back(piece.slot);
+    if (--message.running == 0) end(message);
+}
+
+Slot slot_of(const FlaggedSend& message, const wire::Chunk& chunk) {
+    return {message.slots->memory().data() + chunk.slot_offset, chunk.unit, chunk.units,
+            SlotUse::ahead};
+}
+
+void start(FlaggedSend& message, int index) {
+    FlaggedSend::Piece& piece = message.copies[static_cast<std::size_t>(index)];
+    const wire::Chunk chunk = message.pieces.piece(index);
+    piece.slot = slot_of(message, chunk);
+    message.slots->lend_early(piece.slot, message.request.peer);
+    device::Copy copy;
+    copy.destination = piece.slot.memory;
+    copy.source = message.request.buffer.data() + chunk.offset;
+    copy.bytes = chunk.bytes;
+    copy.gpu = message.request.location.gpu;
+    copy.engine = device::Engine::d2h;
+    copy.notice = message.notice;
+    // A piece right behind one with a number waits longer than behind one with an event.
+    if (message.pieces.count() == 1) {
+        copy.word = &message.flags[chunk.unit].number;
+        copy.number = message.number;
+    }
+    ++message.running;
+    piece.then(piece_ended);
+    message.core.device.copy(copy, piece);
+}
+
+// Null: there are no flags, or no slots just now.
+FlaggedSend* prepare(Core& core, Request& send, const Peer::Flagged& offer) {
+    Result<SlotPool*> slots = core.pool(transport::Pool::device_slots);  // makes our segment
+    if (!slots.ok()) return nullptr;
+    SlotFlag* const flags = core.peer(send.peer).transport->slot_flags(core.world_rank());
+    if (flags == nullptr) return nullptr;
+    if (!std::exchange(core.flagged.pinned, true)) {
+        Status pinned = core.device.pin(flags, kSlotFlags * sizeof(SlotFlag));
+        if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());
+    }
+    const Slot all = (*slots)->try_acquire(send.buffer.bytes(), SlotUse::ahead);
+    if (all.units == 0) return nullptr;
+    void* memory = all.unit + all.units <= kSlotFlags
+                       ? core.executor.allocate_frame(sizeof(FlaggedSend))
+                       : nullptr;
+    if (memory == nullptr) {
+        (*slots)->release(all);
+        return nullptr;
+    }
+    auto* message = new (memory) FlaggedSend(core, send, offer);
+    message->slots = *slots;
+    message->flags = flags;
+    message->pieces.unit = all.unit;
+    message->number = core.flagged.numbers.next();
+    return message;
+}
+
+wire::Flagged named(const FlaggedSend& message) {
+    return {message.number, static_cast<std::uint8_t>(message.pieces.unit)};
+}
+
+// `announce` sends the request. False: it could not leave, and the first copy's end ends the
+// message.
+template <class Announce>
+bool launch(FlaggedSend& message, const Announce& announce) {
+    Core& core = message.core;
+    core.operations.begin();
+    core.flagged.sends.push_back(message);
+    core.hold_memory(message.request);
+    start(message, 0);
+    Status left = announce();
+    message.announced = left.ok();
+    if (!left.ok()) {
+        core.take_back_envelope(message.request.peer);
+        message.failure = std::move(left);
+    }
+    for (int index = 1; index < message.pieces.count(); ++index) {
+        if (message.announced)
+            start(message, index);
+        else
+            message.slots->release(slot_of(message, message.pieces.piece(index)));
+    }
+    return message.announced;
+}
+
+bool may_be_flagged(const Core& core, const Peer& to, const Outgoing& message,
+                    const wire::Plan& offer) {
+    if (!to.facts.shared_memory || to.facts.self || !message.location.on_device() ||
+        !message.buffer.contiguous() || message.question.synchronous || message.bytes == 0 ||
+        core.executor.hands_over() || !wire::all_ahead(offer, message.bytes))
+        return false;
+    const Bytes pieces = divide_up(message.bytes, offer.chunk);
+    return pieces == 1 || (pieces <= kMostFlagged && offer.chunk % kDeviceSlotUnit == 0);
+}
+
+// Behind another whole request to that rank the receiver would repeat the wrong one.
+bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budget) {
+    const Peer::Flagged& last = to.last_flagged;
+    return last.source == send.location.buffer_id && last.source != 0 &&
+           last.bytes == send.buffer.bytes() && last.budget == in_budget &&
+           last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
+           !core.explain.on() && !core.executor.hands_over() &&
+           core.shared_gpu(send.location.gpu).used() == 0;
+}
+
+// What can be mapped is asked about each time: one day that pays.
+void remember(Core& core, const Request& send, const plan::Question& question,
+              const wire::RequestToSend& rts, Peer::Flagged offer) {
+    Peer& to = core.peer(send.peer);
+    const bool same_again = rts.handle.kind == 0 && rts.gpu_used == 0 && !question.sink_expected;
+    offer.source = same_again ? send.location.buffer_id : 0;
+    offer.whole_requests = to.whole_requests;
+    to.last_flagged = offer;
+}
+
+}  // namespace
+
+bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts) {
+    if (!may_be_flagged(core, core.peer(message.peer), message, rts.offer)) return false;
+    Request& request = *message.request;
+    request.buffer = message.buffer;
+    request.location = message.location;
+    request.peer = message.peer;
+    const plan::Question question = message.question;
+    const Peer::Flagged offer{.bytes = message.bytes,
+                              .chunk = rts.offer.chunk,
+                              .budget = question.budget,
+                              .notice = notice_of(message.choice.plan)};
+    FlaggedSend* const flagged = prepare(core, request, offer);
+    if (flagged == nullptr) return false;
+    flagged->pieces.send_id = message.id;
+    rts.set(named(*flagged));
+    core.remove_outgoing(message.id);
+    if (launch(*flagged, [&] { return core.request(request.peer, rts); }))
+        remember(core, request, question, rts, offer);
+    return true;
+}
+
+bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget, Request& send) {
+    const Peer& to = core.peer(send.peer);
+    if (!like_the_last(core, to, send, in_budget)) return false;
+    FlaggedSend* const flagged = prepare(core, send, to.last_flagged);
+    if (flagged == nullptr) return false;
+    flagged->pieces.send_id = core.next_message_id();
+    launch(*flagged, [&] {
+        const wire::Envelope envelope =
+            core.next_envelope(group, send.peer, tag, send.buffer.bytes());
+        return core.send(send.peer, wire::kRequestAgain,
+                         wire::RequestAgain{envelope, flagged->pieces.send_id,
+                                            reinterpret_cast<std::uintptr_t>(send.buffer.data()),
+                                            named(*flagged)});
+    });
+    return true;
+}
+
+const Request* flagged_send(Core& core, std::uint64_t id) {
+    IntrusiveList<FlaggedSend>& sends = core.flagged.sends;
+    for (FlaggedSend* each = sends.next(nullptr); each != nullptr; each = sends.next(each))
+        if (each->pieces.send_id == id) return &each->request;
+    return nullptr;
+}
+
+bool fail_flagged_send(Core& core, std::uint64_t id, const Status& why) {
+    IntrusiveList<FlaggedSend>& sends = core.flagged.sends;
+    for (FlaggedSend* each = sends.next(nullptr); each != nullptr; each = sends.next(each)) {
+        if (each->pieces.send_id != id) continue;
+        if (each->failure.ok()) each->failure = why;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace gantry::p2p

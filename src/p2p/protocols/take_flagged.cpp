@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The receiver's side of a message told by flags: how each is waited for, and the short way of one
+// like the last, which needs no answer, no record but its request, and no coroutine. All others go
+// through receive.cpp, where a flag is a chunk.
+#include "p2p/protocols/flagged.hpp"
+#include "p2p/protocols/receiving.hpp"
+
+#include "base/log.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace gantry::p2p {
+
+FlaggedReceive::Piece::Piece(FlaggedReceive& of) : Completion(of.core.executor), message(of) {}
+
+FlaggedReceive::FlaggedReceive(Core& in, int rank, std::uint64_t id, Request& of,
+                               const Peer::Taken& like)
+    : core(in),
+      from(rank),
+      send_id(id),
+      request(of),
+      engine(like.engine),
+      notice(like.notice),
+      copies{Piece(*this), Piece(*this), Piece(*this), Piece(*this)} {
+    static_assert(kMostFlagged == 4);
+}
+
+namespace {
+
+void end(FlaggedReceive& message) {
+    Core& core = message.core;
+    Request& request = message.request;
+    Status outcome = std::move(message.failure);
+    if (!outcome.ok() && !message.told && core.peer(message.from).lost.ok()) {
+        const Status told =
+            tell_failure(core, message.from, message.send_id, outcome, wire::For::sender);
+        if (!told.ok())
+            log::error("rank {} was not told of a failed receive: {}", message.from, told.text());
+    }
+    message.~FlaggedReceive();
+    core.executor.free_frame(&message);
+    core.finish_request(request, std::move(outcome));
+    core.operations.end();
+}
+
+// No more of it is wanted.
+void fail(FlaggedReceive& message, Status why) {
+    if (!message.failure.ok()) return;
+    message.failure = std::move(why);
+    message.core.flagged.awaited.disown(message);
+    message.awaited = 0;
+}
+
+void piece_ended(Resumable& waiting) {
+    auto& piece = static_cast<FlaggedReceive::Piece&>(Completion::of(waiting));
+    FlaggedReceive& message = piece.message;
+    Core& core = message.core;
+    Status status = piece.status();
+    if (core.peer(message.from).lost.ok()) {
+        Status returned = core.send(message.from, wire::kCredit, wire::credit_for(piece.chunk));
+        if (status.ok()) status = std::move(returned);
+    }
+    if (!status.ok()) fail(message, std::move(status));
+    --message.running;
+    if (message.running + message.awaited == 0) end(message);
+}
+
+bool like_the_last(const Core& core, const Peer::Taken& last, const wire::RequestToSend& whole,
+                   const wire::RequestAgain& own, const Request& receive) {
+    return own.flagged.number != 0 && last.bytes != 0 && last.bytes == own.envelope.bytes &&
+           whole.handle.kind == 0 && receive.location.on_device() &&
+           receive.location.gpu == last.gpu && receive.location.ipc == last.ipc &&
+           receive.buffer.contiguous() && receive.buffer.bytes() >= last.bytes &&
+           std::memcmp(&whole.offer, &last.offer, sizeof last.offer) == 0 &&
+           std::memcmp(whole.handle.gpu, last.source_gpu, sizeof last.source_gpu) == 0 &&
+           !core.explain.on();
+}
+
+void await(Core& core, int from, const FlaggedPieces& pieces, std::uint32_t number,
+           FlaggedReceive* receive) {
+    const SlotFlag* const flags = core.peer(from).transport->slot_flags(from);
+    if (flags == nullptr || pieces.count() > kMostFlagged ||
+        pieces.piece(pieces.count() - 1).unit >= kSlotFlags)
+        return log::error("rank {} names flags that cannot be: unit {}, pieces of {} bytes", from,
+                          pieces.unit, pieces.chunk);
+    for (int index = 0; index < pieces.count(); ++index) {
+        const wire::Chunk chunk = pieces.piece(index);
+        core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive});
+    }
+}
+
+FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAgain& own) {
+    return {own.send_id, own.envelope.bytes, whole.offer.chunk, own.flagged.unit};
+}
+
+}  // namespace
+
+void await_flags(Core& core, int from, const wire::RequestToSend& rts) {
+    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
+    await(core, from, pieces_of(rts, own), own.flagged.number, nullptr);
+}
+
+bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
+                  const wire::RequestAgain& own, Request& receive) {
+    const Peer::Taken& last = core.peer(from).last_taken;
+    if (!like_the_last(core, last, whole, own, receive)) return false;
+    void* memory = core.executor.allocate_frame(sizeof(FlaggedReceive));
+    if (memory == nullptr) return false;
+    auto* message = new (memory) FlaggedReceive(core, from, own.send_id, receive, last);
+    receive.outcome = {own.envelope.source, own.envelope.tag, last.bytes, false};
+    core.operations.begin();
+    core.flagged.receives.push_back(*message);
+    const FlaggedPieces pieces = pieces_of(whole, own);
+    message->awaited = pieces.count();
+    await(core, from, pieces, own.flagged.number, message);
+    return true;
+}
+
+namespace {
+
+void take_piece(FlaggedReceive& message, const wire::Chunk& chunk) {
+    Core& core = message.core;
+    FlaggedReceive::Piece& piece = message.copies[static_cast<std::size_t>(message.begun++)];
+    piece.chunk = chunk;
+    --message.awaited;
+    ++message.running;
+    piece.then(piece_ended);
+    Result<std::byte*> slot =
+        core.peer_slot(message.from, transport::Pool::device_slots, chunk.slot_offset, true);
+    if (!slot.ok()) return piece.complete(std::move(slot).status());
+    device::Copy copy;
+    copy.destination = message.request.buffer.data() + chunk.offset;
+    copy.source = *slot;
+    copy.bytes = chunk.bytes;
+    copy.gpu = message.request.location.gpu;
+    copy.engine = message.engine;
+    copy.notice = message.notice;
+    core.device.copy(copy, piece);
+}
+
+}  // namespace
+
+int Core::take_raised_flags() {
+    int taken = 0;
+    for (; const auto raised = flagged.awaited.next_raised(); ++taken) {
+        if (raised->receive != nullptr)
+            take_piece(*raised->receive, raised->chunk);
+        else
+            on_chunk(raised->from, raised->chunk);
+    }
+    return taken;
+}
+
+void fail_flagged_receives(Core& core, int from, std::optional<std::uint64_t> id,
+                           const Status& why) {
+    IntrusiveList<FlaggedReceive>& receives = core.flagged.receives;
+    FlaggedReceive* next = nullptr;
+    for (FlaggedReceive* each = receives.next(nullptr); each != nullptr; each = next) {
+        next = receives.next(each);
+        if (each->from != from || (id && each->send_id != *id)) continue;
+        each->told = true;
+        fail(*each, why);
+        if (each->running == 0) end(*each);
+    }
+}
+
+void remember_taken(const Receiving& receiving) {
+    Core& core = receiving.core;
+    const wire::RequestToSend& rts = receiving.message.rts;
+    const plan::CopyEngine engine = plan_of(receiving).sink_engine;
+    const bool by_engine =
+        engine == plan::CopyEngine::copy_engine || engine == plan::CopyEngine::copy_engine_2d;
+    const device::Location& sink = receiving.side.location;
+    const bool unmappable =
+        !core.tuning.ipc || (rts.handle.kind == 0 && sink.ipc == device::IpcKind::none);
+    if (rts.flag_number == 0 || !unmappable || !by_engine || receiving.direct_next != 0 ||
+        receiving.wants_descriptor || receiving.accepted != rts.envelope.bytes ||
+        !receiving.side.on_device() || !receiving.side.contiguous())
+        return;
+    Peer::Taken& last = core.peer(receiving.message.peer).last_taken;
+    last = {.offer = rts.offer,
+            .bytes = receiving.accepted,
+            .gpu = sink.gpu,
+            .ipc = sink.ipc,
+            .engine = engine == plan::CopyEngine::copy_engine ? device::Engine::h2d
+                                                              : device::Engine::h2d_2d,
+            .notice = notice_of(plan_of(receiving))};
+    std::memcpy(last.source_gpu, rts.handle.gpu, sizeof last.source_gpu);
+}
+
+}  // namespace gantry::p2p
