@@ -86,13 +86,17 @@ struct Peer {
     };
     Get last_get;
     // The last of its messages that was told by flags and taken into memory of a device, likewise
-    // (take_flagged).
+    // (take_flagged). A mapping that did not pay for the n-th message does not for one before it.
     struct Taken {
         wire::Plan offer{};
         std::uint8_t source_gpu[16]{};
+        std::uint8_t source_ipc = 0;
         Bytes bytes = 0;  // 0: none yet
         int gpu = -1;     // of our buffer
         device::IpcKind ipc = device::IpcKind::none;
+        int gets_staged = 0, puts_staged = 0;
+        bool takes_turns = false;
+        plan::GpuUser last_user = plan::GpuUser::unknown;
         device::Engine engine = device::Engine::h2d;
         device::Notice notice = device::Notice::event;
     };

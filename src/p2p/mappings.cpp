@@ -15,11 +15,10 @@ Table& bounded(Table& table) {
 
 }  // namespace
 
-void Mappings::staged(const wire::Handle& source, const device::Location& sink,
-                      const plan::Facts& facts) {
-    if (source.kind != 0 && !facts.ipc_open) ++bounded(staged_gets_)[source.buffer_id];
+void Mappings::staged(const wire::Handle& source, const device::Location& sink, Open open) {
+    if (source.kind != 0 && !open.get) ++bounded(staged_gets_)[source.buffer_id];
     const bool sink_exportable = sink.on_device() && sink.ipc != device::IpcKind::none;
-    if (sink_exportable && !facts.put_open) ++bounded(staged_puts_)[sink.buffer_id];
+    if (sink_exportable && !open.put) ++bounded(staged_puts_)[sink.buffer_id];
 }
 
 void Mappings::put(std::uint64_t sink) {

@@ -20,8 +20,11 @@ namespace gantry::p2p {
 
 class Mappings {
   public:
-    // A message from `source` into `sink` is staged.
-    void staged(const wire::Handle& source, const device::Location& sink, const plan::Facts& facts);
+    // A message from `source` into `sink` is staged. What is open need not repay itself.
+    struct Open {
+        bool get = false, put = false;
+    };
+    void staged(const wire::Handle& source, const device::Location& sink, Open open);
     // The sender's allocation is mapped here.
     void got(std::uint64_t source) { staged_gets_.erase(source); }
     // The sender has, has no more, cannot have a mapping of our allocation.

@@ -188,6 +188,55 @@ TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
               many(each) * static_cast<std::uint64_t>(pieces_of(each)));
 }
 
+// Memory that could be mapped: each message from another allocation into another one is staged like
+// the last; the same two again and again are one day worth a mapping.
+Task<Status> from_fresh_memory(Rank& rank, int allocations, int messages) {
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    for (int i = 0; i < allocations; ++i)
+        buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kOnePiece));
+    for (int i = 0; i < messages; ++i) {
+        Bytebuffer& buffer = *buffers[static_cast<std::size_t>(i % allocations)];
+        const auto key = static_cast<std::uint64_t>(i);
+        if (rank.number == 0) {
+            buffer.fill(key);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+            Status token = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(token);
+            Received received = co_await finish(rank.executor, rank, std::move(posted));
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(key, kOnePiece));
+        }
+    }
+    co_return success();
+}
+
+TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
+    constexpr int kMessages = 1000;
+    for (const int allocations : {kMessages, 2, 1}) {
+        SCOPED_TRACE(testing::Message() << allocations << " allocations");
+        Options options = one_node(1, false);
+        options.change_config = {};
+        World world(std::move(options));
+        const Ending ending =
+            world.run([&](Rank& rank) { return from_fresh_memory(rank, allocations, kMessages); });
+        ASSERT_TRUE(ending.good()) << ending;
+        ASSERT_TRUE(world.settle());
+        const std::uint64_t opens =
+            world.rank(0).device.counts().opens + world.rank(1).device.counts().opens;
+        if (allocations == kMessages) {
+            EXPECT_EQ(opens, 0u);
+            EXPECT_LE(count(world, wire::kClearToSend), 2u);
+        } else {
+            EXPECT_EQ(opens, static_cast<std::uint64_t>(allocations));
+        }
+    }
+}
+
 // Messages of all kinds in turn, several under way, receives posted before and behind them, on
 // devices and hosts: each has its own bytes, whichever way it went.
 constexpr int kAtOnce = 6, kRounds = 24;

@@ -13,6 +13,13 @@
 #include <vector>
 
 namespace gantry::p2p {
+plan::GpuUser last_user(Core& core, const wire::RequestToSend& rts, int gpu) {
+    const Nanoseconds mine = core.shared_gpu(gpu).used();
+    const auto its = static_cast<Nanoseconds>(rts.gpu_used);
+    if (mine == 0 && its == 0) return plan::GpuUser::unknown;
+    return its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
+}
+
 int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle) {
     if (receiving.side.on_device()) return receiving.side.location.gpu;
     return std::max(receiving.core.device.gpu_of(handle.gpu), 0);
@@ -85,7 +92,8 @@ void decide(Receiving& receiving) {
     receiving.direct_next = direct ? rts.handle.buffer_id : 0;
     if (direct && !all_ahead(receiving)) return;
     Mappings& mappings = receiving.core.peer(receiving.message.peer).mappings;
-    mappings.staged(rts.handle, receiving.side.location, receiving.facts);
+    mappings.staged(rts.handle, receiving.side.location,
+                    {receiving.facts.ipc_open, receiving.facts.put_open});
     receiving.wants_descriptor = !receiving.facts.descriptor &&
                                  would_get(receiving.core, receiving.question, receiving.facts);
     if (!all_ahead(receiving)) return;
@@ -354,13 +362,8 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     receiving.facts.receiver_opens = core.device.active() && core.device.gpu_of(handle.gpu) >= 0;
     look_at_mappings(core, message, request.location, copying_gpu(receiving, handle), question,
                      receiving.facts);
-    if (receiving.facts.takes_turns() && source_on_device) {
-        const Nanoseconds mine = core.shared_gpu(request.location.gpu).used();
-        const auto its = static_cast<Nanoseconds>(message.rts.gpu_used);
-        if (mine != 0 || its != 0)
-            receiving.facts.last_user =
-                its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
-    }
+    if (receiving.facts.takes_turns() && source_on_device)
+        receiving.facts.last_user = last_user(core, message.rts, request.location.gpu);
     receiving.shared = receiving.facts.peer.shared_memory;
     receiving.facts.sink_window =
         receiving.side.on_device() &&

@@ -30,6 +30,8 @@ inline const plan::Plan& plan_of(const Receiving& receiving) {
     return receiving.choice.plan;
 }
 
+// Of a GPU that takes turns.
+plan::GpuUser last_user(Core& core, const wire::RequestToSend& rts, int gpu);
 // The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
 int copying_gpu(const Receiving& receiving, const device::IpcHandle& handle);
 // Sends the verdict.

@@ -5,6 +5,7 @@
 // through receive.cpp, where a flag is a chunk.
 #include "p2p/protocols/flagged.hpp"
 #include "p2p/protocols/receiving.hpp"
+#include "plan/windows.hpp"
 
 #include "base/log.hpp"
 
@@ -68,15 +69,37 @@ void piece_ended(Resumable& waiting) {
     if (message.running + message.awaited == 0) end(message);
 }
 
-bool like_the_last(const Core& core, const Peer::Taken& last, const wire::RequestToSend& whole,
+// Memory that can be mapped by its handle alone, or not at all.
+bool is_simple(device::IpcKind kind) {
+    return kind == device::IpcKind::none || kind == device::IpcKind::legacy;
+}
+
+// Neither end's memory is mapped, and opening it pays no more than it did for the last.
+bool stays_staged(Core& core, int from, const Peer::Taken& last, const wire::Handle& source,
+                  const device::Location& sink) {
+    if (!core.tuning.ipc) return true;
+    const Mappings& mappings = core.peer(from).mappings;
+    if (source.kind != 0 &&
+        (mappings.gets_staged(source.buffer_id) > last.gets_staged ||
+         core.device.access(wire::decode(source), sink.gpu) != device::Access::closed))
+        return false;
+    return sink.ipc == device::IpcKind::none ||
+           (!mappings.is_put_open(sink.buffer_id) && !mappings.is_put_refused(sink.buffer_id) &&
+            mappings.puts_staged(sink.buffer_id) <= last.puts_staged);
+}
+
+bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
                    const wire::RequestAgain& own, const Request& receive) {
+    const Peer::Taken& last = core.peer(from).last_taken;
     return own.flagged.number != 0 && last.bytes != 0 && last.bytes == own.envelope.bytes &&
-           whole.handle.kind == 0 && receive.location.on_device() &&
+           whole.handle.kind == last.source_ipc && receive.location.on_device() &&
            receive.location.gpu == last.gpu && receive.location.ipc == last.ipc &&
            receive.buffer.contiguous() && receive.buffer.bytes() >= last.bytes &&
            std::memcmp(&whole.offer, &last.offer, sizeof last.offer) == 0 &&
            std::memcmp(whole.handle.gpu, last.source_gpu, sizeof last.source_gpu) == 0 &&
-           !core.explain.on();
+           !core.explain.on() &&
+           (!last.takes_turns || last_user(core, whole, last.gpu) == last.last_user) &&
+           stays_staged(core, from, last, whole.handle, receive.location);
 }
 
 void await(Core& core, int from, const FlaggedPieces& pieces, std::uint32_t number,
@@ -105,12 +128,14 @@ void await_flags(Core& core, int from, const wire::RequestToSend& rts) {
 
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
                   const wire::RequestAgain& own, Request& receive) {
-    const Peer::Taken& last = core.peer(from).last_taken;
-    if (!like_the_last(core, last, whole, own, receive)) return false;
+    if (!like_the_last(core, from, whole, own, receive)) return false;
+    Peer& sender = core.peer(from);
+    const Peer::Taken& last = sender.last_taken;
     void* memory = core.executor.allocate_frame(sizeof(FlaggedReceive));
     if (memory == nullptr) return false;
     auto* message = new (memory) FlaggedReceive(core, from, own.send_id, receive, last);
     receive.outcome = {own.envelope.source, own.envelope.tag, last.bytes, false};
+    if (core.tuning.ipc) sender.mappings.staged(whole.handle, receive.location, {});
     core.operations.begin();
     core.flagged.receives.push_back(*message);
     const FlaggedPieces pieces = pieces_of(whole, own);
@@ -170,21 +195,34 @@ void fail_flagged_receives(Core& core, int from, std::optional<std::uint64_t> id
 void remember_taken(const Receiving& receiving) {
     Core& core = receiving.core;
     const wire::RequestToSend& rts = receiving.message.rts;
+    const plan::Facts& facts = receiving.facts;
     const plan::CopyEngine engine = plan_of(receiving).sink_engine;
     const bool by_engine =
         engine == plan::CopyEngine::copy_engine || engine == plan::CopyEngine::copy_engine_2d;
     const device::Location& sink = receiving.side.location;
-    const bool unmappable =
-        !core.tuning.ipc || (rts.handle.kind == 0 && sink.ipc == device::IpcKind::none);
-    if (rts.flag_number == 0 || !unmappable || !by_engine || receiving.direct_next != 0 ||
+    if (rts.flag_number == 0 || !by_engine || receiving.direct_next != 0 ||
         receiving.wants_descriptor || receiving.accepted != rts.envelope.bytes ||
         !receiving.side.on_device() || !receiving.side.contiguous())
         return;
+    // Each message brings a window (GDRCopy) nearer; while a device works, opening costs more.
+    if (core.device.has_windows() && receiving.accepted <= plan::kLargestWindowWrite) return;
+    const auto source_ipc = static_cast<device::IpcKind>(rts.handle.kind);
+    const plan::Question& asked = receiving.question;
+    const bool settled =
+        !core.tuning.ipc || (is_simple(source_ipc) && asked.source.ipc == source_ipc &&
+                             is_simple(sink.ipc) && asked.sink.ipc == sink.ipc && !facts.ipc_open &&
+                             !facts.put_open && !facts.receiver_busy && !facts.sender_busy);
+    if (!settled) return;
     Peer::Taken& last = core.peer(receiving.message.peer).last_taken;
     last = {.offer = rts.offer,
+            .source_ipc = rts.handle.kind,
             .bytes = receiving.accepted,
             .gpu = sink.gpu,
             .ipc = sink.ipc,
+            .gets_staged = facts.uses,
+            .puts_staged = facts.put_uses,
+            .takes_turns = facts.takes_turns(),
+            .last_user = facts.last_user,
             .engine = engine == plan::CopyEngine::copy_engine ? device::Engine::h2d
                                                               : device::Engine::h2d_2d,
             .notice = notice_of(plan_of(receiving))};
