@@ -238,7 +238,8 @@ TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
 }
 
 // Messages of all kinds in turn, several under way, receives posted before and behind them, on
-// devices and hosts: each has its own bytes, whichever way it went.
+// devices and hosts: each has its own bytes, whichever way it went. All of a round come from one
+// buffer, so that many are like the one before.
 constexpr int kAtOnce = 6, kRounds = 24;
 constexpr Bytes kSizes[] = {8, 4096, kOnePiece, 300'001, kFourPieces, kFourPieces + 1};
 
@@ -258,6 +259,8 @@ Task<Status> mix(Rank& rank, std::uint64_t seed) {
     }
     for (int round = 0; round < kRounds; ++round) {
         const Bytes size = kSizes[both() % std::size(kSizes)];  // mostly like the one before
+        const std::uint64_t round_key = both();
+        if (rank.number == 0) buffers.front().buffer->fill(round_key);
         std::vector<Result<p2p::Request*>> requests;
         if (rank.number == 1 && mine() % 3 == 0) {
             Status late = co_await rank.sleep(rank.executor, 100 * kMicrosecond);
@@ -266,9 +269,9 @@ Task<Status> mix(Rank& rank, std::uint64_t seed) {
         for (int i = 0; i < kAtOnce; ++i) {
             Mixed& each = buffers[static_cast<std::size_t>(i)];
             each.bytes = both() % 4 == 0 ? kSizes[both() % std::size(kSizes)] : size;
-            each.key = both();
-            if (rank.number == 0) each.buffer->fill(each.key);
-            const p2p::Buffer part = each.buffer->part(0, each.bytes);
+            each.key = round_key;
+            const p2p::Buffer part =
+                (rank.number == 0 ? buffers.front() : each).buffer->part(0, each.bytes);
             requests.push_back(rank.number == 0 ? rank.messenger.isend(rank.all, part, 1, i,
                                                                        p2p::SendMode::standard)
                                                 : rank.messenger.ireceive(rank.all, part, 0, i));
@@ -464,6 +467,40 @@ TEST_P(FlaggedSlots, APeerThatDiesIsAnErrorInTime) {
             EXPECT_GE(survivor.done, 4);
             EXPECT_LT(ending.time, survivor.died + 10 * kMillisecond);
         }
+    }
+}
+
+// The receiver dies while the copy is under way: the send is an error, not a success that nobody saw.
+Task<Status> a_send_to_the_dead(Rank& rank, Bytes bytes) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (int i = 0; i < 4; ++i) {
+        if (rank.number == 0) {
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+            if (i == 3) {
+                rank.device.faults.hang_copy = 1;
+                rank.device.faults.hang_for = kMillisecond;
+                rank.world.kill_at(rank.processor.now() + 20 * kMicrosecond, 1);
+            }
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            WORLD_CHECK(sent.ok() == (i < 3));
+        } else {
+            Status token = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(token);
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            GANTRY_CO_TRY(received.status);
+        }
+    }
+    co_return success();
+}
+
+TEST_P(FlaggedSlots, ASendWhoseReceiverDiesMeanwhileIsAnError) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        World world(options(seed));
+        const Bytes each = bytes();
+        const Ending ending =
+            world.run([each](Rank& rank) { return a_send_to_the_dead(rank, each); });
+        EXPECT_TRUE(ending.good()) << ending;
     }
 }
 

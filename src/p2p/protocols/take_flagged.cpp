@@ -187,6 +187,7 @@ void fail_flagged_receives(Core& core, int from, std::optional<std::uint64_t> id
         next = receives.next(each);
         if (each->from != from || (id && each->send_id != *id)) continue;
         each->told = true;
+        if (each->awaited == 0) continue;  // all of it lies there
         fail(*each, why);
         if (each->running == 0) end(*each);
     }
