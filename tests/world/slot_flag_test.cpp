@@ -149,6 +149,36 @@ TEST_P(FlagsOfTheDevice, ASlotThatComesBackBeforeItsCopyIsSeenToEndIsFreeOnce) {
     run(&blind_sender);
 }
 
+// The receiver's copy fails before the sender has seen its own end.
+Task<Status> failing_receiver(Rank& rank, Bytes bytes) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (std::uint64_t i = 0; i < many(bytes); ++i) {
+        const bool fails = i % 2 == 1;
+        if (rank.number == 0) {
+            buffer.fill(i);
+            rank.device.faults.blind = true;
+            Result<p2p::Request*> sending =
+                rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
+            Received ended = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(ended.status);
+            rank.device.faults.blind = false;
+            Received sent = co_await finish(rank.executor, rank, std::move(sending));
+            WORLD_CHECK(sent.status.ok() != fails);
+        } else {
+            if (fails) rank.device.faults.fail_copy = 1;
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            WORLD_CHECK(received.status.ok() != fails);
+            Status told = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(told);
+        }
+    }
+    co_return success();
+}
+
+TEST_P(FlagsOfTheDevice, AReceiverThatGivesUpFailsTheSendThatIsUnderWay) {
+    run(&failing_receiver);
+}
+
 INSTANTIATE_TEST_SUITE_P(, FlagsOfTheDevice, testing::ValuesIn(kOfOnePiece), &name_of);
 
 // --- one like the last --------------------------------------------------------------------------
@@ -235,6 +265,76 @@ TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
             EXPECT_EQ(opens, static_cast<std::uint64_t>(allocations));
         }
     }
+}
+
+// Of one buffer: like the last, longer than flags tell of, and behind such a one.
+Task<Status> other_sizes(Rank& rank) {
+    constexpr Bytes kSizesInTurn[] = {kMiB,      kMiB,     8 * kMiB, kMiB,      kOnePiece,
+                                      kOnePiece, 8 * kMiB, kMiB,     kOnePiece, 8 * kMiB,
+                                      kOnePiece, 4096,     4096,     kMiB,      kMiB};
+    Bytebuffer buffer(rank, Place::device, 8 * kMiB, rank.number);
+    std::uint64_t key = 0;
+    for (int round = 0; round < 3; ++round) {
+        for (const Bytes bytes : kSizesInTurn) {
+            ++key;
+            if (rank.number == 0) {
+                buffer.fill(key);
+                Status sent = co_await send(rank, buffer.part(0, bytes), 1, 0);
+                GANTRY_CO_TRY(sent);
+                Received token = co_await receive(rank, kNothing, 1, 1);
+                GANTRY_CO_TRY(token.status);
+            } else {
+                buffer.clear();
+                Received received = co_await receive(rank, buffer.part(0, bytes), 0, 0);
+                GANTRY_CO_TRY(received.status);
+                WORLD_CHECK(buffer.holds(key, bytes));
+                Status told = co_await send(rank, kNothing, 0, 1);
+                GANTRY_CO_TRY(told);
+            }
+        }
+    }
+    co_return success();
+}
+
+TEST(MixedSlots, OneOfAnotherSizeOrBehindAnotherKindGoesTheWholeWay) {
+    Options options = one_node(1, false);
+    options.change_config = [](config::Config& config) { config.ipc = false; };
+    World world(std::move(options));
+    const Ending ending = world.run(&other_sizes);
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle());
+}
+
+// What goes to host memory is better in cells: the receiver's answer says so.
+Task<Status> to_a_host(Rank& rank) {
+    Bytebuffer buffer(rank, rank.number == 0 ? Place::device : Place::host, kMiB, 0);
+    for (std::uint64_t i = 0; i < 6; ++i) {
+        if (rank.number == 0) {
+            buffer.fill(i);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+            Status sent = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+            Status token = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(token);
+            Received received = co_await finish(rank.executor, rank, std::move(posted));
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(i, kMiB));
+        }
+    }
+    co_return success();
+}
+
+TEST(MixedSlots, AVerdictThatMakesAnotherOfferBetterIsHeard) {
+    World world(one_node(1, false));
+    const Ending ending = world.run(&to_a_host);
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle());
+    const std::uint64_t verdicts = count(world, wire::kClearToSend);
+    EXPECT_EQ(verdicts, 6u) << "each is asked about";
+    EXPECT_GE(count(world, wire::kRequestToSend), 2u) << "the offer stayed the same";
 }
 
 // Messages of all kinds in turn, several under way, receives posted before and behind them, on
@@ -324,7 +424,10 @@ Task<Status> failing_copies(Rank& rank, Bytes bytes, int at) {
             Received token = co_await receive(rank, kNothing, 1, 1);
             GANTRY_CO_TRY(token.status);
         } else {
-            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            // It looks late: at flags and at the word of the failure in one turn.
+            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+            if (i % 4 == 0) rank.work(kMillisecond);
+            Received received = co_await finish(rank.executor, rank, std::move(posted));
             WORLD_CHECK(received.status.ok() != fails);
             if (!fails) WORLD_CHECK(buffer.holds(i, bytes));
             Status told = co_await send(rank, kNothing, 0, 1);
