@@ -44,21 +44,8 @@ Task<Status> from_fresh_memory(Rank& rank, int allocations, int messages, device
             rank, Place::device, kOnePiece, 0, rank.number == 0 ? device::IpcKind::legacy : sink));
     for (int i = 0; i < messages; ++i) {
         Bytebuffer& buffer = *buffers[static_cast<std::size_t>(i % allocations)];
-        const auto key = static_cast<std::uint64_t>(i);
-        if (rank.number == 0) {
-            buffer.fill(key);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-            Status sent = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(sent);
-        } else {
-            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
-            Status token = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(token);
-            Received received = co_await finish(rank.executor, rank, std::move(posted));
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(key, kOnePiece));
-        }
+        Status passed = co_await pass_on(rank, buffer, static_cast<std::uint64_t>(i));
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }
@@ -129,20 +116,8 @@ Task<Status> from_two_kinds(Rank& rank) {
     Bytebuffer legacy(rank, Place::device, kOnePiece, 0);
     for (std::uint64_t i = 0; i < 300; ++i) {
         Bytebuffer& buffer = i % 4 < 2 ? pool : legacy;
-        if (rank.number == 0) {
-            buffer.fill(i);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-            Status sent = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(sent);
-        } else {
-            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
-            Status token = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(token);
-            Received received = co_await finish(rank.executor, rank, std::move(posted));
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, kOnePiece));
-        }
+        Status passed = co_await pass_on(rank, buffer, i);
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }
@@ -159,20 +134,8 @@ TEST(MixedSlots, OneBehindAMessageOfAnotherKindIsNotTakenForIt) {
 Task<Status> to_a_host(Rank& rank) {
     Bytebuffer buffer(rank, rank.number == 0 ? Place::device : Place::host, kMiB, 0);
     for (std::uint64_t i = 0; i < 6; ++i) {
-        if (rank.number == 0) {
-            buffer.fill(i);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-            Status sent = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(sent);
-        } else {
-            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
-            Status token = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(token);
-            Received received = co_await finish(rank.executor, rank, std::move(posted));
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, kMiB));
-        }
+        Status passed = co_await pass_on(rank, buffer, i);
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }

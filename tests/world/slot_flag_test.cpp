@@ -183,20 +183,8 @@ INSTANTIATE_TEST_SUITE_P(, FlagsOfTheDevice, testing::ValuesIn(kOfOnePiece), &na
 Task<Status> repeat(Rank& rank, Bytes bytes) {
     Bytebuffer buffer(rank, Place::device, bytes, rank.number);
     for (std::uint64_t i = 0; i < many(bytes); ++i) {
-        if (rank.number == 0) {
-            buffer.fill(i);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-            Status sent = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(sent);
-        } else {
-            Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
-            Status token = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(token);
-            Received received = co_await finish(rank.executor, rank, std::move(posted));
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, bytes));
-        }
+        Status passed = co_await pass_on(rank, buffer, i);
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }

@@ -95,6 +95,24 @@ Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag) {
     co_return ended;
 }
 
+Task<Status> pass_on(Rank& rank, Bytebuffer& buffer, std::uint64_t key) {
+    if (rank.number == 0) {
+        buffer.fill(key);
+        Received token = co_await receive(rank, kNothing, 1, 1);
+        GANTRY_CO_TRY(token.status);
+        Status sent = co_await send(rank, buffer.whole(), 1, 0);
+        GANTRY_CO_TRY(sent);
+    } else {
+        Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
+        Status token = co_await send(rank, kNothing, 0, 1);
+        GANTRY_CO_TRY(token);
+        Received received = co_await finish(rank.executor, rank, std::move(posted));
+        GANTRY_CO_TRY(received.status);
+        WORLD_CHECK(buffer.holds(key, buffer.bytes()));
+    }
+    co_return success();
+}
+
 Task<Status> meet(Rank& rank, int tag) {
     const int ranks = rank.all.size();
     for (int distance = 1; distance < ranks; distance *= 2) {

@@ -59,6 +59,9 @@ inline constexpr p2p::Buffer kNothing{};
 Task<Status> send(Rank& rank, p2p::Buffer buffer, int to, int tag,
                   p2p::SendMode mode = p2p::SendMode::standard);
 Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag);
+// Rank 0 fills that buffer of its own and sends it to rank 1, which has posted its receive before and
+// checks what came into its own.
+Task<Status> pass_on(Rank& rank, Bytebuffer& buffer, std::uint64_t key);
 // All ranks meet (a dissemination barrier of empty messages).
 Task<Status> meet(Rank& rank, int tag);
 
