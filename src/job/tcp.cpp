@@ -50,6 +50,18 @@ int milliseconds_until(Clock::time_point limit) {
     return static_cast<int>(std::clamp<long>(left, 0, 1000000));
 }
 
+// Where nobody listens yet, the system may give a socket the very port that it asks for, of the range
+// for outgoing connections, and TCP connects it to itself: it would hear its own words, and hold the
+// port that rank 0 wants.
+bool met_itself(const Socket& socket) {
+    sockaddr_storage here{}, there{};
+    socklen_t here_bytes = sizeof here, there_bytes = sizeof there;
+    return getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&here), &here_bytes) == 0 &&
+           getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&there), &there_bytes) ==
+               0 &&
+           here_bytes == there_bytes && std::memcmp(&here, &there, here_bytes) == 0;
+}
+
 // 0, or the error number of the attempt.
 int try_to_connect(const addrinfo& address, Clock::time_point limit, Socket& socket) {
     Socket candidate(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -64,6 +76,7 @@ int try_to_connect(const addrinfo& address, Clock::time_point limit, Socket& soc
         getsockopt(candidate.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length);
         if (error != 0) return error;
     }
+    if (met_itself(candidate)) return ECONNREFUSED;
     fcntl(candidate.descriptor(), F_SETFL, 0);
     const int at_once = 1;
     setsockopt(candidate.descriptor(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);

@@ -4,10 +4,13 @@
 The case is in deaths.cpp. A launcher would end the job, so the ranks meet by GANTRY_RENDEZVOUS. The simulated GPU is slow: most copies
 are under way when it happens.
 """
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
+import time
 import unittest
 
 PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
@@ -16,9 +19,26 @@ RANKS = 3
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Below those of outgoing connections, one of which could take it before rank 0 does."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+
+
+def all_they_say(ranks):
+    """What each rank printed, also when one does not end in time."""
+    said, late = [], []
+    limit = time.monotonic() + PATIENCE
+    for rank, process in enumerate(ranks):
+        try:
+            said.append(process.communicate(timeout=max(limit - time.monotonic(), 0.1))[0])
+        except subprocess.TimeoutExpired:
+            late.append(rank)
+            process.kill()
+            said.append(process.communicate()[0])
+    return said, late
 
 
 class Deaths(unittest.TestCase):
@@ -32,12 +52,8 @@ class Deaths(unittest.TestCase):
                 ranks = [subprocess.Popen([PROGRAM, "direct_messages_until_a_rank_dies"], env=dict(env, GANTRY_RANK=str(rank)),
                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                          for rank in range(RANKS)]
-                try:
-                    said = [rank.communicate(timeout=PATIENCE)[0] for rank in ranks]
-                finally:
-                    for rank in ranks:
-                        rank.kill()
-                        rank.wait()
+                said, late = all_they_say(ranks)
+                self.assertEqual(late, [], f"ranks that did not end within {PATIENCE} s; all said {said}")
                 if 77 in [rank.returncode for rank in ranks]:
                     self.skipTest(said[0])
                 for rank in range(RANKS):

@@ -93,6 +93,20 @@ TEST(Rendezvous, NobodyListeningIsAnErrorAfterTheTime) {
         << why(met.status());
 }
 
+// One attempt in some 14,000 was given the port that it asked for.
+TEST(Rendezvous, NobodyMeetsItselfWhereNobodyListens) {
+    const std::string place = [] {
+        for (int port = 40000;; port += 2) {
+            std::string free = fmt::format("127.0.0.1:{}", port);
+            if (listen_at(free).ok()) return free;
+        }
+    }();
+    int met = 0;
+    for (int attempt = 0; attempt < 100000; ++attempt)
+        met += connect_to(place, kSecond, Retry::no).ok() ? 1 : 0;
+    EXPECT_EQ(met, 0);
+}
+
 TEST(Rendezvous, APortThatIsTakenIsAnErrorAtOnce) {
     const std::string place = free_place();
     const Result<Socket> taken = listen_at(place);
