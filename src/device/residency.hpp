@@ -38,6 +38,9 @@ enum class Copies : std::uint8_t { alone, in_a_row };
 // With host memory; larger ones gain little. From any host memory, through page-locked slots, only
 // what the processor copies in no time.
 inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kKiB;
+// Between two GPUs a copy that comes alone; in a row the copy engines are as quick, and from 512 KiB
+// alone, too (docs/design/0010, 13).
+inline constexpr Bytes kMostBetweenGpus = 256 * kKiB;
 
 class Residency {
   public:

@@ -110,6 +110,23 @@ TEST(Resident, APingPongNeedsNoCallOfTheDriver) {
     }
 }
 
+TEST(Resident, TakesLargerMessagesBetweenTwoGpusThatComeAlone) {
+    Traffic with{.bytes = 256 * kKiB}, without{.bytes = 256 * kKiB};
+    EXPECT_GE(run(with, two_ranks(kLinger)).resident, 19u);
+    EXPECT_EQ(run(without, two_ranks(0)).resident, 0u);
+    EXPECT_LT(with.latency, without.latency);
+    // In a row they are the copy engines', but for the first ones.
+    Traffic window{.bytes = 256 * kKiB, .window = 4};
+    const Counts counts = run(window, two_ranks(kLinger));
+    EXPECT_GE(counts.others, 3u * 20);
+    EXPECT_EQ(counts.resident + counts.others, 4u * 20);
+    Traffic too_large{.bytes = 256 * kKiB + 16}, inside_one{.bytes = 256 * kKiB, .gpu = {0, 0}};
+    EXPECT_EQ(run(too_large, two_ranks(kLinger)).resident, 0u);
+    Options under_mps = two_ranks(kLinger);
+    under_mps.change_machine = [](model::Machine& machine) { machine.gpu.turn = 0; };
+    EXPECT_EQ(run(inside_one, std::move(under_mps)).resident, 0u);
+}
+
 TEST(Resident, TakesWindowsWithoutALaunchForEach) {
     Traffic with{.window = 64}, without{.window = 64};
     const Counts counts = run(with, two_ranks(kLinger));

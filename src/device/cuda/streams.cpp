@@ -18,6 +18,17 @@ Status failure_of_kernel(const Copy& copy) {
                    describe(copy));
 }
 
+// Of a copy that a kernel may have, said before its memory can be gone.
+Engine engine_of(Lane lane) {
+    switch (lane) {
+        case Lane::d2h: return Engine::d2h;
+        case Lane::h2d: return Engine::h2d;
+        case Lane::d2d: return Engine::d2d;
+        case Lane::peer: break;
+    }
+    return Engine::peer;
+}
+
 }  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
@@ -46,10 +57,9 @@ bool Streams::start(const Order& order, Completion& done) {
     }
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
-    if (order.resident) {
+    if (suits_a_kernel(order, lane.pending.empty())) {
         Pending taken{&done, nullptr, 0, order.copy, {}, 0, By::resident};
-        if (taken.copy.engine == Engine::automatic)
-            taken.copy.engine = order.lane == Lane::d2h ? Engine::d2h : Engine::h2d;
+        if (taken.copy.engine == Engine::automatic) taken.copy.engine = engine_of(order.lane);
         if (resident_.take(taken.copy, *order.resident, lane.taken)) {
             lane.pending.push_back(std::move(taken));
             ++in_flight_;
@@ -57,6 +67,11 @@ bool Streams::start(const Order& order, Completion& done) {
         }
     }
     return start_in_lane(order, index, done);
+}
+
+bool Streams::suits_a_kernel(const Order& order, bool alone) {
+    if (!order.resident) return false;
+    return order.resident->ends != Ends::devices || (alone && order.copy.bytes <= kMostBetweenGpus);
 }
 
 bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
@@ -98,7 +113,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
-    if (order.resident)
+    if (suits_a_kernel(order, alone))
         resident_.consider(order.resident->ends, alone ? Copies::alone : Copies::in_a_row);
     return true;
 }

@@ -42,7 +42,7 @@ struct Order {
     Lane lane = Lane::d2d;
     int peer = -1;                // of lane `peer`: the other GPU
     bool may_be_written = false;  // from host memory to memory that stays on its GPU
-    // Of lanes d2h and h2d: how a kernel that stays can make it.
+    // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
@@ -129,6 +129,7 @@ class Streams {
         RowTables::Held tables = 0;  // that it reads
     };
     std::size_t lane(const Order& order) const;
+    static bool suits_a_kernel(const Order& order, bool alone);
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);

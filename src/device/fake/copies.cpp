@@ -76,7 +76,7 @@ ResidentModel& FakeDevice::resident(int gpu) {
 }
 
 std::optional<Ends> FakeDevice::resident_ends(const Copy& copy) {
-    if (copy.bytes > kMostOfResident || copy.bytes == 0 || !copy.rows.empty()) return std::nullopt;
+    if (copy.bytes > kMostBetweenGpus || copy.bytes == 0 || !copy.rows.empty()) return std::nullopt;
     Result<Place> from = place(copy.source, copy.bytes);
     Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) return std::nullopt;
@@ -87,6 +87,11 @@ std::optional<Ends> FakeDevice::resident_ends(const Copy& copy) {
                 (host.kind == MemoryKind::host && through_slots)) &&
                resident(copy.gpu).gains(ends);
     };
+    const bool alone = in_flight_ == 1;
+    if (from->kind == MemoryKind::device && to->kind == MemoryKind::device &&
+        from->gpu != to->gpu && alone && resident(copy.gpu).gains(Ends::devices))
+        return Ends::devices;
+    if (copy.bytes > kMostOfResident) return std::nullopt;
     if (goes(*from, *to, Ends::to_host)) return Ends::to_host;
     if (goes(*to, *from, Ends::from_host)) return Ends::from_host;
     return std::nullopt;
