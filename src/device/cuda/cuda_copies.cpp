@@ -100,11 +100,11 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         if (page_locked || copy.bytes <= kMostThroughSlots)
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
-    if (route.order.lane == Lane::peer && reached(source) && reached(destination) &&
-        copy.rows.empty())
-        route.order.resident = {Ends::devices, false};
-    if (route.order.lane == Lane::peer)
+    if (route.order.lane == Lane::peer) {
         route.order.peer = source.home == route.gpu ? destination.home : source.home;
+        if (reached(source) && reached(destination) && copy.rows.empty())
+            route.order.resident = {Ends::devices, false};
+    }
     // Between two GPUs of this process the driver is told both contexts: it then needs no peer
     // access. A mapping has its peer access already.
     const bool both_own =
