@@ -107,6 +107,7 @@ class ResidentCopies {
     Nanoseconds saved_ = 0;            // by this kernel
     Counts counts_;
     std::deque<Flight> flights_;
+    unsigned taken_ = 0;  // while others were under way: the clock is read for some of them
     Doubt doubt_;
     bool closing_ = false;
     bool lost_ = false;

@@ -11,6 +11,23 @@ namespace gantry::kernels {
 using Word = unsigned long long;
 using Quad = unsigned __attribute__((ext_vector_type(4)));
 
+// As long as there are so many left for each thread, all of them loaded before the first is stored:
+// a peer's memory answers after a microsecond.
+template <unsigned kLoads, class Unit>
+GANTRY_DEVICE inline Word copy_at_once(Unit* to, const Unit* from, Word at, Word stride,
+                                       Word units) {
+    for (; at + (kLoads - 1) * stride < units; at += kLoads * stride) {
+        Unit loaded[kLoads];
+#pragma unroll
+        for (unsigned i = 0; i < kLoads; ++i)
+            loaded[i] = from[at + i * stride];
+#pragma unroll
+        for (unsigned i = 0; i < kLoads; ++i)
+            to[at + i * stride] = loaded[i];
+    }
+    return at;
+}
+
 template <class Unit>
 GANTRY_DEVICE inline void copy_units(Word destination, Word source, Word bytes) {
     auto* to = reinterpret_cast<Unit*>(destination);
@@ -18,15 +35,8 @@ GANTRY_DEVICE inline void copy_units(Word destination, Word source, Word bytes) 
     const Word units = bytes / sizeof(Unit);
     const Word stride = threads();
     Word at = thread();
-    // Four loads in flight a thread: a peer's memory answers after a microsecond.
-    for (; at + 3 * stride < units; at += 4 * stride) {
-        const Unit a = from[at], b = from[at + stride], c = from[at + 2 * stride],
-                   d = from[at + 3 * stride];
-        to[at] = a;
-        to[at + stride] = b;
-        to[at + 2 * stride] = c;
-        to[at + 3 * stride] = d;
-    }
+    at = copy_at_once<8>(to, from, at, stride, units);
+    at = copy_at_once<4>(to, from, at, stride, units);
     for (; at < units; at += stride)
         to[at] = from[at];
 }
