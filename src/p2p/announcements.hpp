@@ -37,8 +37,12 @@ class Announcements {
         Bytes bytes = 0;
         device::Engine engine = device::Engine::automatic;
         device::Notice notice = device::Notice::event;
+        bool word = false;  // the device raises the flag
     };
     Put last_put;
+    // One is under way. The next goes another way: there is one flag, and the receiver may have gone on
+    // before this side sees the end.
+    bool putting = false;
 
     // Messages that could have been put, were the allocation mapped; the one of now included.
     int unused(std::uint64_t sink);

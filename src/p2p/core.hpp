@@ -135,7 +135,7 @@ class Core final : public transport::Receiver {
     Scope operations;  // every protocol coroutine under way
     // Messages told by flags beside slots (protocols/flagged.hpp).
     struct Flagged {
-        SlotFlags numbers;
+        FlagNumbers numbers;
         AwaitedFlags awaited;
         IntrusiveList<FlaggedSend> sends;
         IntrusiveList<FlaggedReceive> receives;
@@ -371,8 +371,8 @@ bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget,
 const Request* flagged_send(Core& core, std::uint64_t id);
 // Its receiver gave up. False: there is none.
 bool fail_flagged_send(Core& core, std::uint64_t id, const Status& why);
-// The flags of that message are chunks.
-void await_flags(Core& core, int from, const wire::RequestToSend& rts);
+// The flags of that message are chunks. A failure, of which its sender was told: it has none such.
+Status await_flags(Core& core, int from, const wire::RequestToSend& rts);
 // The short way of one that is like the last; false: it must go the whole way.
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
                   const wire::RequestAgain& own, Request& receive);

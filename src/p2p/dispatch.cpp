@@ -307,8 +307,8 @@ void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
 }
 
 void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive) {
-    if (rts.flag_number != 0) await_flags(*this, from, rts);
     auto message = std::make_unique<Incoming>(executor);
+    if (rts.flag_number != 0) message->failure = await_flags(*this, from, rts);
     message->envelope = rts.envelope;
     message->peer = from;
     message->rendezvous = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SlotFlags: a message all of whose pieces go into slots before anybody answers needs no chunks to
+// FlagNumbers: a message all of whose pieces go into slots before anybody answers needs no chunks to
 // say that they are there (protocols/send_flagged.cpp). Its request to send names the first slot,
 // behind which the others lie, and the number that the flag of each will have. Where it is one
 // piece the copy engine writes that number behind the bytes, and the receiver goes on before the
@@ -22,8 +22,8 @@
 
 namespace gantry::p2p {
 
+using transport::Flag;
 using transport::kSlotFlags;
-using transport::SlotFlag;
 
 static_assert(kSlotFlags == 256, "wire::Flagged names a unit in one byte");
 
@@ -53,7 +53,7 @@ struct FlaggedPieces {
 };
 
 // Numbers of this rank's messages: no two that follow each other in a slot have the same.
-class SlotFlags {
+class FlagNumbers {
   public:
     std::uint32_t next() {
         if (++number_ == 0) ++number_;
@@ -64,11 +64,11 @@ class SlotFlags {
     std::uint32_t number_ = 0;
 };
 
-inline bool shows(const SlotFlag& flag, std::uint32_t number) {
+inline bool shows(const Flag& flag, std::uint32_t number) {
     return __atomic_load_n(&flag.number, __ATOMIC_ACQUIRE) == number;
 }
 // Unless the device did it.
-inline void raise(SlotFlag& flag, std::uint32_t number) {
+inline void raise(Flag& flag, std::uint32_t number) {
     if (!shows(flag, number)) __atomic_store_n(&flag.number, number, __ATOMIC_RELEASE);
 }
 
@@ -79,7 +79,7 @@ class AwaitedFlags {
   public:
     struct Awaited {
         int from;
-        const SlotFlag* flag;
+        const Flag* flag;
         std::uint32_t number;
         wire::Chunk chunk;                  // that it tells of
         FlaggedReceive* receive = nullptr;  // null: the chunk goes the way of chunks

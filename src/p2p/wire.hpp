@@ -119,11 +119,13 @@ struct Ready {
     ReadyAgain receive;
     Handle handle;
 };
-// The request to send of a message whose bytes are on their way to the announced address. A chunk
-// in place ends it.
+// The request to send of a message whose bytes are on their way to the announced address. They lie
+// there when the sender's flag of puts to this rank has that number; of number 0, a chunk in place
+// says so.
 struct PutRequest {
     Envelope envelope;
     std::uint64_t send_id;
+    std::uint32_t flag_number;
 };
 
 struct ClearToSend {

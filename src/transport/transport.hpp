@@ -81,10 +81,10 @@ struct AtomicOperands {
 
 inline constexpr std::size_t kClaimWords = 1024;
 
-// A word beside a slot that says what lies in it (p2p/slot_flags.hpp). The first so many units of the
-// device slots have one.
+// A word by which a device, or its process, tells another process that bytes lie where they belong
+// (p2p/slot_flags.hpp). The first so many units of the device slots have one.
 inline constexpr std::size_t kSlotFlags = 256;
-struct alignas(64) SlotFlag {
+struct alignas(64) Flag {
     std::uint32_t number = 0;
 };
 
@@ -162,8 +162,11 @@ class Transport {
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
     // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
-    // kSlotFlags flags in that rank's segment, on pages of their own. Null when not shared.
-    virtual SlotFlag* slot_flags(int) { return nullptr; }
+    // All flags in that rank's segment, on pages of their own; the first kSlotFlags are those of its
+    // slots. Empty when not shared.
+    virtual std::span<Flag> flags(int) { return {}; }
+    // The one of them that tells of its puts to another rank of the node. Null when not shared.
+    virtual Flag* put_flag(int, int) { return nullptr; }
     // This rank uses a GPU, named by a number that is not 0 (p2p/gpu_neighbours.hpp); whether another
     // rank of the node does, as far as it said so.
     virtual void note_gpu(std::uint64_t) {}

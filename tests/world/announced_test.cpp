@@ -3,85 +3,19 @@
 // Announced receives (p2p/protocols/put_announced.cpp): a blocking receive between two GPUs names
 // its buffer, and a sender that has mapped it puts at once. Counted, failed, overtaken and mixed
 // with everything that must not be put.
-#include "world/harness/programs.hpp"
+#include "world/harness/announced.hpp"
 
 namespace gantry::world {
 namespace {
-
-using model::Operation;
-
-constexpr Bytes kBytes = 4 * kKiB;
-constexpr int kLearn = 200;  // by then both mappings have repaid themselves
-
-// Two GPUs of a node whose mappings are cheap: 20 us each. With an odd seed the next message like
-// one before it is not asked about.
-Options two_gpus(std::uint64_t seed = 3) {
-    Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed};
-    options.explain = seed % 2 == 0;
-    options.change_machine = [](model::Machine& machine) {
-        machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
-    };
-    return options;
-}
-
-// As MPI_Send and MPI_Recv do it.
-Task<Status> send_and_wait(Rank& rank, p2p::Buffer buffer, int to, int tag) {
-    Result<p2p::Request*> started =
-        rank.messenger.send_to_wait(rank.all, buffer, to, tag, p2p::SendMode::standard);
-    if (started.ok() && *started == nullptr) co_return success();
-    Received ended = co_await finish(rank.executor, rank, std::move(started));
-    co_return ended.status;
-}
-
-Task<Received> receive_and_wait(Rank& rank, p2p::Buffer buffer, int from, int tag) {
-    Result<p2p::Request*> started = rank.messenger.receive_to_wait(rank.all, buffer, from, tag);
-    Received ended = co_await finish(rank.executor, rank, std::move(started));
-    co_return ended;
-}
-
-std::uint64_t puts(Rank& rank) {
-    return rank.device.counts().copies[static_cast<int>(Operation::peer)];
-}
-std::uint64_t gets(Rank& rank) {
-    return rank.device.counts().copies[static_cast<int>(Operation::peer_get)];
-}
-
-// One message from rank 0, whose receive waits for it already.
-Task<Status> one(Rank& rank, Bytebuffer& buffer, int round) {
-    if (rank.number == 0) {
-        buffer.fill(static_cast<std::uint64_t>(round));
-        Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
-        GANTRY_CO_TRY(slept);
-        Status sent = co_await send_and_wait(rank, buffer.whole(), 1, 7);
-        GANTRY_CO_TRY(sent);
-    } else {
-        buffer.clear();
-        Received got = co_await receive_and_wait(rank, buffer.whole(), 0, 7);
-        GANTRY_CO_TRY(got.status);
-        WORLD_CHECK(got.outcome.bytes == buffer.bytes() && got.outcome.tag == 7);
-        WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(round), buffer.bytes()));
-    }
-    Status met = co_await meet(rank, 1000 + round);
-    co_return met;
-}
 
 struct Seen {
     std::uint64_t puts = 0, gets = 0;
     Status ended[2];
 };
 
-Task<Status> learn(Rank& rank, Bytebuffer& buffer) {
-    for (int round = 0; round < kLearn; ++round) {
-        Status done = co_await one(rank, buffer, round);
-        GANTRY_CO_TRY(done);
-    }
-    rank.device.reset_counts();
-    co_return success();
-}
-
 Task<Status> learnt(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     for (int round = 0; round < 10; ++round) {
         Status done = co_await one(rank, buffer, kLearn + round);
@@ -138,7 +72,7 @@ TEST(Announced, AnExpensiveMappingIsNotOpenedForSoFew) {
 Task<Status> another_tag_first(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
     Bytebuffer other(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     if (rank.number == 0) {
         buffer.fill(1);
@@ -179,7 +113,7 @@ TEST(Announced, AMessageWithAnotherTagGoesItsUsualWay) {
 Task<Status> an_older_receive(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
     Bytebuffer older(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     if (rank.number == 0) {
         for (const std::uint64_t key : {1, 2}) {
@@ -216,7 +150,7 @@ TEST(Announced, AnOlderReceiveThatFitsTakesTheMessage) {
 
 Task<Status> too_large(Rank& rank) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     if (rank.number == 0) {
         Bytebuffer larger(rank, Place::device, 2 * kBytes, rank.number);
@@ -244,7 +178,7 @@ TEST(Announced, AMessageThatIsTooLargeIsTruncatedAsEver) {
 // A sender that goes on to compute: its message must not wait until it is back in MPI.
 Task<Status> a_sender_that_computes(Rank& rank, Seen& seen, Nanoseconds& took) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     if (rank.number == 0) {
         buffer.fill(4);
@@ -283,7 +217,7 @@ TEST(Announced, ASenderThatComputesDoesNotHoldItsMessageUp) {
 
 Task<Status> a_copy_fails(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, buffer);
+    Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
     if (rank.number == 0) {
         Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
@@ -316,7 +250,7 @@ TEST(Announced, APutThatFailsIsAnErrorOnBothSides) {
 Task<Status> somebody_dies(Rank& rank, int victim, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, 64 * kMiB, rank.number);
     Bytebuffer small(rank, Place::device, kBytes, rank.number);
-    Status ready = co_await learn(rank, small);
+    Status ready = co_await learn_to_put(rank, small);
     GANTRY_CO_TRY(ready);
     // A long message by the same way: half a millisecond, and somebody dies meanwhile.
     if (rank.number == 0) {

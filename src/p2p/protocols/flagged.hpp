@@ -21,6 +21,10 @@
 
 namespace gantry::p2p {
 
+// This rank's flags, which devices reach if they can; the segment they lie in is there. Empty: what goes
+// to that peer is told by messages.
+std::span<Flag> own_flags(Core& core, int to);
+
 struct FlaggedSend : Link<FlaggedSend> {
     struct Piece : Completion {
         explicit Piece(FlaggedSend& of);
@@ -32,7 +36,7 @@ struct FlaggedSend : Link<FlaggedSend> {
     Core& core;
     Request& request;  // knows the buffer, where it lies, and the peer
     SlotPool* slots = nullptr;
-    SlotFlag* flags = nullptr;  // of our slots
+    Flag* flags = nullptr;  // of our slots
     FlaggedPieces pieces;
     std::uint32_t number = 0;
     device::Notice notice;

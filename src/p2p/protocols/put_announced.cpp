@@ -8,7 +8,7 @@
 //       | --- ready [envelope n, address] ------> |
 //       |                                         |  MPI_Send of envelope n: starts the copy
 //       | <-- put request [envelope n] ---------- |  matched while the copy is under way
-//       | <-- chunk in place -------------------- |  the copy has ended
+//       | <-- flag := number -------------------- |  the copy has ended
 //
 // What makes it safe: envelopes are taken in the sender's order, and the receive is the only posted
 // one of its context that could take number n from that source. If n has the announced context,
@@ -19,6 +19,10 @@
 // Only where the planner prefers it: the receiver announces where its last message of that sender
 // was got out of its memory and a put would have been better; the sender puts if it has mapped the
 // buffer, or when the announcements that it could not use repay that (p2p/mappings.hpp).
+//
+// The flag lies in the sender's segment. The device raises it behind a large copy, so that both
+// processes see the end at the same time; behind a small one the sender does, which sees an event sooner.
+#include "p2p/protocols/flagged.hpp"
 #include "p2p/protocols/short_copy.hpp"
 #include "p2p/protocols/stage.hpp"
 
@@ -35,6 +39,10 @@ namespace {
 constexpr int kLooks = 60;
 // The planner is asked about an opening so rarely: each time is a question of its own.
 constexpr int kUnusedBetweenQuestions = 64;
+
+// What the device's write of a word costs the processor more than an event, which a copy that takes
+// as long hides (two H100s; docs/design/0002, 23).
+constexpr double kHidesTheWrite = 1e-6;  // seconds
 
 bool fits(const wire::ReadyAgain& receive, const Group& group, int tag, Bytes bytes) {
     return receive.context == group.context && receive.source == group.source_number(group.rank) &&
@@ -98,20 +106,29 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
         choice.plan.executor != plan::Executor::sender)
         return false;
     core.explain.record(question, facts, choice, to, false);
-    announcements.last_put = {source.buffer_id, sink.buffer_id, bytes, engine_of(choice.plan),
-                              notice_of(choice.plan)};
+    announcements.last_put = {
+        source.buffer_id,
+        sink.buffer_id,
+        bytes,
+        engine_of(choice.plan),
+        notice_of(choice.plan),
+        static_cast<double>(bytes) >= kHidesTheWrite * facts.source_gpu.peer_bytes_per_second};
     return true;
 }
 
 struct Put : ShortCopy {
     using ShortCopy::ShortCopy;
     Sink sink;
+    Flag* flag = nullptr;  // null: told by a chunk
 
     Status ended() {
+        core.peer(peer).announcements.putting = false;
         const Status& lost = core.peer(peer).lost;
         Status outcome = lost.ok() ? status() : lost;
         Status told;
-        if (outcome.ok())
+        if (outcome.ok() && flag != nullptr)
+            raise(*flag, copy.number);
+        else if (outcome.ok())
             outcome = told = core.send(
                 peer, wire::kChunk, wire::Chunk{send_id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
         else if (lost.ok())
@@ -121,6 +138,15 @@ struct Put : ShortCopy {
         return outcome;
     }
 };
+
+// Says how its end is told.
+void name_flag(Put& put) {
+    Core& core = put.core;
+    if (own_flags(core, put.peer).empty()) return;
+    put.flag = core.peer(put.peer).transport->put_flag(core.world_rank(), put.peer);
+    put.copy.number = core.flagged.numbers.next();
+    if (core.peer(put.peer).announcements.last_put.word) put.copy.word = &put.flag->number;
+}
 
 void look_for_announcement(Peer& peer) {
     peer.announcements.looked();
@@ -139,6 +165,7 @@ void announce(Core& core, Request& receive) {
         !core.matcher.is_next(receive))
         return;
     Announcements& announcements = peer.announcements;
+    if (announcements.coming != nullptr) return;  // of another thread
     wire::ReadyAgain ready{receive.context,
                            receive.source,
                            receive.tag,
@@ -166,6 +193,7 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
                    const device::Location& location, int to, int tag, Request*& request) {
     Peer& peer = core.peer(to);
     Announcements& announcements = peer.announcements;
+    if (announcements.putting) return false;
     const bool looks = announcements.worth_looking();
     if (!looks && announcements.of(peer.next_sent) == nullptr) return false;
     // What needs no announcement is done while it comes.
@@ -192,6 +220,7 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     }
     announcements.opened(sink.handle.buffer_id);
     announcements.put_made();
+    announcements.putting = true;
     const std::uint64_t id = core.next_message_id();
     Put& put = *new (memory) Put(core, to, id, *request);
     put.sink = sink;
@@ -201,7 +230,8 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     put.copy.gpu = location.gpu;
     put.copy.engine = announcements.last_put.engine;
     put.copy.notice = announcements.last_put.notice;
-    const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id};
+    name_flag(put);
+    const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id, put.copy.number};
     // The copy first: its engine works while the request is on its way.
     run_short_copy(put);
     Status sent = core.send(to, wire::kPutRequest, head);
@@ -226,8 +256,11 @@ void Core::on_put_request(int from, const wire::PutRequest& put) {
     sender.last_rendezvous = put.send_id;
     Announcements& announcements = sender.announcements;
     Request* receive = matcher.arrive(put.envelope);
+    const Flag* const flag =
+        put.flag_number != 0 ? sender.transport->put_flag(from, world_rank()) : nullptr;
     if (receive == nullptr || !receive->announced || announcements.coming != nullptr ||
-        put.envelope.sequence != announcements.expected) {
+        put.envelope.sequence != announcements.expected ||
+        (put.flag_number != 0 && flag == nullptr)) {
         const Status wrong =
             failure(MPI_ERR_INTERN, "rank {} put a message that was not announced", from);
         log::error("{}", wrong.text());
@@ -239,6 +272,8 @@ void Core::on_put_request(int from, const wire::PutRequest& put) {
     if (explain.on()) record_announced(from, put.envelope.bytes, *receive);
     announcements.coming = receive;
     announcements.coming_id = put.send_id;
+    const wire::Chunk all{put.send_id, 0, put.envelope.bytes, 0, 0, 0, wire::kInPlace};
+    if (flag != nullptr) flagged.awaited.await({from, flag, put.flag_number, all});
     take_early_followers(from, put.send_id);
 }
 

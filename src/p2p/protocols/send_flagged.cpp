@@ -47,7 +47,7 @@ void piece_ended(Resumable& waiting) {
     FlaggedSend& message = piece.message;
     if (message.failure.ok()) message.failure = piece.status();
     if (message.failure.ok()) message.failure = message.core.peer(message.request.peer).lost;
-    SlotFlag& flag = message.flags[piece.slot.unit];
+    Flag& flag = message.flags[piece.slot.unit];
     if (message.failure.ok()) raise(flag, message.number);
     message.slots->settle(piece.slot);
     // Nobody else gives back what nobody knows of.
@@ -82,16 +82,25 @@ void start(FlaggedSend& message, int index) {
     message.core.device.copy(copy, piece);
 }
 
+}  // namespace
+
+std::span<Flag> own_flags(Core& core, int to) {
+    const std::span<Flag> flags = core.peer(to).transport->flags(core.world_rank());
+    if (!flags.empty() && !std::exchange(core.flagged.pinned, true)) {
+        Status pinned = core.device.pin(flags.data(), flags.size_bytes());
+        if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());
+    }
+    return flags;
+}
+
+namespace {
+
 // Null: there are no flags, or no slots just now.
 FlaggedSend* prepare(Core& core, Request& send, const Peer::Flagged& offer) {
     Result<SlotPool*> slots = core.pool(transport::Pool::device_slots);  // makes our segment
     if (!slots.ok()) return nullptr;
-    SlotFlag* const flags = core.peer(send.peer).transport->slot_flags(core.world_rank());
-    if (flags == nullptr) return nullptr;
-    if (!std::exchange(core.flagged.pinned, true)) {
-        Status pinned = core.device.pin(flags, kSlotFlags * sizeof(SlotFlag));
-        if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());
-    }
+    const std::span<Flag> flags = own_flags(core, send.peer);
+    if (flags.empty()) return nullptr;
     const Slot all = (*slots)->try_acquire(send.buffer.bytes(), SlotUse::ahead);
     if (all.units == 0) return nullptr;
     void* memory = all.unit + all.units <= kSlotFlags
@@ -103,7 +112,7 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::Flagged& offer) {
     }
     auto* message = new (memory) FlaggedSend(core, send, offer);
     message->slots = *slots;
-    message->flags = flags;
+    message->flags = flags.data();
     message->pieces.unit = all.unit;
     message->number = core.flagged.numbers.next();
     return message;

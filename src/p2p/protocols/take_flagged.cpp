@@ -102,13 +102,16 @@ bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
            stays_staged(core, from, last, whole.handle, receive.location);
 }
 
+// Whether that rank has the flags that it names.
+bool has_flags(Core& core, int from, const FlaggedPieces& pieces) {
+    return !core.peer(from).transport->flags(from).empty() && pieces.chunk > 0 &&
+           pieces.bytes > 0 && divide_up(pieces.bytes, pieces.chunk) <= kMostFlagged &&
+           pieces.piece(pieces.count() - 1).unit < kSlotFlags;
+}
+
 void await(Core& core, int from, const FlaggedPieces& pieces, std::uint32_t number,
            FlaggedReceive* receive) {
-    const SlotFlag* const flags = core.peer(from).transport->slot_flags(from);
-    if (flags == nullptr || pieces.count() > kMostFlagged ||
-        pieces.piece(pieces.count() - 1).unit >= kSlotFlags)
-        return log::error("rank {} names flags that cannot be: unit {}, pieces of {} bytes", from,
-                          pieces.unit, pieces.chunk);
+    const std::span<Flag> flags = core.peer(from).transport->flags(from);
     for (int index = 0; index < pieces.count(); ++index) {
         const wire::Chunk chunk = pieces.piece(index);
         core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive});
@@ -121,14 +124,27 @@ FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAga
 
 }  // namespace
 
-void await_flags(Core& core, int from, const wire::RequestToSend& rts) {
+Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
     const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
-    await(core, from, pieces_of(rts, own), own.flagged.number, nullptr);
+    const FlaggedPieces pieces = pieces_of(rts, own);
+    if (has_flags(core, from, pieces)) {
+        await(core, from, pieces, own.flagged.number, nullptr);
+        return success();
+    }
+    Status impossible =
+        failure(MPI_ERR_INTERN, "rank {} names flags that cannot be: unit {}, pieces of {} bytes",
+                from, pieces.unit, pieces.chunk);
+    log::error("{}", impossible.text());
+    const Status told = tell_failure(core, from, rts.send_id, impossible, wire::For::sender);
+    if (!told.ok()) log::error("rank {} was not told of a refused message: {}", from, told.text());
+    return impossible;
 }
 
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
                   const wire::RequestAgain& own, Request& receive) {
-    if (!like_the_last(core, from, whole, own, receive)) return false;
+    const FlaggedPieces pieces = pieces_of(whole, own);
+    if (!like_the_last(core, from, whole, own, receive) || !has_flags(core, from, pieces))
+        return false;
     Peer& sender = core.peer(from);
     const Peer::Taken& last = sender.last_taken;
     void* memory = core.executor.allocate_frame(sizeof(FlaggedReceive));
@@ -138,7 +154,6 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     if (core.tuning.ipc) sender.mappings.staged(whole.handle, receive.location, {});
     core.operations.begin();
     core.flagged.receives.push_back(*message);
-    const FlaggedPieces pieces = pieces_of(whole, own);
     message->awaited = pieces.count();
     await(core, from, pieces, own.flagged.number, message);
     return true;

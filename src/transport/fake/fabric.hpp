@@ -202,7 +202,8 @@ class FakeTransport final : public Transport, private Registrar {
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
-    SlotFlag* slot_flags(int rank) override;
+    std::span<Flag> flags(int rank) override;
+    Flag* put_flag(int from, int to) override;
     void note_gpu(std::uint64_t gpu) override { gpus_.insert(gpu); }
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;
@@ -242,7 +243,7 @@ class FakeTransport final : public Transport, private Registrar {
     std::vector<std::shared_ptr<Fetch>> fetches_;
     std::vector<std::byte> pools_[2];
     std::unique_ptr<std::array<std::uint32_t, kClaimWords>> claims_;
-    std::unique_ptr<std::array<SlotFlag, kSlotFlags>> slot_flags_;
+    std::vector<Flag> flags_;       // made when they are asked for
     std::set<std::uint64_t> gpus_;  // that its rank uses
 };
 

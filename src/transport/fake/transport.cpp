@@ -146,12 +146,16 @@ std::uint32_t* FakeTransport::claim_words(int rank) {
     return owner.claims_->data();
 }
 
-SlotFlag* FakeTransport::slot_flags(int rank) {
-    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
+std::span<Flag> FakeTransport::flags(int rank) {
+    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return {};
     FakeTransport& owner = fabric_.end(rank);
-    if (owner.slot_flags_ == nullptr)
-        owner.slot_flags_ = std::make_unique<std::array<SlotFlag, kSlotFlags>>();
-    return owner.slot_flags_->data();
+    if (owner.flags_.empty()) owner.flags_.resize(kSlotFlags + fabric_.ends_.size());
+    return owner.flags_;
+}
+
+Flag* FakeTransport::put_flag(int from, int to) {
+    const std::span<Flag> all = flags(from);
+    return all.empty() ? nullptr : &all[kSlotFlags + static_cast<std::size_t>(to)];
 }
 
 bool FakeTransport::others_use(std::uint64_t gpu) const {

@@ -6,8 +6,8 @@
 //   node segment (one per node, made by its lowest rank):
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
 //   rank segment (one per rank):
-//     [RankHead][1024 claim words][ConsumedWord per local rank][256 slot flags]
-//     [host cells][device slots][rings: one per local rank]
+//     [RankHead][1024 claim words][ConsumedWord per local rank][256 flags of slots]
+//     [flag of puts per local rank][host cells][device slots][rings: one per local rank]
 //
 // Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
 // its place but no pages until its first message, when the writer reserves it and rings the
@@ -93,7 +93,7 @@ class RankLayout {
     }
     // Everything before the pools, reserved at once.
     Bytes control_bytes() const {
-        return round_up(flag_offset() + kSlotFlags * sizeof(SlotFlag), page_bytes());
+        return round_up(flag_offset() + (kSlotFlags + members_) * sizeof(Flag), page_bytes());
     }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {

@@ -58,8 +58,8 @@ std::uint32_t* RankSegment::claim_words() const {
     return reinterpret_cast<std::uint32_t*>(mapping_.address() + RankLayout::kClaimOffset);
 }
 
-SlotFlag* RankSegment::slot_flags() const {
-    return reinterpret_cast<SlotFlag*>(mapping_.address() + head().flag_offset);
+Flag* RankSegment::flags() const {
+    return reinterpret_cast<Flag*>(mapping_.address() + head().flag_offset);
 }
 
 ConsumedWord& RankSegment::consumed(int reader) const {

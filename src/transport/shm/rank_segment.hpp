@@ -17,7 +17,7 @@ class RankSegment {
     SegmentName name() const { return segment_.name(); }
     Bytes ring_bytes() const { return head().ring_bytes; }
     std::uint32_t* claim_words() const;
-    SlotFlag* slot_flags() const;
+    Flag* flags() const;
     // How far `reader` has read the ring that the owner of this segment writes for it.
     ConsumedWord& consumed(int reader) const;
     // The ring for `reader`, mapped twice in a row. Its writer reserves it first.

@@ -307,9 +307,18 @@ std::uint32_t* ShmTransport::claim_words(int rank) {
     return segment != nullptr ? segment->claim_words() : nullptr;
 }
 
-SlotFlag* ShmTransport::slot_flags(int rank) {
+std::span<Flag> ShmTransport::flags(int rank) {
     const RankSegment* segment = segment_of(rank);
-    return segment != nullptr ? segment->slot_flags() : nullptr;
+    if (segment == nullptr) return {};
+    return {segment->flags(), kSlotFlags + peers_.size()};
+}
+
+Flag* ShmTransport::put_flag(int from, int to) {
+    const std::span<Flag> all = flags(from);
+    const Peer* peer = peer_of(to);
+    if (all.empty() || (to != rank_ && peer == nullptr)) return nullptr;
+    const int number = to == rank_ ? self_ : peer->number;
+    return &all[kSlotFlags + static_cast<std::size_t>(number)];
 }
 
 void ShmTransport::note_gpu(std::uint64_t gpu) {

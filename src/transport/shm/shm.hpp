@@ -47,7 +47,8 @@ class ShmTransport final : public Transport {
     Result<std::span<std::byte>> own_pool(Pool pool) override;
     Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
     std::uint32_t* claim_words(int rank) override;
-    SlotFlag* slot_flags(int rank) override;
+    std::span<Flag> flags(int rank) override;
+    Flag* put_flag(int from, int to) override;
     void note_gpu(std::uint64_t gpu) override;
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;

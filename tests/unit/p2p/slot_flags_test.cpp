@@ -15,7 +15,7 @@ wire::Chunk chunk_of(std::uint64_t send_id) {
 }
 
 TEST(SlotFlagNumbers, CountUpAndNoneIsZero) {
-    SlotFlags flags;
+    FlagNumbers flags;
     EXPECT_EQ(flags.next(), 1u);
     EXPECT_EQ(flags.next(), 2u);
 }
@@ -42,7 +42,7 @@ TEST(FlaggedPiecesTest, LieOneBehindTheOtherFromTheNamedUnit) {
 }
 
 TEST(AwaitedFlagsTest, AreTakenOutWhenTheyShowTheirNumber) {
-    SlotFlag one, other;
+    Flag one, other;
     AwaitedFlags awaited;
     awaited.await({2, &one, 7, chunk_of(11)});
     awaited.await({2, &other, 1, chunk_of(12)});
@@ -58,7 +58,7 @@ TEST(AwaitedFlagsTest, AreTakenOutWhenTheyShowTheirNumber) {
 }
 
 TEST(AwaitedFlagsTest, AreDroppedByMessageAndByRank) {
-    SlotFlag flag;
+    Flag flag;
     AwaitedFlags awaited;
     for (const int from : {1, 2})
         for (const std::uint64_t id : {5u, 6u})
@@ -74,7 +74,7 @@ TEST(AwaitedFlagsTest, AreDroppedByMessageAndByRank) {
 }
 
 TEST(AwaitedFlagsTest, OfAReceiveThatFailedGoTheWayOfChunks) {
-    SlotFlag flag;
+    Flag flag;
     flag.number = 1;
     // Only told apart by their addresses.
     int failed = 0, other = 0;

@@ -2,12 +2,14 @@
 #include "unit/transport/shm_world.hpp"
 
 #include <gtest/gtest.h>
+
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <random>
+#include <set>
 #include <thread>
 
 namespace gantry::transport::shm {
@@ -145,6 +147,28 @@ TEST(ShmTransport, ClaimWordsAreTheSameForBothSides) {
     std::uint32_t expected = 0;
     EXPECT_TRUE(std::atomic_ref<std::uint32_t>(seen[1023]).compare_exchange_strong(expected, 2));
     EXPECT_EQ(std::atomic_ref<std::uint32_t>(own[1023]).load(), 2u);
+}
+
+TEST(ShmTransport, EachRankHasAFlagOfItsPutsToEachOther) {
+    World world(3);
+    std::set<const Flag*> seen;
+    for (int from = 0; from < 3; ++from) {
+        const std::span<Flag> all = world[from].transport.flags(from);
+        EXPECT_EQ(all.size(), kSlotFlags + 3);
+        for (int to = 0; to < 3; ++to) {
+            Flag* const own = world[from].transport.put_flag(from, to);
+            ASSERT_NE(own, nullptr);
+            EXPECT_GE(own, all.data() + kSlotFlags) << "it is a slot's";
+            EXPECT_LE(own, &all.back());
+            EXPECT_TRUE(seen.insert(own).second) << from << " to " << to;
+            own->number = static_cast<std::uint32_t>(10 * from + to + 1);
+        }
+    }
+    for (int from = 0; from < 3; ++from)
+        for (int to = 0; to < 3; ++to)
+            EXPECT_EQ(world[to].transport.put_flag(from, to)->number,
+                      static_cast<std::uint32_t>(10 * from + to + 1))
+                << from << " to " << to;
 }
 
 TEST(ShmTransport, ARankAloneHasPoolsAndNoPeers) {
