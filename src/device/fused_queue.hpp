@@ -11,10 +11,10 @@
 //                            launch go behind them
 #pragma once
 
+#include "base/fifo.hpp"
 #include "device/device.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -37,7 +37,7 @@ class FusedQueue {
     const Copy& first() const { return items_.front().copy; }
 
     void push(const Copy& copy, Completion& done) {
-        items_.push_back({copy, &done});
+        items_.push({copy, &done});
         bytes_ += copy.bytes;
         more_came_ = true;
         company_ = copy.company;
@@ -61,15 +61,16 @@ class FusedQueue {
     }
     // The oldest ones leave, into a vector that keeps its memory; nobody loses them in between.
     void copy_first(std::size_t count, std::vector<Item>& to) const {
-        to.assign(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(count));
+        to.clear();
+        for (std::size_t i = 0; i < count; ++i)
+            to.push_back(items_[i]);
     }
     void drop_first(std::size_t count) {
         for (; count > 0; --count)
             pop();
     }
     Item pop() {
-        const Item item = items_.front();
-        items_.pop_front();
+        const Item item = items_.pop();
         bytes_ -= item.copy.bytes;
         return item;
     }
@@ -81,7 +82,7 @@ class FusedQueue {
 
     const Bytes worth_bytes_;
     const std::size_t worth_copies_;
-    std::deque<Item> items_;
+    Fifo<Item> items_;
     Bytes bytes_ = 0;
     bool more_came_ = false;              // since the last goes_now()
     Company company_ = Company::unknown;  // of those that wait

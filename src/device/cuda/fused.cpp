@@ -48,7 +48,7 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
     if (resident_.take(copy, {Ends::devices}, taken_)) {
-        taken_.add({copy, &done});
+        taken_.add(done);
         return true;
     }
     waiting_.push(copy, done);

@@ -22,7 +22,6 @@
 #include "device/fused_queue.hpp"
 
 #include <array>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -96,26 +95,21 @@ class FusedCopies {
     // What a kernel that stays has.
     class Taken final : public ResidentCopies::User {
       public:
-        bool pending() const { return !items_.empty() || !untaken_.empty(); }
-        void add(const Item& item) { items_.push_back(item); }
+        bool pending() const { return !taken_.empty() || !untaken_.empty(); }
+        void add(Completion& done) { taken_.push(&done); }
         std::vector<Item> take_untaken() { return std::exchange(untaken_, {}); }
         // How many have ended since this was asked last.
         int take_ended() { return std::exchange(ended_, 0); }
         void ended() override { tell(success()); }
-        void untaken() override { untaken_.push_back(pop()); }
+        void untaken(const Copy& copy) override { untaken_.push_back({copy, taken_.pop()}); }
         void failed(const Status& why) override { tell(why); }
 
       private:
         void tell(const Status& status) {
             ++ended_;
-            pop().done->complete(status);
+            taken_.pop()->complete(status);
         }
-        Item pop() {
-            const Item item = items_.front();
-            items_.pop_front();
-            return item;
-        }
-        std::deque<Item> items_;
+        Fifo<Completion*> taken_;
         std::vector<Item> untaken_;
         int ended_ = 0;
     };

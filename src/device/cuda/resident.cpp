@@ -97,8 +97,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
     const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
     if (next_ + items - oldest > CopyRing::kItems) return false;
     const Bytes share = round_up(divide_up(copy.bytes, items), Bytes{16});
-    flights_.push_back(
-        {copy, &user, next_, 0, 0, share, host == HostEnd::slot && ends == Ends::to_host});
+    const std::uint64_t first = next_;
     const auto* const bytes_from = static_cast<const std::byte*>(copy.source);
     for (Bytes begin = 0; begin < copy.bytes; begin += share, ++next_) {
         const Bytes bytes = std::min(share, copy.bytes - begin);
@@ -114,7 +113,8 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
             ring_.put(next_, to + begin, slot, bytes);
         }
     }
-    flights_.back().items = static_cast<unsigned>(next_ - flights_.back().first);
+    flights_.push({copy, &user, first, static_cast<unsigned>(next_ - first), 0, share,
+                   host == HostEnd::slot && ends == Ends::to_host});
     last_item_at_ = now;
     residency_.took(now);
     doubt_.reset();
@@ -181,12 +181,6 @@ bool ResidentCopies::launch() {
     return true;
 }
 
-ResidentCopies::User& ResidentCopies::pop() {
-    User& user = *flights_.front().user;
-    flights_.pop_front();
-    return user;
-}
-
 void ResidentCopies::progress() {
     bool some = false;
     while (!flights_.empty()) {
@@ -196,15 +190,19 @@ void ResidentCopies::progress() {
         if (flight.ended == flight.items) {
             some = true;
             empty_slots(flight);
-            pop().ended();
+            flights_.pop().user->ended();
         } else if (goes_another_way(flight)) {
-            pop().untaken();
-            ++counts_.untaken;
+            give_back(flights_.pop());
         } else {
             break;
         }
     }
     if (!some && !flights_.empty()) look_closer();
+}
+
+void ResidentCopies::give_back(const Flight& flight) {
+    ++counts_.untaken;
+    flight.user->untaken(flight.copy);
 }
 
 void ResidentCopies::empty_slots(const Flight& flight) const {
@@ -245,7 +243,7 @@ void ResidentCopies::look_closer() {
     const Status failed =
         driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy));
     while (!flights_.empty())
-        pop().failed(failed);
+        flights_.pop().user->failed(failed);
 }
 
 void ResidentCopies::abandon() {
@@ -254,8 +252,8 @@ void ResidentCopies::abandon() {
     memory_.abandon();
     module_.abandon();
     stream_ = nullptr;
-    for (; !flights_.empty(); ++counts_.untaken)
-        pop().untaken();
+    while (!flights_.empty())
+        give_back(flights_.pop());
 }
 
 void ResidentCopies::close() {

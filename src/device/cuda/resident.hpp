@@ -12,13 +12,12 @@
 // of those go another way: User::untaken. So do those of a kernel whose context has died.
 #pragma once
 
+#include "base/fifo.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/cuda/copy_ring.hpp"
 #include "device/cuda/kernel_module.hpp"
 #include "device/cuda/pinned_memory.hpp"
 #include "device/residency.hpp"
-
-#include <deque>
 
 namespace gantry::device::cuda {
 
@@ -35,7 +34,7 @@ class ResidentCopies {
       public:
         virtual void ended() = 0;
         // No kernel took all of it, and nothing of it is being copied any more.
-        virtual void untaken() = 0;
+        virtual void untaken(const Copy& copy) = 0;
         virtual void failed(const Status& why) = 0;
 
       protected:
@@ -71,12 +70,12 @@ class ResidentCopies {
   private:
     struct Flight {
         Copy copy;
-        User* user;
-        std::uint64_t first;  // item
-        unsigned items;
-        unsigned ended;  // of them
-        Bytes share;     // of each item
-        bool in_slots;   // to be copied out of them in the end
+        User* user = nullptr;
+        std::uint64_t first = 0;  // item
+        unsigned items = 0;
+        unsigned ended = 0;     // of them
+        Bytes share = 0;        // of each item
+        bool in_slots = false;  // to be copied out of them in the end
     };
     enum class Kernel : std::uint8_t { none, launched, stays };
 
@@ -84,7 +83,7 @@ class ResidentCopies {
     bool has_ended();
     bool prepare();
     bool launch();
-    User& pop();
+    void give_back(const Flight& flight);
     void empty_slots(const Flight& flight) const;
     bool reaches(const Copy& copy, Ends ends);
     bool goes_another_way(const Flight& flight) const;
@@ -106,7 +105,7 @@ class ResidentCopies {
     std::uint64_t next_ = 0;           // item to be put
     Nanoseconds saved_ = 0;            // by this kernel
     Counts counts_;
-    std::deque<Flight> flights_;
+    Fifo<Flight> flights_;
     unsigned taken_ = 0;  // while others were under way: the clock is read for some of them
     Doubt doubt_;
     bool closing_ = false;

@@ -93,7 +93,7 @@ class Streams {
     class Taken final : public ResidentCopies::User {
       public:
         void ended() override { ++ended_; }
-        void untaken() override { ++untaken_; }
+        void untaken(const Copy&) override { ++untaken_; }
         void failed(const Status& why) override {
             why_ = why;
             ++failed_;

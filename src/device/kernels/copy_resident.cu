@@ -2,9 +2,9 @@
 //
 // gantry_copy_resident: a kernel that stays, and copies what the host puts into a ring meanwhile.
 //
-//   block 0      one warp; each lane reads halves of two items of the ring over the link, side by
-//                side: a look is eight requests at once and finds up to 32 items, which go on to a
-//                ring in device memory
+//   block 0      one warp; each lane reads half an item of the ring over the link, side by side: a
+//                look is four requests and finds up to 16 items, which go on to a ring in device
+//                memory
 //   blocks 1..   each draws the number of the next item, looks for it in device memory, copies it,
 //                and raises its flag
 //
@@ -21,7 +21,7 @@
 namespace gantry::kernels {
 namespace {
 
-constexpr unsigned kItemsOfLoad = 16, kLoads = 2;  // in one look
+constexpr unsigned kItemsAtOnce = 16;
 
 // The ring in device memory. Items keep their numbers in it, and only those that went through here
 // are ever there, so that no launch takes what another one left.
@@ -40,12 +40,7 @@ GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
 GANTRY_DEVICE inline unsigned leading_items(bool mine) {
     const unsigned halves = ballot(mine);
     const unsigned missing = ~(halves & halves >> 1) & 0x55555555u;
-    return missing == 0 ? kItemsOfLoad : static_cast<unsigned>(__builtin_ctz(missing)) / 2;
-}
-
-// Of that half of item `number`, in the ring.
-GANTRY_DEVICE inline Word place(Word number, unsigned half) {
-    return (number % kRingItems * 2 + half) * sizeof(TwoWords);
+    return missing == 0 ? kItemsAtOnce : static_cast<unsigned>(__builtin_ctz(missing)) / 2;
 }
 
 GANTRY_DEVICE inline void read_ring(const Resident& work) {
@@ -62,19 +57,13 @@ GANTRY_DEVICE inline void read_ring(const Resident& work) {
             if (lane == 0) store_for_all(&state->started, work.launch);
         }
         const Word number = head + lane / 2;
-        TwoWords words[kLoads];
-        for (unsigned i = 0; i < kLoads; ++i)
-            words[i] = load_of_host(work.ring + place(number + i * kItemsOfLoad, half));
-        unsigned came = 0;
-        for (unsigned i = 0; i < kLoads && came == i * kItemsOfLoad; ++i)
-            came += leading_items(is_of_lap(words[i], lap_of(number + i * kItemsOfLoad)));
+        const Word at = (number % kRingItems * 2 + half) * sizeof(TwoWords);
+        const TwoWords words = load_of_host(work.ring + at);
+        const unsigned came = leading_items(is_of_lap(words, lap_of(number)));
         const Word now = clock_ns();
         if (came > 0) {
             acquire_from_host();
-            for (unsigned i = 0; i < kLoads; ++i)
-                if (lane / 2 + i * kItemsOfLoad < came)
-                    store_on_device(&passed_on[(number + i * kItemsOfLoad) % kRingItems][half],
-                                    words[i]);
+            if (lane / 2 < came) store_on_device(&passed_on[number % kRingItems][half], words);
             head += came;
             last = now;
         }
