@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FlagNumbers: a message all of whose pieces go into slots before anybody answers needs no chunks to
-// say that they are there (protocols/send_flagged.cpp). Its request to send names the first slot,
+// Flags beside slots: a message all of whose pieces go into slots before anybody answers needs no
+// chunks to say that they are there (protocols/send_flagged.cpp). Its request to send names the first slot,
 // behind which the others lie, and the number that the flag of each will have. Where it is one
 // piece the copy engine writes that number behind the bytes, and the receiver goes on before the
 // sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
 // and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
 //   flag of a unit:  | number: counts up with each message | the rest of a cache line |
+//
+// Announced puts have flags of their own (protocols/put_announced.cpp).
 //
 // A slot may come back before its sender knows of the copy's end: it is free when both have
 // happened (SlotPool::lend_early).
@@ -52,7 +54,7 @@ struct FlaggedPieces {
     }
 };
 
-// Numbers of this rank's messages: no two that follow each other in a slot have the same.
+// Numbers of this rank's messages: no two that follow each other have the same.
 class FlagNumbers {
   public:
     std::uint32_t next() {

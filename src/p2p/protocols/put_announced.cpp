@@ -262,7 +262,10 @@ void Core::on_put_request(int from, const wire::PutRequest& put) {
         put.envelope.sequence != announcements.expected ||
         (put.flag_number != 0 && flag == nullptr)) {
         const Status wrong =
-            failure(MPI_ERR_INTERN, "rank {} put a message that was not announced", from);
+            failure(MPI_ERR_INTERN,
+                    "rank {} put a message that was not announced, or names a flag that "
+                    "cannot be",
+                    from);
         log::error("{}", wrong.text());
         sender.early_followers.erase(put.send_id);
         if (receive != nullptr) finish_request(*receive, wrong);
