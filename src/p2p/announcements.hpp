@@ -37,7 +37,6 @@ class Announcements {
         Bytes bytes = 0;
         device::Engine engine = device::Engine::automatic;
         device::Notice notice = device::Notice::event;
-        bool word = false;  // the device raises the flag
     };
     Put last_put;
     // One is under way. The next goes another way: there is one flag, and the receiver may have gone on

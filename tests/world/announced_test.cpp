@@ -180,24 +180,9 @@ Task<Status> a_sender_that_computes(Rank& rank, Seen& seen, Nanoseconds& took) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
     Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
-    if (rank.number == 0) {
-        buffer.fill(4);
-        Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
-        GANTRY_CO_TRY(slept);
-        Result<p2p::Request*> sending =
-            rank.messenger.isend(rank.all, buffer.whole(), 1, 7, p2p::SendMode::standard);
-        rank.work(2 * kMillisecond);
-        Received sent = co_await finish(rank.executor, rank, std::move(sending));
-        GANTRY_CO_TRY(sent.status);
-        seen.puts = puts(rank);
-    } else {
-        buffer.clear();
-        const Nanoseconds begin = rank.processor.now();
-        Received got = co_await receive_and_wait(rank, buffer.whole(), 0, 7);
-        GANTRY_CO_TRY(got.status);
-        took = rank.processor.now() - begin;
-        WORLD_CHECK(buffer.holds(4, kBytes));
-    }
+    Status done = co_await send_and_compute(rank, buffer, Sends::at_leisure, took);
+    GANTRY_CO_TRY(done);
+    if (rank.number == 0) seen.puts = puts(rank);
     co_return success();
 }
 

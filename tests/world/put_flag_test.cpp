@@ -40,29 +40,13 @@ TEST(PutFlags, NoMessageTellsOfTheEnd) {
     }
 }
 
-// One more message, which its sender starts and then leaves alone for two milliseconds.
 Task<Status> a_sender_that_is_kept_away(Rank& rank, Nanoseconds& took) {
     Bytebuffer buffer(rank, Place::device, kLarge, rank.number);
     Status ready = co_await learn_to_put(rank, buffer);
     GANTRY_CO_TRY(ready);
-    if (rank.number == 0) {
-        buffer.fill(4);
-        Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
-        GANTRY_CO_TRY(slept);
-        Result<p2p::Request*> sending =
-            rank.messenger.send_to_wait(rank.all, buffer.whole(), 1, 7, p2p::SendMode::standard);
-        rank.work(2 * kMillisecond);
-        Received sent = co_await finish(rank.executor, rank, std::move(sending));
-        GANTRY_CO_TRY(sent.status);
-        WORLD_CHECK(puts(rank) == 1);
-    } else {
-        buffer.clear();
-        const Nanoseconds begin = rank.processor.now();
-        Received got = co_await receive_and_wait(rank, buffer.whole(), 0, 7);
-        GANTRY_CO_TRY(got.status);
-        took = rank.processor.now() - begin;
-        WORLD_CHECK(buffer.holds(4, kLarge));
-    }
+    Status done = co_await send_and_compute(rank, buffer, Sends::blocking, took);
+    GANTRY_CO_TRY(done);
+    WORLD_CHECK(rank.number == 1 || puts(rank) == 1);
     co_return success();
 }
 

@@ -20,8 +20,8 @@
 // was got out of its memory and a put would have been better; the sender puts if it has mapped the
 // buffer, or when the announcements that it could not use repay that (p2p/mappings.hpp).
 //
-// The flag lies in the sender's segment. The device raises it behind a large copy, so that both
-// processes see the end at the same time; behind a small one the sender does, which sees an event sooner.
+// The flag lies in the sender's segment. The device raises it where the planner says so, behind large
+// copies, so that both processes see the end at the same time; else the sender does.
 #include "p2p/protocols/flagged.hpp"
 #include "p2p/protocols/short_copy.hpp"
 #include "p2p/protocols/stage.hpp"
@@ -39,10 +39,6 @@ namespace {
 constexpr int kLooks = 60;
 // The planner is asked about an opening so rarely: each time is a question of its own.
 constexpr int kUnusedBetweenQuestions = 64;
-
-// What the device's write of a word costs the processor more than an event, which a copy that takes
-// as long hides (two H100s; docs/design/0002, 23).
-constexpr double kHidesTheWrite = 1e-6;  // seconds
 
 bool fits(const wire::ReadyAgain& receive, const Group& group, int tag, Bytes bytes) {
     return receive.context == group.context && receive.source == group.source_number(group.rank) &&
@@ -106,13 +102,8 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
         choice.plan.executor != plan::Executor::sender)
         return false;
     core.explain.record(question, facts, choice, to, false);
-    announcements.last_put = {
-        source.buffer_id,
-        sink.buffer_id,
-        bytes,
-        engine_of(choice.plan),
-        notice_of(choice.plan),
-        static_cast<double>(bytes) >= kHidesTheWrite * facts.source_gpu.peer_bytes_per_second};
+    announcements.last_put = {source.buffer_id, sink.buffer_id, bytes, engine_of(choice.plan),
+                              notice_of(choice.plan)};
     return true;
 }
 
@@ -139,13 +130,10 @@ struct Put : ShortCopy {
     }
 };
 
-// Says how its end is told.
-void name_flag(Put& put) {
-    Core& core = put.core;
-    if (own_flags(core, put.peer).empty()) return;
-    put.flag = core.peer(put.peer).transport->put_flag(core.world_rank(), put.peer);
-    put.copy.number = core.flagged.numbers.next();
-    if (core.peer(put.peer).announcements.last_put.word) put.copy.word = &put.flag->number;
+// Our flag of puts to that rank; null: chunks tell of their ends.
+Flag* flag_of_puts(Core& core, int to) {
+    return own_flags(core, to).empty() ? nullptr
+                                       : core.peer(to).transport->put_flag(core.world_rank(), to);
 }
 
 void look_for_announcement(Peer& peer) {
@@ -201,6 +189,7 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     Sink sink;
     if (like_the_last(core, announcements, location, bytes))
         sink = open_sink(core, announcements, location.gpu);
+    Flag* const flag = flag_of_puts(core, to);
     if (request == nullptr) request = core.requests.create();
     if (looks) look_for_announcement(peer);
 
@@ -230,7 +219,9 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     put.copy.gpu = location.gpu;
     put.copy.engine = announcements.last_put.engine;
     put.copy.notice = announcements.last_put.notice;
-    name_flag(put);
+    put.flag = flag;
+    if (flag != nullptr) put.copy.number = core.flagged.numbers.next();
+    if (flag != nullptr && put.copy.notice == device::Notice::flag) put.copy.word = &flag->number;
     const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id, put.copy.number};
     // The copy first: its engine works while the request is on its way.
     run_short_copy(put);

@@ -102,16 +102,16 @@ bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
            stays_staged(core, from, last, whole.handle, receive.location);
 }
 
-// Whether that rank has the flags that it names.
-bool has_flags(Core& core, int from, const FlaggedPieces& pieces) {
-    return !core.peer(from).transport->flags(from).empty() && pieces.chunk > 0 &&
-           pieces.bytes > 0 && divide_up(pieces.bytes, pieces.chunk) <= kMostFlagged &&
-           pieces.piece(pieces.count() - 1).unit < kSlotFlags;
+// The flags of that rank, if it has those which it names; else none.
+std::span<Flag> flags_of(Core& core, int from, const FlaggedPieces& pieces) {
+    const bool possible = pieces.chunk > 0 && pieces.bytes > 0 &&
+                          divide_up(pieces.bytes, pieces.chunk) <= kMostFlagged &&
+                          pieces.piece(pieces.count() - 1).unit < kSlotFlags;
+    return possible ? core.peer(from).transport->flags(from) : std::span<Flag>();
 }
 
-void await(Core& core, int from, const FlaggedPieces& pieces, std::uint32_t number,
-           FlaggedReceive* receive) {
-    const std::span<Flag> flags = core.peer(from).transport->flags(from);
+void await(Core& core, int from, std::span<Flag> flags, const FlaggedPieces& pieces,
+           std::uint32_t number, FlaggedReceive* receive) {
     for (int index = 0; index < pieces.count(); ++index) {
         const wire::Chunk chunk = pieces.piece(index);
         core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive});
@@ -127,8 +127,9 @@ FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAga
 Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
     const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
     const FlaggedPieces pieces = pieces_of(rts, own);
-    if (has_flags(core, from, pieces)) {
-        await(core, from, pieces, own.flagged.number, nullptr);
+    const std::span<Flag> flags = flags_of(core, from, pieces);
+    if (!flags.empty()) {
+        await(core, from, flags, pieces, own.flagged.number, nullptr);
         return success();
     }
     Status impossible =
@@ -142,9 +143,10 @@ Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
 
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
                   const wire::RequestAgain& own, Request& receive) {
+    if (!like_the_last(core, from, whole, own, receive)) return false;
     const FlaggedPieces pieces = pieces_of(whole, own);
-    if (!like_the_last(core, from, whole, own, receive) || !has_flags(core, from, pieces))
-        return false;
+    const std::span<Flag> flags = flags_of(core, from, pieces);
+    if (flags.empty()) return false;
     Peer& sender = core.peer(from);
     const Peer::Taken& last = sender.last_taken;
     void* memory = core.executor.allocate_frame(sizeof(FlaggedReceive));
@@ -155,7 +157,7 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     core.operations.begin();
     core.flagged.receives.push_back(*message);
     message->awaited = pieces.count();
-    await(core, from, pieces, own.flagged.number, message);
+    await(core, from, flags, pieces, own.flagged.number, message);
     return true;
 }
 

@@ -60,6 +60,21 @@ TEST(ChooseEnds, OfCopiesToAnotherGpuAreAskedFor) {
     }
 }
 
+// Its flag is seen by the receiver as well, and written while the bytes are on their way.
+TEST(ChooseEnds, OfLargeAnnouncedPutsAreToldByTheDevice) {
+    for (const char* machine : {"h100", "h200"}) {
+        plan::Facts facts = with_gpus(two_gpus(), gpu_of(machine));
+        facts.announced = facts.put_open = true;
+        facts.sink_gpu.peer_get_more = 1000;
+        for (const Bytes bytes : {8 * kKiB, 256 * kKiB, 512 * kKiB, 4 * kMiB}) {
+            const plan::Plan put = plan_for(verdict(bytes, D, D, IpcKind::legacy), facts);
+            ASSERT_EQ(put.executor, plan::Executor::sender);
+            EXPECT_EQ(put.completion, bytes > 256 * kKiB ? Completion::flag : Completion::event)
+                << machine << ", " << bytes << " bytes";
+        }
+    }
+}
+
 // A description from before the difference was known says one thing for all.
 TEST(ChooseEnds, WithoutAFigureOfTheirOwnAreSeenAsThoseToAnotherGpu) {
     model::Machine described = model::load("h200").value();

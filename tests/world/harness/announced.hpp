@@ -72,4 +72,30 @@ inline Task<Status> learn_to_put(Rank& rank, Bytebuffer& buffer) {
     co_return success();
 }
 
+// One more message, whose sender starts it and then computes for two milliseconds; `took`: until the
+// receiver, which waits for it, had it.
+enum class Sends : bool { at_leisure, blocking };  // MPI_Isend, MPI_Send
+inline Task<Status> send_and_compute(Rank& rank, Bytebuffer& buffer, Sends how, Nanoseconds& took) {
+    if (rank.number == 0) {
+        buffer.fill(4);
+        Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
+        GANTRY_CO_TRY(slept);
+        const auto standard = p2p::SendMode::standard;
+        Result<p2p::Request*> sending =
+            how == Sends::blocking
+                ? rank.messenger.send_to_wait(rank.all, buffer.whole(), 1, 7, standard)
+                : rank.messenger.isend(rank.all, buffer.whole(), 1, 7, standard);
+        rank.work(2 * kMillisecond);
+        Received sent = co_await finish(rank.executor, rank, std::move(sending));
+        co_return sent.status;
+    }
+    buffer.clear();
+    const Nanoseconds begin = rank.processor.now();
+    Received got = co_await receive_and_wait(rank, buffer.whole(), 0, 7);
+    GANTRY_CO_TRY(got.status);
+    took = rank.processor.now() - begin;
+    WORLD_CHECK(buffer.holds(4, buffer.bytes()));
+    co_return success();
+}
+
 }  // namespace gantry::world
