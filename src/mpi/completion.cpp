@@ -49,11 +49,12 @@ Status in_status(int failures, int of, const Status& first) {
 }
 
 template <class Handle>
-Status tell_all(Engine& engine, Handle* handles, int count, MPI_Status* statuses) {
+Status tell_all(Engine& engine, Handle* handles, int first_to_tell, int count,
+                MPI_Status* statuses) {
     int failures = 0;
     Status first;
     std::vector<int> codes;
-    for (int i = 0; i < count; ++i) {
+    for (int i = first_to_tell; i < count; ++i) {
         MPI_Status* status = at(statuses, i);
         Request* request = active_at(handles[i]);
         Status ended;
@@ -138,8 +139,23 @@ bool all_over(const MPI_Request* handles, int count, int& first_open) {
     return true;
 }
 
-Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses) {
-    return tell_all(engine, handles, count, statuses);
+void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* statuses,
+                       int& retired) {
+    for (; retired < over; ++retired) {
+        MPI_Request& handle = handles[retired];
+        Request* request = active_at(handle);
+        if (request == nullptr) {
+            tell_empty(handle, at(statuses, retired));
+        } else {
+            if (Requests::operation_of(*request) != nullptr || !request->status.ok()) return;
+            (void)told(engine, handle, *request, at(statuses, retired));
+        }
+    }
+}
+
+Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses,
+                  int retired) {
+    return tell_all(engine, handles, retired, count, statuses);
 }
 Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status,
                Status& ended) {
@@ -151,7 +167,7 @@ Any retire_some(Engine& engine, MPI_Request* handles, int count, int* outcount, 
 }
 
 Status peek_all(Engine& engine, const MPI_Request* handles, int count, MPI_Status* statuses) {
-    return tell_all(engine, handles, count, statuses);
+    return tell_all(engine, handles, 0, count, statuses);
 }
 Any peek_any(Engine& engine, const MPI_Request* handles, int count, int* index, MPI_Status* status,
              Status& ended) {

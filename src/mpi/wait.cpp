@@ -30,10 +30,14 @@ bool poll_one(Polled& self, Status& status) {
 
 bool poll_all(Polled& self, Status& status) {
     auto* handles = static_cast<MPI_Request*>(self.pointers[0]);
+    auto* statuses = static_cast<MPI_Status*>(self.pointers[1]);
+    const int count = self.numbers[0];
     int& first_open = self.numbers[1];
-    if (!all_over(handles, self.numbers[0], first_open)) return false;
-    status = retire_all(*self.engine, handles, self.numbers[0],
-                        static_cast<MPI_Status*>(self.pointers[1]));
+    int& retired = self.numbers[2];
+    const bool over = all_over(handles, count, first_open);
+    retire_front(*self.engine, handles, first_open, statuses, retired);
+    if (!over) return false;
+    status = retire_all(*self.engine, handles, count, statuses, retired);
     return true;
 }
 
