@@ -114,6 +114,10 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
+    // Has ready what the driver wants for a copy like that one, on this thread, until let_go(): for
+    // who waits for something of a peer's and must not be late then.
+    virtual void get_ready(const Copy&) {}
+    virtual void let_go() {}
     // Of fused copies all that came at once is there. When no more follow, those that wait go; else
     // one that got no company goes alone, if nothing is in flight.
     virtual void start_waiting(Company more) = 0;
@@ -155,6 +159,8 @@ class Device {
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
+    // As open_memory(), where nothing needs to be opened nor the driver to be asked; else null.
+    virtual void* open_again(const IpcHandle&, int) { return nullptr; }
     // As long as this is the same, an address that open_memory() gave is good until its last user
     // closes it; else a context went, and perhaps the mapping with it.
     virtual std::uint64_t losses() const { return 0; }

@@ -140,7 +140,7 @@ bool all_over(const MPI_Request* handles, int count, int& first_open) {
 }
 
 void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* statuses,
-                       int& retired) {
+                  int& retired) {
     for (; retired < over; ++retired) {
         MPI_Request& handle = handles[retired];
         Request* request = active_at(handle);

@@ -17,7 +17,7 @@ bool all_over(const MPI_Request* handles, int count, int& first_open);
 // Of the first `over`, which are, retires those in front of the first failure, `retired` so far. Who
 // waits for a window does so while the rest of it is under way: giving back costs 30 ns each.
 void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* statuses,
-                       int& retired);
+                  int& retired);
 // All are over: retires each, but for the first `retired`. MPI_ERR_IN_STATUS when one failed; then
 // every status has its MPI_ERROR.
 Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses,

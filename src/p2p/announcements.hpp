@@ -45,7 +45,9 @@ class Announcements {
 
     // Messages that could have been put, were the allocation mapped; the one of now included.
     int unused(std::uint64_t sink);
-    void opened(std::uint64_t sink) { unused_.erase(sink); }
+    void opened(std::uint64_t sink) {
+        if (!unused_.empty()) unused_.erase(sink);
+    }
 
     // A moment's wait for the next announcement is worth it after one that came just too late, and
     // for as long as waiting leads to puts.

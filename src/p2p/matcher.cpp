@@ -97,10 +97,11 @@ void Matcher::post(Request& receive) {
         list_of(queues.posted_by_source, receive.source).push_back(receive);
 }
 
-bool Matcher::is_next(const Request& receive) {
+bool Matcher::would_be_next(const Request& receive) {
+    if (waiting_ == 0) return true;
     Context& queues = context(receive.context);
     return queues.posted_any.next(nullptr) == nullptr &&
-           list_of(queues.posted_by_source, receive.source).next(nullptr) == &receive;
+           list_of(queues.posted_by_source, receive.source).next(nullptr) == nullptr;
 }
 
 template <class Goes>

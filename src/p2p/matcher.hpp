@@ -30,9 +30,9 @@ class Matcher {
     std::unique_ptr<Incoming> take(std::uint32_t context, int source, int tag);
     const Incoming* find(std::uint32_t context, int source, int tag);
     void post(Request& receive);
-    // Whether whatever comes next from its source and fits it is its own: no older receive of the
-    // context could take it.
-    bool is_next(const Request& receive);
+    // Of a receive that is about to be posted: whether whatever comes next from its source and fits it
+    // will be its own, as no older receive of the context could take it.
+    bool would_be_next(const Request& receive);
     bool posted(const Request& receive) const { return receive.linked(); }
     void withdraw(Request& receive) {
         receive.unlink();

@@ -209,6 +209,11 @@ Result<Request*> new_receive(Core& core, const Buffer& buffer) {
 
 Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, int source,
                                      int tag) {
+    return start_receive(group, buffer, source, tag, false);
+}
+
+Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buffer, int source,
+                                          int tag, bool waits) {
     Core& core = *core_;
     auto created = new_receive(core, buffer);
     if (!created.ok()) return created;
@@ -227,6 +232,8 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
         return lost;
     }
     if (source == MPI_ANY_SOURCE) request->group = &group;
+    // First of all: its sender may be waiting for just that.
+    if (waits) announce(core, *request);
     core.hold_memory(*request);
     core.matcher.post(*request);
     return request;
@@ -234,10 +241,8 @@ Result<Request*> Messenger::ireceive(const Group& group, const Buffer& buffer, i
 
 Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& buffer, int source,
                                             int tag) {
-    auto request = ireceive(group, buffer, source, tag);
-    if (!request.ok()) return request;
-    core_->await(*request);
-    if (core_->matcher.posted(**request)) announce(*core_, **request);
+    auto request = start_receive(group, buffer, source, tag, true);
+    if (request.ok()) core_->await(*request);
     return request;
 }
 

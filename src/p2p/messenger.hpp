@@ -116,6 +116,8 @@ class Messenger {
     // meanwhile.
     Result<bool> start_send(const Group& group, const Buffer& buffer, int destination, int tag,
                             SendMode mode, Request*& request, bool waits);
+    Result<Request*> start_receive(const Group& group, const Buffer& buffer, int source, int tag,
+                                   bool waits);
 
     std::unique_ptr<Core> core_;
 };

@@ -4,22 +4,36 @@
 namespace gantry::device::cuda {
 
 Current::Current(Driver& driver, CUcontext context)
-    : driver_(driver),
-      result_(driver.call(driver.cu.cuCtxPushCurrent_v2, context)),
-      pushed_(result_ == CUDA_SUCCESS) {
-    if (pushed_) driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
+    : driver_(driver), result_(CUDA_SUCCESS), pushed_(false) {
+    if (driver.kept.context == context && driver.kept.above == 0 && context != nullptr) return;
+    result_ = driver.call(driver.cu.cuCtxPushCurrent_v2, context);
+    pushed_ = ok();
+    if (!pushed_) return;
+    ++driver_.kept.above;
+    driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
 }
 
 Current::Current(Driver& driver, const Context& context) : Current(driver, context.handle) {
-    if (ok() && context.id != 0 && context_id(driver, context.handle) != context.id)
+    if (pushed_ && context.id != 0 && context_id(driver, context.handle) != context.id)
         result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 Current::~Current() {
-    if (!pushed_ || driver_.gone()) return;
+    if (!pushed_) return;
+    --driver_.kept.above;
+    if (driver_.gone()) return;
     driver_.call(driver_.cu.cuThreadExchangeStreamCaptureMode, &mode_);
     CUcontext popped = nullptr;
     driver_.call(driver_.cu.cuCtxPopCurrent_v2, &popped);
+}
+
+KeptCurrent::KeptCurrent(Driver& driver, const Context& context)
+    : driver_(driver), current_(driver, context), before_(driver.kept) {
+    if (current_.ok()) driver.kept = {context.handle, 0};
+}
+
+KeptCurrent::~KeptCurrent() {
+    driver_.kept = before_;
 }
 
 CUresult create_stream(Driver& driver, CUstream& stream) {

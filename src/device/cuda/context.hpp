@@ -41,6 +41,20 @@ class Current {
     bool pushed_;
 };
 
+// Keeps a context current on this thread: each Current of it inside costs nothing.
+class KeptCurrent {
+  public:
+    KeptCurrent(Driver& driver, const Context& context);
+    ~KeptCurrent();
+    KeptCurrent(const KeptCurrent&) = delete;
+    KeptCurrent& operator=(const KeptCurrent&) = delete;
+
+  private:
+    Driver& driver_;
+    const Current current_;
+    const Driver::Kept before_;
+};
+
 // A stream of ours in the current context: non-blocking, and with the highest priority, so that where
 // the program's own kernels fill the GPU, a kernel of ours starts as soon as some of their blocks
 // have left.

@@ -282,9 +282,7 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
         return failure(MPI_ERR_OTHER,
                        "opening a peer's device memory: the CUDA driver is not initialised here");
     gpus_.fill();
-    drop_dead_contexts();
-    // Of a window of messages all but the first find it in use.
-    if (void* again = mappings_.open_again(handle, gpu)) return again;
+    if (void* again = open_again(handle, gpu)) return again;
     // The second round is for a context that is found destroyed.
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
@@ -293,6 +291,18 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
         if (opened.ok() || round == 1 || Current(driver_, *context).ok()) return opened;
         drop_context(context->handle);
     }
+}
+
+// The context of an idle mapping need not be looked at where copies are made in it: whether it was
+// reset is found out by the next of these, before anything is started.
+void* CudaDevice::open_again(const IpcHandle& handle, int gpu) {
+    if (!driver_.ready() || exports_.is_own(handle)) return nullptr;
+    drop_dead_contexts();
+    return mappings_.open_again(handle, gpu, [this](const Context& context) {
+        return std::any_of(streams_.begin(), streams_.end(), [&context](const auto& streams) {
+            return streams->context() == context && !streams->lost();
+        });
+    });
 }
 
 void CudaDevice::close_memory(const IpcHandle& handle, int gpu) {

@@ -53,6 +53,8 @@ class CudaDevice final : public Device {
 
     void meet(const Neighbours* neighbours) override { settings_.neighbours = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
+    void get_ready(const Copy& like) override;
+    void let_go() override { kept_.reset(); }
     void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override;
@@ -70,6 +72,7 @@ class CudaDevice final : public Device {
 
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
+    void* open_again(const IpcHandle& handle, int gpu) override;
     Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
     std::uint64_t losses() const override {
@@ -151,7 +154,8 @@ class CudaDevice final : public Device {
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
     std::array<Way, 3> last_ways_;  // between devices, to and from host memory
-    std::uint64_t losses_ = 0;      // contexts that went
+    std::optional<KeptCurrent> kept_;
+    std::uint64_t losses_ = 0;  // contexts that went
 };
 
 }  // namespace gantry::device::cuda

@@ -90,6 +90,13 @@ class Driver {
     }
     EntryPoints cu;
 
+    // For context.hpp: the context that stays current, and how many others are above it.
+    struct Kept {
+        CUcontext context = nullptr;
+        int above = 0;
+    };
+    Kept kept;
+
     const Calls& calls() const { return calls_; }
     // The Status of a refused call: "cuMemcpyAsync of 1 MiB ...: CUDA_ERROR_X (driver's text)".
     Status failed(std::string_view call, CUresult result, std::string_view on);

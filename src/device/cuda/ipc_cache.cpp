@@ -67,15 +67,6 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
     return reinterpret_cast<void*>(mapped.address);
 }
 
-void* IpcCache::open_again(const IpcHandle& handle, int gpu) {
-    if (mappings_.empty()) return nullptr;
-    Mapping& last = mappings_.front();
-    if (last.users == 0 || last.doomed || last.gpu != gpu || !same(last.handle, handle))
-        return nullptr;
-    ++last.users;
-    return reinterpret_cast<void*>(last.address);
-}
-
 Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
     Result<void*> opened = open(lost.handle, context);
     if (opened.ok()) mappings_.front().users = lost.users;

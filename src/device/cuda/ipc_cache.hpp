@@ -36,9 +36,16 @@ class IpcCache {
     std::uint32_t inbox() { return imports_.inbox(); }
 
     Result<void*> open(const IpcHandle& handle, const Context& context);
-    // One more use of the mapping that was opened last, if it is that one and in use: its context
-    // was looked at then. Null: open() it.
-    void* open_again(const IpcHandle& handle, int gpu);
+    // One more use of a mapping that is there; of one that nobody uses only if its context `lives`.
+    // Null: open() it.
+    template <class Lives>
+    void* open_again(const IpcHandle& handle, int gpu, const Lives& lives) {
+        const Iterator hit = lookup(handle, gpu);
+        if (hit == mappings_.end() || (hit->users == 0 && !lives(hit->context))) return nullptr;
+        ++hit->users;
+        mappings_.splice(mappings_.begin(), mappings_, hit);
+        return reinterpret_cast<void*>(hit->address);
+    }
     // A mapping that went with its context, for those who use it still.
     Result<void*> open_lost(const Mapping& lost, const Context& context);
     void close(const IpcHandle& handle, int gpu);

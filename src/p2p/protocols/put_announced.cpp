@@ -65,14 +65,16 @@ void close_sink(Core& core, Sink& sink, int gpu) {
     if (std::exchange(sink.base, nullptr) != nullptr) core.device.close_memory(sink.handle, gpu);
 }
 
-// Whether a put into the buffer announced last is made as the last one was, which is mapped still.
-bool like_the_last(Core& core, const Announcements& announcements, const device::Location& source,
-                   Bytes bytes) {
+// Of the buffer announced last, where a put into it is made as the last one was and it is mapped still;
+// else not open.
+Sink sink_of_last_put(Core& core, const Announcements& announcements,
+                      const device::Location& source, Bytes bytes) {
     const Announcements::Put& last = announcements.last_put;
-    const device::IpcHandle& sink = announcements.handle();
-    return last.source == source.buffer_id && last.sink == sink.buffer_id && last.bytes == bytes &&
-           last.source != 0 && !core.explain.on() &&
-           core.device.access(sink, source.gpu) == device::Access::open;
+    Sink sink{announcements.handle(), nullptr};
+    if (last.source == source.buffer_id && last.sink == sink.handle.buffer_id &&
+        last.bytes == bytes && last.source != 0 && !core.explain.on())
+        sink.base = static_cast<std::byte*>(core.device.open_again(sink.handle, source.gpu));
+    return sink;
 }
 
 // Asks the planner; false: not by a put.
@@ -142,6 +144,62 @@ void look_for_announcement(Peer& peer) {
         peer.transport->progress();
 }
 
+// As the last plan of a put says.
+void follow_plan(Put& put) {
+    const Announcements::Put& last = put.core.peer(put.peer).announcements.last_put;
+    put.copy.engine = last.engine;
+    put.copy.notice = last.notice;
+    put.copy.word =
+        put.flag != nullptr && last.notice == device::Notice::flag ? &put.flag->number : nullptr;
+}
+
+// All that it wants but where to.
+void prepare(Put& put, const Buffer& buffer, int gpu) {
+    put.copy.source = buffer.data();
+    put.copy.bytes = buffer.bytes();
+    put.copy.gpu = gpu;
+    put.flag = flag_of_puts(put.core, put.peer);
+    if (put.flag != nullptr) put.copy.number = put.core.flagged.numbers.next();
+    follow_plan(put);
+}
+
+// The announced receive that this put is for, with its sink open; null: none.
+const wire::ReadyAgain* receive_of(Put& put, const Group& group, int tag,
+                                   const device::Location& source) {
+    Peer& peer = put.core.peer(put.peer);
+    Announcements& announcements = peer.announcements;
+    const wire::ReadyAgain* receive = announcements.of(peer.next_sent);
+    const Bytes bytes = put.copy.bytes;
+    if (receive == nullptr || !peer.lost.ok() || !fits(*receive, group, tag, bytes)) return nullptr;
+    if (put.sink.base != nullptr && put.sink.handle.buffer_id == receive->buffer_id) return receive;
+    close_sink(put.core, put.sink, source.gpu);
+    if (!plan_put(put.core, put.peer, source, bytes)) return nullptr;
+    follow_plan(put);
+    put.sink = open_sink(put.core, announcements, source.gpu);
+    return put.sink.base != nullptr ? receive : nullptr;
+}
+
+void give_up(Put& put) {
+    Core& core = put.core;
+    close_sink(core, put.sink, put.copy.gpu);
+    put.~Put();
+    core.executor.free_frame(&put);
+}
+
+// The device is ready for a copy.
+class Ready {
+  public:
+    Ready(device::Device& device, const device::Copy& copy) : device_(device) {
+        device.get_ready(copy);
+    }
+    ~Ready() { device_.let_go(); }
+    Ready(const Ready&) = delete;
+    Ready& operator=(const Ready&) = delete;
+
+  private:
+    device::Device& device_;
+};
+
 }  // namespace
 
 void announce(Core& core, Request& receive) {
@@ -150,7 +208,7 @@ void announce(Core& core, Request& receive) {
     const device::Location& place = receive.location;
     if (!peer.last_get.put_is_better || place.gpu != peer.last_get.gpu || !place.on_device() ||
         place.ipc == device::IpcKind::none || !receive.buffer.contiguous() ||
-        !core.matcher.is_next(receive))
+        !core.matcher.would_be_next(receive))
         return;
     Announcements& announcements = peer.announcements;
     if (announcements.coming != nullptr) return;  // of another thread
@@ -184,48 +242,32 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     if (announcements.putting) return false;
     const bool looks = announcements.worth_looking();
     if (!looks && announcements.of(peer.next_sent) == nullptr) return false;
-    // What needs no announcement is done while it comes.
-    const Bytes bytes = buffer.bytes();
-    Sink sink;
-    if (like_the_last(core, announcements, location, bytes))
-        sink = open_sink(core, announcements, location.gpu);
-    Flag* const flag = flag_of_puts(core, to);
     if (request == nullptr) request = core.requests.create();
+    void* const memory = request != nullptr ? core.executor.allocate_frame(sizeof(Put)) : nullptr;
+    if (memory == nullptr) return false;
+    // What needs no announcement is done while it comes.
+    Put& put = *new (memory) Put(core, to, core.next_message_id(), *request);
+    put.sink = sink_of_last_put(core, announcements, location, buffer.bytes());
+    prepare(put, buffer, location.gpu);
+    const Ready ready(core.device, put.copy);
     if (looks) look_for_announcement(peer);
 
-    const wire::ReadyAgain* receive = announcements.of(peer.next_sent);
-    bool puts = request != nullptr && peer.lost.ok() && receive != nullptr &&
-                fits(*receive, group, tag, bytes);
-    if (puts && (sink.base == nullptr || sink.handle.buffer_id != receive->buffer_id)) {
-        close_sink(core, sink, location.gpu);
-        if (plan_put(core, to, location, bytes))
-            sink = open_sink(core, announcements, location.gpu);
-        puts = sink.base != nullptr;
-    }
-    void* memory = puts ? core.executor.allocate_frame(sizeof(Put)) : nullptr;
-    if (memory == nullptr) {
-        close_sink(core, sink, location.gpu);
+    const wire::ReadyAgain* receive = receive_of(put, group, tag, location);
+    if (receive == nullptr) {
+        give_up(put);
         return false;
     }
-    announcements.opened(sink.handle.buffer_id);
-    announcements.put_made();
+    put.copy.destination = put.sink.base + (receive->address - put.sink.handle.base);
     announcements.putting = true;
-    const std::uint64_t id = core.next_message_id();
-    Put& put = *new (memory) Put(core, to, id, *request);
-    put.sink = sink;
-    put.copy.destination = sink.base + (receive->address - sink.handle.base);
-    put.copy.source = buffer.data();
-    put.copy.bytes = bytes;
-    put.copy.gpu = location.gpu;
-    put.copy.engine = announcements.last_put.engine;
-    put.copy.notice = announcements.last_put.notice;
-    put.flag = flag;
-    if (flag != nullptr) put.copy.number = core.flagged.numbers.next();
-    if (flag != nullptr && put.copy.notice == device::Notice::flag) put.copy.word = &flag->number;
-    const wire::PutRequest head{core.next_envelope(group, to, tag, bytes), id, put.copy.number};
+    announcements.put_made();
+    announcements.opened(put.sink.handle.buffer_id);
+    const std::uint64_t id = put.send_id;
+    const std::uint32_t number = put.copy.number;
     // The copy first: its engine works while the request is on its way.
     run_short_copy(put);
-    Status sent = core.send(to, wire::kPutRequest, head);
+    Status sent =
+        core.send(to, wire::kPutRequest,
+                  wire::PutRequest{core.next_envelope(group, to, tag, buffer.bytes()), id, number});
     if (!sent.ok()) log::error("rank {} was not told of a message: {}", to, sent.text());
     return true;
 }

@@ -2,6 +2,7 @@
 //
 // Wait and Test forms on messages of a rank to itself: statuses, null and inactive requests,
 // failures among several.
+#include "mpi/engine.hpp"
 #include "running.hpp"
 
 #include <array>
@@ -100,6 +101,35 @@ TEST_F(Waiting, ForAllTellsFailuresInTheStatuses) {
     EXPECT_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
     EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
     EXPECT_EQ(process().failed_on, &self()) << "the failure belongs to the request's communicator";
+    process().failed_on = nullptr;
+}
+
+TEST_F(Waiting, ForAllGivesBackWhatHasEndedInFront) {
+    std::array<int, 3> got{};
+    const std::array<int, 2> sent{1, 2};
+    std::array<MPI_Request, 4> requests{receive(&got[0], 50), MPI_REQUEST_NULL,
+                                        receive(&got[1], 51), receive(&got[2], 52)};
+    std::array<MPI_Status, 4> statuses{marked(), marked(), marked(), marked()};
+    Pending all = waitall(4, requests.data(), statuses.data());
+    EXPECT_FALSE(all.poll());
+    EXPECT_NE(requests[0], MPI_REQUEST_NULL);
+    send_now(sent.data(), 51, 2);  // does not fit
+    send_now(sent.data(), 50);
+    while (process().engine->progress() > 0) {
+    }
+    EXPECT_FALSE(all.poll());
+    EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
+    EXPECT_EQ(std::tuple(statuses[0].MPI_SOURCE, statuses[0].MPI_TAG), std::tuple(0, 50));
+    expect_empty(statuses[1]);
+    EXPECT_NE(requests[2], MPI_REQUEST_NULL) << "a failure is told with all the others";
+    send_now(sent.data(), 52);
+    expect_class(wait(std::move(all)), MPI_ERR_IN_STATUS);
+    for (MPI_Request each : requests)
+        EXPECT_EQ(each, MPI_REQUEST_NULL);
+    EXPECT_EQ(std::tuple(statuses[0].MPI_ERROR, statuses[1].MPI_ERROR, statuses[2].MPI_ERROR,
+                         statuses[3].MPI_ERROR),
+              std::tuple(MPI_SUCCESS, MPI_SUCCESS, MPI_ERR_TRUNCATE, MPI_SUCCESS));
+    EXPECT_EQ(std::tuple(statuses[0].MPI_TAG, statuses[3].MPI_TAG), std::tuple(50, 52));
     process().failed_on = nullptr;
 }
 
