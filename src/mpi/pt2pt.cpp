@@ -37,7 +37,6 @@ Status nonblocking_send(const void* buf, MPI_Count count, Datatype& datatype, in
             ? engine.requests().completed(p2p::RequestKind::send, proc_null_outcome())
             : engine.messenger().isend(comm.group, buffer(buf, count, datatype), dest, tag, mode);
     if (!started.ok()) return std::move(started).status();
-    engine.messenger().look_for_one(**started);
     *request = engine.requests().hand_out(*started, comm, &datatype);
     return success();
 }
@@ -92,7 +91,6 @@ Status irecv(void* buf, MPI_Count count, Datatype& datatype, int source, int tag
             ? engine.requests().completed(p2p::RequestKind::receive, proc_null_outcome())
             : engine.messenger().ireceive(comm.group, buffer(buf, count, datatype), source, tag);
     if (!started.ok()) return std::move(started).status();
-    engine.messenger().look_for_one(**started);
     *request = engine.requests().hand_out(*started, comm, &datatype);
     return success();
 }

@@ -273,7 +273,6 @@ Status Requests::start(p2p::Request& request) {
     Result<p2p::Request*> started = operation->start();
     if (!started.ok()) return std::move(started).status();
     operation->in_flight = *started;
-    engine_.messenger().look_for_one(**started);
     return success();
 }
 

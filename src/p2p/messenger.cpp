@@ -246,11 +246,6 @@ Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& bu
     return request;
 }
 
-void Messenger::look_for_one(const Request& posted) {
-    if (posted.done || posted.peer < 0 || !posted.location.on_device()) return;
-    core_->peer(posted.peer).transport->deliver_one(posted.peer);
-}
-
 Matched Messenger::probe(const Group& group, int source, int tag) {
     const Incoming* found = core_->matcher.find(group.context, source, tag);
     if (found == nullptr) return {};

@@ -58,10 +58,6 @@ class Messenger {
     // The same for who waits at once, and never cancels it: its sender may be told where its bytes
     // go.
     Result<Request*> receive_to_wait(const Group& group, const Buffer& buffer, int source, int tag);
-    // For a program that has just posted this and may post more: a message that has come from the same
-    // peer is taken now, so that a window's first copies need not wait for its last post. Only of
-    // device memory, and not from within anything that a message brought about.
-    void look_for_one(const Request& posted);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.

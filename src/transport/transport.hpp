@@ -175,9 +175,6 @@ class Transport {
     // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.
     virtual int progress() = 0;
-    // Delivers the oldest message that has come from that peer, where looking for it is a load or two;
-    // returns how many it delivered. None from within a delivery.
-    virtual int deliver_one(int) { return 0; }
     virtual Stats stats() const { return {}; }
     // Whether messages wait here for company at all: only then is flush() worth a call.
     virtual bool holds_back() const { return false; }

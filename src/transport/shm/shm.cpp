@@ -191,13 +191,9 @@ void ShmTransport::open_incoming(int number) {
 int ShmTransport::read(Peer& peer, int most) {
     const int rank = peer.rank;
     Receiver& receiver = *receiver_;
-    delivering_ = true;
-    const int taken =
-        peer.incoming.read(most, [&](MessageKind kind, ConstSpan header, ConstSpan payload) {
-            receiver.on_message(rank, kind, header, payload);
-        });
-    delivering_ = false;
-    return taken;
+    return peer.incoming.read(most, [&](MessageKind kind, ConstSpan header, ConstSpan payload) {
+        receiver.on_message(rank, kind, header, payload);
+    });
 }
 
 int ShmTransport::poll_incoming() {
@@ -227,12 +223,6 @@ int ShmTransport::progress() {
         std::exchange(leaving_, nullptr)->complete(success());
     if (events == 0) idle();
     return events;
-}
-
-int ShmTransport::deliver_one(int rank) {
-    Peer* const peer = peer_of(rank);
-    if (receiver_ == nullptr || delivering_ || peer == nullptr || peer->lost) return 0;
-    return peer->incoming_memory ? read(*peer, 1) : 0;
 }
 
 // --- the dead ------------------------------------------------------------------------------------

@@ -52,7 +52,6 @@ class ShmTransport final : public Transport {
     void note_gpu(std::uint64_t gpu) override;
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;
-    int deliver_one(int peer) override;
     bool busy() const override { return !backlogged_.empty(); }
 
   private:
@@ -92,7 +91,6 @@ class ShmTransport final : public Transport {
     const Clock& clock_;
     const config::Config& config_;
     Receiver* receiver_ = nullptr;
-    bool delivering_ = false;
     int rank_ = 0;
     int self_ = 0;  // our number on the node
     Node node_;

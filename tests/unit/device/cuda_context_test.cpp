@@ -3,6 +3,8 @@
 // Contexts that come and go under Gantry, and what it leaves behind.
 #include "cuda_fixture.hpp"
 
+#include "device/cuda/context.hpp"
+
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@ namespace gantry::device {
 namespace {
 
 using testing_support::CudaTest;
+using testing_support::GpuProgram;
 using testing_support::pointer;
 
 struct CudaContexts : CudaTest {
@@ -78,6 +81,119 @@ TEST_F(CudaContexts, WorkIsDoneInThePointersOwnContext) {
     }
     cuda->shut_down();
     gpu.cuCtxDestroy_v2(own);
+}
+
+TEST_F(CudaContexts, WhoGotReadyForACopyHasItsContext) {
+    const CUdeviceptr from = allocate(kMiB), to = allocate(kMiB);
+    const auto data = pattern(kMiB, 3);
+    write(from, data);
+    for (const CUdeviceptr memory : {from, to})
+        classify(pointer(memory), kMiB);
+    const Copy order{pointer(to), pointer(from), kMiB, 0, Engine::d2d};
+    const auto calls_of_a_start = [&] {
+        Completion done(executor);
+        const std::uint64_t before = cuda->calls().contexts;
+        cuda->copy(order, done);
+        const std::uint64_t made = cuda->calls().contexts - before;
+        cuda->let_go();
+        finish(done);
+        EXPECT_TRUE(done.status().ok()) << done.status().text();
+        return made;
+    };
+    cuda->get_ready(order);  // nothing like it was made yet: no harm
+    EXPECT_GT(calls_of_a_start(), 0u);
+    EXPECT_GT(calls_of_a_start(), 0u);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+    cuda->get_ready(order);
+    EXPECT_EQ(calls_of_a_start(), 0u);
+    CUcontext current = primary;
+    EXPECT_EQ(gpu.cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, nullptr) << "the program's own is what it was";
+    ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    EXPECT_EQ(read(to, kMiB), data);
+    gpu.cuMemFree_v2(from);
+    gpu.cuMemFree_v2(to);
+}
+
+TEST_F(CudaContexts, WhileReadyForOneContextCopiesAreMadeInOthers) {
+    const CUdeviceptr first = allocate(4096);
+    classify(pointer(first), 4096);
+    write(first, pattern(4096, 1));
+    const Copy out{host, pointer(first), 256, 0, Engine::d2h};
+    ASSERT_TRUE(copy(out).ok());
+    CUcontext own = nullptr;
+    ASSERT_EQ(gpu.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+    const CUdeviceptr second = allocate(4096);
+    classify(pointer(second), 4096);
+    write(second, pattern(4096, 2));
+    std::uint8_t other[256] = {};
+    cuda->get_ready(out);
+    EXPECT_TRUE(copy({other, pointer(second), 256, 0, Engine::d2h}).ok());
+    EXPECT_TRUE(copy(out).ok());
+    cuda->let_go();
+    EXPECT_EQ(std::memcmp(host, pattern(4096, 1).data(), 256), 0);
+    EXPECT_EQ(std::memcmp(other, pattern(4096, 2).data(), 256), 0);
+    CUcontext current = nullptr;
+    EXPECT_EQ(gpu.cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, own);
+    cuda->shut_down();
+    gpu.cuCtxDestroy_v2(own);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    gpu.cuMemFree_v2(first);
+}
+
+TEST_F(CudaContexts, AKeptContextIsPushedAgainAboveAnotherOne) {
+    cuda::Driver driver(GpuProgram::library());
+    ASSERT_TRUE(driver.ready());
+    CUcontext own = nullptr;
+    ASSERT_EQ(gpu.cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+    const auto current = [this] {
+        CUcontext context = nullptr;
+        EXPECT_EQ(gpu.cuCtxGetCurrent(&context), CUDA_SUCCESS);
+        return context;
+    };
+    {
+        const cuda::KeptCurrent kept(driver, {primary, cuda::context_id(driver, primary), 0});
+        const std::uint64_t before = driver.calls().contexts;
+        {
+            const cuda::Current inside(driver, primary);
+            EXPECT_TRUE(inside.ok());
+        }
+        EXPECT_EQ(driver.calls().contexts, before);
+        {
+            const cuda::Current above(driver, own);
+            const cuda::Current again(driver, primary);
+            EXPECT_TRUE(above.ok() && again.ok());
+            EXPECT_EQ(current(), primary);
+        }
+        EXPECT_EQ(current(), primary);
+    }
+    EXPECT_EQ(current(), own);
+    const cuda::Current above(driver, own);
+    const cuda::Current afterwards(driver, primary);
+    EXPECT_EQ(current(), primary) << "nothing is kept any more";
+}
+
+TEST_F(CudaContexts, NobodyIsReadyInAContextThatWasReset) {
+    CUdeviceptr memory = allocate(4096);
+    classify(pointer(memory), 4096);
+    const Copy before{host, pointer(memory), 256, 0, Engine::d2h};
+    ASSERT_TRUE(copy(before).ok());
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    CUcontext again = nullptr;
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+    cuda->get_ready(before);
+    memory = allocate(4096);
+    const auto data = pattern(256, 5);
+    write(memory, data);
+    classify(pointer(memory), 4096);
+    const Status status = copy({host, pointer(memory), 256, 0, Engine::d2h});
+    cuda->let_go();
+    EXPECT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(std::memcmp(host, data.data(), 256), 0);
+    gpu.cuMemFree_v2(memory);
+    gpu.cuDevicePrimaryCtxRelease_v2(0);
 }
 
 TEST_F(CudaContexts, NothingIsLeftBehind) {

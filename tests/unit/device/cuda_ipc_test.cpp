@@ -82,6 +82,40 @@ TEST_F(CudaIpc, ASecondOpenMakesNoDriverCallsOfIpc) {
     EXPECT_EQ(cuda->calls().ipc, before);
 }
 
+TEST_F(CudaIpc, OpeningAgainAsksTheDriverNothing) {
+    const IpcHandle handle = peer->allocate(kBytes, 7);
+    EXPECT_EQ(cuda->open_again(handle, 0), nullptr) << "it is not mapped";
+    void* mapped = open(handle);
+    cuda->close_memory(handle, 0);
+    EXPECT_EQ(cuda->open_again(handle, 0), nullptr)
+        << "nobody copies in its context, so nobody finds out whether that lives";
+    fetch(open(handle), kBytes);
+    cuda->close_memory(handle, 0);
+    const std::uint64_t before = cuda->calls().total();
+    EXPECT_EQ(cuda->open_again(handle, 0), mapped);
+    EXPECT_EQ(cuda->open_again(handle, 0), mapped) << "now it is in use";
+    EXPECT_EQ(cuda->calls().total(), before);
+    cuda->forget_memory(handle.buffer_id, handle.gpu);
+    EXPECT_EQ(cuda->open_again(handle, 0), nullptr) << "its owner freed it";
+    EXPECT_EQ(fetch(mapped, kBytes), all(7)) << "it was counted as used twice";
+    cuda->close_memory(handle, 0);
+    EXPECT_EQ(fetch(mapped, kBytes), all(7));
+    cuda->close_memory(handle, 0);
+}
+
+TEST_F(CudaIpc, WhatIsOpenedAgainAfterAResetIsMappedAnew) {
+    const IpcHandle handle = peer->allocate(kBytes, 7);
+    fetch(open(handle), kBytes);
+    cuda->close_memory(handle, 0);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    void* again = cuda->open_again(handle, 0);
+    if (again == nullptr) again = open(handle);
+    EXPECT_EQ(fetch(again, kBytes), all(7));
+    cuda->close_memory(handle, 0);
+}
+
 TEST_F(CudaIpc, TheMappingUnusedForLongestIsClosedFirst) {
     config.ipc_cache_entries = 2;
     make_device();

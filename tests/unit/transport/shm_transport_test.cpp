@@ -94,32 +94,6 @@ TEST(ShmTransport, AHandlerMaySend) {
     EXPECT_EQ(world[0].notebook.messages.back().header, "4999");
 }
 
-TEST(ShmTransport, DeliversOneToWhoAsksForOne) {
-    World world(3);
-    Rank& reader = world[1];
-    ASSERT_TRUE(world[0].send(1, 1, "opens the ring", "").ok());
-    EXPECT_EQ(reader.transport.deliver_one(0), 0) << "the ring is not known yet";
-    ASSERT_TRUE(world.progress_until([&] { return reader.notebook.messages.size() == 1; }));
-    int nested = -1;
-    reader.notebook.on_arrival = [&](int peer, MessageKind kind, ConstSpan header, ConstSpan text) {
-        nested = reader.transport.deliver_one(0);
-        reader.notebook.messages.push_back(
-            {peer, kind, Notebook::text(header), Notebook::text(text)});
-    };
-    for (const char* word : {"first", "second"})
-        ASSERT_TRUE(world[0].send(1, 1, word, "").ok());
-    EXPECT_EQ(reader.transport.deliver_one(2), 0) << "of another one";
-    EXPECT_EQ(reader.transport.deliver_one(1), 0) << "of itself";
-    for (const std::size_t so_far : {2u, 3u}) {
-        EXPECT_EQ(reader.transport.deliver_one(0), 1);
-        EXPECT_EQ(nested, 0);
-        ASSERT_EQ(reader.notebook.messages.size(), so_far);
-    }
-    EXPECT_EQ(reader.notebook.messages[1].header, "first");
-    EXPECT_EQ(reader.notebook.messages[2].header, "second");
-    EXPECT_EQ(reader.transport.deliver_one(0), 0);
-}
-
 TEST(ShmTransport, AQuietPairIsHeardAmongManyBusyOnes) {
     World world(24);
     for (int from = 1; from < 24; ++from)
