@@ -346,8 +346,8 @@ class Core final : public transport::Receiver {
     std::uint64_t next_id_ = 1;
 };
 
-// A blocking receive, about to be posted, tells its sender where its bytes go; a sender that knows puts them there
-// at once (p2p/protocols/put_announced.cpp).
+// A blocking receive that is about to be posted tells its sender where its bytes go; a sender that
+// knows puts them there at once (p2p/protocols/put_announced.cpp).
 void announce(Core& core, Request& receive);
 // The sender's side, of a message that is about to be numbered and that the program waits for.
 // False: it goes the usual way, unless the receiver was lost meanwhile. `request` is made if it is

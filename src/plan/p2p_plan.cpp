@@ -294,7 +294,10 @@ Candidate ipc_candidate(const Ask& ask) {
     const Candidate put = ipc_by(ask, Executor::sender);
     if (get.impossible != nullptr) return put.impossible != nullptr ? get : put;
     if (put.impossible != nullptr) return get;
-    return put.plan.expected < get.plan.expected ? put : get;
+    // What a get takes longer alone counts against a put that was announced, and against no other: in a
+    // window latencies overlap, and a put that is answered needs its sender's attention, too.
+    const Nanoseconds alone = ask.facts.announced ? 0 : ask.sink_gpu.peer_get_more;
+    return put.plan.expected + alone < get.plan.expected ? put : get;
 }
 
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,

@@ -29,6 +29,7 @@
 #include "base/log.hpp"
 
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace gantry::p2p {
@@ -249,7 +250,8 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     Put& put = *new (memory) Put(core, to, core.next_message_id(), *request);
     put.sink = sink_of_last_put(core, announcements, location, buffer.bytes());
     prepare(put, buffer, location.gpu);
-    const Ready ready(core.device, put.copy);
+    std::optional<Ready> ready;
+    if (put.sink.base != nullptr) ready.emplace(core.device, put.copy);
     if (looks) look_for_announcement(peer);
 
     const wire::ReadyAgain* receive = receive_of(put, group, tag, location);

@@ -233,6 +233,15 @@ TEST(Choose, BetweenTwoGpusTheReceiverGetsUnlessPutsAreSoMuchFasterThatTheyRepay
     with.ipc_open = with.put_open = true;
     for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB})
         EXPECT_EQ(executor(bytes, with), Executor::receiver) << bytes;
+    // `gantry tune` on two H100s, of copies that come alone; those of a window do not.
+    plan::Facts alone = with;
+    alone.sink_gpu.peer_get_more = 3300;
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB}) {
+        EXPECT_EQ(executor(bytes, alone), Executor::receiver) << bytes;
+        plan::Facts announced = alone;
+        announced.announced = true;
+        EXPECT_EQ(executor(bytes, announced), Executor::sender) << bytes;
+    }
     with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 236e9;
     EXPECT_EQ(executor(64 * kKiB, with), Executor::receiver);
     EXPECT_EQ(executor(4 * kMiB, with), Executor::sender);
