@@ -374,7 +374,7 @@ Status Core::request(int to, const wire::RequestToSend& rts) {
     wire::RequestToSend& last = peer(to).request_sent;
     if (std::memcmp(&rest, &last, sizeof rest) == 0)
         return send(to, wire::kRequestAgain,
-                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address, rts.flagged()});
+                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address, rts.slot_flag()});
     Status sent = send(to, wire::kRequestToSend, rts);
     if (!sent.ok()) return sent;
     std::memcpy(&last, &rest, sizeof last);

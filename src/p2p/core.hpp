@@ -62,13 +62,13 @@ struct Peer {
     };
     Offer last_offer;
     // The last message to it that was told by flags, of memory that cannot be mapped: likewise.
-    struct Flagged {
+    struct FlaggedOffer {
         std::uint64_t source = 0, whole_requests = 0;
         Bytes bytes = 0, chunk = 0;
         bool budget = false;
         device::Notice notice = device::Notice::event;
     };
-    Flagged last_flagged;
+    FlaggedOffer last_flagged;
     // The last whole requests to send, without what is each message's own, and how many were sent.
     wire::RequestToSend request_sent{};
     std::uint64_t whole_requests = 0;
@@ -134,14 +134,14 @@ class Core final : public transport::Receiver {
     HostCopies host_copies;
     Scope operations;  // every protocol coroutine under way
     // Messages told by flags beside slots (protocols/flagged.hpp).
-    struct Flagged {
+    struct FlaggedMessages {
         FlagNumbers numbers;
         AwaitedFlags awaited;
         IntrusiveList<FlaggedSend> sends;
         IntrusiveList<FlaggedReceive> receives;
         bool pinned = false;  // the flags are known to the driver
     };
-    Flagged flagged;
+    FlaggedMessages flagged;
 
     int world_rank() const { return world_rank_; }
     Bytes eager_budget() const { return config_.eager_budget; }

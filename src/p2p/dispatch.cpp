@@ -289,7 +289,7 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
         rts.envelope = again.envelope;
         rts.send_id = again.send_id;
         rts.address = again.address;
-        rts.set(again.flagged);
+        rts.set(again.slot_flag);
         take_request_to_send(from, rts, receive);
     }
     take_early_followers(from, again.send_id);
@@ -297,7 +297,7 @@ void Core::on_request_again(int from, const wire::RequestAgain& again) {
 
 void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
     peer(from).last_rendezvous = rts.send_id;
-    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
+    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
     Request* receive = matcher.arrive(rts.envelope);
     if (receive != nullptr && get_again(*this, from, rts, own, *receive, device::Company::expected))
         gets_wait_ = true;

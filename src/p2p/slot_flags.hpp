@@ -27,7 +27,7 @@ namespace gantry::p2p {
 using transport::Flag;
 using transport::kSlotFlags;
 
-static_assert(kSlotFlags == 256, "wire::Flagged names a unit in one byte");
+static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
 
 // More pieces flow better by chunks, which hold no slots for those behind them.
 inline constexpr int kMostFlagged = 4;

@@ -64,7 +64,7 @@ struct Handle {
 
 // A message of one piece that is on its way to the slot at this unit of its sender's device slots: it
 // lies there when the unit's flag has that number (slot_flags.hpp). Number 0: chunks tell.
-struct Flagged {
+struct SlotFlag {
     std::uint32_t number = 0;
     std::uint8_t unit = 0;
 };
@@ -81,7 +81,7 @@ struct RequestToSend {
     std::uint8_t contiguous;
     std::uint8_t synchronous;
     std::uint8_t uses_driver;   // this process can map device memory
-    std::uint32_t flag_number;  // with flag_unit: Flagged
+    std::uint32_t flag_number;  // with flag_unit: SlotFlag
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
                                 // clock); 0: not lately, see p2p/shared_gpu.hpp
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
@@ -89,10 +89,10 @@ struct RequestToSend {
     std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
     std::uint8_t flag_unit;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
-    Flagged flagged() const { return {flag_number, flag_unit}; }
-    void set(const Flagged& flagged) {
-        flag_number = flagged.number;
-        flag_unit = flagged.unit;
+    SlotFlag slot_flag() const { return {flag_number, flag_unit}; }
+    void set(const SlotFlag& flag) {
+        flag_number = flag.number;
+        flag_unit = flag.unit;
     }
 };
 
@@ -102,7 +102,7 @@ struct RequestAgain {
     Envelope envelope;
     std::uint64_t send_id;
     std::uint64_t address;
-    Flagged flagged{};
+    SlotFlag slot_flag{};
 };
 
 // A receive that waits for the peer's envelope `sequence`, if that has this context, source and tag

@@ -31,7 +31,7 @@ struct FlaggedSend : Link<FlaggedSend> {
         FlaggedSend& message;
         Slot slot;
     };
-    FlaggedSend(Core& in, Request& of, const Peer::Flagged& offer);
+    FlaggedSend(Core& in, Request& of, const Peer::FlaggedOffer& offer);
 
     Core& core;
     Request& request;  // knows the buffer, where it lies, and the peer

@@ -15,7 +15,7 @@ namespace gantry::p2p {
 
 FlaggedSend::Piece::Piece(FlaggedSend& of) : Completion(of.core.executor), message(of) {}
 
-FlaggedSend::FlaggedSend(Core& in, Request& of, const Peer::Flagged& offer)
+FlaggedSend::FlaggedSend(Core& in, Request& of, const Peer::FlaggedOffer& offer)
     : core(in),
       request(of),
       pieces{0, of.buffer.bytes(), offer.chunk, 0},
@@ -96,7 +96,7 @@ std::span<Flag> own_flags(Core& core, int to) {
 namespace {
 
 // Null: there are no flags, or no slots just now.
-FlaggedSend* prepare(Core& core, Request& send, const Peer::Flagged& offer) {
+FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer) {
     Result<SlotPool*> slots = core.pool(transport::Pool::device_slots);  // makes our segment
     if (!slots.ok()) return nullptr;
     const std::span<Flag> flags = own_flags(core, send.peer);
@@ -118,7 +118,7 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::Flagged& offer) {
     return message;
 }
 
-wire::Flagged named(const FlaggedSend& message) {
+wire::SlotFlag named(const FlaggedSend& message) {
     return {message.number, static_cast<std::uint8_t>(message.pieces.unit)};
 }
 
@@ -158,7 +158,7 @@ bool may_be_flagged(const Core& core, const Peer& to, const Outgoing& message,
 
 // Behind another whole request to that rank the receiver would repeat the wrong one.
 bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budget) {
-    const Peer::Flagged& last = to.last_flagged;
+    const Peer::FlaggedOffer& last = to.last_flagged;
     return last.source == send.location.buffer_id && last.source != 0 &&
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
            last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
@@ -168,7 +168,7 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
 
 // What can be mapped is asked about each time: one day that pays.
 void remember(Core& core, const Request& send, const plan::Question& question,
-              const wire::RequestToSend& rts, Peer::Flagged offer) {
+              const wire::RequestToSend& rts, Peer::FlaggedOffer offer) {
     Peer& to = core.peer(send.peer);
     const bool same_again = rts.handle.kind == 0 && rts.gpu_used == 0 && !question.sink_expected;
     offer.source = same_again ? send.location.buffer_id : 0;
@@ -185,10 +185,10 @@ bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts) {
     request.location = message.location;
     request.peer = message.peer;
     const plan::Question question = message.question;
-    const Peer::Flagged offer{.bytes = message.bytes,
-                              .chunk = rts.offer.chunk,
-                              .budget = question.budget,
-                              .notice = notice_of(message.choice.plan)};
+    const Peer::FlaggedOffer offer{.bytes = message.bytes,
+                                   .chunk = rts.offer.chunk,
+                                   .budget = question.budget,
+                                   .notice = notice_of(message.choice.plan)};
     FlaggedSend* const flagged = prepare(core, request, offer);
     if (flagged == nullptr) return false;
     flagged->pieces.send_id = message.id;

@@ -91,7 +91,7 @@ bool stays_staged(Core& core, int from, const Peer::Taken& last, const wire::Han
 bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
                    const wire::RequestAgain& own, const Request& receive) {
     const Peer::Taken& last = core.peer(from).last_taken;
-    return own.flagged.number != 0 && last.bytes != 0 && last.bytes == own.envelope.bytes &&
+    return own.slot_flag.number != 0 && last.bytes != 0 && last.bytes == own.envelope.bytes &&
            whole.handle.kind == last.source_ipc && receive.location.on_device() &&
            receive.location.gpu == last.gpu && receive.location.ipc == last.ipc &&
            receive.buffer.contiguous() && receive.buffer.bytes() >= last.bytes &&
@@ -119,17 +119,17 @@ void await(Core& core, int from, std::span<Flag> flags, const FlaggedPieces& pie
 }
 
 FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAgain& own) {
-    return {own.send_id, own.envelope.bytes, whole.offer.chunk, own.flagged.unit};
+    return {own.send_id, own.envelope.bytes, whole.offer.chunk, own.slot_flag.unit};
 }
 
 }  // namespace
 
 Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
-    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.flagged()};
+    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
     const FlaggedPieces pieces = pieces_of(rts, own);
     const std::span<Flag> flags = flags_of(core, from, pieces);
     if (!flags.empty()) {
-        await(core, from, flags, pieces, own.flagged.number, nullptr);
+        await(core, from, flags, pieces, own.slot_flag.number, nullptr);
         return success();
     }
     Status impossible =
@@ -157,7 +157,7 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     core.operations.begin();
     core.flagged.receives.push_back(*message);
     message->awaited = pieces.count();
-    await(core, from, flags, pieces, own.flagged.number, message);
+    await(core, from, flags, pieces, own.slot_flag.number, message);
     return true;
 }
 
