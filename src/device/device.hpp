@@ -160,7 +160,7 @@ class Device {
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
     // As open_memory(), where nothing needs to be opened nor the driver to be asked; else null.
-    virtual void* open_again(const IpcHandle&, int) { return nullptr; }
+    virtual void* open_again(const IpcHandle& handle, int gpu) = 0;
     // As long as this is the same, an address that open_memory() gave is good until its last user
     // closes it; else a context went, and perhaps the mapping with it.
     virtual std::uint64_t losses() const { return 0; }

@@ -10,6 +10,7 @@ namespace {
 
 struct Seen {
     std::uint64_t puts = 0, gets = 0;
+    std::uint64_t opened_again = 0;
     Status ended[2];
 };
 
@@ -23,6 +24,7 @@ Task<Status> learnt(Rank& rank, Seen& seen) {
     }
     seen.puts += puts(rank);
     seen.gets += gets(rank);
+    seen.opened_again += rank.device.counts().opens_again;
     co_return success();
 }
 
@@ -35,6 +37,7 @@ TEST(Announced, EachMessageIsOnePutOnceTheMappingHasRepaidItself) {
         EXPECT_TRUE(world.settle()) << "something was left over";
         EXPECT_EQ(seen.puts, 10u) << seed;
         EXPECT_EQ(seen.gets, 0u) << seed;
+        EXPECT_EQ(seen.opened_again, seed % 2 == 1 ? 10u : 0u) << "like the last, or asked about";
     }
 }
 

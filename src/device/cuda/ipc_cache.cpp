@@ -30,17 +30,19 @@ IpcCache::Iterator IpcCache::lookup(const IpcHandle& handle, int gpu) {
     });
 }
 
+void* IpcCache::use(Iterator mapping) {
+    ++mapping->users;
+    mappings_.splice(mappings_.begin(), mappings_, mapping);
+    return reinterpret_cast<void*>(mapping->address);
+}
+
 Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
     Iterator hit = lookup(handle, context.gpu);
     if (hit != mappings_.end() && hit->context != context && !Current(driver_, hit->context).ok()) {
         lost(hit);  // The context that it was opened in is gone, and the mapping with it.
         hit = mappings_.end();
     }
-    if (hit != mappings_.end()) {
-        ++hit->users;
-        mappings_.splice(mappings_.begin(), mappings_, hit);
-        return reinterpret_cast<void*>(hit->address);
-    }
+    if (hit != mappings_.end()) return use(hit);
     if (is_refused(handle))
         return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: refused before", handle.size);
     if (imports_.ready(handle) == Imports::Ready::not_yet)

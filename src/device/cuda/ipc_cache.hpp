@@ -41,10 +41,8 @@ class IpcCache {
     template <class Lives>
     void* open_again(const IpcHandle& handle, int gpu, const Lives& lives) {
         const Iterator hit = lookup(handle, gpu);
-        if (hit == mappings_.end() || (hit->users == 0 && !lives(hit->context))) return nullptr;
-        ++hit->users;
-        mappings_.splice(mappings_.begin(), mappings_, hit);
-        return reinterpret_cast<void*>(hit->address);
+        const bool there = hit != mappings_.end() && (hit->users > 0 || lives(hit->context));
+        return there ? use(hit) : nullptr;
     }
     // A mapping that went with its context, for those who use it still.
     Result<void*> open_lost(const Mapping& lost, const Context& context);
@@ -68,6 +66,7 @@ class IpcCache {
   private:
     using Iterator = std::list<Mapping>::iterator;
     Iterator lookup(const IpcHandle& handle, int gpu);
+    void* use(Iterator mapping);
     Status make_room(Bytes bytes);
     Imports::Mapped map(const IpcHandle& handle, const Context& context);
     bool unmap_overlapping(const IpcHandle& handle);

@@ -196,12 +196,21 @@ Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
     return handle;
 }
 
-Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
+void* FakeDevice::use_again(const IpcHandle& handle) {
     const auto open = opened_.find(handle.buffer_id);
-    if (open != opened_.end()) {
-        ++mappings_.at(open->second).users;
-        return reinterpret_cast<void*>(open->second);
-    }
+    if (open == opened_.end()) return nullptr;
+    ++mappings_.at(open->second).users;
+    return reinterpret_cast<void*>(open->second);
+}
+
+void* FakeDevice::open_again(const IpcHandle& handle, int) {
+    void* const again = use_again(handle);
+    if (again != nullptr) ++counts_.opens_again;
+    return again;
+}
+
+Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
+    if (void* again = use_again(handle)) return again;
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
     if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed ||
         access(handle, gpu) == Access::no_descriptor) {

@@ -45,8 +45,9 @@ struct Counts {
     std::uint64_t turns = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t refused_opens = 0;
-    std::uint64_t looks = 0;     // at copies in flight: completion queries
-    std::uint64_t rechecks = 0;  // of exported memory
+    std::uint64_t opens_again = 0;  // of what was open still, by open_again()
+    std::uint64_t looks = 0;        // at copies in flight: completion queries
+    std::uint64_t rechecks = 0;     // of exported memory
     std::uint64_t descriptors = 0;
     std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
     std::uint64_t all_copies() const;
@@ -115,6 +116,7 @@ class FakeDevice final : public Device {
     Result<IpcHandle> export_memory(const Location& location) override;
     Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    void* open_again(const IpcHandle& handle, int gpu) override;
     std::uint64_t losses() const override { return losses_; }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
@@ -124,6 +126,7 @@ class FakeDevice final : public Device {
     void shut_down() override;
 
   private:
+    void* use_again(const IpcHandle& handle);
     // An address range of this process that names (a part of) an allocation: its own, or one opened
     // from a peer.
     struct Mapping {

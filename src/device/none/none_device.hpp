@@ -39,6 +39,7 @@ class NoneDevice final : public Device {
         return unsupported("opening device memory");
     }
     void close_memory(const IpcHandle&, int) override {}
+    void* open_again(const IpcHandle&, int) override { return nullptr; }
     Access access(const IpcHandle&, int) override { return Access::never; }
     std::uint32_t descriptor_inbox() override { return 0; }
     Status send_descriptor(const IpcHandle&, std::uint32_t) override {

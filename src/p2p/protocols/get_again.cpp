@@ -59,17 +59,16 @@ bool like_the_last(const Core& core, const Peer::Get& last, const wire::RequestT
 }
 
 // The allocation with one more reader; null: it is not mapped.
-OpenMemory* open_again(Core& core, Peer::Get& last, const wire::Handle& source) {
+OpenMemory* one_more_reader(Core& core, Peer::Get& last, const wire::Handle& source) {
     if (last.open != nullptr && last.open->losses == core.device.losses()) {
         ++last.open->readers;
         return last.open;
     }
     const device::IpcHandle handle = wire::decode(source);
-    if (core.device.access(handle, last.gpu) != device::Access::open) return nullptr;
-    Result<void*> mapped = core.device.open_memory(handle, last.gpu);
-    if (!mapped.ok()) return nullptr;
+    void* const mapped = core.device.open_again(handle, last.gpu);
+    if (mapped == nullptr) return nullptr;
     last.open = new (std::nothrow) OpenMemory{
-        handle, last.gpu, static_cast<const std::byte*>(*mapped), core.device.losses(), 1};
+        handle, last.gpu, static_cast<const std::byte*>(mapped), core.device.losses(), 1};
     if (last.open == nullptr) core.device.close_memory(handle, last.gpu);
     return last.open;
 }
@@ -82,7 +81,7 @@ bool get_again(Core& core, int from, const wire::RequestToSend& whole,
     if (!like_the_last(core, last, whole, receive, own.envelope.bytes)) return false;
     void* memory = core.executor.allocate_frame(sizeof(Read));
     if (memory == nullptr) return false;
-    OpenMemory* source = open_again(core, last, whole.handle);
+    OpenMemory* source = one_more_reader(core, last, whole.handle);
     if (source == nullptr) {
         core.executor.free_frame(memory);
         return false;
