@@ -25,7 +25,7 @@ void set_identity(std::string_view identity);
 void write(Level level, std::string_view line);
 
 template <class... Args>
-void line(Level at, fmt::format_string<Args...> text, Args&&... args) {
+[[gnu::cold, gnu::noinline]] void line(Level at, fmt::format_string<Args...> text, Args&&... args) {
     if (at <= level()) write(at, fmt::format(text, std::forward<Args>(args)...));
 }
 template <class... Args>

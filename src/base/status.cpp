@@ -22,6 +22,13 @@ Status Status::make(int error_class, std::string text) {
     return status;
 }
 
+void Status::give_up(Record* record) {
+    // Pairs with the other owners' releases: the last one must see their uses as finished.
+    if (record->references.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
+        record != &out_of_memory_)
+        delete record;
+}
+
 Status Status::with(std::string_view context) const {
     if (ok()) return {};
     return make(error_class(), fmt::format("{}: {}", context, text()));

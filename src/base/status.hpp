@@ -4,7 +4,8 @@
 // points to a shared record with an MPI error class and a sentence (what was attempted, on what,
 // what the system said, how to mend it). It is cheap to return, copy and keep in a request. There
 // are no exceptions below the C ABI (DESIGN 2.11): a failure travels as a value up to `abi/`, which
-// gives it to the error handler.
+// gives it to the error handler. What only failures need is cold: the compiler keeps it, and the code
+// that leads there, away from what runs when all goes well.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,16 +47,15 @@ class [[nodiscard]] Status {
         int error_class;
         std::string text;
     };
-    void retain() {
-        if (record_ != nullptr) record_->references.fetch_add(1, std::memory_order_relaxed);
+    void retain() const {
+        if (record_ != nullptr) [[unlikely]]
+            record_->references.fetch_add(1, std::memory_order_relaxed);
     }
-    void release() {
-        // Pairs with the other owners' releases: the last one must see their uses as finished.
-        if (record_ != nullptr &&
-            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1 &&
-            record_ != &out_of_memory_)
-            delete record_;
+    void release() const {
+        if (record_ != nullptr) [[unlikely]]
+            give_up(record_);
     }
+    [[gnu::cold]] static void give_up(Record* record);
     static Record out_of_memory_;
     Record* record_ = nullptr;
 };
@@ -65,7 +65,8 @@ inline Status success() {
 }
 
 template <class... Args>
-Status failure(int error_class, fmt::format_string<Args...> text, Args&&... args) {
+[[gnu::cold, gnu::noinline]] Status failure(int error_class, fmt::format_string<Args...> text,
+                                            Args&&... args) {
     return Status::make(error_class, fmt::format(text, std::forward<Args>(args)...));
 }
 
