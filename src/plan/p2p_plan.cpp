@@ -206,7 +206,7 @@ const char* ipc_obstacle(const Ask& ask) {
 // What opening the other process's memory counts as. It is an investment: the messages of the same
 // allocation share its price, and who came n times is expected n times more. So all that is ever
 // lost is what staging them cost more, and once the price of an opening.
-Nanoseconds opening(const Ask& ask, Executor executor) {
+Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
     const bool gets = executor == Executor::receiver;
     if (gets ? ask.facts.ipc_open : ask.facts.put_open) return 0;
     const End& end = gets ? ask.source : ask.sink;
@@ -216,8 +216,13 @@ Nanoseconds opening(const Ask& ask, Executor executor) {
     Nanoseconds price = other_gpu ? gpu.ipc_open_peer : gpu.ipc_open;
     if (end.ipc == IpcKind::vmm) price = gpu.vmm_open;
     if (end.ipc == IpcKind::pool) price = other_gpu ? gpu.pool_open_peer : gpu.pool_open;
-    if (gets ? ask.facts.receiver_busy : ask.facts.sender_busy) price *= kBusyOpening;
     return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
+}
+
+Nanoseconds opening(const Ask& ask, Executor executor) {
+    const bool gets = executor == Executor::receiver;
+    const bool busy = gets ? ask.facts.receiver_busy : ask.facts.sender_busy;
+    return opening_when_idle(ask, executor) * (busy ? kBusyOpening : 1);
 }
 
 // How the end of a copy that is alone is seen best, by what it costs to see its event. On an H200 a
@@ -297,7 +302,13 @@ Candidate ipc_candidate(const Ask& ask) {
     // What a get takes longer alone counts against a put that was announced, and against no other: in a
     // window latencies overlap, and a put that is answered needs its sender's attention, too.
     const Nanoseconds alone = ask.facts.announced ? 0 : ask.sink_gpu.peer_get_more;
-    return put.plan.expected + alone < get.plan.expected ? put : get;
+    // Whoever opens will copy from then on: that one of them has work pending puts it off, and is no
+    // reason to have the other do it.
+    const auto when_idle = [&ask](const Candidate& candidate) {
+        const Executor executor = candidate.plan.executor;
+        return candidate.plan.expected - opening(ask, executor) + opening_when_idle(ask, executor);
+    };
+    return when_idle(put) + alone < when_idle(get) ? put : get;
 }
 
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,

@@ -101,7 +101,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
     if (route.order.lane == Lane::peer) {
-        route.order.peer = source.home == route.gpu ? destination.home : source.home;
+        route.order.outwards = source.home == route.gpu;
+        route.order.peer = route.order.outwards ? destination.home : source.home;
         if (reached(source) && reached(destination) && copy.rows.empty())
             route.order.resident = {Ends::devices, false};
     }

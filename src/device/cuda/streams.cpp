@@ -35,7 +35,7 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
                  const CopySettings& settings)
     : driver_(driver),
       context_(context),
-      lanes_(static_cast<std::size_t>(Lane::peer) + static_cast<std::size_t>(gpus)),
+      lanes_(static_cast<std::size_t>(Lane::peer) + 2 * static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
       resident_(driver, context, facts, settings),
       fused_(driver, context, facts, settings, resident_),
@@ -43,8 +43,9 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
 
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
+    // Copies to another GPU and from it use the two directions of one link: at once.
     if (order.lane == Lane::peer)
-        index += static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer);
+        index += 2 * static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer) + order.outwards;
     GANTRY_ASSERT(index < lanes_.size());
     return index;
 }

@@ -343,14 +343,30 @@ TEST_F(CudaCopies, ADriverThatIsTornDownFailsEverythingAndIsNotAskedAgain) {
     EXPECT_EQ(cuda->calls().total(), before);
 }
 
-TEST_F(CudaCopies, BetweenTwoGpusOfTheProcessBytesMoveWithoutPeerAccess) {
-    if (cuda->gpu_count() < 2) GTEST_SKIP() << "one GPU";
-    CUcontext other = nullptr;
-    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
-    gpu.cuCtxSetCurrent(other);
-    const CUdeviceptr far = allocate(kBytes);
-    gpu.cuCtxSetCurrent(primary);
-    classify(pointer(far), kBytes);
+struct CopiesBetweenGpus : CudaCopies {
+    void SetUp() override {
+        CudaCopies::SetUp();
+        if (primary == nullptr) return;
+        if (cuda->gpu_count() < 2) GTEST_SKIP() << "one GPU";
+        CUcontext other = nullptr;
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+        gpu.cuCtxSetCurrent(other);
+        far = allocate(kBytes);
+        gpu.cuCtxSetCurrent(primary);
+        classify(pointer(far), kBytes);
+    }
+    void TearDown() override {
+        if (far != 0) {
+            cuda->shut_down();
+            gpu.cuMemFree_v2(far);
+            gpu.cuDevicePrimaryCtxRelease_v2(1);
+        }
+        CudaCopies::TearDown();
+    }
+    CUdeviceptr far = 0;
+};
+
+TEST_F(CopiesBetweenGpus, OfOneProcessMoveBytesWithoutPeerAccess) {
     const auto data = pattern(kBytes, 9);
     write(first, data);
     for (const Engine engine : {Engine::peer, Engine::automatic}) {
@@ -362,9 +378,20 @@ TEST_F(CudaCopies, BetweenTwoGpusOfTheProcessBytesMoveWithoutPeerAccess) {
             EXPECT_EQ(read(second, kBytes), data);
         }
     }
-    cuda->shut_down();
-    gpu.cuMemFree_v2(far);
-    gpu.cuDevicePrimaryCtxRelease_v2(1);
+}
+
+// A link moves bytes both ways at once: what leaves does not wait behind what comes.
+TEST_F(CopiesBetweenGpus, ThereAndBackHaveAStreamEach) {
+    const Copy there{pointer(far), pointer(first), kBytes, 0, Engine::peer};
+    const Copy back{pointer(second), pointer(far), kBytes, 0, Engine::peer};
+    ASSERT_TRUE(copy(there).ok());
+    const std::uint64_t one = cuda->calls().setups;
+    ASSERT_TRUE(copy(back).ok());
+    const std::uint64_t two = cuda->calls().setups;
+    EXPECT_GT(two, one) << "a stream was created";
+    ASSERT_TRUE(copy(there).ok());
+    ASSERT_TRUE(copy(back).ok());
+    EXPECT_EQ(cuda->calls().setups, two);
 }
 
 }  // namespace
