@@ -9,6 +9,7 @@
 namespace gantry::bench {
 
 void latency(const Options& options);
+void sendrecv(const Options& options);
 void bandwidth(const Options& options);  // bw and bibw
 void message_rate(const Options& options);
 void overlap(const Options& options);

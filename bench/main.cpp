@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry-bench latency | bw | bibw | mr | overlap | fresh | demo: messages between pairs of ranks. Runs
-// with any MPI.
+// gantry-bench latency | sendrecv | bw | bibw | mr | overlap | fresh | demo: messages between pairs of
+// ranks. Runs with any MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
 #include "driver.hpp"
@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     if (options.busy && side() == 1) neighbour.emplace();
     switch (options.benchmark) {
         case Benchmark::latency: latency(options); break;
+        case Benchmark::sendrecv: sendrecv(options); break;
         case Benchmark::bw:
         case Benchmark::bibw: bandwidth(options); break;
         case Benchmark::mr: message_rate(options); break;

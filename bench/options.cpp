@@ -108,6 +108,7 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
 const char* name(Benchmark benchmark) {
     switch (benchmark) {
         case Benchmark::latency: return "latency";
+        case Benchmark::sendrecv: return "sendrecv";
         case Benchmark::bw: return "bw";
         case Benchmark::bibw: return "bibw";
         case Benchmark::mr: return "mr";
@@ -131,6 +132,7 @@ Options parse(int argc, char** argv, bool talk) {
     };
     for (const Row& row :
          {Row{Benchmark::latency, "half a round trip of one message"},
+          Row{Benchmark::sendrecv, "one message each way at once, by MPI_Sendrecv"},
           Row{Benchmark::bw, "one way, a window of messages in flight"},
           Row{Benchmark::bibw, "both ways at once, a window of messages in flight"},
           Row{Benchmark::mr, "messages a second: a window in flight, one way, between all pairs"},

@@ -10,7 +10,7 @@
 
 namespace gantry::bench {
 
-enum class Benchmark { latency, bw, bibw, mr, overlap, fresh, demo };
+enum class Benchmark { latency, sendrecv, bw, bibw, mr, overlap, fresh, demo };
 
 // Where a rank's message buffers are.
 enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };

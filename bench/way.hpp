@@ -22,6 +22,8 @@ class Way {
     virtual void exchange(const Buffer& from, const Buffer& into) = 0;
     // After a sample, outside of its time: what still goes on behind calls that have returned.
     virtual void settle() {}
+    // One message each way at once, the library's by one call; by hand as any window.
+    virtual void sendrecv(const Buffer& from, const Buffer& into) { exchange(from, into); }
     // One message, for ping-pong.
     virtual void send_one(const Buffer& from, int message) = 0;
     virtual void receive_one(const Buffer& into, int message) = 0;

@@ -29,6 +29,11 @@ class LibraryWay final : public Way {
         start_sends(from);
         finish();
     }
+    void sendrecv(const Buffer& from, const Buffer& into) override {
+        MPI_Sendrecv(from.message(0), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
+                     kTag, into.message(0), static_cast<int>(into.message_bytes()), MPI_BYTE,
+                     peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     void send_one(const Buffer& from, int message) override {
         MPI_Send(from.message(message), static_cast<int>(from.message_bytes()), MPI_BYTE, peer(),
                  kTag, MPI_COMM_WORLD);

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Given{"latency", "2 gantry-bench latency D D -m 8"},
         Given{"latency d p", "2 gantry-bench latency D P -m 8"},
+        Given{"sendrecv D H", "2 gantry-bench sendrecv D H -m 8"},
         Given{"latency M H -m 1:4M", "2 gantry-bench latency M H -m 8"},
         Given{"latency P P --pageable", "2 gantry-bench latency H H -m 8"},
         Given{"latency -i 7", "2 gantry-bench latency D D -m 8 -i 7"},

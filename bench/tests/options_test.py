@@ -109,7 +109,7 @@ class Options(unittest.TestCase):
 
     def test_without_ipc_the_floor_is_two_copies_through_host_memory(self):
         for words, floors in ((("latency", "D", "D"), ["two copies"]), (("bw", "D", "D", "-w", "3"), ["two copies"]),
-                              (("bibw", "D", "D", "-w", "3"), ["two copies"]), (("latency", "D", "P"), [])):
+                              (("bibw", "D", "D", "-w", "3"), ["two copies"]), (("sendrecv", "D", "D"), ["two copies"]), (("latency", "D", "P"), [])):
             with self.subTest(words=words):
                 found = self.document(*words, "--floor", "-m", "1,300000,3M", "-i", "2", job=2, GANTRY_IPC="off")
                 for row in found["rows"]:

@@ -16,10 +16,7 @@
 namespace gantry::mpi {
 namespace {
 
-struct Half {
-    p2p::Buffer buffer;
-    int peer, tag;
-};
+using Half = p2p::Messenger::Half;
 
 Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request,
                     p2p::Outcome* outcome) {
@@ -61,12 +58,22 @@ Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming,
     co_return arrived;
 }
 
-Task<Status> exchange(Executor& executor, Comm* comm, Half outgoing, Half incoming,
-                      MPI_Status* status) {
-    p2p::Outcome received;
-    Status ended = co_await both(executor, comm, outgoing, incoming, &received);
-    write(status, received);
-    co_return ended;
+const Half* unless_null(const Half& half) {
+    return half.peer != MPI_PROC_NULL ? &half : nullptr;
+}
+
+bool poll_both(Polled& self, Status& status) {
+    auto* const sending = static_cast<p2p::Request*>(self.pointers[0]);
+    auto* const receiving = static_cast<p2p::Request*>(self.pointers[1]);
+    if ((sending != nullptr && !sending->done) || (receiving != nullptr && !receiving->done))
+        return false;
+    write(static_cast<MPI_Status*>(self.pointers[2]),
+          receiving != nullptr ? receiving->outcome : proc_null_outcome());
+    if (receiving != nullptr) status = receiving->status;
+    if (sending != nullptr && !sending->status.ok()) status = sending->status;
+    for (p2p::Request* each : {sending, receiving})
+        if (each != nullptr) self.engine->messenger().discard(each);
+    return true;
 }
 
 Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgoing, Half incoming,
@@ -101,8 +108,16 @@ Pending sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, i
                  int recvtag, Comm& comm, MPI_Status* status) {
     const Half outgoing{buffer(sendbuf, sendcount, sendtype), dest, sendtag};
     const Half incoming{buffer(recvbuf, recvcount, recvtype), source, recvtag};
-    return Pending(*comm.engine,
-                   exchange(comm.engine->executor(), &comm, outgoing, incoming, status));
+    Result<p2p::Messenger::Exchange> both = comm.engine->messenger().exchange_to_wait(
+        comm.group, unless_null(outgoing), unless_null(incoming));
+    if (!both.ok()) return both.status();
+    Polled polled;
+    polled.function = poll_both;
+    polled.engine = comm.engine;
+    polled.pointers[0] = both->sending;
+    polled.pointers[1] = both->receiving;
+    polled.pointers[2] = status;
+    return Pending(polled);
 }
 
 Pending sendrecv_replace(void* buf, MPI_Count count, Datatype& datatype, int dest, int sendtag,

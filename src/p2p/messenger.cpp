@@ -61,9 +61,12 @@ transport::Receiver& Messenger::receiver() {
 
 Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination,
                                   int tag, SendMode mode) {
+    Result<device::Location> location = source_of(group, buffer, destination);
+    if (!location.ok()) return location.status();
     Request* request = core_->requests.create();
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
-    Result<bool> left = start_send(group, buffer, destination, tag, mode, request, false);
+    Result<bool> left =
+        start_send(group, buffer, *location, destination, tag, mode, request, false);
     if (!left.ok()) {
         discard(request);
         return left.status();
@@ -74,8 +77,10 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
 
 Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffer, int destination,
                                          int tag, SendMode mode) {
+    Result<device::Location> location = source_of(group, buffer, destination);
+    if (!location.ok()) return location.status();
     Request* request = nullptr;
-    Result<bool> left = start_send(group, buffer, destination, tag, mode, request, true);
+    Result<bool> left = start_send(group, buffer, *location, destination, tag, mode, request, true);
     if (!left.ok()) {
         if (request != nullptr) discard(request);
         return left.status();
@@ -84,19 +89,24 @@ Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffe
     return request;
 }
 
-Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int destination,
-                                   int tag, SendMode mode, Request*& request, bool waits) {
+Result<device::Location> Messenger::source_of(const Group& group, const Buffer& buffer,
+                                              int destination) {
+    const Status& lost = core_->peer(group.peer(destination)).lost;
+    if (!lost.ok()) return lost;
+    return core_->locate(buffer);
+}
+
+Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer,
+                                   const device::Location& location, int destination, int tag,
+                                   SendMode mode, Request*& request, bool waits) {
     Core& core = *core_;
     const int to = group.peer(destination);
     Peer& peer = core.peer(to);
-    if (!peer.lost.ok()) return peer.lost;
     const Bytes bytes = buffer.bytes();
-    auto location = core.locate(buffer);
-    if (!location.ok()) return location.status();
 
     const bool in_budget = peer.eager_outstanding + bytes <= core.eager_budget();
     if (mode != SendMode::synchronous && bytes <= peer.eager_limit && in_budget &&
-        host_memory_of(*location)) {
+        host_memory_of(location)) {
         auto payload = payload_of(buffer);
         if (!payload.ok()) return payload.status();
         Status sent =
@@ -106,25 +116,25 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
             return sent;
         }
         peer.eager_outstanding += bytes;
-        if (core.explain.on()) core.record_eager(to, *location, buffer);
+        if (core.explain.on()) core.record_eager(to, location, buffer);
         return true;
     }
 
     if (mode != SendMode::synchronous && in_budget) {
-        Result<bool> read = send_by_window(core, group, buffer, *location, to, tag);
+        Result<bool> read = send_by_window(core, group, buffer, location, to, tag);
         if (!read.ok() || *read) return read;
     }
     // A sender that goes on to compute would tell the end of its put late; a get needs nobody.
-    if (waits && location->on_device() && buffer.contiguous()) {
-        if (put_announced(core, group, buffer, *location, to, tag, request)) return false;
+    if (waits && location.on_device() && buffer.contiguous()) {
+        if (put_announced(core, group, buffer, location, to, tag, request)) return false;
         if (!peer.lost.ok()) return peer.lost;
     }
 
     if (request == nullptr) request = core.requests.create();
     if (request == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
-    if (location->on_device() && mode != SendMode::synchronous) {
+    if (location.on_device() && mode != SendMode::synchronous) {
         request->buffer = buffer;
-        request->location = *location;
+        request->location = location;
         request->peer = to;
         Result<bool> again = send_again(core, group, tag, in_budget, *request);
         if (!again.ok()) return again;
@@ -133,11 +143,11 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
     Outgoing& message = core.add_outgoing(to);
     message.request = request;
     message.buffer = buffer;
-    message.location = *location;
+    message.location = location;
     message.bytes = bytes;
     plan::Question question;
     question.bytes = bytes;
-    question.source = core.end_of(*location, buffer);
+    question.source = core.end_of(location, buffer);
     question.synchronous = mode == SendMode::synchronous;
     question.budget = in_budget;
     make_offer(core, message, question);
@@ -145,7 +155,7 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer, int
     const wire::Envelope envelope = core.next_envelope(group, to, tag, bytes);
     const std::uint64_t id = message.id;
     const bool eager = message.choice.plan.protocol == plan::Protocol::eager;
-    const bool at_once = eager && host_memory_of(*location);
+    const bool at_once = eager && host_memory_of(location);
     bool started = false;
     Status sent;
     if (at_once) {
@@ -246,6 +256,39 @@ Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& bu
     return request;
 }
 
+Result<Messenger::Exchange> Messenger::exchange_to_wait(const Group& group, const Half* outgoing,
+                                                        const Half* incoming) {
+    Exchange both;
+    Result<device::Location> source = device::Location{};
+    if (outgoing != nullptr) {
+        source = source_of(group, outgoing->buffer, outgoing->peer);
+        if (!source.ok()) return source.status();
+        both.sending = core_->requests.create();
+        if (both.sending == nullptr) return failure(MPI_ERR_NO_MEM, "no memory for a request");
+    }
+    // The receive first: its sender may be told where its bytes go.
+    if (incoming != nullptr) {
+        auto request = start_receive(group, incoming->buffer, incoming->peer, incoming->tag, true);
+        if (!request.ok()) {
+            if (both.sending != nullptr) discard(both.sending);
+            return request.status();
+        }
+        both.receiving = *request;
+    }
+    if (outgoing != nullptr) {
+        Result<bool> left = start_send(group, outgoing->buffer, *source, outgoing->peer,
+                                       outgoing->tag, SendMode::standard, both.sending, true);
+        if (left.ok() && *left) both.sending->done = true;
+        if (!left.ok()) {
+            both.sending->complete(left.status());
+            // A receive of a message that never comes would wait for ever.
+            if (both.receiving != nullptr) cancel(*both.receiving);
+        }
+    }
+    core_->await(both.receiving);
+    return both;
+}
+
 Matched Messenger::probe(const Group& group, int source, int tag) {
     const Incoming* found = core_->matcher.find(group.context, source, tag);
     if (found == nullptr) return {};
@@ -284,6 +327,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
 bool Messenger::cancel(Request& request) {
     if (request.done || request.kind != RequestKind::receive || !core_->matcher.posted(request))
         return false;
+    if (request.announced) return false;  // its sender may be writing to it
     core_->matcher.withdraw(request);
     request.outcome.cancelled = true;
     core_->finish_request(request, success());

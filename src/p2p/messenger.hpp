@@ -58,6 +58,18 @@ class Messenger {
     // The same for who waits at once, and never cancels it: its sender may be told where its bytes
     // go.
     Result<Request*> receive_to_wait(const Group& group, const Buffer& buffer, int source, int tag);
+    // Both at once, for who waits for both; null: nothing to send, or to receive. A send that fails
+    // as it starts tells so by its request, for the receive may have to be waited for all the same.
+    struct Half {
+        Buffer buffer;
+        int peer, tag;
+    };
+    struct Exchange {
+        Request* sending = nullptr;
+        Request* receiving = nullptr;
+    };
+    Result<Exchange> exchange_to_wait(const Group& group, const Half* outgoing,
+                                      const Half* incoming);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.
@@ -107,10 +119,13 @@ class Messenger {
     device::Device& device();
 
   private:
+    // What a message is sent from, if its receiver is not lost.
+    Result<device::Location> source_of(const Group& group, const Buffer& buffer, int destination);
     // Whether the message has left already. `request` is made if it is null and one is needed; when
     // nothing was started, it is still the caller's. `waits`: the caller does nothing else
     // meanwhile.
-    Result<bool> start_send(const Group& group, const Buffer& buffer, int destination, int tag,
+    Result<bool> start_send(const Group& group, const Buffer& buffer,
+                            const device::Location& location, int destination, int tag,
                             SendMode mode, Request*& request, bool waits);
     Result<Request*> start_receive(const Group& group, const Buffer& buffer, int source, int tag,
                                    bool waits);
