@@ -47,6 +47,22 @@ void ping_pong(std::size_t bytes) {
     }
 }
 
+// Both ways at once; what arrives is checked every thirtieth time.
+void exchange(std::size_t bytes) {
+    constexpr unsigned kRounds = 3000;
+    const int count = static_cast<int>(bytes), peer = 1 - rank();
+    Memory out(Kind::device, bytes, rank()), in(Kind::device, bytes, rank());
+    for (unsigned round = 0; round < kRounds; ++round) {
+        const bool checked = round % 30 == 0;
+        if (checked) out.fill(2 * round + static_cast<unsigned>(rank()));
+        MPI_Status status;
+        OK(MPI_Sendrecv(out.data(), count, MPI_BYTE, peer, 3, in.data(), count, MPI_BYTE, peer, 3,
+                        MPI_COMM_WORLD, &status));
+        CHECK_EQ(status.MPI_SOURCE, peer);
+        if (checked) CHECK_EQ(in.differs(2 * round + static_cast<unsigned>(peer), bytes), -1);
+    }
+}
+
 void start_without_kernels_that_stay() {
     setenv("GANTRY_LINGER", "0", 1);
     setenv("GANTRY_SHM", "on", 1);  // over a network nothing is announced
@@ -67,5 +83,13 @@ MPI_CASE_OWN_INIT(smaller_announced_puts_are_told_by_their_sender, 2) {
     start_without_kernels_that_stay();
     ping_pong(256 << 10);
     if (gpu().simulated) CHECK_EQ(calls("cuStreamWriteValue32_v2"), 0u);
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(an_exchange_is_put_both_ways, 2) {
+    start_without_kernels_that_stay();
+    exchange(768 << 10);
+    // A get's end is asked for: only a put has a flag behind it.
+    if (gpu().simulated) CHECK(calls("cuStreamWriteValue32_v2") > 0);
     MPI_Finalize();
 }
