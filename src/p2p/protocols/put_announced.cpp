@@ -14,7 +14,7 @@
 // one of its context that could take number n from that source. If n has the announced context,
 // source and tag, it is matched with this receive and no other. If it has not, or left before the
 // announcement came, or is too large, the announcement means nothing any more. A blocking receive
-// is not cancelled, so its buffer waits as long.
+// (MPI_Sendrecv's, too) is not cancelled, so its buffer waits as long.
 //
 // Only where the planner prefers it: the receiver announces where its last message of that sender
 // was got out of its memory and a put would have been better; the sender puts if it has mapped the
