@@ -26,40 +26,25 @@ Task<Status> finish(Executor& executor, Engine* engine, p2p::Request* request,
     co_return ended;
 }
 
+const Half* unless_null(const Half& half) {
+    return half.peer != MPI_PROC_NULL ? &half : nullptr;
+}
+
 // Both operations at once; either may be with MPI_PROC_NULL.
 Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming,
                   p2p::Outcome* received) {
-    p2p::Messenger& messenger = comm->engine->messenger();
     *received = proc_null_outcome();
-    p2p::Request* receiving = nullptr;
-    if (incoming.peer != MPI_PROC_NULL) {
-        Result<p2p::Request*> started =
-            messenger.ireceive(comm->group, incoming.buffer, incoming.peer, incoming.tag);
-        if (!started.ok()) co_return std::move(started).status();
-        receiving = *started;
-    }
-    Status sent;
-    if (outgoing.peer != MPI_PROC_NULL) {
-        Result<p2p::Request*> started = messenger.isend(comm->group, outgoing.buffer, outgoing.peer,
-                                                        outgoing.tag, p2p::SendMode::standard);
-        if (started.ok()) {
-            p2p::Outcome ignored;
-            sent = co_await finish(executor, comm->engine, *started, &ignored);
-        } else {
-            sent = std::move(started).status();
-            // A receive of a message that never comes would wait for ever.
-            if (receiving != nullptr) messenger.cancel(*receiving);
-        }
-    }
-    Status arrived;
-    if (receiving != nullptr)
-        arrived = co_await finish(executor, comm->engine, receiving, received);
+    Result<p2p::Messenger::Exchange> started = comm->engine->messenger().exchange(
+        comm->group, unless_null(outgoing), unless_null(incoming), false);
+    if (!started.ok()) co_return started.status();
+    Status sent, arrived;
+    p2p::Outcome ignored;
+    if (started->sending != nullptr)
+        sent = co_await finish(executor, comm->engine, started->sending, &ignored);
+    if (started->receiving != nullptr)
+        arrived = co_await finish(executor, comm->engine, started->receiving, received);
     GANTRY_CO_TRY(sent);
     co_return arrived;
-}
-
-const Half* unless_null(const Half& half) {
-    return half.peer != MPI_PROC_NULL ? &half : nullptr;
 }
 
 bool poll_both(Polled& self, Status& status) {
@@ -108,8 +93,8 @@ Pending sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, i
                  int recvtag, Comm& comm, MPI_Status* status) {
     const Half outgoing{buffer(sendbuf, sendcount, sendtype), dest, sendtag};
     const Half incoming{buffer(recvbuf, recvcount, recvtype), source, recvtag};
-    Result<p2p::Messenger::Exchange> both = comm.engine->messenger().exchange_to_wait(
-        comm.group, unless_null(outgoing), unless_null(incoming));
+    Result<p2p::Messenger::Exchange> both = comm.engine->messenger().exchange(
+        comm.group, unless_null(outgoing), unless_null(incoming), true);
     if (!both.ok()) return both.status();
     Polled polled;
     polled.function = poll_both;

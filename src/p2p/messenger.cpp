@@ -256,8 +256,8 @@ Result<Request*> Messenger::receive_to_wait(const Group& group, const Buffer& bu
     return request;
 }
 
-Result<Messenger::Exchange> Messenger::exchange_to_wait(const Group& group, const Half* outgoing,
-                                                        const Half* incoming) {
+Result<Messenger::Exchange> Messenger::exchange(const Group& group, const Half* outgoing,
+                                                const Half* incoming, bool waits) {
     Exchange both;
     Result<device::Location> source = device::Location{};
     if (outgoing != nullptr) {
@@ -268,7 +268,7 @@ Result<Messenger::Exchange> Messenger::exchange_to_wait(const Group& group, cons
     }
     // The receive first: its sender may be told where its bytes go.
     if (incoming != nullptr) {
-        auto request = start_receive(group, incoming->buffer, incoming->peer, incoming->tag, true);
+        auto request = start_receive(group, incoming->buffer, incoming->peer, incoming->tag, waits);
         if (!request.ok()) {
             if (both.sending != nullptr) discard(both.sending);
             return request.status();
@@ -277,7 +277,7 @@ Result<Messenger::Exchange> Messenger::exchange_to_wait(const Group& group, cons
     }
     if (outgoing != nullptr) {
         Result<bool> left = start_send(group, outgoing->buffer, *source, outgoing->peer,
-                                       outgoing->tag, SendMode::standard, both.sending, true);
+                                       outgoing->tag, SendMode::standard, both.sending, waits);
         if (left.ok() && *left) both.sending->done = true;
         if (!left.ok()) {
             both.sending->complete(left.status());
@@ -285,7 +285,7 @@ Result<Messenger::Exchange> Messenger::exchange_to_wait(const Group& group, cons
             if (both.receiving != nullptr) cancel(*both.receiving);
         }
     }
-    core_->await(both.receiving);
+    if (waits) core_->await(both.receiving);
     return both;
 }
 

@@ -58,8 +58,9 @@ class Messenger {
     // The same for who waits at once, and never cancels it: its sender may be told where its bytes
     // go.
     Result<Request*> receive_to_wait(const Group& group, const Buffer& buffer, int source, int tag);
-    // Both at once, for who waits for both; null: nothing to send, or to receive. A send that fails
-    // as it starts tells so by its request, for the receive may have to be waited for all the same.
+    // Both at once; null: nothing to send, or to receive. `waits`: the caller waits for both, and
+    // cancels neither. A send that fails as it starts tells so by its request, for the receive may
+    // have to be waited for all the same.
     struct Half {
         Buffer buffer;
         int peer, tag;
@@ -68,8 +69,8 @@ class Messenger {
         Request* sending = nullptr;
         Request* receiving = nullptr;
     };
-    Result<Exchange> exchange_to_wait(const Group& group, const Half* outgoing,
-                                      const Half* incoming);
+    Result<Exchange> exchange(const Group& group, const Half* outgoing, const Half* incoming,
+                              bool waits);
     // The oldest matching message, left in place; message is null when there is none.
     Matched probe(const Group& group, int source, int tag);
     // The same, taken out: only `receive_matched` gets it.

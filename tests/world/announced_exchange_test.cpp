@@ -17,7 +17,7 @@ struct Ended {
 // As MPI_Sendrecv does it.
 Task<Ended> exchange(Rank& rank, p2p::Buffer out, int to, p2p::Buffer in, int from) {
     const p2p::Messenger::Half outgoing{out, to, kTag}, incoming{in, from, kTag};
-    auto both = rank.messenger.exchange_to_wait(rank.all, &outgoing, &incoming);
+    auto both = rank.messenger.exchange(rank.all, &outgoing, &incoming, true);
     Ended ended;
     if (!both.ok()) {
         ended.sent = both.status();

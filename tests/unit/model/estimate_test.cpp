@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace gantry::model {
 namespace {
@@ -95,8 +98,9 @@ TEST(Estimate, GpusWithoutPeersAreDescribedSo) {
 class Describe : public testing::Test {
   protected:
     void SetUp() override {
-        folder = std::filesystem::temp_directory_path() / "gantry-describe-test";
-        std::filesystem::remove_all(folder);
+        // Tests run side by side, each in a process of its own.
+        folder = std::filesystem::temp_directory_path() /
+                 ("gantry-describe-" + std::to_string(::getpid()));
         ::setenv("XDG_CONFIG_HOME", folder.c_str(), 1);
     }
     void TearDown() override {

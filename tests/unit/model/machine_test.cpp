@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
@@ -85,7 +87,8 @@ TEST(Machine, NetworksNobodyDescribedAreTcpOrACard) {
 }
 
 TEST(Machine, LoadsFromAFile) {
-    const std::string name = testing::TempDir() + "gantry-machine-test.json";
+    const std::string name =
+        testing::TempDir() + "gantry-machine-" + std::to_string(::getpid()) + ".json";
     std::FILE* file = std::fopen(name.c_str(), "w");
     ASSERT_NE(file, nullptr);
     std::fputs(R"({"name": "mine", "gpu": {"d2h": {"latency_ns": 5, "bytes_per_second": 7e9}}})",

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -111,14 +113,14 @@ TEST(Explain, RefusesWhatItDidNotWrite) {
 TEST(Explain, WritesAFilePerRank) {
     plan::Explain explain(true);
     record(explain, kMiB, 1);
-    const std::string folder = testing::TempDir();
-    ASSERT_TRUE(explain.write(5, folder + "/paths-%r.json").ok());
-    std::ifstream file(folder + "/paths-5.json");
+    const std::string base = testing::TempDir() + "paths-" + std::to_string(::getpid());
+    ASSERT_TRUE(explain.write(5, base + "-%r.json").ok());
+    std::ifstream file(base + "-5.json");
     std::stringstream contents;
     contents << file.rdbuf();
     EXPECT_EQ(contents.str(), explain.json(5));
-    std::remove((folder + "/paths-5.json").c_str());
-    EXPECT_THAT(std::string(explain.write(0, folder + "/no/such/folder").text()),
+    std::remove((base + "-5.json").c_str());
+    EXPECT_THAT(std::string(explain.write(0, base + "/no/such/folder").text()),
                 HasSubstr("GANTRY_EXPLAIN_FILE"));
 }
 
