@@ -47,11 +47,11 @@ class [[nodiscard]] Status {
         int error_class;
         std::string text;
     };
-    void retain() const {
+    void retain() {
         if (record_ != nullptr) [[unlikely]]
             record_->references.fetch_add(1, std::memory_order_relaxed);
     }
-    void release() const {
+    void release() {
         if (record_ != nullptr) [[unlikely]]
             give_up(record_);
     }

@@ -58,6 +58,7 @@ bool Streams::start(const Order& order, Completion& done) {
     }
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
+    if (!std::exchange(lane.used, true)) used_.push_back(index);
     if (suits_a_kernel(order, lane.pending.empty())) {
         Pending taken{&done, nullptr, 0, order.copy, {}, 0, By::resident};
         if (taken.copy.engine == Engine::automatic) taken.copy.engine = engine_of(order.lane);
@@ -352,7 +353,7 @@ int Streams::progress() {
     const int before = in_flight_;
     const bool fused_pending = fused_.pending();
     if (resident_.pending()) resident_.progress();
-    for (std::size_t index = 0; index < lanes_.size(); ++index)
+    for (const std::size_t index : used_)
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
     const int fused = fused_pending && !lost() ? fused_.progress() : 0;
     if (lost()) {
@@ -361,7 +362,9 @@ int Streams::progress() {
     }
     if (in_flight_ == 0) return fused;
     bool ask = false;
-    for (std::size_t index = 0; index < lanes_.size(); ++index) {
+    // Who is told of an end may start the first copy of another lane.
+    for (std::size_t each = 0; each < used_.size(); ++each) {
+        const std::size_t index = used_[each];
         LaneState& lane = lanes_[index];
         while (tell_head(index)) {
         }
@@ -375,7 +378,8 @@ int Streams::progress() {
         return fused + before;
     }
     // Each question costs as much as telling of an end does: the first end is told of at once.
-    for (LaneState& lane : lanes_) {
+    for (std::size_t each = 0; each < used_.size(); ++each) {
+        LaneState& lane = lanes_[used_[each]];
         const int asked_at = in_flight_;
         while (!lost_ && lane.ask && !lane.pending.empty() && in_flight_ == asked_at &&
                finish_head(lane)) {

@@ -116,6 +116,7 @@ class Streams {
         std::uint32_t flags = 0;  // written so far
         Doubt doubt;              // of the flag of the head
         bool ask = false;         // of the driver, in this progress()
+        bool used = false;        // listed in used_
         Taken taken;
         std::uint32_t next_flag() {
             doubt.reset();
@@ -152,7 +153,8 @@ class Streams {
     Driver& driver_;
     Context context_;
     std::vector<LaneState> lanes_;
-    Flags flags_;  // one of each lane
+    std::vector<std::size_t> used_;  // those that copies went through: most GPUs are nobody's here
+    Flags flags_;                    // one of each lane
     ResidentCopies resident_;
     FusedCopies fused_;
     RowKernel row_kernel_;
