@@ -89,7 +89,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     std::uint32_t flag = 0;
     if (issued.result == CUDA_SUCCESS) {
         if (alone && order.may_be_written) flag = write_word(order, index);
-        if (flag == 0) issued = issue(order, lane.stream);
+        if (flag == 0) issued = issue(driver_, row_kernel_, order, lane.stream);
     }
     Status failure;
     if (issued.result != CUDA_SUCCESS) {
@@ -146,7 +146,8 @@ void Streams::start_untaken(std::size_t index) {
         if (untaken-- == 0) break;
         Issued issued{refused, 0, "cuStreamCreate for a copy"};
         if (refused == CUDA_SUCCESS)
-            issued = issue({each.copy, static_cast<Lane>(index)}, lane.stream);
+            issued =
+                issue(driver_, row_kernel_, {each.copy, static_cast<Lane>(index)}, lane.stream);
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
             return abandon(issued.result);
         if (issued.result != CUDA_SUCCESS)
@@ -168,122 +169,6 @@ std::uint32_t Streams::write_word(const Order& order, std::size_t index) {
     LaneState& lane = lanes_[index];
     const std::uint32_t flag = lane.next_flag();
     return flags_.write_behind_word(lane.stream, index, flag, to, word, bytes) ? flag : 0;
-}
-
-Streams::Issued Streams::issue(const Order& order, CUstream stream) {
-    const Copy& copy = order.copy;
-    const CUdeviceptr destination = device_address(copy.destination);
-    const CUdeviceptr source = device_address(copy.source);
-    auto& cu = driver_.cu;
-    const auto once = [](CUresult result, const char* call) {
-        return Issued{result, result == CUDA_SUCCESS ? 1 : 0, call};
-    };
-    if (order.destination_context != nullptr && order.source_context != nullptr)
-        return once(driver_.call(cu.cuMemcpyPeerAsync, destination, order.destination_context,
-                                 source, order.source_context, copy.bytes, stream),
-                    "cuMemcpyPeerAsync");
-    if (!copy.rows.empty()) return issue_rows(order, stream);
-    switch (copy.engine) {
-        case Engine::d2h:
-            return once(
-                driver_.call(cu.cuMemcpyDtoHAsync_v2, copy.destination, source, copy.bytes, stream),
-                "cuMemcpyDtoHAsync");
-        case Engine::h2d:
-            return once(
-                driver_.call(cu.cuMemcpyHtoDAsync_v2, destination, copy.source, copy.bytes, stream),
-                "cuMemcpyHtoDAsync");
-        case Engine::h2d_2d: return issue_two_rows(copy, stream);
-        case Engine::d2d:
-        case Engine::peer:
-        case Engine::fused:
-            return once(
-                driver_.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
-                "cuMemcpyDtoDAsync");
-        case Engine::kernel:
-        case Engine::automatic: break;
-    }
-    return once(driver_.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),
-                "cuMemcpyAsync");
-}
-
-Streams::Issued Streams::issue_rows(const Order& order, CUstream stream) {
-    const Copy& copy = order.copy;
-    const bool out = order.lane == Lane::d2h;
-    Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
-    if (copy.engine == Engine::kernel) {
-        if (!row_kernel_.start(copy, out, stream, issued.tables))
-            return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
-        issued.started = 1;
-        return issued;
-    }
-    for (const Rows& rows : copy.rows) {
-        issued.result = issue_set(copy, rows, out, stream);
-        if (issued.result != CUDA_SUCCESS) break;
-        ++issued.started;
-    }
-    return issued;
-}
-
-CUresult Streams::issue_set(const Copy& copy, const Rows& rows, bool out, CUstream stream) {
-    auto& cu = driver_.cu;
-    auto* const to = static_cast<std::byte*>(copy.destination) + rows.destination;
-    const auto* const from = static_cast<const std::byte*>(copy.source) + rows.source;
-    if (rows.count == 1 && copy.engine == Engine::h2d_2d) {
-        Copy row = copy;
-        row.destination = to;
-        row.source = from;
-        row.bytes = rows.width;
-        return issue_two_rows(row, stream).result;
-    }
-    if (rows.count == 1)
-        return out ? driver_.call(cu.cuMemcpyDtoHAsync_v2, static_cast<void*>(to),
-                                  device_address(from), rows.width, stream)
-                   : driver_.call(cu.cuMemcpyHtoDAsync_v2, device_address(to),
-                                  static_cast<const void*>(from), rows.width, stream);
-    CUDA_MEMCPY2D set{};
-    set.srcMemoryType = out ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    set.dstMemoryType = out ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    if (out) {
-        set.srcDevice = device_address(from);
-        set.dstHost = to;
-    } else {
-        set.srcHost = from;
-        set.dstDevice = device_address(to);
-    }
-    set.srcPitch = rows.source_pitch;
-    set.dstPitch = rows.destination_pitch;
-    set.Height = rows.count;
-    set.WidthInBytes = rows.width;
-    return driver_.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&set), stream);
-}
-
-// A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when
-// processes share the GPU; as a copy of two rows it is done by the copy engine
-// (facts/gpu-measured.md 1.1). An odd size is covered by two such copies that overlap: they write
-// the same bytes. One byte has no two rows.
-Streams::Issued Streams::issue_two_rows(const Copy& copy, CUstream stream) {
-    auto& cu = driver_.cu;
-    if (copy.bytes < 2) {
-        const CUresult result =
-            driver_.call(cu.cuMemcpyHtoDAsync_v2, device_address(copy.destination), copy.source,
-                         copy.bytes, stream);
-        return {result, result == CUDA_SUCCESS ? 1 : 0, "cuMemcpyHtoDAsync"};
-    }
-    CUDA_MEMCPY2D rows{};
-    rows.srcMemoryType = CU_MEMORYTYPE_HOST;
-    rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    rows.Height = 2;
-    rows.WidthInBytes = rows.srcPitch = rows.dstPitch = copy.bytes / 2;
-    Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
-    for (Bytes offset = 0; offset <= copy.bytes % 2; ++offset) {
-        rows.srcHost = static_cast<const std::byte*>(copy.source) + offset;
-        rows.dstDevice = device_address(copy.destination) + offset;
-        issued.result =
-            driver_.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&rows), stream);
-        if (issued.result != CUDA_SUCCESS) break;
-        ++issued.started;
-    }
-    return issued;
 }
 
 // As many as one message ever has copies in flight, so that which of them meet does not decide

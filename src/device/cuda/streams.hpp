@@ -22,9 +22,9 @@
 // then everything in it completes with that error.
 #pragma once
 
+#include "device/cuda/copy_calls.hpp"
 #include "device/cuda/flags.hpp"
 #include "device/cuda/fused.hpp"
-#include "device/cuda/row_kernel.hpp"
 #include "device/device.hpp"
 
 #include <deque>
@@ -33,22 +33,6 @@
 #include <vector>
 
 namespace gantry::device::cuda {
-
-enum class Lane : std::uint8_t { d2h, h2d, d2d, peer };
-
-// A copy and how to make it.
-struct Order {
-    Copy copy;
-    Lane lane = Lane::d2d;
-    int peer = -1;                // of lane `peer`: the other GPU
-    bool outwards = false;        // of lane `peer`: to it, not from it
-    bool may_be_written = false;  // from host memory to memory that stays on its GPU
-    // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
-    std::optional<ResidentCopies::Way> resident = std::nullopt;
-    CUcontext destination_context =
-        nullptr;  // both set: a copy between two contexts of this process
-    CUcontext source_context = nullptr;
-};
 
 class Streams {
   public:
@@ -124,12 +108,6 @@ class Streams {
             return flags;
         }
     };
-    struct Issued {
-        CUresult result = CUDA_SUCCESS;
-        int started = 0;             // copies that are in the stream all the same
-        const char* call = "";       // null: no kernel can do it, and nothing was called
-        RowTables::Held tables = 0;  // that it reads
-    };
     std::size_t lane(const Order& order) const;
     static bool suits_a_kernel(const Order& order, bool alone);
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
@@ -139,10 +117,6 @@ class Streams {
     std::uint32_t write_word(const Order& order, std::size_t index);
     bool flag_shows(std::size_t index);
     bool doubtful(LaneState& lane) const;
-    Issued issue(const Order& order, CUstream stream);
-    Issued issue_two_rows(const Copy& copy, CUstream stream);
-    Issued issue_rows(const Order& order, CUstream stream);
-    CUresult issue_set(const Copy& copy, const Rows& rows, bool out, CUstream stream);
     void create_events();
     CUevent record(CUstream stream);
     bool finish_head(LaneState& lane);

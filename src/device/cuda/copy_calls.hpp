@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the driver is called for one copy: by a copy engine, in rows, between two contexts, or by
+// the kernel that moves rows. Where it goes and how its end is seen is streams.hpp's.
+#pragma once
+
+#include "device/cuda/resident.hpp"
+#include "device/cuda/row_kernel.hpp"
+#include "device/device.hpp"
+
+#include <optional>
+
+namespace gantry::device::cuda {
+
+enum class Lane : std::uint8_t { d2h, h2d, d2d, peer };
+
+// A copy and how to make it.
+struct Order {
+    Copy copy;
+    Lane lane = Lane::d2d;
+    int peer = -1;                // of lane `peer`: the other GPU
+    bool outwards = false;        // of lane `peer`: to it, not from it
+    bool may_be_written = false;  // from host memory to memory that stays on its GPU
+    // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
+    std::optional<ResidentCopies::Way> resident = std::nullopt;
+    CUcontext destination_context =
+        nullptr;  // both set: a copy between two contexts of this process
+    CUcontext source_context = nullptr;
+};
+
+struct Issued {
+    CUresult result = CUDA_SUCCESS;
+    int started = 0;             // copies that are in the stream all the same
+    const char* call = "";       // null: no kernel can do it, and nothing was called
+    RowTables::Held tables = 0;  // that it reads
+};
+
+// Queues it in `stream`, with the stream's context current.
+Issued issue(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream stream);
+
+}  // namespace gantry::device::cuda
