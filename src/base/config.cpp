@@ -154,6 +154,15 @@ Status set(Config& config, std::string_view name, std::string_view value) {
         return failure(MPI_ERR_ARG, "{} is '{}', but it takes {}", kVariable_##field.view(), \
                        value, words);                                                        \
     }
+#define GANTRY_LEAST(type, field, preset, least, sentence)                                 \
+    if (name == #field) {                                                                  \
+        type given = config.field;                                                         \
+        if (parse(value, given, #type) && (given == type{preset} || given >= type{least})) \
+            return config.field = given, success();                                        \
+        return failure(MPI_ERR_ARG, "{} is '{}', but it takes {}, at least {}{}",          \
+                       kVariable_##field.view(), value, accepted(#type), least,            \
+                       type{preset} < type{least} ? ", or " #preset : "");                 \
+    }
 #define GANTRY_PARAM(type, field, preset, sentence)                                          \
     if (name == #field) {                                                                    \
         if (parse(value, config.field, #type)) return success();                             \
@@ -179,6 +188,11 @@ Result<Config> from_environment() {
         auto value = environment(std::string(parameter.variable).c_str());
         if (value) GANTRY_TRY(set(config, parameter.name, *value));
     }
+    if (config.host_cell > config.host_pool)
+        return failure(MPI_ERR_ARG,
+                       "GANTRY_HOST_CELL is {}, but a cell must fit into GANTRY_HOST_POOL, which is "
+                       "{}: lower the one or raise the other",
+                       config.host_cell, config.host_pool);
     return config;
 }
 

@@ -58,15 +58,20 @@ bool poll_take(Polled& self, Status& ended) {
     return found || !ended.ok();
 }
 
-// Starts the receive of a matched message and ends the program's handle.
+// Starts the receive of a matched message and ends the program's handle, whose communicator is the
+// caller's to release. One that does not start leaves the message where it is: it can be received
+// once more.
 Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& datatype,
                                       MPI_Message* message, Comm*& comm) {
     Message* object = find(*message);
+    p2p::Messenger& messenger = object->comm->engine->messenger();
+    Result<p2p::Request*> started =
+        messenger.ireceive_matched(object->matched, buffer(buf, count, datatype));
+    if (!started.ok()) return started;
     comm = object->comm;
-    const p2p::Matched matched = object->matched;
     process().messages.destroy(object);
     *message = MPI_MESSAGE_NULL;
-    return comm->engine->messenger().ireceive_matched(matched, buffer(buf, count, datatype));
+    return started;
 }
 
 void turn(Engine& engine) {
@@ -136,9 +141,9 @@ Pending mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* messa
     }
     Comm* comm = nullptr;
     Result<p2p::Request*> started = receive_matched(buf, count, datatype, message, comm);
+    if (!started.ok()) return std::move(started).status();
     Engine& engine = *comm->engine;
     release(comm);
-    if (!started.ok()) return std::move(started).status();
     return Pending(engine, *started, status);
 }
 
@@ -155,9 +160,10 @@ Status imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message* messa
     }
     Comm* comm = nullptr;
     Result<p2p::Request*> started = receive_matched(buf, count, datatype, message, comm);
-    if (started.ok()) *request = comm->engine->requests().hand_out(*started, *comm, &datatype);
+    if (!started.ok()) return std::move(started).status();
+    *request = comm->engine->requests().hand_out(*started, *comm, &datatype);
     release(comm);
-    return started.status();
+    return success();
 }
 
 }  // namespace gantry::mpi

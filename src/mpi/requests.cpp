@@ -245,7 +245,9 @@ Status Requests::retire(MPI_Request& handle, p2p::Request& request, MPI_Status* 
 
 Status Requests::free(MPI_Request& handle, p2p::Request& request) {
     Operation* operation = operation_of(request);
-    if (operation == nullptr || over(request)) {
+    // A receive asks its communicator's group, until its end, who can still send to it.
+    const bool needs_group = request.kind == p2p::RequestKind::receive;
+    if (over(request) || (operation == nullptr && !needs_group)) {
         if (operation == nullptr && request.kind == p2p::RequestKind::collective && !request.done)
             return failure(
                 MPI_ERR_REQUEST,

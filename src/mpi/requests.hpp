@@ -98,7 +98,7 @@ class Requests {
     Engine& engine_;
     std::vector<Task<Status>> spawned_;
     std::vector<p2p::Request*>
-        orphans_;  // freed by the program, still at work on types that must stay
+        orphans_;  // freed by the program, still at work with types or groups that must stay
 };
 
 }  // namespace gantry::mpi

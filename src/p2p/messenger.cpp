@@ -312,7 +312,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
     std::unique_ptr<Incoming> message(matched.message);
     auto created = new_receive(*core_, buffer);
     if (!created.ok()) {
-        matched.message = message.release();  // still the caller's
+        static_cast<void>(message.release());  // still the caller's
         return created;
     }
     (*created)->context = message->envelope.context;

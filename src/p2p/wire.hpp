@@ -212,6 +212,11 @@ Header read(transport::ConstSpan bytes) {
     return header;
 }
 
+// The bytes follow the request, whatever the receiver says.
+inline bool is_eager(const Plan& offer) {
+    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::eager;
+}
+
 // An offer that copies nothing ahead: the receiver reads, and the sender only waits for its
 // `finish`.
 inline bool expects_get(const Plan& offer) {

@@ -165,6 +165,31 @@ MPI_CASE_OWN_INIT(a_failed_direct_copy_is_an_error_on_both_ranks, 2) {
     MPI_Finalize();
 }
 
+// The driver's word for what it cannot do at all: here it comes when the memory is mapped and the
+// sender told so. Either the bytes go another way, or both ranks hear of it.
+MPI_CASE_OWN_INIT(a_direct_copy_that_is_not_supported_ends_its_message, 2) {
+    start_with_direct_copies();
+    if (gpu().count > 1) use_device(rank());
+    Memory memory(Kind::device, kBytes);
+    for (unsigned message = 0; message < 3; ++message)
+        expect_right(memory, message);
+    for (unsigned round = 0; round < 3; ++round) {
+        memory.fill(rank() == 0 ? 50 + round : 99);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        inject("cuMemcpyAsync:1:801,cuMemcpyDtoDAsync_v2:1:801,cuMemcpyPeerAsync:1:801");
+        const int code = move(memory);
+        inject(nullptr);
+        if (code != MPI_SUCCESS)
+            expect_failure(code, "cuMemcpy");
+        else if (rank() == 1)
+            CHECK_EQ(memory.differs(50 + round, kBytes), -1);
+        CHECK_EQ(sum_of_both(code == MPI_SUCCESS ? 1 : 0) % 2, 0);
+        expect_right(memory, 70 + round);
+    }
+    expect_host_messages_work();
+    MPI_Finalize();
+}
+
 // The mapping of the old memory is open when it is freed, and its address is used again.
 MPI_CASE_OWN_INIT(memory_freed_and_reused_under_an_open_mapping_is_not_confused, 2) {
     constexpr int kRounds = 20;

@@ -117,6 +117,30 @@ MPI_CASE(a_failed_classification_is_an_error_once, 2) {
     expect_all_works();
 }
 
+// Only a receive that starts takes a matched message.
+MPI_CASE(a_matched_message_outlives_a_receive_that_is_refused, 2) {
+    only_on_the_simulator();
+    return_errors();
+    Memory memory(Kind::device, kLarge);
+    memory.fill(rank() == 0 ? 3 : 4);
+    if (rank() == 0) {
+        OK(MPI_Ssend(memory.data(), kLarge, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+        return;
+    }
+    MPI_Message message;
+    OK(MPI_Mprobe(0, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    constexpr int kTooLarge = 1 << 30;  // it leaves its allocation
+    MPI_Request request = MPI_REQUEST_NULL;
+    CHECK(MPI_Mrecv(memory.data(), kTooLarge, MPI_BYTE, &message, MPI_STATUS_IGNORE) !=
+          MPI_SUCCESS);
+    CHECK(MPI_Imrecv(memory.data(), kTooLarge, MPI_BYTE, &message, &request) != MPI_SUCCESS);
+    CHECK(message != MPI_MESSAGE_NULL);
+    CHECK(request == MPI_REQUEST_NULL);
+    OK(MPI_Mrecv(memory.data(), kLarge, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+    CHECK(message == MPI_MESSAGE_NULL);
+    CHECK_EQ(memory.differs(3, kLarge), -1);
+}
+
 MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     setenv("GANTRY_IPC", "off", 1);
     setenv("GANTRY_CHUNK", "256K", 1);

@@ -3,6 +3,7 @@
 // Announced receives (p2p/protocols/put_announced.cpp): a blocking receive between two GPUs names
 // its buffer, and a sender that has mapped it puts at once. Counted, failed, overtaken and mixed
 // with everything that must not be put.
+#include "p2p/wire.hpp"
 #include "world/harness/announced.hpp"
 
 namespace gantry::world {
@@ -38,6 +39,39 @@ TEST(Announced, EachMessageIsOnePutOnceTheMappingHasRepaidItself) {
         EXPECT_EQ(seen.puts, 10u) << seed;
         EXPECT_EQ(seen.gets, 0u) << seed;
         EXPECT_EQ(seen.opened_again, seed % 2 == 1 ? 10u : 0u) << "like the last, or asked about";
+    }
+}
+
+Task<Status> refused_requests(Rank& rank, int& refuse) {
+    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
+    Status ready = co_await learn_to_put(rank, buffer);
+    GANTRY_CO_TRY(ready);
+    for (int round = 0; round < 10; ++round) {
+        if (rank.number == 0) refuse = round % 2;
+        Status done = co_await one(rank, buffer, kLearn + round);
+        GANTRY_CO_TRY(done);
+    }
+    co_return success();
+}
+
+// Its envelope is counted, so nothing behind it could be understood.
+TEST(Announced, ARequestThatCannotLeaveBesideItsPutGoesBehindIt) {
+    for (const std::uint64_t seed : {3, 4}) {
+        int refuse = 0, refused = 0;
+        Options options = two_gpus(seed);
+        options.on_send_in_node = [&](int, transport::MessageKind kind) {
+            if (kind != p2p::wire::kPutRequest || refuse == 0) return success();
+            --refuse;
+            ++refused;
+            return failure(MPI_ERR_NO_MEM, "no room for it");
+        };
+        World world(options);
+        const Ending ending =
+            world.run([&refuse](Rank& rank) { return refused_requests(rank, refuse); });
+        EXPECT_TRUE(ending.good()) << ending;
+        EXPECT_TRUE(world.settle()) << "something was left over";
+        EXPECT_EQ(refused, 5);
+        EXPECT_EQ(puts(world.rank(0)), 10u);
     }
 }
 

@@ -206,8 +206,9 @@ TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
 // --- what goes wrong ----------------------------------------------------------------------------
 
 // Every other message's copy fails at one end, each piece's in turn: both hear of it, or the sender
-// was done before; and the slots serve the next ones.
-Task<Status> failing_copies(Rank& rank, Bytes bytes, int at) {
+// was done before; and the slots serve the next ones. `late`: until the receive is posted, behind
+// the word of the failure.
+Task<Status> failing_copies(Rank& rank, Bytes bytes, int at, Nanoseconds late = 0) {
     Bytebuffer buffer(rank, Place::device, bytes, rank.number);
     for (std::uint64_t i = 0; i < many(bytes); ++i) {
         const bool fails = i % 2 == 0;
@@ -221,6 +222,10 @@ Task<Status> failing_copies(Rank& rank, Bytes bytes, int at) {
             Received token = co_await receive(rank, kNothing, 1, 1);
             GANTRY_CO_TRY(token.status);
         } else {
+            if (late > 0) {
+                Status slept = co_await rank.sleep(rank.executor, late);
+                GANTRY_CO_TRY(slept);
+            }
             // It looks late: at flags and at the word of the failure in one turn.
             Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 0);
             if (fails && rank.world.options().seed % 2 == 0) rank.work(kMillisecond);
@@ -236,6 +241,10 @@ Task<Status> failing_copies(Rank& rank, Bytes bytes, int at) {
 
 TEST_P(FlaggedSlots, ACopyThatFailsAtTheSenderEndsBothSidesAndLosesNoSlot) {
     run([](Rank& rank, Bytes each) { return failing_copies(rank, each, 0); });
+}
+
+TEST_P(FlaggedSlots, ACopyThatFailsBeforeItsReceiveIsPostedLosesNoSlot) {
+    run([](Rank& rank, Bytes each) { return failing_copies(rank, each, 0, 2 * kMillisecond); });
 }
 
 TEST_P(FlaggedSlots, ACopyThatFailsAtTheReceiverEndsItAndLosesNoSlot) {

@@ -163,7 +163,10 @@ CUresult FusedCopies::copy_one_by_one(Batch& batch) {
             ++started;
             continue;
         }
-        if (started == 0 && (is_lost(result) || result == CUDA_ERROR_INVALID_HANDLE)) return result;
+        if (started == 0 && (is_lost(result) || result == CUDA_ERROR_INVALID_HANDLE)) {
+            waiting_.drop_first(i);  // they have ended
+            return result;
+        }
         finish(batch, i, driver_.failed("cuMemcpyDtoDAsync", result, describe(copy)));
     }
     batch.one_flag = true;

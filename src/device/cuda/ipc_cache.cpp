@@ -71,7 +71,11 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
 
 Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
     Result<void*> opened = open(lost.handle, context);
-    if (opened.ok()) mappings_.front().users = lost.users;
+    if (!opened.ok()) return opened;
+    mappings_.front().users += lost.users - 1;
+    lost_in_use_.remove_if([&lost](const Mapping& gone) {
+        return gone.gpu == lost.gpu && same(gone.handle, lost.handle);
+    });
     return opened;
 }
 
@@ -115,6 +119,12 @@ bool IpcCache::unmap_overlapping(const IpcHandle& handle) {
 }
 
 void IpcCache::close(const IpcHandle& handle, int gpu) {
+    // Whose mapping it was does not matter: a new one only stays in use for longer.
+    for (auto gone = lost_in_use_.begin(); gone != lost_in_use_.end(); ++gone) {
+        if (gone->gpu != gpu || !same(gone->handle, handle)) continue;
+        if (--gone->users == 0) lost_in_use_.erase(gone);
+        return;
+    }
     for (Iterator mapping = mappings_.begin(); mapping != mappings_.end(); ++mapping) {
         if (mapping->gpu != gpu || mapping->users == 0 || !same(mapping->handle, handle)) continue;
         if (--mapping->users == 0 && mapping->doomed) unmap(mapping);
@@ -179,6 +189,7 @@ IpcCache::Iterator IpcCache::unmap(Iterator mapping) {
 // The context that it was opened in is gone, and a legacy mapping with it.
 IpcCache::Iterator IpcCache::lost(Iterator mapping) {
     imports_.context_lost(mapping->handle, static_cast<CUdeviceptr>(mapping->address));
+    if (mapping->users > 0) lost_in_use_.push_back(*mapping);
     return erase(mapping);
 }
 
@@ -197,6 +208,7 @@ void IpcCache::clear() {
     for (Iterator mapping = mappings_.begin(); mapping != mappings_.end();)
         mapping = unmap(mapping);
     imports_.clear();
+    lost_in_use_.clear();
     refused_.clear();
 }
 

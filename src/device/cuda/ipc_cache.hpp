@@ -83,6 +83,8 @@ class IpcCache {
     std::uint64_t losses_ = 0;
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
+    // Gone with their contexts while somebody used them, who closes them still.
+    std::list<Mapping> lost_in_use_;
     std::list<IpcHandle> refused_;  // handles that the driver does not open: it is not asked again
 };
 

@@ -114,9 +114,15 @@ struct Put : ShortCopy {
     using ShortCopy::ShortCopy;
     Sink sink;
     Flag* flag = nullptr;  // null: told by a chunk
+    std::optional<wire::PutRequest> untold;  // could not leave beside the copy
 
     Status ended() {
         core.peer(peer).announcements.putting = false;
+        // Its envelope is counted: without it the peer understands nothing that comes behind it.
+        if (untold && core.peer(peer).lost.ok()) {
+            Status sent = core.send(peer, wire::kPutRequest, *untold);
+            if (!sent.ok()) core.on_peer_lost(peer, sent);
+        }
         const Status& lost = core.peer(peer).lost;
         Status outcome = lost.ok() ? status() : lost;
         Status told;
@@ -263,14 +269,16 @@ bool put_announced(Core& core, const Group& group, const Buffer& buffer,
     announcements.putting = true;
     announcements.put_made();
     announcements.opened(put.sink.handle.buffer_id);
-    const std::uint64_t id = put.send_id;
-    const std::uint32_t number = put.copy.number;
+    const wire::PutRequest told{core.next_envelope(group, to, tag, buffer.bytes()), put.send_id,
+                                put.copy.number};
     // The copy first: its engine works while the request is on its way.
     run_short_copy(put);
-    Status sent =
-        core.send(to, wire::kPutRequest,
-                  wire::PutRequest{core.next_envelope(group, to, tag, buffer.bytes()), id, number});
-    if (!sent.ok()) log::error("rank {} was not told of a message: {}", to, sent.text());
+    Status sent = core.send(to, wire::kPutRequest, told);
+    if (sent.ok()) return true;
+    if (announcements.putting)
+        put.untold = told;
+    else  // it is over, and the bytes are there already
+        core.on_peer_lost(to, sent);
     return true;
 }
 

@@ -329,14 +329,10 @@ Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-bool offered_eagerly(const Incoming& message) {
-    return static_cast<plan::Protocol>(message.rts.offer.protocol) == plan::Protocol::eager;
-}
-
 Task<Status> run(Executor& executor, Receiving& receiving) {
     Core& core = receiving.core;
     Incoming& message = receiving.message;
-    if (offered_eagerly(message)) {
+    if (wire::is_eager(message.rts.offer)) {
         Status taken =
             co_await take_payload(executor, core, message, receiving.side, receiving.accepted);
         co_return taken;

@@ -70,6 +70,9 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
         status = co_await direct_copy(executor, receiving.core, receiving.side.at(0), source,
                                       receiving.accepted, gpu, plan_of(receiving), inside);
     }
+    // The memory could be mapped; the sender may have been told so, and keeps nothing for another way.
+    if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        status = failure(MPI_ERR_OTHER, "{}", status.text());
     device.close_memory(handle, gpu);
     const bool alone = !receiving.facts.takes_turns() && receiving.side.on_device() &&
                        gpu == receiving.side.location.gpu;

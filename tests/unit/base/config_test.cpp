@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 namespace gantry::config {
 namespace {
@@ -44,6 +46,36 @@ TEST(Config, RefusesNonsenseWithASentenceThatNamesTheVariable) {
     EXPECT_FALSE(set(config, "ipc", "perhaps").ok());
     EXPECT_FALSE(set(config, "eager_limit", "99999999999999G").ok());
     EXPECT_FALSE(set(config, "no_such_parameter", "1").ok());
+}
+
+// Less of these and a job hangs, or divides by zero.
+TEST(Config, RefusesNumbersThatCannotWork) {
+    Config config;
+    for (auto [name, value] : {std::pair{"device_pool", "48K"},
+                               {"host_pool", "4K"},
+                               {"host_cell", "0"},
+                               {"chunk", "1"},
+                               {"depth", "-3"},
+                               {"spin", "-5"}}) {
+        const std::string before = value_text(config, name);
+        const Status status = set(config, name, value);
+        EXPECT_EQ(status.error_class(), MPI_ERR_ARG) << name;
+        EXPECT_NE(status.text().find("at least"), std::string_view::npos) << status.text();
+        EXPECT_EQ(value_text(config, name), before) << "a refused number changes nothing";
+    }
+    EXPECT_TRUE(set(config, "device_pool", "64K").ok());
+    EXPECT_TRUE(set(config, "chunk", "0").ok()) << "the default is always taken";
+    EXPECT_TRUE(set(config, "rank", "-1").ok());
+    EXPECT_NE(set(config, "chunk", "1").text().find("or 0"), std::string_view::npos);
+}
+
+TEST(Config, RefusesACellThatDoesNotFitItsPool) {
+    setenv("GANTRY_HOST_CELL", "8M", 1);
+    auto config = from_environment();
+    unsetenv("GANTRY_HOST_CELL");
+    ASSERT_FALSE(config.ok());
+    EXPECT_EQ(config.status().error_class(), MPI_ERR_ARG);
+    EXPECT_NE(config.status().text().find("GANTRY_HOST_POOL"), std::string_view::npos);
 }
 
 TEST(Config, TakesOneOfTheWordsAndNamesThemOtherwise) {

@@ -125,6 +125,33 @@ TEST_F(CudaFused, TheWayOfTheLastCopyEndsWithItsContextAndItsMemory) {
     }
 }
 
+// Copies that go one by one: the first is refused, and at the next one the context is found dead.
+TEST_F(CudaFused, ACopyThatWasRefusedEndsOnceWhenTheContextIsFoundDeadBehindIt) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    config.kernels = false;
+    make_device();
+    constexpr int kCopies = 5;
+    const CUdeviceptr from = allocate(4096), to = allocate(4096);
+    classify(pointer(from), 4096);
+    classify(pointer(to), 4096);
+    std::deque<Completion> done;
+    const auto start = [&](int i) {
+        done.emplace_back(executor);
+        const Bytes at = static_cast<Bytes>(i) * 64;
+        cuda->copy({pointer(to + at), pointer(from + at), 64, 0, Engine::fused}, done.back());
+    };
+    start(0);  // flies alone: the others wait for its end
+    for (int i = 1; i < kCopies; ++i)
+        start(i);
+    gpu.simgpu_fault("cuMemcpyDtoDAsync_v2:1:1,cuMemcpyDtoDAsync_v2:1:400");
+    while (cuda->pending())
+        cuda->progress();
+    gpu.simgpu_fault(nullptr);
+    for (const Completion& each : done)
+        EXPECT_TRUE(each.done());
+    EXPECT_FALSE(done[1].status().ok());
+}
+
 TEST_F(CudaFused, BetweenMemoryThatIsNoDeviceMemoryAnyMoreItIsAnError) {
     const CUdeviceptr from = allocate(4096), to = allocate(4096);
     classify(pointer(from), 4096);

@@ -146,6 +146,28 @@ TEST_F(CudaIpc, AMappingInUseIsNeverClosedForAnother) {
     EXPECT_FALSE(is_open(first, 0));
 }
 
+// A copy through the old one was under way when its context went.
+TEST_F(CudaIpc, WhoUsedALostMappingDoesNotEndTheUseOfTheNewOne) {
+    config.ipc_cache_entries = 1;
+    make_device();
+    const IpcHandle first = peer->allocate(kBytes, 1);
+    const IpcHandle second = peer->allocate(kBytes, 2);
+    fetch(open(first), kBytes);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    const CUdeviceptr other = allocate(64);
+    fetch(pointer(other), 64);  // finds that the context of before is dead
+    void* again = open(first);
+    cuda->close_memory(first, 0);  // the old use
+    EXPECT_FALSE(cuda->open_memory(second, 0).ok()) << "it was closed under its user";
+    EXPECT_EQ(fetch(again, kBytes), all(1));
+    cuda->close_memory(first, 0);
+    EXPECT_EQ(fetch(open(second), kBytes), all(2));
+    cuda->close_memory(second, 0);
+    gpu.cuMemFree_v2(other);
+}
+
 TEST_F(CudaIpc, BytesMappedAreBounded) {
     config.ipc_cache_bytes = 3 * kBytes;
     make_device();
