@@ -189,10 +189,11 @@ Result<Config> from_environment() {
         if (value) GANTRY_TRY(set(config, parameter.name, *value));
     }
     if (config.host_cell > config.host_pool)
-        return failure(MPI_ERR_ARG,
-                       "GANTRY_HOST_CELL is {}, but a cell must fit into GANTRY_HOST_POOL, which is "
-                       "{}: lower the one or raise the other",
-                       config.host_cell, config.host_pool);
+        return failure(
+            MPI_ERR_ARG,
+            "GANTRY_HOST_CELL is {}, but a cell must fit into GANTRY_HOST_POOL, which is "
+            "{}: lower the one or raise the other",
+            config.host_cell, config.host_pool);
     return config;
 }
 

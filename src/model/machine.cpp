@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 namespace gantry::model {
 namespace {
@@ -40,16 +42,17 @@ std::vector<std::string_view> built_in_machines() {
 Result<Machine> load(std::string_view name_or_file) {
     for (const BuiltIn& machine : built_in_texts())
         if (machine.name == name_or_file) return from_json(machine.json, machine.name);
-    if (name_or_file.find('/') == std::string_view::npos && !name_or_file.ends_with(".json")) {
+    const std::string name(name_or_file);
+    const bool meant_as_file = name.find('/') != std::string::npos || name.ends_with(".json");
+    std::error_code unknown;
+    if (!meant_as_file && !std::filesystem::is_regular_file(name, unknown)) {
         std::string known;
         for (const BuiltIn& machine : built_in_texts())
             known += fmt::format(" {}", machine.name);
-        return failure(
-            MPI_ERR_ARG,
-            "no machine is called \"{}\"; built in:{}; or give a file name that ends in .json",
-            name_or_file, known);
+        return failure(MPI_ERR_ARG,
+                       "no machine is called \"{}\", nor is there a file of that name; built in:{}",
+                       name, known);
     }
-    const std::string name(name_or_file);
     Result<std::string> text = read_file(name);
     if (!text.ok()) return text.status();
     return from_json(text.value(), name);

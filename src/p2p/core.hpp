@@ -294,6 +294,7 @@ class Core final : public transport::Receiver {
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,
                              transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
+    void give_back(Incoming& message);
     int take_raised_flags();
     void on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload);
     void on_credit(const wire::Credit& credit);

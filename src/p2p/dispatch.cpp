@@ -6,7 +6,6 @@
 #include "p2p/core.hpp"
 
 #include "base/log.hpp"
-#include "p2p/protocols/stage.hpp"
 #include "p2p/windows.hpp"
 
 #include <algorithm>
@@ -27,27 +26,6 @@ bool takes_from_slots(const wire::ClearToSend& cts) {
     const plan::Plan verdict = wire::decode(cts.verdict);
     return cts.direct_next == 0 && verdict.protocol == plan::Protocol::pipeline &&
            verdict.sink_engine != plan::CopyEngine::cpu;
-}
-
-void return_slot(Core& core, int to, const wire::Chunk& chunk) {
-    Status sent = core.send(to, wire::kCredit, wire::credit_for(chunk));
-    if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", to, sent.text());
-}
-
-// What a message that failed before its receive was posted holds of its sender's: slots, a part of
-// its budget, and an answer that it may wait for.
-void give_back(Core& core, Incoming& message) {
-    const int from = message.peer;
-    if (!core.peer(from).lost.ok()) return;
-    while (!message.arrived.empty())
-        return_slot(core, from, message.arrived.pop());
-    if (!message.rendezvous || wire::is_eager(message.rts.offer))
-        core.consumed_eager(from, message.envelope.bytes);
-    if (message.synchronous_id == 0) return;
-    Status told =
-        tell_failure(core, from, message.synchronous_id, message.failure, wire::For::sender);
-    if (!told.ok())
-        log::error("the sender of a synchronous message was not told: {}", told.text());
 }
 
 }  // namespace
@@ -252,7 +230,7 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
 void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
     if (!message->failure.ok()) {
         receive.outcome = {message->envelope.source, message->envelope.tag, 0, false};
-        give_back(*this, *message);
+        give_back(*message);
         if (message->rendezvous) incoming_.erase({message->peer, message->rts.send_id});
         finish_request(receive, message->failure);
         return;
@@ -387,8 +365,10 @@ void Core::on_chunk(int from, const wire::Chunk& chunk) {
         message->arrived.push(chunk);
         return;
     }
-    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive.
-    return_slot(*this, from, chunk);
+    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the
+    // slot goes back.
+    Status sent = send(from, wire::kCredit, wire::credit_for(chunk));
+    if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
 }
 
 void Core::on_credit(const wire::Credit& credit) {

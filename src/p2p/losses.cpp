@@ -2,7 +2,8 @@
 //
 // What becomes of messages under way when nothing more comes for them, or from their peer at all:
 // each ends with the reason, and what was lent to that peer is ours again.
-#include "p2p/core.hpp"
+#include "base/log.hpp"
+#include "p2p/protocols/stage.hpp"
 
 namespace gantry::p2p {
 
@@ -43,6 +44,22 @@ void Core::on_peer_lost(int lost, const Status& why) {
         message->arrived.close(gone.lost);
         if (!message->finished.done()) message->finished.complete(gone.lost);
     }
+}
+
+// What a message that failed before its receive was posted holds of its sender's: slots, a part of
+// its budget, and an answer that it may wait for.
+void Core::give_back(Incoming& message) {
+    const int from = message.peer;
+    if (!peer(from).lost.ok()) return;
+    message.discard_chunks = true;
+    while (!message.arrived.empty())
+        on_chunk(from, message.arrived.pop());
+    if (!message.rendezvous || wire::is_eager(message.rts.offer))
+        consumed_eager(from, message.envelope.bytes);
+    if (message.synchronous_id == 0) return;
+    Status told =
+        tell_failure(*this, from, message.synchronous_id, message.failure, wire::For::sender);
+    if (!told.ok()) log::error("the sender of a synchronous message was not told: {}", told.text());
 }
 
 }  // namespace gantry::p2p

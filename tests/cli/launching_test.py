@@ -139,6 +139,13 @@ class Handover(unittest.TestCase):
         outside = self.run_mpiexec("--hosts", "a,b", "-n", 4, "./x")
         self.assertTrue(outside.stdout.startswith("prterun "), outside)
 
+    def test_every_launcher_is_told_of_a_timeout(self):
+        for launcher, expected in {"prterun": "--timeout 90", "orterun": "--timeout 90", "srun": "--time 1:30"}.items():
+            with self.subTest(launcher):
+                self.install(launcher)
+                done = self.run_mpiexec("--launcher", launcher, "--hosts", "a,b", "-n", 4, "--timeout", 90, "./x")
+                self.assertIn(f" {expected} ", done.stdout, done.stderr)
+
     def test_every_launcher_is_asked_for_the_same_binding_in_its_words(self):
         words = {"mpiexec.hydra": "-bind-to socket", "prterun": "--bind-to package:REPORT", "srun": "--cpu-bind verbose,sockets",
                  "orterun": "--bind-to socket --report-bindings"}

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -104,6 +105,10 @@ class Writer {
             add({"--nodelist", listed(hosts_, false), "--nodes", std::to_string(hosts_.size())});
         if (options_.label) add({"--label"});
         if (asked() || options_.report_bindings) add({"--cpu-bind", slurm_binding()});
+        if (options_.timeout_seconds > 0) {
+            const long seconds = std::max(1L, std::lround(options_.timeout_seconds));
+            add({"--time", fmt::format("{}:{:02}", seconds / 60, seconds % 60)});
+        }
         if (!app.folder.empty()) add({"--chdir", app.folder});
         // srun passes everything on; what was asked for on the command line comes on top.
         std::string exported = "ALL";

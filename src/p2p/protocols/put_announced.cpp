@@ -113,7 +113,7 @@ bool plan_put(Core& core, int to, const device::Location& source, Bytes bytes) {
 struct Put : ShortCopy {
     using ShortCopy::ShortCopy;
     Sink sink;
-    Flag* flag = nullptr;  // null: told by a chunk
+    Flag* flag = nullptr;                    // null: told by a chunk
     std::optional<wire::PutRequest> untold;  // could not leave beside the copy
 
     Status ended() {

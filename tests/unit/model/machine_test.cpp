@@ -87,17 +87,20 @@ TEST(Machine, NetworksNobodyDescribedAreTcpOrACard) {
 }
 
 TEST(Machine, LoadsFromAFile) {
-    const std::string name =
-        testing::TempDir() + "gantry-machine-" + std::to_string(::getpid()) + ".json";
-    std::FILE* file = std::fopen(name.c_str(), "w");
-    ASSERT_NE(file, nullptr);
-    std::fputs(R"({"name": "mine", "gpu": {"d2h": {"latency_ns": 5, "bytes_per_second": 7e9}}})",
-               file);
-    std::fclose(file);
-    const Result<Machine> machine = load(name);
-    std::remove(name.c_str());
-    ASSERT_TRUE(machine.ok()) << machine.status().text();
-    EXPECT_EQ(machine.value().gpu.d2h.latency, 5);
+    // Also by a name without a folder or an ending.
+    const std::string name = "gantry-machine-" + std::to_string(::getpid());
+    for (const std::string& path : {testing::TempDir() + name + ".json", name}) {
+        std::FILE* file = std::fopen(path.c_str(), "w");
+        ASSERT_NE(file, nullptr);
+        std::fputs(
+            R"({"name": "mine", "gpu": {"d2h": {"latency_ns": 5, "bytes_per_second": 7e9}}})",
+            file);
+        std::fclose(file);
+        const Result<Machine> machine = load(path);
+        std::remove(path.c_str());
+        ASSERT_TRUE(machine.ok()) << machine.status().text();
+        EXPECT_EQ(machine.value().gpu.d2h.latency, 5);
+    }
 }
 
 TEST(Machine, UnknownNameIsAnErrorThatListsTheKnownOnes) {
