@@ -43,24 +43,14 @@ Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from
 
 Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from) {
-    Result<p2p::Request*> receiving =
-        team.messenger->ireceive(*team.group, incoming, from, team.tag);
-    if (!receiving.ok()) co_return std::move(receiving).status();
-    Result<p2p::Request*> sending =
-        team.messenger->isend(*team.group, outgoing, to, team.tag, p2p::SendMode::standard);
-    Status sent;
-    if (sending.ok()) {
-        p2p::Request* request = *sending;
-        sent = co_await request->finished(executor);
-        team.messenger->release(request);
-    } else {
-        // The buffer must not be written once this has ended.
-        sent = sending.status();
-        team.messenger->cancel(**receiving);
-    }
-    p2p::Request* request = *receiving;
-    Status received = co_await request->finished(executor);
-    team.messenger->release(request);
+    const p2p::Messenger::Half out{outgoing, to, team.tag}, in{incoming, from, team.tag};
+    Result<p2p::Messenger::Exchange> started =
+        team.messenger->exchange(*team.group, &out, &in, false);
+    if (!started.ok()) co_return std::move(started).status();
+    Status sent = co_await started->sending->finished(executor);
+    team.messenger->release(started->sending);
+    Status received = co_await started->receiving->finished(executor);
+    team.messenger->release(started->receiving);
     GANTRY_CO_TRY(sent);
     co_return received;
 }
