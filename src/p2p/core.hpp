@@ -178,6 +178,11 @@ class Core final : public transport::Receiver {
         gpu_neighbours_.mark(device, request.location.gpu);
         request.in_use = in_use_.hold(request.location, device.losses());
     }
+    // What needs the compute queue of that GPU waits for a turn, as far as is known.
+    bool takes_turns(int gpu) const {
+        const device::GpuFacts& facts = device.gpu_facts(gpu);
+        return facts.queue_turn > 0 && gpu_neighbours_.use(facts.uuid);
+    }
     void let_go_of_memory(Request& request) {
         in_use_.release(std::exchange(request.in_use, InUse::Hold{0}));
     }
@@ -387,6 +392,6 @@ Task<Status> receive_rendezvous(Executor& executor, Core& core, Incoming& messag
 bool get_again(Core& core, int from, const wire::RequestToSend& whole,
                const wire::RequestAgain& own, Request& receive, device::Company company);
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
-                                     Bytes bytes, device::Engine engine);
+                                     Bytes bytes);
 
 }  // namespace gantry::p2p

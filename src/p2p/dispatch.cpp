@@ -222,9 +222,7 @@ void Core::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t
         return;
     }
     if (payload.size() > room) receive.status = truncated(payload.size(), room);
-    operations.spawn(
-        receive_eager_on_device(executor, *this, receive, std::move(kept), accepted,
-                                engine_for_kept(*this, from, receive.location, accepted)));
+    operations.spawn(receive_eager_on_device(executor, *this, receive, std::move(kept), accepted));
 }
 
 void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {

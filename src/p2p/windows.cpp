@@ -66,14 +66,4 @@ bool wants_sink_window(Core& core, const plan::Question& question, plan::Facts f
            core.device.window(sink, address, question.bytes);
 }
 
-device::Engine engine_for_kept(Core& core, int from, const device::Location& location,
-                               Bytes bytes) {
-    if (!may_have(core, location) || !core.peer(from).facts.shared_memory)
-        return device::Engine::h2d;
-    const device::GpuFacts& gpu = core.device.gpu_facts(location.gpu);
-    // Two rows stay off the compute queue.
-    return gpu.queue_turn > 0 && bytes < gpu.h2d_without_turn ? device::Engine::h2d_2d
-                                                              : device::Engine::h2d;
-}
-
 }  // namespace gantry::p2p

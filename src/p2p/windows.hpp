@@ -23,8 +23,5 @@ bool write_by_window(Core& core, const device::Location& location, void* to,
 // Of a message that was announced: whether its sink is to be written so.
 bool wants_sink_window(Core& core, const plan::Question& question, plan::Facts facts,
                        const device::Location& sink, const void* address);
-// Who copies a message that came with its envelope and is not written so. Its sender may have read
-// it out of the very GPU that it goes to, which two processes then share.
-device::Engine engine_for_kept(Core& core, int from, const device::Location& location, Bytes bytes);
 
 }  // namespace gantry::p2p

@@ -16,13 +16,14 @@ struct Exchange {
     Nanoseconds busy[2] = {};  // kernels that each rank queues before each round
     int used_by = -1;          // the rank whose program used the compute queue before
     bool ipc = true;
-    Nanoseconds latency = 0;  // result: half a round trip
+    Place from = Place::device;  // what is sent; it is received in device memory
+    Nanoseconds latency = 0;     // result: half a round trip
     // Result: turns of the compute queue until it is measured, of both ranks.
     std::uint64_t turns_before = 0;
 };
 
 Task<Status> ping_pong(Rank& rank, Exchange& test) {
-    Bytebuffer out(rank, Place::device, test.bytes), in(rank, Place::device, test.bytes);
+    Bytebuffer out(rank, test.from, test.bytes), in(rank, Place::device, test.bytes);
     const int other = 1 - rank.number;
     Nanoseconds begin = 0;
     if (rank.number == test.used_by) rank.device.compute(0, kMicrosecond);
@@ -106,6 +107,19 @@ TEST(SharedGpu, IsStagedWhileBothRanksCompute) {
         EXPECT_GT(test.turns_before, 0u) << bytes << ": nobody tried";
         EXPECT_EQ(copies.turns, 0u) << bytes;
         EXPECT_LE(test.latency, (bytes < kMiB ? 30 : 140) * kMicrosecond) << bytes;
+    }
+}
+
+TEST(SharedGpu, SmallMessagesFromTheHostTakeNoTurnsWhoeverComputes) {
+    for (const Bytes bytes : {Bytes{8}, Bytes{1001}, 16 * kKiB}) {
+        Exchange test{.bytes = bytes,
+                      .rounds = 40,
+                      .measured = 20,
+                      .busy = {20 * kMicrosecond, 20 * kMicrosecond},
+                      .from = Place::host};
+        const Copies copies = run(test);
+        EXPECT_EQ(copies.staged + copies.inside[0] + copies.inside[1], 0u) << bytes;
+        EXPECT_EQ(copies.turns, 0u) << bytes;
     }
 }
 

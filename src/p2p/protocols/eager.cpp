@@ -6,6 +6,25 @@
 #include "p2p/windows.hpp"
 
 namespace gantry::p2p {
+namespace {
+
+// Of a payload that lies in memory of ours into device memory. Where another rank uses the GPU, too,
+// kernels and small copies would wait for a turn of its compute queue; copies of two rows and more do
+// not.
+Task<Status> copy_in_by_device(Executor& executor, Core& core, Side side, const std::byte* payload,
+                               Bytes bytes) {
+    const int gpu = side.location.gpu;
+    const bool turns = core.takes_turns(gpu);
+    if (!side.contiguous())
+        return unpack_to_device(
+            executor, core, side.piece(0, bytes), payload,
+            movers_of(core, turns ? plan::CopyEngine::copy_engine_2d : plan::CopyEngine::kernel));
+    const bool small = bytes < core.device.gpu_facts(gpu).h2d_without_turn;
+    return device_copy(executor, core, side.at(0), payload, bytes, gpu,
+                       turns && small ? device::Engine::h2d_2d : device::Engine::h2d);
+}
+
+}  // namespace
 
 // The bytes follow their request to send, or are here already; the sender waits for nothing, unless
 // the program asked to know that it was matched.
@@ -23,32 +42,18 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
         copy_in(side, 0, accepted, message.payload.data());
         co_return success();
     }
-    if (!side.contiguous()) {
-        status = co_await unpack_to_device(executor, core, side.piece(0, accepted),
-                                           message.payload.data(),
-                                           movers_of(core, plan::CopyEngine::kernel));
-        co_return status;
-    }
-    if (write_by_window(core, side.location, side.at(0), {message.payload.data(), accepted}))
+    if (side.contiguous() &&
+        write_by_window(core, side.location, side.at(0), {message.payload.data(), accepted}))
         co_return success();
-    status = co_await device_copy(executor, core, side.at(0), message.payload.data(), accepted,
-                                  side.location.gpu, device::Engine::h2d);
+    status = co_await copy_in_by_device(executor, core, side, message.payload.data(), accepted);
     co_return status;
 }
 
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
-                                     Bytes bytes, device::Engine engine) {
+                                     Bytes bytes) {
     const Status truncation = receive.status;
-    const Side side{receive.buffer, receive.location};
-    Status status;
-    if (side.contiguous())
-        status = co_await device_copy(executor, core, side.at(0), payload.data(), bytes,
-                                      receive.location.gpu, engine);
-    else
-        status = co_await unpack_to_device(
-            executor, core, side.piece(0, bytes), payload.data(),
-            movers_of(core, engine == device::Engine::h2d_2d ? plan::CopyEngine::copy_engine_2d
-                                                             : plan::CopyEngine::kernel));
+    Status status = co_await copy_in_by_device(executor, core, {receive.buffer, receive.location},
+                                               payload.data(), bytes);
     payload.let_go();
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
