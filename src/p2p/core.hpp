@@ -306,7 +306,7 @@ class Core final : public transport::Receiver {
     void on_finish(int from, const wire::Finish& finish, transport::ConstSpan payload);
     Incoming* incoming(int from, std::uint64_t id);
     // A copy of what a transport shows only for the moment; null data: no memory.
-    enum class KeptFor : std::uint8_t { receive, copy_engine, kernel };
+    enum class KeptFor : std::uint8_t { receive, copy_engine, page_locked };
     KeptFor kept_for(const Request& receive) const;
     Kept keep(transport::ConstSpan bytes, KeptFor whom);
     void on_forget(int from, const wire::Forget& forget);

@@ -137,12 +137,15 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
 
 Core::KeptFor Core::kept_for(const Request& receive) const {
     if (!receive.location.on_device()) return KeptFor::receive;
-    return receive.buffer.contiguous() || !tuning.kernels ? KeptFor::copy_engine : KeptFor::kernel;
+    // Kernels reach only that, and rows of other memory would be the driver's to stage.
+    const bool by_kernel = !receive.buffer.contiguous() && tuning.kernels;
+    return by_kernel || takes_turns(receive.location.gpu) ? KeptFor::page_locked
+                                                          : KeptFor::copy_engine;
 }
 
 Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {
     Kept kept;
-    if (whom == KeptFor::kernel ||
+    if (whom == KeptFor::page_locked ||
         (whom == KeptFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom)) {
         Result<SlotPool*> slots = pool(transport::Pool::device_slots);
         const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};

@@ -52,8 +52,8 @@ Task<Status> take_payload(Executor& executor, Core& core, Incoming& message, Sid
 Task<Status> receive_eager_on_device(Executor& executor, Core& core, Request& receive, Kept payload,
                                      Bytes bytes) {
     const Status truncation = receive.status;
-    Status status = co_await copy_in_by_device(executor, core, {receive.buffer, receive.location},
-                                               payload.data(), bytes);
+    const Side side{receive.buffer, receive.location};
+    Status status = co_await copy_in_by_device(executor, core, side, payload.data(), bytes);
     payload.let_go();
     core.finish_request(receive, status.ok() ? truncation : status);
     co_return success();
