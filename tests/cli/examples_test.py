@@ -41,6 +41,11 @@ class Examples(unittest.TestCase):
         return self.run_job("gantry", "explain", "mpiexec", "--timeout", "100", "-n", "2", program,
                             LD_LIBRARY_PATH=str(BUILD / "simgpu"), SIMGPU="machine=h200,dev=2,scale=0")
 
+    def test_the_page_shows_the_program(self):
+        program = (ROOT / "docs" / "examples" / "exchange.c").read_text()
+        page = (ROOT / "docs" / "user" / "getting-started.md").read_text()
+        self.assertIn("```c\n" + program[program.index("#include"):] + "```\n", page)
+
     def test_hello_is_said_by_every_rank(self):
         said = self.run_job("mpiexec", "-n", "2", self.compile("hello"))
         self.assertEqual(sorted(said.splitlines()), ["rank 0 of 2", "rank 1 of 2"])
