@@ -19,8 +19,10 @@ constexpr int kBytes = (4 << 20) + 12;
 constexpr const char* kFailedCopies =
     "cuMemcpyAsync:1:999,cuMemcpyDtoDAsync_v2:1:999,cuMemcpyPeerAsync:1:999";
 
+// A rank that is to copy and comes late, on a busy machine, is waited for: else both ranks open.
 void start_with_direct_copies() {
     setenv("GANTRY_IPC_THRESHOLD", "1", 1);
+    setenv("GANTRY_CLAIM_WAIT", "10s", 1);
     start_mpi();
     if (!gpu().simulated) skip("faults are injected into the simulator only");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));

@@ -21,9 +21,11 @@ bool exportable(Kind kind) {
     return kind == Kind::device || kind == Kind::vmm || kind == Kind::shared_pool;
 }
 
-// Openings are decided at once, not when they repay themselves: what is left is how.
+// Openings are decided at once, not when they repay themselves: what is left is how. A rank that is to
+// copy and comes late, on a busy machine, is waited for: else both ranks open.
 void start_opening_at_once() {
     setenv("GANTRY_IPC_THRESHOLD", "1", 1);
+    setenv("GANTRY_CLAIM_WAIT", "10s", 1);
     start_mpi();
     if (!gpu().simulated) skip("needs the simulator's counters");
 }
