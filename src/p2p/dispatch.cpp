@@ -138,9 +138,7 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
 Core::KeptFor Core::kept_for(const Request& receive) const {
     if (!receive.location.on_device()) return KeptFor::receive;
     // Kernels reach only that, and rows of other memory would be the driver's to stage.
-    const bool by_kernel = !receive.buffer.contiguous() && tuning.kernels;
-    return by_kernel || takes_turns(receive.location.gpu) ? KeptFor::page_locked
-                                                          : KeptFor::copy_engine;
+    return receive.buffer.contiguous() ? KeptFor::copy_engine : KeptFor::page_locked;
 }
 
 Kept Core::keep(transport::ConstSpan bytes, KeptFor whom) {

@@ -8,20 +8,17 @@
 namespace gantry::p2p {
 namespace {
 
-// Of a payload that lies in memory of ours into device memory. Where another rank uses the GPU, too,
-// kernels and small copies would wait for a turn of its compute queue; copies of two rows and more do
-// not.
+// Of a payload that lies in memory of ours into device memory. Where another rank uses the GPU, too, a
+// kernel would wait for a turn of its compute queue; a copy from pageable memory, and one of 32 KiB
+// and more from page-locked memory, does not.
 Task<Status> copy_in_by_device(Executor& executor, Core& core, Side side, const std::byte* payload,
                                Bytes bytes) {
     const int gpu = side.location.gpu;
-    const bool turns = core.takes_turns(gpu);
-    if (!side.contiguous())
-        return unpack_to_device(
-            executor, core, side.piece(0, bytes), payload,
-            movers_of(core, turns ? plan::CopyEngine::copy_engine_2d : plan::CopyEngine::kernel));
-    const bool small = bytes < core.device.gpu_facts(gpu).h2d_without_turn;
-    return device_copy(executor, core, side.at(0), payload, bytes, gpu,
-                       turns && small ? device::Engine::h2d_2d : device::Engine::h2d);
+    if (side.contiguous())
+        return device_copy(executor, core, side.at(0), payload, bytes, gpu, device::Engine::h2d);
+    return unpack_to_device(executor, core, side.piece(0, bytes), payload,
+                            movers_of(core, core.takes_turns(gpu) ? plan::CopyEngine::copy_engine_2d
+                                                                  : plan::CopyEngine::kernel));
 }
 
 }  // namespace
