@@ -28,8 +28,8 @@ End host(const void* address) {
 }
 
 CUresult linear(Driver& d, Entry& entry, End target, End source, std::size_t bytes, Return returns,
-                CUstream stream) {
-    entry.costs(d.model.calls().copy);
+                CUstream stream, bool further = false) {
+    entry.costs(further ? d.model.calls().further_copy : d.model.calls().copy);
     CopyRequest request;
     request.target = target.address;
     request.source = source.address;
@@ -38,6 +38,7 @@ CUresult linear(Driver& d, Entry& entry, End target, End source, std::size_t byt
     request.movement.width = bytes;
     request.returns = returns;
     request.called = entry.began();
+    request.further = further;
     return simgpu::copy(d, request, stream);
 }
 
@@ -114,7 +115,7 @@ CUresult batch(Driver& d, Entry& entry, const CUdeviceptr* targets, const CUdevi
     }
     for (std::size_t index = 0; index < count; ++index) {
         const CUresult result = linear(d, entry, any(targets[index]), any(sources[index]),
-                                       bytes[index], Return::early, stream);
+                                       bytes[index], Return::early, stream, index > 0);
         if (result != CUDA_SUCCESS) {
             if (fail_index != nullptr) {
                 *fail_index = index;

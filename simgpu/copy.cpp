@@ -102,7 +102,8 @@ CUresult copy(Driver& d, const CopyRequest& request, CUstream handle) {
     op->kind = OpKind::copy;
     op->bytes = movement.bytes();
     op->enqueued = request.called;
-    op->cost = d.model.copy(direction, movement.bytes(), movement.rows(), movement.shape(), host);
+    op->cost = d.model.copy(direction, movement.bytes(), movement.rows(), movement.shape(), host,
+                            request.further);
     const bool waits = must_wait(request, direction, target, source, movement.bytes());
     if (direction == Direction::h2d && pageable(source) && !waits) {
         // The source is staged during the call: the program may reuse it as soon as this returns.

@@ -39,6 +39,7 @@ struct CopyRequest {
     Movement movement;
     Return returns = Return::early;
     Nanoseconds called = 0;
+    bool further = false;  // behind the first copy of the same call
 };
 
 CUresult copy(Driver& d, const CopyRequest& request, CUstream stream);

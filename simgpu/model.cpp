@@ -20,8 +20,10 @@ Cost Model::cost_of(const Work& work) const {
 }
 
 Cost Model::copy(Direction direction, std::size_t bytes, std::size_t rows, Shape shape,
-                 HostMemory host) const {
-    const auto work = [&](Operation operation) { return cost_of({operation, bytes, rows, 0}); };
+                 HostMemory host, bool further) const {
+    const auto work = [&](Operation operation) {
+        return cost_of({operation, bytes, rows, 0, further});
+    };
     switch (direction) {
         case Direction::h2d:
             if (host == HostMemory::pageable) {
@@ -39,11 +41,11 @@ Cost Model::copy(Direction direction, std::size_t bytes, std::size_t rows, Shape
 }
 
 Cost Model::fill(std::size_t bytes) const {
-    return cost_of({Operation::fill, bytes, 1, 0});
+    return cost_of({Operation::fill, bytes, 1, 0, false});
 }
 
 Cost Model::kernel(std::size_t threads, Traffic traffic) const {
-    Cost cost = cost_of({Operation::kernel, 0, 1, threads});
+    Cost cost = cost_of({Operation::kernel, 0, 1, threads, false});
     if (timed()) {
         // A plain kernel reaches the memory limit, which a copy (read and write) shows; over the
         // link, the copy rate.

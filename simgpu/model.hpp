@@ -56,7 +56,7 @@ class Model {
 
     // All results are scaled.
     Cost copy(Direction direction, std::size_t bytes, std::size_t rows, Shape shape,
-              HostMemory host) const;
+              HostMemory host, bool further) const;
     Cost fill(std::size_t bytes) const;
     Cost kernel(std::size_t threads, Traffic traffic) const;
     Cost value_write() const;

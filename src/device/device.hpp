@@ -34,8 +34,9 @@ struct Location {
 
 // Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
-// meanwhile in one kernel. `kernel`, of at most kMostSetsOfKernel sets of rows: all in one launch;
-// MPI_ERR_UNSUPPORTED_OPERATION where there are no kernels, or the host's end is not page-locked.
+// meanwhile in one kernel or one call (facts.hpp). `kernel`, of at most kMostSetsOfKernel sets of
+// rows: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no kernels, or the host's
+// end is not page-locked.
 enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel };
 
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy

@@ -29,6 +29,12 @@ using Uuid = std::array<std::uint8_t, 16>;
 // Sets of rows that one kernel moves at most (Engine::kernel).
 inline constexpr Bytes kMostSetsOfKernel = 5000;
 
+// Engine::fused: of any direction up to the first size, gets from another GPU up to the third. Several
+// go in one kernel, or above the second size in one call for copy engines, with as much as the third
+// in all: the first of a call is seen to end with the last.
+inline constexpr Bytes kMostFused = 64 * kKiB, kMostInOneLaunch = 256 * kKiB,
+                       kMostInOneCall = 16 * kMiB;
+
 // What one GPU's operations cost.
 struct GpuFacts {
     Uuid uuid{};

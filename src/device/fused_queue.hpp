@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FusedQueue: small copies that wait to go together in one launch, and when they go. The same rule
-// for every device; what a launch is worth are facts of the GPU.
+// FusedQueue: copies that wait to go together, small ones in one launch and larger ones in one call
+// for copy engines, and when they go. The same rule for every device; what a launch is worth are
+// facts of the GPU.
 //
 //   no more are to come      those that wait go, whatever flies: nothing is saved by waiting
 //   nothing flies            one alone goes at once, or when none of those that are expected came
@@ -9,6 +10,9 @@
 //                            many as a launch wants
 //   copies are under way     only so many bytes that their way over the link takes longer than a
 //                            launch go behind them
+//
+// Larger ones of which more are expected in the same turn wait for its end: a call for all of them is
+// cheaper than two, and moves them at once (docs/design/0002, 32).
 #pragma once
 
 #include "base/fifo.hpp"
@@ -44,7 +48,9 @@ class FusedQueue {
     }
     // Right behind push(): not to wait for progress().
     bool goes_at_once(bool flying, Launches launches) const {
-        if (company_ == Company::none || much_waits(launches)) return true;
+        if (company_ == Company::none) return true;
+        if (company_ == Company::expected && !is_small(first())) return false;
+        if (much_waits(launches)) return true;
         return company_ == Company::unknown && items_.size() == 1 && !flying;
     }
     // When all that came at once is there; `more`: whether others are to come.
@@ -58,6 +64,18 @@ class FusedQueue {
         if (items_.empty()) return false;
         if (company_ == Company::none || much_waits(launches)) return true;
         return !flying && (!more_came || items_.size() >= worth_copies_);
+    }
+    // How many of the oldest go together: one kind, and of the larger ones not too many bytes.
+    std::size_t first_group(std::size_t most) const {
+        const bool small = is_small(first());
+        std::size_t count = 1;
+        Bytes bytes = first().bytes;
+        for (; count < items_.size() && count < most; ++count) {
+            const Copy& next = items_[count].copy;
+            bytes += next.bytes;
+            if (is_small(next) != small || (!small && bytes > kMostInOneCall)) break;
+        }
+        return count;
     }
     // The oldest ones leave, into a vector that keeps its memory; nobody loses them in between.
     void copy_first(std::size_t count, std::vector<Item>& to) const {
@@ -76,8 +94,9 @@ class FusedQueue {
     }
 
   private:
+    static bool is_small(const Copy& copy) { return copy.bytes <= kMostInOneLaunch; }
     bool much_waits(Launches launches) const {
-        return launches == Launches::possible && bytes_ >= worth_bytes_;
+        return bytes_ >= worth_bytes_ && (launches == Launches::possible || !is_small(first()));
     }
 
     const Bytes worth_bytes_;

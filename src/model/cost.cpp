@@ -49,6 +49,7 @@ bool needs_turn(const Gpu& gpu, const Work& work) {
 
 Nanoseconds launch_time(const Gpu& gpu, const Work& work) {
     if (work.operation == Operation::kernel) return gpu.kernel.latency;
+    if (work.further) return 0;
     const CopyCost& cost = copy_cost(gpu, work.operation);
     return cost.latency - cost.gap;
 }
@@ -58,8 +59,8 @@ Nanoseconds engine_time(const Gpu& gpu, const Work& work) {
         return static_cast<Nanoseconds>(gpu.kernel.thread * static_cast<double>(work.threads));
     const CopyCost& cost = copy_cost(gpu, work.operation);
     const auto further_rows = static_cast<double>(work.rows > 0 ? work.rows - 1 : 0);
-    return cost.gap + static_cast<Nanoseconds>(further_rows * cost.row) +
-           cost.rate.time(work.bytes);
+    const Nanoseconds gap = work.further ? std::min(cost.gap, gpu.calls.further_copy) : cost.gap;
+    return gap + static_cast<Nanoseconds>(further_rows * cost.row) + cost.rate.time(work.bytes);
 }
 
 Interval place(const Gpu& gpu, const Work& work, Nanoseconds ready, Nanoseconds engine_free_at,

@@ -36,6 +36,7 @@ struct Work {
     Bytes bytes = 0;
     std::uint64_t rows = 1;     // of a 2D copy
     std::uint64_t threads = 0;  // of a kernel
+    bool further = false;       // a copy behind the first of the same call
 };
 
 struct Interval {

@@ -51,6 +51,8 @@ struct KernelCost {
 // What driver calls cost the calling thread, whatever the engines do.
 struct CallCost {
     Nanoseconds copy = 0;  // starting an asynchronous copy
+    // Each further copy of the same call (cuMemcpyBatchAsync), to the processor and to the engine.
+    Nanoseconds further_copy = 600;
     Nanoseconds launch = 0;
     Nanoseconds event_record = 0;
     Nanoseconds event_query = 0;  // of an event that is done

@@ -128,6 +128,7 @@ void read_copy(Fields& fields, CopyCost& copy) {
 
 void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("copy_ns", calls.copy);
+    fields.integer("further_copy_ns", calls.further_copy);
     fields.integer("launch_ns", calls.launch);
     fields.integer("event_record_ns", calls.event_record);
     fields.integer("event_query_ns", calls.event_query);
@@ -252,6 +253,7 @@ Json copy_json(const CopyCost& copy) {
 
 Json calls_json(const CallCost& calls) {
     return {{"copy_ns", calls.copy},
+            {"further_copy_ns", calls.further_copy},
             {"launch_ns", calls.launch},
             {"event_record_ns", calls.event_record},
             {"event_query_ns", calls.event_query},

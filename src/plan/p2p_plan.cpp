@@ -23,8 +23,6 @@ using device::IpcKind;
 
 // Opening a mapping while device work is pending stalls that work, too.
 constexpr int kBusyOpening = 2;
-// Up to here a copy's fixed price is what counts, and many in flight share it in one kernel.
-constexpr Bytes kFusedUpTo = 64 * kKiB;
 // Header, credit and bookkeeping of one piece, on either side.
 constexpr Nanoseconds kPieceHandling = 300;
 constexpr Bytes kSmallestChunk = 16 * kKiB;
@@ -232,6 +230,12 @@ Completion seen_by(const device::GpuFacts& gpu, Nanoseconds event) {
     return gpu.flag_write < event ? Completion::flag : Completion::event;
 }
 
+// Whether such copies go together, if several come so.
+bool shares_calls(const Ask& ask, bool gets) {
+    if (ask.bytes <= device::kMostFused && ask.tuning.kernels) return true;
+    return gets && !ask.facts.same_gpu && ask.bytes <= device::kMostInOneCall;
+}
+
 Candidate ipc_by(const Ask& ask, Executor executor) {
     const bool gets = executor == Executor::receiver;
     const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
@@ -262,8 +266,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         price += investment;
         candidate.lost = "opening the peer's memory costs more than it saves";
     }
-    if (from_gpu && to_gpu && ask.bytes <= kFusedUpTo && ask.tuning.kernels &&
-        copy.engine == CopyEngine::copy_engine)
+    if (from_gpu && to_gpu && copy.engine == CopyEngine::copy_engine && shares_calls(ask, gets))
         copy.engine = CopyEngine::fused;
     Nanoseconds event = gpu.host_event_seen;
     if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;

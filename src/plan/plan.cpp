@@ -17,7 +17,7 @@ std::string_view name(CopyEngine engine) {
         case CopyEngine::copy_engine: return "copy engine";
         case CopyEngine::copy_engine_2d: return "copy engine (2D)";
         case CopyEngine::kernel: return "kernel or copy engine (2D)";
-        case CopyEngine::fused: return "copy engine or one kernel for many";
+        case CopyEngine::fused: return "copy engine, or one kernel or call for many";
         case CopyEngine::window: return "cpu through a window";
     }
     return "?";

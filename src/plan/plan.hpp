@@ -32,7 +32,7 @@ enum class CopyEngine : std::uint8_t {
     copy_engine = 1,
     copy_engine_2d = 2,
     kernel = 3,
-    fused = 4,   // copy engine, or one kernel with the others that come while some are in flight
+    fused = 4,   // copy engine, or one kernel or call with those that come while some are in flight
     window = 5,  // the processor, through a window on device memory (GDRCopy)
 };
 enum class Completion : std::uint8_t { event = 0, flag = 1 };  // how the end of a copy is seen

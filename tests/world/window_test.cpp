@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Windows of device messages between two GPUs of a node: many small ones share a kernel, large ones
-// are read by the receiver one by one.
+// Windows of device messages between two GPUs of a node: many small ones share a kernel, larger ones
+// a call for copy engines.
 #include "world/harness/programs.hpp"
 
 #include <deque>
@@ -72,7 +72,7 @@ Task<Status> windows(Rank& rank, Window& test) {
 }
 
 struct Counts {
-    std::uint64_t gets = 0, puts = 0, launches = 0, staged = 0;
+    std::uint64_t gets = 0, puts = 0, launches = 0, calls_for_several = 0, staged = 0;
 };
 
 Counts run(Window& test, bool kernels = true) {
@@ -88,6 +88,7 @@ Counts run(Window& test, bool kernels = true) {
         counts.gets += each.copies[static_cast<int>(Operation::peer_get)];
         counts.puts += each.copies[static_cast<int>(Operation::peer)];
         counts.launches += each.launches;
+        counts.calls_for_several += each.calls_for_several;
         counts.staged += each.copies[static_cast<int>(Operation::d2h)];
     }
     return counts;
@@ -103,6 +104,32 @@ TEST(Window, SmallMessagesTakeOneCopyAndAtMostThreeLaunches) {
         EXPECT_GE(counts.launches, 1u) << bytes;
         if (bytes != 8) continue;
         EXPECT_LE(test.last, 64 * 400) << "0.4 us a message";
+    }
+}
+
+TEST(Window, LargerMessagesTakeFewCalls) {
+    Window quarter{256 * kKiB, 32, 20};
+    const Counts kernels = run(quarter);
+    EXPECT_LE(kernels.launches, 5u) << "as 2 MiB have come";
+    EXPECT_LE(quarter.last, 32 * 1300) << "1.3 us a message: 201 GB/s";
+    Window whole{1 * kMiB, 32, 20};
+    const Counts calls = run(whole);
+    EXPECT_EQ(calls.gets, 32u);
+    EXPECT_LE(calls.calls_for_several, 8u);
+    EXPECT_GE(calls.calls_for_several, 1u);
+    EXPECT_LE(calls.launches + calls.staged + calls.puts, 0u);
+    Window huge{32 * kMiB, 2, 4};
+    EXPECT_EQ(run(huge).calls_for_several, 0u) << "the first would be told with the last";
+}
+
+TEST(Window, WithoutKernelsMessagesShareCalls) {
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB}) {
+        Window test{bytes, 32, 20};
+        const Counts counts = run(test, false);
+        EXPECT_EQ(counts.launches, 0u) << bytes;
+        EXPECT_EQ(counts.gets, 32u) << bytes;
+        EXPECT_GE(counts.calls_for_several, 1u) << bytes;
+        EXPECT_LE(counts.calls_for_several, 3u) << bytes;
     }
 }
 

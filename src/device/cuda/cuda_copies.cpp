@@ -80,7 +80,11 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         return end.device && (end.context == nullptr || end.context == route.context) &&
                (end.mapped || end.home == route.gpu);
     };
-    if (copy.engine == Engine::fused && !(reached(source) && reached(destination)))
+    // A call for several would have to say where managed memory is to be.
+    const bool one_launch = copy.bytes <= kMostFused && settings_.kernels;
+    const bool managed = source.pages || destination.pages;
+    if (copy.engine == Engine::fused &&
+        !(reached(source) && reached(destination) && (one_launch || !managed)))
         route.order.copy.engine = Engine::automatic;
     route.host_only =
         (copy.engine == Engine::kernel || route.order.copy.engine == Engine::automatic) &&

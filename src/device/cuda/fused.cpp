@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/fused.hpp"
 
+#include "base/log.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/kernels/copy_many.hpp"
 #include "device/kernels/images.hpp"
@@ -29,7 +30,8 @@ FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts&
       module_(driver, settings.kernels),
       waiting_(facts),
       resident_(resident),
-      enough_blocks_(facts.launch_enough_blocks) {
+      enough_blocks_(facts.launch_enough_blocks),
+      one_call_(driver.cu.cuMemcpyBatchAsync.function != nullptr) {
     batches_[1].first_flag = kFlagsPerBatch;
 }
 
@@ -47,7 +49,9 @@ FusedCopies::Batch* FusedCopies::free_batch() {
 
 bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
-    if (resident_.take(copy, {Ends::devices}, taken_)) {
+    const bool suits_a_kernel =
+        copy.bytes <= kMostFused || (copy.bytes <= kMostBetweenGpus && !pending());
+    if (suits_a_kernel && resident_.take(copy, {Ends::devices}, taken_)) {
         taken_.add(done);
         return true;
     }
@@ -82,13 +86,13 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
                 return CUDA_SUCCESS;
             }
         }
-        const std::size_t count = std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch);
+        const std::size_t count = waiting_.first_group(kernels::kCopiesPerLaunch);
         waiting_.copy_first(count, batch.items);
         batch.first = 0;
         batch.unfinished = batch.items.size();
         batch.doubt.reset();
         ++batch.sequence;
-        if (count == 1 || !launch(batch)) {
+        if (count == 1 || !start_together(batch)) {
             const CUresult result = copy_one_by_one(batch);
             if (result != CUDA_SUCCESS) {
                 batch.unfinished = 0;
@@ -97,9 +101,44 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             }
         }
         waiting_.drop_first(count);
-        resident_.consider(Ends::devices, Copies::alone);
+        const Bytes largest = batch.items.front().copy.bytes;  // alone, or all are small
+        if (largest <= (count == 1 ? kMostBetweenGpus : kMostFused))
+            resident_.consider(Ends::devices, Copies::alone);
     }
     return CUDA_SUCCESS;
+}
+
+// False when nothing of it was started: they go one by one.
+bool FusedCopies::start_together(Batch& batch) {
+    if (batch.items.front().copy.bytes <= kMostInOneLaunch && launch(batch)) return true;
+    if (!one_call_) return false;
+    one_call_ = copy_in_one_call(batch);
+    if (one_call_) watch(batch);
+    return one_call_;
+}
+
+// They may run at once and in any order, before what the stream gets next.
+bool FusedCopies::copy_in_one_call(const Batch& batch) {
+    constexpr std::size_t kMost = kernels::kCopiesPerLaunch;
+    std::array<CUdeviceptr, kMost> to{}, from{};
+    std::array<std::size_t, kMost> bytes{};
+    const std::size_t count = batch.items.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Copy& copy = batch.items[i].copy;
+        to[i] = device_address(copy.destination);
+        from[i] = device_address(copy.source);
+        bytes[i] = copy.bytes;
+    }
+    CUmemcpyAttributes attributes{};
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    std::size_t of_all = 0, failed = 0;
+    const CUresult result =
+        driver_.call(driver_.cu.cuMemcpyBatchAsync, to.data(), from.data(), bytes.data(), count,
+                     &attributes, &of_all, std::size_t{1}, &failed, batch.stream);
+    if (result != CUDA_SUCCESS && !is_lost(result))
+        log::info("cuda: {} copies in one call: cuMemcpyBatchAsync: {}; from now on one by one",
+                  count, result_name(result));
+    return result == CUDA_SUCCESS;
 }
 
 bool FusedCopies::prepare_kernel() {
@@ -153,7 +192,6 @@ bool FusedCopies::launch(Batch& batch) {
 // By the copy engine, and one flag behind them all.
 CUresult FusedCopies::copy_one_by_one(Batch& batch) {
     std::size_t started = 0;
-    const bool by_flag = copies_by_flag_ && batch.items.back().copy.notice == Notice::flag;
     for (std::size_t i = 0; i < batch.items.size(); ++i) {
         const Copy& copy = batch.items[i].copy;
         const CUresult result =
@@ -169,13 +207,19 @@ CUresult FusedCopies::copy_one_by_one(Batch& batch) {
         }
         finish(batch, i, driver_.failed("cuMemcpyDtoDAsync", result, describe(copy)));
     }
+    watch(batch);
+    return CUDA_SUCCESS;
+}
+
+// One end for all that was called.
+void FusedCopies::watch(Batch& batch) {
+    const bool by_flag = copies_by_flag_ && batch.items.back().copy.notice == Notice::flag;
     batch.one_flag = true;
-    batch.seen = by_flag && started > 0 && flags_.ready() &&
+    batch.seen = by_flag && batch.unfinished > 0 && flags_.ready() &&
                          flags_.write(batch.stream, batch.first_flag, batch.sequence)
                      ? Seen::flags
                      : Seen::query;
     batch.recorded = batch.seen == Seen::query && record(batch);
-    return CUDA_SUCCESS;
 }
 
 // Asking the stream instead made a lone message 0.5 to 0.8 us slower (two H200s, 8 B to 64 KiB).

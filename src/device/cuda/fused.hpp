@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FusedCopies: the small copies between a GPU and memory of other processes, in one context. One
-// that finds nothing in flight, and no other beside it, goes at once by a copy engine, which is the
-// faster way for a single copy; those that come while something is in flight wait and then go
-// together in one kernel launch (facts/gpu-measured.md 1.3), each ending by flags of its own:
+// FusedCopies: the copies between a GPU and memory of other processes, in one context. One that finds
+// nothing in flight, and no other beside it, goes at once by a copy engine, which is the faster way
+// for a single copy; those that come while something is in flight wait and then go together. Small
+// ones in one kernel launch (facts/gpu-measured.md 1.3), each ending by flags of its own; larger ones
+// in one call for copy engines (cuMemcpyBatchAsync), which copies them at once, with one end:
 //
 //   copy --------> [copy engine]
 //   copies ..waiting..          [one kernel: flag flag flag flag]
-//   more copies ....waiting...                                   [one kernel: ...]
+//   larger copies ..waiting..                                    [copies at once] flag or event
 //
 // Where a kernel stays on the GPU (resident.hpp), it takes those that it can. A launch costs the
-// processor 4 us; when it is worth that, says fused_queue.hpp. What goes behind copies in flight has
-// a stream of its own. Without kernels, or without flags, those that waited go by the copy engine,
-// one after the other.
+// processor 4 us, such a call 2 to 3 and 0.6 for each copy behind the first (docs/design/0002, 32);
+// when it is worth that, says fused_queue.hpp. What goes behind copies in flight has a stream of its
+// own. Without kernels, or without flags, small ones that waited go in one call, too.
 #pragma once
 
 #include "device/cuda/copies.hpp"
@@ -36,6 +37,10 @@ class FusedCopies {
     FusedCopies& operator=(const FusedCopies&) = delete;
 
     bool pending() const { return flying() || !waiting_.empty() || taken_.pending(); }
+    // Whether it has a way for several of that size.
+    bool takes(const Copy& copy) const {
+        return one_call_ || (copy.bytes <= kMostInOneLaunch && module_.wanted());
+    }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     void start_waiting(Company more);
@@ -75,7 +80,10 @@ class FusedCopies {
     bool launch(Batch& batch);
     template <class Work>
     CUresult launch_as(CUfunction kernel, const Batch& batch);
+    bool start_together(Batch& batch);
+    bool copy_in_one_call(const Batch& batch);
     CUresult copy_one_by_one(Batch& batch);
+    void watch(Batch& batch);
     bool record(Batch& batch);
     static void finish(Batch& batch, std::size_t index, Status status);
     void fail_waiting(const Status& why);
@@ -116,6 +124,7 @@ class FusedCopies {
     ResidentCopies& resident_;
     Taken taken_;
     const unsigned enough_blocks_;
+    bool one_call_;  // for several copies: known to the driver, and not refused
     bool lost_ = false;
 };
 

@@ -52,7 +52,7 @@ std::size_t Streams::lane(const Order& order) const {
 
 bool Streams::start(const Order& order, Completion& done) {
     if (lost_) return false;
-    if (order.copy.engine == Engine::fused) {
+    if (order.copy.engine == Engine::fused && fused_.takes(order.copy)) {
         if (!fused_.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return !lost_;
     }

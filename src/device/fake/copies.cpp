@@ -33,11 +33,12 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         if (ends) consider_resident(*ends, copy.gpu);
         return;
     }
-    if (resident(copy.gpu).stays(processor_.now()))
+    const bool suits_a_kernel =
+        copy.bytes <= kMostFused || (copy.bytes <= kMostBetweenGpus && in_flight_ == 1);
+    if (suits_a_kernel && resident(copy.gpu).stays(processor_.now()))
         return copy_by_resident(copy, Ends::devices, done);
     waiting_.push(copy, done);
-    if (const int batch = free_batch();
-        batch >= 0 && waiting_.goes_at_once(flying(), Launches::possible))
+    if (const int batch = free_batch(); batch >= 0 && waiting_.goes_at_once(flying(), launches_))
         start_waiting(batch);
 }
 
@@ -49,23 +50,27 @@ void FakeDevice::start_waiting(Company more) {
 void FakeDevice::start_waiting(int batch) {
     while (flying_[batch] == 0 && !waiting_.empty()) {
         std::vector<FusedQueue::Item> together;
-        waiting_.copy_first(std::min<std::size_t>(waiting_.size(), kernels::kCopiesPerLaunch),
-                            together);
+        waiting_.copy_first(waiting_.first_group(kernels::kCopiesPerLaunch), together);
         waiting_.drop_first(together.size());
         flying_[batch] = static_cast<int>(together.size());
-        const int gpu = together.front().copy.gpu;
-        if (together.size() == 1)
-            copy_now(together.front().copy, *together.front().done, batch);
-        else
+        const Copy first = together.front().copy;
+        const bool alone = together.size() == 1;
+        if (alone)
+            copy_now(first, *together.front().done, batch);
+        else if (first.bytes <= kMostInOneLaunch && launches_ == Launches::possible)
             launch(std::move(together), batch);
-        consider_resident(Ends::devices, gpu);
+        else
+            copy_in_one_call(together, batch);
+        if (first.bytes <= (alone ? kMostBetweenGpus : kMostFused))
+            consider_resident(Ends::devices, first.gpu);
     }
 }
 
-void FakeDevice::let_kernels_stay(Nanoseconds linger) {
-    linger_ = linger;
+void FakeDevice::let_kernels(bool copy, Nanoseconds stay) {
+    launches_ = copy ? Launches::possible : Launches::none;
+    linger_ = copy ? stay : 0;
     for (GpuFacts& facts : facts_)
-        if (linger == 0) facts.let_no_kernel_stay();
+        if (linger_ == 0) facts.let_no_kernel_stay();
 }
 
 ResidentModel& FakeDevice::resident(int gpu) {
@@ -157,7 +162,7 @@ model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Pla
 
 void FakeDevice::copy_now(const Copy& copy, Completion& done, int batch) {
     if (!copy.rows.empty()) return copy_rows(copy, done);
-    const bool flag = batch >= 0 || copy.notice == Notice::flag;
+    const bool flag = copy.notice == Notice::flag || (batch >= 0 && copy.bytes <= kMostFused);
     processor_.spend(gpus_.machine().gpu.calls.copy);
     const Result<Place> from = place(copy.source, copy.bytes);
     const Result<Place> to = place(copy.destination, copy.bytes);
@@ -318,6 +323,38 @@ void FakeDevice::launch(std::vector<FusedQueue::Item> together, int batch) {
     });
 }
 
+// They run one behind the other and end together.
+void FakeDevice::copy_in_one_call(const std::vector<FusedQueue::Item>& together, int batch) {
+    ++counts_.calls_for_several;
+    const model::CallCost& calls = gpus_.machine().gpu.calls;
+    processor_.spend(calls.copy +
+                     static_cast<Nanoseconds>(together.size() - 1) * calls.further_copy);
+    struct Ready {
+        FusedQueue::Item item;
+        Place source, sink;
+    };
+    std::vector<Ready> ready;
+    Nanoseconds end = processor_.now();
+    for (const FusedQueue::Item& each : together) {
+        const Result<Place> from = place(each.copy.source, each.copy.bytes);
+        const Result<Place> to = place(each.copy.destination, each.copy.bytes);
+        if (!from.ok() || !to.ok()) {
+            finished_.push_back(
+                {each.done, (from.ok() ? to : from).status().with("fake copy"), batch});
+            continue;
+        }
+        model::Work work = work_of(each.copy, from.value(), to.value());
+        work.further = !ready.empty();
+        ++counts_.copies[static_cast<int>(work.operation)];
+        counts_.bytes[static_cast<int>(work.operation)] += each.copy.bytes;
+        end = reserve(each.copy.gpu, work).end;
+        ready.push_back({each, from.value(), to.value()});
+    }
+    const bool flag = together.back().copy.notice == Notice::flag;
+    for (const Ready& each : ready)
+        end_at(end, each.item.copy, each.source, each.sink, *each.item.done, batch, flag);
+}
+
 int FakeDevice::progress() {
     ++counts_.looks;
     int completed = 0;
@@ -331,7 +368,7 @@ int FakeDevice::progress() {
                                        : gpus_.machine().gpu.calls.event_query);
         finished.done->complete(finished.status);
     }
-    const bool now = waiting_.goes_now(flying(), Launches::possible);
+    const bool now = waiting_.goes_now(flying(), launches_);
     if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
     return completed;
 }

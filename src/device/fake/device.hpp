@@ -38,8 +38,9 @@ struct Counts {
     std::uint64_t copies[model::kOperations] = {};  // by model::Operation
     Bytes bytes[model::kOperations] = {};
     std::uint64_t host_copies = 0;
-    std::uint64_t launches = 0;      // kernels, for copies that waited together
-    std::uint64_t row_launches = 0;  // kernels, for rows
+    std::uint64_t launches = 0;           // kernels, for copies that waited together
+    std::uint64_t row_launches = 0;       // kernels, for rows
+    std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
     std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
     // Of the compute queue, each taken from another process that used it last.
     std::uint64_t turns = 0;
@@ -70,8 +71,8 @@ class FakeDevice final : public Device {
 
     Faults faults;
     bool windows = false;  // the machine has GDRCopy
-    // GANTRY_LINGER; before anything else is asked.
-    void let_kernels_stay(Nanoseconds linger);
+    // GANTRY_KERNELS and GANTRY_LINGER; before anything else is asked.
+    void let_kernels(bool copy, Nanoseconds stay);
     // What a network card wrote to this node's device memory shows from then on.
     std::function<void()> on_flush;
     const Counts& counts() const { return counts_; }
@@ -169,6 +170,7 @@ class FakeDevice final : public Device {
     model::Work work_of(const Copy& copy, const Place& source, const Place& sink) const;
     Status fault_of(const Copy& copy);
     void launch(std::vector<FusedQueue::Item> together, int batch);
+    void copy_in_one_call(const std::vector<FusedQueue::Item>& together, int batch);
     int free_batch() const { return flying_[0] == 0 ? 0 : flying_[1] == 0 ? 1 : -1; }
     bool flying() const { return flying_[0] + flying_[1] > 0; }
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
@@ -188,6 +190,7 @@ class FakeDevice final : public Device {
     // Of copies that were lost: by them LeakSanitizer finds what waits for ever in a killed rank.
     std::vector<Completion*> never_end_;
     Counts counts_;
+    Launches launches_ = Launches::possible;
     Nanoseconds linger_ = 0;
     FusedQueue waiting_;
     std::vector<ResidentModel> residents_;  // by GPU

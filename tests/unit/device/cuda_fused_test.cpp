@@ -86,10 +86,103 @@ TEST_F(CudaFused, MuchThatWaitsIsLaunchedBehindWhatIsInFlight) {
     gpu.cuMemFree_v2(to);
 }
 
-TEST_F(CudaFused, WithoutKernelsTheyAreCopies) {
+TEST_F(CudaFused, WithoutKernelsTheyAreCopiesInOneCall) {
     config.kernels = false;
     make_device();
+    const std::uint64_t before = cuda->calls().copies;
     EXPECT_EQ(copy_all(65), 0u);
+    EXPECT_EQ(cuda->calls().copies - before, 2u);
+}
+
+// Too large for a kernel.
+struct CudaTogether : CudaTest {
+    static constexpr Bytes kPiece = 512 * kKiB;
+    void SetUp() override {
+        CudaTest::SetUp();
+        if (primary == nullptr) return;
+        from = allocate(kMost * kPiece);
+        to = allocate(kMost * kPiece);
+        write(from, pattern(kMost * kPiece));
+        classify(pointer(from), kMost * kPiece);
+        classify(pointer(to), kMost * kPiece);
+    }
+    void TearDown() override {
+        if (primary != nullptr && from != 0) {
+            gpu.cuMemFree_v2(from);
+            gpu.cuMemFree_v2(to);
+        }
+        CudaTest::TearDown();
+    }
+    // The driver's calls for that many copies, of which others are expected to follow.
+    std::uint64_t copy_all(Bytes count, Notice notice = Notice::event) {
+        gpu.cuMemsetD8_v2(to, 0, kMost * kPiece);
+        gpu.cuCtxSynchronize();
+        const std::uint64_t before = cuda->calls().copies;
+        start(count, notice);
+        cuda->start_waiting(Company::none);
+        while (cuda->pending())
+            cuda->progress();
+        for (const Completion& each : done)
+            EXPECT_TRUE(each.done() && each.status().ok());
+        EXPECT_EQ(read(to, count * kPiece), pattern(count * kPiece));
+        return cuda->calls().copies - before;
+    }
+    void start(Bytes count, Notice notice = Notice::event) {
+        done.clear();
+        for (Bytes i = 0; i < count; ++i) {
+            done.emplace_back(executor);
+            cuda->copy({pointer(to + i * kPiece), pointer(from + i * kPiece), kPiece, 0,
+                        Engine::fused, notice, Company::expected},
+                       done.back());
+        }
+    }
+    static constexpr Bytes kMost = 80;
+    CUdeviceptr from = 0, to = 0;
+    std::deque<Completion> done;
+};
+
+TEST_F(CudaTogether, SeveralThatComeTogetherAreOneCall) {
+    EXPECT_EQ(copy_all(1), 1u);
+    for (const Notice notice : {Notice::event, Notice::flag}) {
+        EXPECT_EQ(copy_all(7, notice), 1u);
+        EXPECT_EQ(copy_all(33, notice), 2u) << "16 MiB are in one call";
+        EXPECT_EQ(copy_all(80, notice), 3u);
+    }
+    EXPECT_EQ(cuda->calls().launches, 0u);
+}
+
+TEST_F(CudaTogether, WhatTheDriverRefusesGoesOneByOneFromThenOn) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    gpu.simgpu_fault("cuMemcpyBatchAsync:1:801");
+    EXPECT_EQ(copy_all(5), 6u) << "one in vain";
+    gpu.simgpu_fault(nullptr);
+    EXPECT_EQ(copy_all(5), 5u);
+}
+
+TEST_F(CudaTogether, InAContextThatIsDestroyedEachEndsWithAnError) {
+    start(5);
+    cuda->start_waiting(Company::none);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    from = to = 0;
+    while (cuda->pending())
+        cuda->progress();
+    for (const Completion& each : done) {
+        EXPECT_TRUE(each.done());
+        EXPECT_FALSE(each.status().ok());
+    }
+}
+
+// Found dead by the call itself.
+TEST_F(CudaTogether, ADeadContextThatTheCallFindsEndsThemAll) {
+    if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
+    start(5);
+    gpu.simgpu_fault("cuMemcpyBatchAsync:1:709,cuMemcpyDtoDAsync_v2:1:709");
+    cuda->start_waiting(Company::none);
+    while (cuda->pending())
+        cuda->progress();
+    gpu.simgpu_fault(nullptr);
+    for (const Completion& each : done)
+        EXPECT_TRUE(each.done());
 }
 
 TEST_F(CudaFused, WithoutFlagsForCopiesKernelsStillRaiseTheirs) {
@@ -143,7 +236,8 @@ TEST_F(CudaFused, ACopyThatWasRefusedEndsOnceWhenTheContextIsFoundDeadBehindIt) 
     start(0);  // flies alone: the others wait for its end
     for (int i = 1; i < kCopies; ++i)
         start(i);
-    gpu.simgpu_fault("cuMemcpyDtoDAsync_v2:1:1,cuMemcpyDtoDAsync_v2:1:400");
+    gpu.simgpu_fault(
+        "cuMemcpyBatchAsync:1:801,cuMemcpyDtoDAsync_v2:1:1,cuMemcpyDtoDAsync_v2:1:400");
     while (cuda->pending())
         cuda->progress();
     gpu.simgpu_fault(nullptr);

@@ -89,6 +89,28 @@ TEST_F(FusedQueueTest, WhenNoMoreComeAllGoAlsoBehindCopiesInFlight) {
     EXPECT_FALSE(queue_.goes_now(true, kYes)) << "more came after all";
 }
 
+TEST_F(FusedQueueTest, OneKindGoesTogetherAndOfTheLargerOnesNotTooMuch) {
+    push(3, kMostInOneLaunch);
+    push(5, kMostInOneCall / 4);
+    push(1, 8);
+    EXPECT_EQ(queue_.first_group(2), 2u) << "no more than one launch holds";
+    EXPECT_EQ(queue_.first_group(100), 3u);
+    queue_.drop_first(3);
+    EXPECT_EQ(queue_.first_group(100), 4u);
+    queue_.drop_first(4);
+    EXPECT_EQ(queue_.first_group(100), 1u) << "a small one is behind it";
+    queue_.drop_first(1);
+    EXPECT_EQ(queue_.first_group(100), 1u);
+}
+
+TEST_F(FusedQueueTest, LargerOnesWaitForThoseThatAreExpectedInTheSameTurn) {
+    push(2, kMostInOneLaunch + 1, Company::expected);
+    EXPECT_FALSE(queue_.goes_at_once(false, kYes));
+    EXPECT_TRUE(queue_.goes_now(true, kNo)) << "copy engines need no kernels";
+    push(1, kMostInOneLaunch + 1);
+    EXPECT_TRUE(queue_.goes_at_once(true, kNo)) << "nobody said that more come";
+}
+
 TEST_F(FusedQueueTest, NothingNeverGoes) {
     EXPECT_FALSE(queue_.goes_now(false, kYes));
     push(2, 2000);

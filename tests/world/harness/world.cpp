@@ -129,7 +129,7 @@ Rank::Rank(World& its_world, int its_number)
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
     std::iota(all.peers.begin(), all.peers.end(), 0);
     const config::Config& config = its_world.state_->config;
-    device.let_kernels_stay(config.kernels ? config.linger : 0);
+    device.let_kernels(config.kernels, config.linger);
     device.on_flush = [this] { world.network().settle(number); };
     for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
         const Status opened = fabric->end(number).open(job, messenger.receiver());
