@@ -4,6 +4,8 @@
 #include "gpu.hpp"
 #include "test.hpp"
 
+#include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <vector>
@@ -51,4 +53,44 @@ MPI_CASE(windows_of_both_ways_bring_what_was_sent, 2) {
             CHECK_EQ(memory.differs(100 * round + unsigned(i), memory.bytes()), -1);
         }
     }
+}
+
+// Of one allocation for each direction, which the other process maps: small ones share kernels, larger
+// ones calls of the driver.
+MPI_CASE(large_windows_between_two_gpus_bring_what_was_sent, 2) {
+    if (gpu().count < 2) skip("one GPU only");
+    constexpr int kMessages = 16, kRounds = 12, kRoom = 1 << 21;
+    const int sizes[] = {8, 100000, 300000, 1 << 20, kRoom};
+    const int other = 1 - rank();
+    Memory out(Kind::device, std::size_t{kMessages} * kRoom, rank());
+    Memory in(Kind::device, std::size_t{kMessages} * kRoom, rank());
+    std::vector<std::byte> got(in.bytes());
+    if (gpu().simulated) reset_calls();
+    for (int round = 0; round < kRounds; ++round) {
+        const auto seed = [round](int of) { return unsigned(2 * round + of); };
+        out.fill(seed(rank()));
+        std::mt19937 random(unsigned(round) / 4);  // windows alike, until the next kind of them
+        std::vector<int> bytes(kMessages);
+        for (int& each : bytes)
+            each = sizes[random() % 5];
+        std::vector<MPI_Request> requests;
+        for (int i = 0; i < kMessages; ++i)
+            OK(MPI_Irecv(in.data() + std::size_t(i) * kRoom, bytes[std::size_t(i)], MPI_BYTE, other,
+                         i, MPI_COMM_WORLD, &requests.emplace_back()));
+        for (int i = 0; i < kMessages; ++i)
+            OK(MPI_Isend(out.data() + std::size_t(i) * kRoom, bytes[std::size_t(i)], MPI_BYTE,
+                         other, i, MPI_COMM_WORLD, &requests.emplace_back()));
+        OK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+        in.read(got.data(), got.size());
+        for (int i = 0; i < kMessages; ++i)
+            for (std::size_t at = std::size_t(i) * kRoom, end = at + bytes[std::size_t(i)];
+                 at < end; ++at)
+                if (got[at] != pattern(seed(other), at)) {
+                    CHECK_EQ(at, end);
+                    break;
+                }
+    }
+    const char* shared_memory = std::getenv("GANTRY_SHM");  // off: over a network all is staged
+    if (gpu().simulated && (shared_memory == nullptr || std::strcmp(shared_memory, "off") != 0))
+        CHECK(calls("cuMemcpyBatchAsync") > 0);
 }

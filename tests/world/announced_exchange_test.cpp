@@ -11,7 +11,7 @@ constexpr int kTag = 7;
 
 struct Ended {
     Status sent;
-    Received received;
+    Received received = {};
 };
 
 // As MPI_Sendrecv does it.

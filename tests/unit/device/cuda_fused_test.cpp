@@ -128,6 +128,8 @@ struct CudaTogether : CudaTest {
         return cuda->calls().copies - before;
     }
     void start(Bytes count, Notice notice = Notice::event) {
+        while (cuda->pending())
+            cuda->progress();
         done.clear();
         for (Bytes i = 0; i < count; ++i) {
             done.emplace_back(executor);
@@ -156,6 +158,9 @@ TEST_F(CudaTogether, WhatTheDriverRefusesGoesOneByOneFromThenOn) {
     gpu.simgpu_fault("cuMemcpyBatchAsync:1:801");
     EXPECT_EQ(copy_all(5), 6u) << "one in vain";
     gpu.simgpu_fault(nullptr);
+    const std::uint64_t before = cuda->calls().copies;
+    start(5);
+    EXPECT_EQ(cuda->calls().copies - before, 5u) << "nothing is gained by waiting for others";
     EXPECT_EQ(copy_all(5), 5u);
 }
 
