@@ -41,11 +41,11 @@ Cost Model::copy(Direction direction, std::size_t bytes, std::size_t rows, Shape
 }
 
 Cost Model::fill(std::size_t bytes) const {
-    return cost_of({Operation::fill, bytes, 1, 0, false});
+    return cost_of({Operation::fill, bytes, 1, 0});
 }
 
 Cost Model::kernel(std::size_t threads, Traffic traffic) const {
-    Cost cost = cost_of({Operation::kernel, 0, 1, threads, false});
+    Cost cost = cost_of({Operation::kernel, 0, 1, threads});
     if (timed()) {
         // A plain kernel reaches the memory limit, which a copy (read and write) shows; over the
         // link, the copy rate.

@@ -164,6 +164,24 @@ TEST_F(CudaTogether, WhatTheDriverRefusesGoesOneByOneFromThenOn) {
     EXPECT_EQ(copy_all(5), 5u);
 }
 
+TEST_F(CudaTogether, ManagedMemoryIsCopiedByItself) {
+    CUdeviceptr managed = 0;
+    ASSERT_EQ(gpu.cuMemAllocManaged(&managed, 2 * kPiece, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    classify(pointer(managed), 2 * kPiece);
+    const std::uint64_t before = cuda->calls().copies;
+    for (const Bytes at : {Bytes{0}, kPiece}) {
+        done.emplace_back(executor);
+        cuda->copy({pointer(managed + at), pointer(from + at), kPiece, 0, Engine::fused,
+                    Notice::event, Company::expected},
+                   done.back());
+    }
+    EXPECT_EQ(cuda->calls().copies - before, 2u);
+    while (cuda->pending())
+        cuda->progress();
+    EXPECT_EQ(read(managed, 2 * kPiece), pattern(2 * kPiece));
+    EXPECT_EQ(gpu.cuMemFree_v2(managed), CUDA_SUCCESS);
+}
+
 TEST_F(CudaTogether, InAContextThatIsDestroyedEachEndsWithAnError) {
     start(5);
     cuda->start_waiting(Company::none);

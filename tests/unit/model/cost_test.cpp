@@ -33,6 +33,15 @@ TEST(Cost, CopiesInARowPayTheGapAndNotTheLatency) {
     EXPECT_EQ(second.end - first.end, gpu.d2h.gap + gpu.d2h.rate.time(work.bytes));
 }
 
+TEST(Cost, FurtherCopiesOfOneCallPayLessThanTheGap) {
+    Gpu gpu = machine("h100").gpu;
+    const Work further{Operation::peer_get, kMiB, 1, 0, true};
+    const Nanoseconds bytes = gpu.peer_get.rate.time(kMiB);
+    EXPECT_EQ(place(gpu, further, 0, 0).end, gpu.calls.further_copy + bytes);
+    gpu.calls.further_copy = 10 * gpu.peer_get.gap;
+    EXPECT_EQ(place(gpu, further, 0, 0).end, gpu.peer_get.gap + bytes);
+}
+
 TEST(Cost, RowsOfATwoDimensionalCopyAddUp) {
     const Gpu gpu = machine("c2050-qdr").gpu;
     EXPECT_EQ(engine_time(gpu, {Operation::d2h, 4096, 101, 0}) -
