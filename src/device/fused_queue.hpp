@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FusedQueue: copies that wait to go together, small ones in one launch and larger ones in one call
-// for copy engines, and when they go. The same rule for every device; what a launch is worth are
-// facts of the GPU.
+// FusedQueue: copies that wait to go together, and when they go; small ones, which share a launch, and
+// large ones, which share a call for copy engines, in a queue each. The same rule for every device;
+// what a launch is worth are facts of the GPU.
 //
 //   no more are to come      those that wait go, whatever flies: nothing is saved by waiting
 //   nothing flies            one alone goes at once, or when none of those that are expected came
@@ -11,8 +11,8 @@
 //   copies are under way     only so many bytes that their way over the link takes longer than a
 //                            launch go behind them
 //
-// Larger ones of which more are expected in the same turn wait for its end: a call for all of them is
-// cheaper than two, and moves them at once (docs/design/0002, 32).
+// Those above kMostFused wait at most until the end of the turn in which they came, if nothing flies:
+// a call for all of them is cheaper than two, and moves them at once (docs/design/0002, 32).
 #pragma once
 
 #include "base/fifo.hpp"
@@ -24,7 +24,17 @@
 
 namespace gantry::device {
 
-enum class Launches : std::uint8_t { possible, none };  // none: copies go one by one
+enum class Launches : std::uint8_t { possible, none };
+enum class Sizes : std::uint8_t { small, large };  // up to kMostInOneLaunch, and above
+
+inline Sizes sizes_of(const Copy& copy) {
+    return copy.bytes <= kMostInOneLaunch ? Sizes::small : Sizes::large;
+}
+// Those of which nobody knows whether others come are started at once from kMostFused on: their
+// program may go and compute.
+inline bool goes_with_others(const Copy& copy) {
+    return copy.bytes <= kMostFused || copy.company == Company::expected;
+}
 
 class FusedQueue {
   public:
@@ -33,8 +43,10 @@ class FusedQueue {
         Completion* done = nullptr;
     };
 
-    explicit FusedQueue(const GpuFacts& facts)
-        : worth_bytes_(facts.launch_worth_bytes), worth_copies_(facts.launch_worth_copies) {}
+    explicit FusedQueue(const GpuFacts& facts, Sizes sizes = Sizes::small)
+        : sizes_(sizes),
+          worth_bytes_(facts.launch_worth_bytes),
+          worth_copies_(facts.launch_worth_copies) {}
 
     bool empty() const { return items_.empty(); }
     std::size_t size() const { return items_.size(); }
@@ -49,14 +61,15 @@ class FusedQueue {
     // Right behind push(): not to wait for progress().
     bool goes_at_once(bool flying, Launches launches) const {
         if (company_ == Company::none) return true;
-        if (company_ == Company::expected && !is_small(first())) return false;
-        if (much_waits(launches)) return true;
+        if (sizes_ == Sizes::small && much_waits(launches)) return true;
         return company_ == Company::unknown && items_.size() == 1 && !flying;
     }
     // When all that came at once is there; `more`: whether others are to come.
     bool goes_after_all(bool flying, Company more) {
         company_ = more;
-        return more == Company::none ? !items_.empty() : items_.size() == 1 && !flying;
+        if (more == Company::none || items_.empty()) return !items_.empty();
+        if (flying) return sizes_ == Sizes::large && bytes_ >= worth_bytes_;
+        return items_.size() == 1 || first().bytes > kMostFused;
     }
     // In progress(), once each time: whether more came since the last time counts.
     bool goes_now(bool flying, Launches launches) {
@@ -65,15 +78,12 @@ class FusedQueue {
         if (company_ == Company::none || much_waits(launches)) return true;
         return !flying && (!more_came || items_.size() >= worth_copies_);
     }
-    // How many of the oldest go together: one kind, and of the larger ones not too many bytes.
+    // How many of the oldest go together: not too many bytes, nor more than `most`.
     std::size_t first_group(std::size_t most) const {
-        const bool small = is_small(first());
         std::size_t count = 1;
-        Bytes bytes = first().bytes;
-        for (; count < items_.size() && count < most; ++count) {
-            const Copy& next = items_[count].copy;
-            bytes += next.bytes;
-            if (is_small(next) != small || (!small && bytes > kMostInOneCall)) break;
+        for (Bytes bytes = first().bytes; count < items_.size() && count < most; ++count) {
+            bytes += items_[count].copy.bytes;
+            if (bytes > kMostInOneCall) break;
         }
         return count;
     }
@@ -94,11 +104,11 @@ class FusedQueue {
     }
 
   private:
-    static bool is_small(const Copy& copy) { return copy.bytes <= kMostInOneLaunch; }
     bool much_waits(Launches launches) const {
-        return bytes_ >= worth_bytes_ && (launches == Launches::possible || !is_small(first()));
+        return bytes_ >= worth_bytes_ && (launches == Launches::possible || sizes_ == Sizes::large);
     }
 
+    const Sizes sizes_;
     const Bytes worth_bytes_;
     const std::size_t worth_copies_;
     Fifo<Item> items_;

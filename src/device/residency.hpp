@@ -38,8 +38,8 @@ enum class Copies : std::uint8_t { alone, in_a_row };
 // With host memory; larger ones gain little. From any host memory, through page-locked slots, only
 // what the processor copies in no time.
 inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kKiB;
-// Between two GPUs a copy that comes alone; in a row they stay with the copy engines, which are
-// quicker from 512 KiB up also alone (docs/design/0010, 13).
+// Between two GPUs a copy that comes alone; in a row they share a launch (fused.hpp); copy engines
+// are quicker from 512 KiB up also alone (docs/design/0010, 13).
 inline constexpr Bytes kMostBetweenGpus = 256 * kKiB;
 
 class Residency {

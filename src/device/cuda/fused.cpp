@@ -22,13 +22,15 @@ constexpr std::size_t kFlagsPerBatch =
 }  // namespace
 
 FusedCopies::FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
-                         const CopySettings& settings, ResidentCopies& resident)
+                         const CopySettings& settings, ResidentCopies& resident, Sizes sizes)
     : driver_(driver),
       context_(context),
-      copies_by_flag_(settings.flags),
+      settings_(settings),
+      gpu_(facts.uuid),
+      takes_turns_(facts.queue_turn > 0),
       flags_(driver, 2 * kFlagsPerBatch, kernels::kFlagBytes, settings.kernels || settings.flags),
-      module_(driver, settings.kernels),
-      waiting_(facts),
+      module_(driver, settings.kernels && sizes == Sizes::small),
+      waiting_(facts, sizes),
       resident_(resident),
       enough_blocks_(facts.launch_enough_blocks),
       one_call_(driver.cu.cuMemcpyBatchAsync.function != nullptr) {
@@ -101,8 +103,7 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
             }
         }
         waiting_.drop_first(count);
-        const Bytes largest = batch.items.front().copy.bytes;  // alone, or all are small
-        if (largest <= (count == 1 ? kMostBetweenGpus : kMostFused))
+        if (batch.items.front().copy.bytes <= (count == 1 ? kMostBetweenGpus : kMostFused))
             resident_.consider(Ends::devices, Copies::alone);
     }
     return CUDA_SUCCESS;
@@ -110,11 +111,23 @@ CUresult FusedCopies::start_waiting(Batch& batch) {
 
 // False when nothing of it was started: they go one by one.
 bool FusedCopies::start_together(Batch& batch) {
-    if (batch.items.front().copy.bytes <= kMostInOneLaunch && launch(batch)) return true;
-    if (!one_call_) return false;
-    one_call_ = copy_in_one_call(batch);
-    if (one_call_) watch(batch);
-    return one_call_;
+    if ((suits_a_kernel(batch) || !one_call_) && launch(batch)) return true;
+    if (!one_call_ || !copy_in_one_call(batch)) return false;
+    watch(batch);
+    return true;
+}
+
+// A kernel moves 16 bytes at a time only where both ends are multiples of that.
+bool FusedCopies::suits_a_kernel(const Batch& batch) const {
+    constexpr CUdeviceptr kAligned = 16;
+    if (!module_.wanted()) return false;
+    if (takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(gpu_))
+        return false;
+    return std::all_of(batch.items.begin(), batch.items.end(), [](const Item& item) {
+        const Copy& copy = item.copy;
+        return copy.bytes <= kMostFused ||
+               (device_address(copy.destination) | device_address(copy.source)) % kAligned == 0;
+    });
 }
 
 // They may run at once and in any order, before what the stream gets next.
@@ -135,9 +148,10 @@ bool FusedCopies::copy_in_one_call(const Batch& batch) {
     const CUresult result =
         driver_.call(driver_.cu.cuMemcpyBatchAsync, to.data(), from.data(), bytes.data(), count,
                      &attributes, &of_all, std::size_t{1}, &failed, batch.stream);
+    if (result == CUDA_ERROR_NOT_SUPPORTED) one_call_ = false;
     if (result != CUDA_SUCCESS && !is_lost(result))
-        log::info("cuda: {} copies in one call: cuMemcpyBatchAsync: {}; from now on one by one",
-                  count, result_name(result));
+        log::info("cuda: {} copies in one call: cuMemcpyBatchAsync: {}; they go one by one", count,
+                  result_name(result));
     return result == CUDA_SUCCESS;
 }
 
@@ -213,7 +227,7 @@ CUresult FusedCopies::copy_one_by_one(Batch& batch) {
 
 // One end for all that was called.
 void FusedCopies::watch(Batch& batch) {
-    const bool by_flag = copies_by_flag_ && batch.items.back().copy.notice == Notice::flag;
+    const bool by_flag = settings_.flags && batch.items.back().copy.notice == Notice::flag;
     batch.one_flag = true;
     batch.seen = by_flag && batch.unfinished > 0 && flags_.ready() &&
                          flags_.write(batch.stream, batch.first_flag, batch.sequence)

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FusedCopies: the copies between a GPU and memory of other processes, in one context. One that finds
-// nothing in flight, and no other beside it, goes at once by a copy engine, which is the faster way
-// for a single copy; those that come while something is in flight wait and then go together. Small
-// ones in one kernel launch (facts/gpu-measured.md 1.3), each ending by flags of its own; larger ones
-// in one call for copy engines (cuMemcpyBatchAsync), which copies them at once, with one end:
+// FusedCopies: copies between a GPU and memory of other processes, in one context: the small ones, or
+// the large ones. One that finds nothing in flight, and no other beside it, goes at once by a copy
+// engine, which is the faster way for a single copy; those that come while something is in flight wait
+// and then go together. Small ones in one kernel launch (facts/gpu-measured.md 1.3), each ending by
+// flags of its own; large ones in one call for copy engines (cuMemcpyBatchAsync), which copies them at
+// once, with one end:
 //
 //   copy --------> [copy engine]
-//   copies ..waiting..          [one kernel: flag flag flag flag]
-//   larger copies ..waiting..                                    [copies at once] flag or event
+//   small copies ..waiting..          [one kernel: flag flag flag flag]
+//   large copies ..waiting..          [copies at once] flag or event
 //
 // Where a kernel stays on the GPU (resident.hpp), it takes those that it can. A launch costs the
 // processor 4 us, such a call 2 to 3 and 0.6 for each copy behind the first (docs/design/0002, 32);
 // when it is worth that, says fused_queue.hpp. What goes behind copies in flight has a stream of its
-// own. Without kernels, or without flags, small ones that waited go in one call, too.
+// own. Small ones share a call, too, where there are no kernels or no flags, where another rank uses
+// the GPU and a kernel would wait for a turn of its compute queue, and where they are not so small and
+// lie askew.
 #pragma once
 
 #include "device/cuda/copies.hpp"
@@ -31,16 +34,14 @@ namespace gantry::device::cuda {
 class FusedCopies {
   public:
     FusedCopies(Driver& driver, const Context& context, const GpuFacts& facts,
-                const CopySettings& settings, ResidentCopies& resident);
+                const CopySettings& settings, ResidentCopies& resident, Sizes sizes);
     ~FusedCopies();
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
     bool pending() const { return flying() || !waiting_.empty() || taken_.pending(); }
-    // Whether it has a way for several of that size.
-    bool takes(const Copy& copy) const {
-        return one_call_ || (copy.bytes <= kMostInOneLaunch && module_.wanted());
-    }
+    // Whether it has a way for several at once.
+    bool has_a_way() const { return one_call_ || module_.wanted(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
     void start_waiting(Company more);
@@ -57,7 +58,7 @@ class FusedCopies {
   private:
     using Item = FusedQueue::Item;
     enum class Seen : std::uint8_t { flags, query };
-    // What was started together: one launch, or copies one by one.
+    // What was started together: one launch, one call, or copies one by one.
     struct Batch {
         CUstream stream = nullptr;
         CUevent behind = nullptr;  // recorded behind copies that are asked about
@@ -81,6 +82,7 @@ class FusedCopies {
     template <class Work>
     CUresult launch_as(CUfunction kernel, const Batch& batch);
     bool start_together(Batch& batch);
+    bool suits_a_kernel(const Batch& batch) const;
     bool copy_in_one_call(const Batch& batch);
     CUresult copy_one_by_one(Batch& batch);
     void watch(Batch& batch);
@@ -94,7 +96,9 @@ class FusedCopies {
 
     Driver& driver_;
     Context context_;
-    const bool copies_by_flag_;  // GANTRY_FLAGS; kernels raise theirs always
+    const CopySettings& settings_;
+    const Uuid gpu_;
+    const bool takes_turns_;  // of the compute queue, where another rank uses the GPU
     Flags flags_;
     KernelModule module_;
     CUfunction many_ = nullptr, few_ = nullptr;
@@ -124,7 +128,7 @@ class FusedCopies {
     ResidentCopies& resident_;
     Taken taken_;
     const unsigned enough_blocks_;
-    bool one_call_;  // for several copies: known to the driver, and not refused
+    bool one_call_;  // for several copies: the driver has it
     bool lost_ = false;
 };
 

@@ -38,7 +38,8 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       lanes_(static_cast<std::size_t>(Lane::peer) + 2 * static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
       resident_(driver, context, facts, settings),
-      fused_(driver, context, facts, settings, resident_),
+      small_(driver, context, facts, settings, resident_, Sizes::small),
+      large_(driver, context, facts, settings, resident_, Sizes::large),
       row_kernel_(driver, context, facts, settings.kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
@@ -52,9 +53,12 @@ std::size_t Streams::lane(const Order& order) const {
 
 bool Streams::start(const Order& order, Completion& done) {
     if (lost_) return false;
-    if (order.copy.engine == Engine::fused && fused_.takes(order.copy)) {
-        if (!fused_.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-        return !lost_;
+    if (order.copy.engine == Engine::fused && goes_with_others(order.copy)) {
+        FusedCopies& fused = sizes_of(order.copy) == Sizes::small ? small_ : large_;
+        if (fused.has_a_way()) {
+            if (!fused.start(order.copy, done)) abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+            return !lost_;
+        }
     }
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
@@ -236,11 +240,12 @@ std::optional<Status> Streams::Taken::take_end() {
 
 int Streams::progress() {
     const int before = in_flight_;
-    const bool fused_pending = fused_.pending();
+    const bool small_pending = small_.pending(), large_pending = large_.pending();
     if (resident_.pending()) resident_.progress();
     for (const std::size_t index : used_)
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
-    const int fused = fused_pending && !lost() ? fused_.progress() : 0;
+    int fused = small_pending && !lost() ? small_.progress() : 0;
+    if (large_pending && !lost()) fused += large_.progress();
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -317,7 +322,8 @@ void Streams::abandon(CUresult why) {
     lost_ = true;
     flags_.abandon();
     resident_.abandon();
-    fused_.abandon(why);
+    small_.abandon(why);
+    large_.abandon(why);
     row_kernel_.abandon();
     free_events_.clear();
     for (LaneState& lane : lanes_) {
@@ -346,7 +352,9 @@ void Streams::abandon_head(LaneState& lane, CUresult why) {
 }
 
 std::vector<FusedQueue::Item> Streams::take_unstarted() {
-    std::vector<FusedQueue::Item> all = fused_.take_unstarted();
+    std::vector<FusedQueue::Item> all = small_.take_unstarted();
+    for (const FusedQueue::Item& item : large_.take_unstarted())
+        all.push_back(item);
     for (const FusedQueue::Item& item : std::exchange(unstarted_, {}))
         all.push_back(item);
     return all;
@@ -363,7 +371,8 @@ void Streams::close_all() {
     while (!lost_ && resident_.pending())
         progress();
     if (lost_) return;
-    fused_.close();
+    small_.close();
+    large_.close();
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());

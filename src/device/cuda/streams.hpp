@@ -11,8 +11,8 @@
 //
 // The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
 // load, and no call of the driver is made unless it does not show for a millisecond. It is the word
-// that somebody else waits for, if the copy names one. Small copies between devices have a way of
-// their own (fused.hpp).
+// that somebody else waits for, if the copy names one. Copies between devices that come together have ways
+// of their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
@@ -44,13 +44,16 @@ class Streams {
     const Context& context() const { return context_; }
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
-    bool lost() const { return lost_ || fused_.lost() || resident_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_.pending() || !unstarted_.empty(); }
+    bool lost() const { return lost_ || small_.lost() || large_.lost() || resident_.lost(); }
+    bool pending() const { return in_flight_ > 0 || fused_pending() || !unstarted_.empty(); }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
-    void start_waiting(Company more) { fused_.start_waiting(more); }
+    void start_waiting(Company more) {
+        small_.start_waiting(more);
+        large_.start_waiting(more);
+    }
     // Completes what has ended; returns how many.
     int progress();
     // Waits for the copies in flight, then gives streams and events back. Quiet when the context is
@@ -108,6 +111,7 @@ class Streams {
             return flags;
         }
     };
+    bool fused_pending() const { return small_.pending() || large_.pending(); }
     std::size_t lane(const Order& order) const;
     static bool suits_a_kernel(const Order& order, bool alone);
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
@@ -130,7 +134,7 @@ class Streams {
     std::vector<std::size_t> used_;  // those that copies went through: most GPUs are nobody's here
     Flags flags_;                    // one of each lane
     ResidentCopies resident_;
-    FusedCopies fused_;
+    FusedCopies small_, large_;
     RowKernel row_kernel_;
     std::vector<CUevent> free_events_;
     std::vector<FusedQueue::Item> unstarted_;  // of lanes, when the context is gone

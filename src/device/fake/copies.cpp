@@ -25,7 +25,7 @@ bool due(int& countdown) {
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
-    if (copy.engine != Engine::fused) {
+    if (copy.engine != Engine::fused || !goes_with_others(copy)) {
         const std::optional<Ends> ends = resident_ends(copy);
         if (ends && resident(copy.gpu).stays(processor_.now()))
             return copy_by_resident(copy, *ends, done);
@@ -37,33 +37,43 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         copy.bytes <= kMostFused || (copy.bytes <= kMostBetweenGpus && in_flight_ == 1);
     if (suits_a_kernel && resident(copy.gpu).stays(processor_.now()))
         return copy_by_resident(copy, Ends::devices, done);
-    waiting_.push(copy, done);
-    if (const int batch = free_batch(); batch >= 0 && waiting_.goes_at_once(flying(), launches_))
-        start_waiting(batch);
+    Fused& fused = fused_of(copy);
+    fused.waiting.push(copy, done);
+    const int batch = free_batch(fused);
+    if (batch >= 0 && fused.waiting.goes_at_once(flying(fused), launches_)) start(fused, batch);
 }
 
 void FakeDevice::start_waiting(Company more) {
-    const bool now = waiting_.goes_after_all(flying(), more);
-    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
+    for (Fused* fused : {&small_, &large_}) {
+        const bool now = fused->waiting.goes_after_all(flying(*fused), more);
+        if (const int batch = free_batch(*fused); now && batch >= 0) start(*fused, batch);
+    }
 }
 
-void FakeDevice::start_waiting(int batch) {
-    while (flying_[batch] == 0 && !waiting_.empty()) {
+void FakeDevice::start(Fused& fused, int batch) {
+    while (flying_[batch] == 0 && !fused.waiting.empty()) {
         std::vector<FusedQueue::Item> together;
-        waiting_.copy_first(waiting_.first_group(kernels::kCopiesPerLaunch), together);
-        waiting_.drop_first(together.size());
+        fused.waiting.copy_first(fused.waiting.first_group(kernels::kCopiesPerLaunch), together);
+        fused.waiting.drop_first(together.size());
         flying_[batch] = static_cast<int>(together.size());
         const Copy first = together.front().copy;
         const bool alone = together.size() == 1;
         if (alone)
             copy_now(first, *together.front().done, batch);
-        else if (first.bytes <= kMostInOneLaunch && launches_ == Launches::possible)
+        else if (kernel_suits(first))
             launch(std::move(together), batch);
         else
             copy_in_one_call(together, batch);
         if (first.bytes <= (alone ? kMostBetweenGpus : kMostFused))
             consider_resident(Ends::devices, first.gpu);
     }
+}
+
+bool FakeDevice::kernel_suits(const Copy& copy) const {
+    const GpuFacts& facts = facts_[static_cast<std::size_t>(copy.gpu)];
+    const bool would_wait =
+        facts.queue_turn > 0 && neighbours_ != nullptr && neighbours_->use(facts.uuid);
+    return launches_ == Launches::possible && sizes_of(copy) == Sizes::small && !would_wait;
 }
 
 void FakeDevice::let_kernels(bool copy, Nanoseconds stay) {
@@ -368,8 +378,10 @@ int FakeDevice::progress() {
                                        : gpus_.machine().gpu.calls.event_query);
         finished.done->complete(finished.status);
     }
-    const bool now = waiting_.goes_now(flying(), launches_);
-    if (const int batch = free_batch(); now && batch >= 0) start_waiting(batch);
+    for (Fused* fused : {&small_, &large_}) {
+        const bool now = fused->waiting.goes_now(flying(*fused), launches_);
+        if (const int batch = free_batch(*fused); now && batch >= 0) start(*fused, batch);
+    }
     return completed;
 }
 

@@ -20,7 +20,8 @@ FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int no
       gpus_(gpus),
       rank_(rank),
       first_gpu_(node * gpus.per_node()),
-      waiting_(device::gpu_facts(gpus.machine())) {
+      small_{FusedQueue(device::gpu_facts(gpus.machine()), Sizes::small), 0},
+      large_{FusedQueue(device::gpu_facts(gpus.machine()), Sizes::large), kBatches} {
     for (int gpu = 0; gpu < gpus.per_node(); ++gpu) {
         facts_.push_back(device::gpu_facts(gpus.machine()));
         facts_.back().uuid = Gpus::uuid(first_gpu_ + gpu);

@@ -11,6 +11,7 @@
 #include "device/fake/resident.hpp"
 #include "device/window_uses.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -146,8 +147,17 @@ class FakeDevice final : public Device {
         int batch = -1;     // of fused copies
         bool flag = false;  // its end is seen by a load
     };
-    // Fused copies: two batches may fly, as on the real device; each is one copy or one launch.
-    void start_waiting(int batch);
+    // Fused copies: of small and of large ones two batches each may fly, as on the real device; a
+    // batch is one copy, one launch or one call.
+    struct Fused {
+        FusedQueue waiting;
+        int first_batch;
+    };
+    static constexpr int kBatches = 2;  // of each
+    Fused& fused_of(const Copy& copy) { return sizes_of(copy) == Sizes::small ? small_ : large_; }
+    // Of those that wait, as many as go together.
+    void start(Fused& fused, int batch);
+    bool kernel_suits(const Copy& copy) const;
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
@@ -171,8 +181,15 @@ class FakeDevice final : public Device {
     Status fault_of(const Copy& copy);
     void launch(std::vector<FusedQueue::Item> together, int batch);
     void copy_in_one_call(const std::vector<FusedQueue::Item>& together, int batch);
-    int free_batch() const { return flying_[0] == 0 ? 0 : flying_[1] == 0 ? 1 : -1; }
-    bool flying() const { return flying_[0] + flying_[1] > 0; }
+    int free_batch(const Fused& fused) const {
+        for (int batch = fused.first_batch; batch < fused.first_batch + kBatches; ++batch)
+            if (flying_[batch] == 0) return batch;
+        return -1;
+    }
+    bool flying(const Fused& fused) const {
+        const int* const first = flying_ + fused.first_batch;
+        return std::any_of(first, first + kBatches, [](int copies) { return copies > 0; });
+    }
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
     Result<Place> place(const void* address, Bytes bytes);
     bool pinned(const void* address, Bytes bytes) const;
@@ -192,13 +209,13 @@ class FakeDevice final : public Device {
     Counts counts_;
     Launches launches_ = Launches::possible;
     Nanoseconds linger_ = 0;
-    FusedQueue waiting_;
+    Fused small_, large_;
     std::vector<ResidentModel> residents_;  // by GPU
     std::map<std::pair<int, Ends>, LastEnds> last_ends_;
     const Neighbours* neighbours_ = nullptr;
     WindowUses window_uses_;
     std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations
-    int flying_[2] = {0, 0};
+    int flying_[2 * kBatches] = {};
     int in_flight_ = 0;
     std::uint64_t losses_ = 0;
     bool active_ = false;

@@ -153,6 +153,38 @@ TEST_F(CudaTogether, SeveralThatComeTogetherAreOneCall) {
     EXPECT_EQ(cuda->calls().launches, 0u);
 }
 
+// Where a kernel would wait for a turn of the compute queue, or go byte by byte.
+TEST_F(CudaTogether, SmallOnesShareACallToo) {
+    struct Everybody final : Neighbours {
+        bool use(const Uuid&) const override { return true; }
+    } everybody;
+    const bool turns = cuda->gpu_facts(0).queue_turn > 0;
+    struct Kind {
+        Bytes bytes, askew;
+        const Neighbours* neighbours;
+        std::uint64_t launches;
+    };
+    for (const Kind& kind : {Kind{100000, 0, nullptr, 1}, Kind{100000, 1, nullptr, 0},
+                             Kind{8, 1, nullptr, 1}, Kind{8, 0, &everybody, turns ? 0u : 1u}}) {
+        cuda->meet(kind.neighbours);
+        done.clear();
+        const std::uint64_t copies = cuda->calls().copies, launches = cuda->calls().launches;
+        for (Bytes i = 0; i < 5; ++i) {
+            done.emplace_back(executor);
+            const Bytes at = i * kPiece + kind.askew;
+            cuda->copy({pointer(to + at), pointer(from + at), kind.bytes, 0, Engine::fused,
+                        Notice::event, Company::expected},
+                       done.back());
+        }
+        cuda->start_waiting(Company::none);
+        while (cuda->pending())
+            cuda->progress();
+        EXPECT_EQ(cuda->calls().launches - launches, kind.launches) << kind.bytes;
+        EXPECT_EQ(cuda->calls().copies - copies, 1 - kind.launches) << kind.bytes;
+    }
+    cuda->meet(nullptr);
+}
+
 TEST_F(CudaTogether, WhatTheDriverRefusesGoesOneByOneFromThenOn) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
     gpu.simgpu_fault("cuMemcpyBatchAsync:1:801");
@@ -168,13 +200,17 @@ TEST_F(CudaTogether, ManagedMemoryIsCopiedByItself) {
     CUdeviceptr managed = 0;
     ASSERT_EQ(gpu.cuMemAllocManaged(&managed, 2 * kPiece, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
     classify(pointer(managed), 2 * kPiece);
-    const std::uint64_t before = cuda->calls().copies;
-    for (const Bytes at : {Bytes{0}, kPiece}) {
+    const auto start = [&](Bytes at, Bytes bytes) {
         done.emplace_back(executor);
-        cuda->copy({pointer(managed + at), pointer(from + at), kPiece, 0, Engine::fused,
+        cuda->copy({pointer(managed + at), pointer(from + at), bytes, 0, Engine::fused,
                     Notice::event, Company::expected},
                    done.back());
-    }
+    };
+    start(0, 64);  // its way is not that of larger ones
+    cuda->start_waiting(Company::none);
+    const std::uint64_t before = cuda->calls().copies;
+    start(0, kPiece);
+    start(kPiece, kPiece);
     EXPECT_EQ(cuda->calls().copies - before, 2u);
     while (cuda->pending())
         cuda->progress();
@@ -196,7 +232,7 @@ TEST_F(CudaTogether, InAContextThatIsDestroyedEachEndsWithAnError) {
 }
 
 // Found dead by the call itself.
-TEST_F(CudaTogether, ADeadContextThatTheCallFindsEndsThemAll) {
+TEST_F(CudaTogether, ADeadContextThatTheCallFindsIsLeftAndTheyGoInTheNext) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
     start(5);
     gpu.simgpu_fault("cuMemcpyBatchAsync:1:709,cuMemcpyDtoDAsync_v2:1:709");
@@ -205,7 +241,8 @@ TEST_F(CudaTogether, ADeadContextThatTheCallFindsEndsThemAll) {
         cuda->progress();
     gpu.simgpu_fault(nullptr);
     for (const Completion& each : done)
-        EXPECT_TRUE(each.done());
+        EXPECT_TRUE(each.done() && each.status().ok()) << each.status().text();
+    EXPECT_EQ(read(to, 5 * kPiece), pattern(5 * kPiece));
 }
 
 TEST_F(CudaFused, WithoutFlagsForCopiesKernelsStillRaiseTheirs) {

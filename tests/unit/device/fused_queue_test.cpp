@@ -89,26 +89,50 @@ TEST_F(FusedQueueTest, WhenNoMoreComeAllGoAlsoBehindCopiesInFlight) {
     EXPECT_FALSE(queue_.goes_now(true, kYes)) << "more came after all";
 }
 
-TEST_F(FusedQueueTest, OneKindGoesTogetherAndOfTheLargerOnesNotTooMuch) {
-    push(3, kMostInOneLaunch);
-    push(5, kMostInOneCall / 4);
-    push(1, 8);
+TEST_F(FusedQueueTest, NotTooMuchGoesTogether) {
+    push(7, kMostInOneCall / 4);
     EXPECT_EQ(queue_.first_group(2), 2u) << "no more than one launch holds";
-    EXPECT_EQ(queue_.first_group(100), 3u);
-    queue_.drop_first(3);
     EXPECT_EQ(queue_.first_group(100), 4u);
     queue_.drop_first(4);
-    EXPECT_EQ(queue_.first_group(100), 1u) << "a small one is behind it";
-    queue_.drop_first(1);
+    EXPECT_EQ(queue_.first_group(100), 3u);
+    queue_.drop_first(2);
     EXPECT_EQ(queue_.first_group(100), 1u);
 }
 
-TEST_F(FusedQueueTest, LargerOnesWaitForThoseThatAreExpectedInTheSameTurn) {
-    push(2, kMostInOneLaunch + 1, Company::expected);
-    EXPECT_FALSE(queue_.goes_at_once(false, kYes));
-    EXPECT_TRUE(queue_.goes_now(true, kNo)) << "copy engines need no kernels";
-    push(1, kMostInOneLaunch + 1);
-    EXPECT_TRUE(queue_.goes_at_once(true, kNo)) << "nobody said that more come";
+TEST_F(FusedQueueTest, NotSoSmallOnesWaitForTheEndOfTheTurnOnly) {
+    push(2, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_after_all(false, Company::expected));
+    queue_.drop_first(2);
+    push(2, kMostFused + 1, Company::expected);
+    EXPECT_FALSE(queue_.goes_after_all(true, Company::expected));
+    EXPECT_TRUE(queue_.goes_after_all(false, Company::expected));
+}
+
+TEST_F(FusedQueueTest, LargeOnesWaitForThoseThatAreExpectedInTheSameTurn) {
+    GpuFacts worth;
+    worth.launch_worth_bytes = 2 * kMiB;
+    FusedQueue large(worth, Sizes::large);
+    Copy copy;
+    copy.bytes = kMiB;
+    copy.company = Company::expected;
+    large.push(copy, done_);
+    EXPECT_FALSE(large.goes_after_all(true, Company::expected));
+    large.push(copy, done_);
+    EXPECT_FALSE(large.goes_at_once(false, kNo)) << "the turn is not over";
+    EXPECT_TRUE(large.goes_after_all(false, Company::expected));
+    EXPECT_TRUE(large.goes_after_all(true, Company::expected)) << "2 MiB go behind others";
+    EXPECT_TRUE(large.goes_now(true, kNo)) << "copy engines need no kernels";
+}
+
+TEST_F(FusedQueueTest, OfWhichNobodyKnowsWhetherOthersComeOnlySmallOnesWait) {
+    Copy copy;
+    for (const Company company : {Company::unknown, Company::expected}) {
+        copy.company = company;
+        copy.bytes = kMostFused;
+        EXPECT_TRUE(goes_with_others(copy));
+        copy.bytes = kMostFused + 1;
+        EXPECT_EQ(goes_with_others(copy), company == Company::expected);
+    }
 }
 
 TEST_F(FusedQueueTest, NothingNeverGoes) {

@@ -32,6 +32,8 @@ Cuda::Cuda(const std::string& library) {
             fmt::format("{} has no {}: not a CUDA driver, or too old", file, #symbol));
     GANTRY_TUNE_CALLS(GANTRY_TUNE_CALL)
 #undef GANTRY_TUNE_CALL
+    cuMemcpyBatchAsync =
+        reinterpret_cast<PFN_cuMemcpyBatchAsync>(dlsym(handle, "cuMemcpyBatchAsync"));
     must(cuInit(0), "cuInit");
 }
 

@@ -83,6 +83,7 @@ struct Cuda {
 #define GANTRY_TUNE_CALL(symbol) PFN_##symbol symbol = nullptr;
     GANTRY_TUNE_CALLS(GANTRY_TUNE_CALL)
 #undef GANTRY_TUNE_CALL
+    PFN_cuMemcpyBatchAsync cuMemcpyBatchAsync = nullptr;  // null before CUDA 12.8
     // Loads and initialises the driver; throws when there is none.
     explicit Cuda(const std::string& library);
     void must(CUresult result, const char* call) const;
