@@ -117,16 +117,17 @@ bool FusedCopies::start_together(Batch& batch) {
     return true;
 }
 
-// A kernel moves 16 bytes at a time only where both ends are multiples of that.
+// Above kMostFused a kernel is quicker where it need not wait for a turn of the compute queue (copies
+// from another GPU do not) and moves 16 bytes at a time: both ends are multiples of that.
 bool FusedCopies::suits_a_kernel(const Batch& batch) const {
     constexpr CUdeviceptr kAligned = 16;
     if (!module_.wanted()) return false;
-    if (takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(gpu_))
-        return false;
-    return std::all_of(batch.items.begin(), batch.items.end(), [](const Item& item) {
+    const bool turns =
+        takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(gpu_);
+    return std::all_of(batch.items.begin(), batch.items.end(), [turns](const Item& item) {
         const Copy& copy = item.copy;
-        return copy.bytes <= kMostFused ||
-               (device_address(copy.destination) | device_address(copy.source)) % kAligned == 0;
+        const CUdeviceptr ends = device_address(copy.destination) | device_address(copy.source);
+        return copy.bytes <= kMostFused || (!turns && ends % kAligned == 0);
     });
 }
 

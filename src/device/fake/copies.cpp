@@ -73,7 +73,8 @@ bool FakeDevice::kernel_suits(const Copy& copy) const {
     const GpuFacts& facts = facts_[static_cast<std::size_t>(copy.gpu)];
     const bool would_wait =
         facts.queue_turn > 0 && neighbours_ != nullptr && neighbours_->use(facts.uuid);
-    return launches_ == Launches::possible && sizes_of(copy) == Sizes::small && !would_wait;
+    return launches_ == Launches::possible && sizes_of(copy) == Sizes::small &&
+           (copy.bytes <= kMostFused || !would_wait);
 }
 
 void FakeDevice::let_kernels(bool copy, Nanoseconds stay) {

@@ -164,8 +164,9 @@ TEST_F(CudaTogether, SmallOnesShareACallToo) {
         const Neighbours* neighbours;
         std::uint64_t launches;
     };
-    for (const Kind& kind : {Kind{100000, 0, nullptr, 1}, Kind{100000, 1, nullptr, 0},
-                             Kind{8, 1, nullptr, 1}, Kind{8, 0, &everybody, turns ? 0u : 1u}}) {
+    for (const Kind& kind :
+         {Kind{100000, 0, nullptr, 1}, Kind{100000, 1, nullptr, 0}, Kind{8, 1, &everybody, 1},
+          Kind{100000, 0, &everybody, turns ? 0u : 1u}}) {
         cuda->meet(kind.neighbours);
         done.clear();
         const std::uint64_t copies = cuda->calls().copies, launches = cuda->calls().launches;
