@@ -11,8 +11,8 @@
 //
 // The end of a copy that is alone in its lane may be seen by a flag (flags.hpp): looking at it is a
 // load, and no call of the driver is made unless it does not show for a millisecond. It is the word
-// that somebody else waits for, if the copy names one. Copies between devices that come together have ways
-// of their own (fused.hpp).
+// that somebody else waits for, if the copy names one. Copies between devices that come together have
+// ways of their own (fused.hpp).
 //
 // Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
