@@ -128,8 +128,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
 void CudaDevice::remember(Way& way, const Place& source, const Place& destination) const {
     const Copy& copy = way.asked;
     if (!copy.rows.empty() || (!source.device && !destination.device)) return;
-    if (source.pages || destination.pages) return;  // their engine depends on the size
     const bool between_devices = source.device && destination.device;
+    if (between_devices && (source.pages || destination.pages)) return;  // the engine goes by size
     const bool engine_is_said =
         copy.engine == Engine::d2h || copy.engine == Engine::h2d || copy.engine == Engine::h2d_2d;
     if (!between_devices && !engine_is_said) return;

@@ -117,18 +117,21 @@ bool FusedCopies::start_together(Batch& batch) {
     return true;
 }
 
-// Above kMostFused a kernel is quicker where it need not wait for a turn of the compute queue (copies
-// from another GPU do not) and moves 16 bytes at a time: both ends are multiples of that.
+// Above kMostFused a kernel is quicker where it moves 16 bytes at a time (both ends are multiples of
+// that) and need not wait for a turn of the compute queue (copies from another GPU do not).
 bool FusedCopies::suits_a_kernel(const Batch& batch) const {
     constexpr CUdeviceptr kAligned = 16;
     if (!module_.wanted()) return false;
-    const bool turns =
-        takes_turns_ && settings_.neighbours != nullptr && settings_.neighbours->use(gpu_);
-    return std::all_of(batch.items.begin(), batch.items.end(), [turns](const Item& item) {
+    bool all_fused = true;
+    for (const Item& item : batch.items) {
         const Copy& copy = item.copy;
-        const CUdeviceptr ends = device_address(copy.destination) | device_address(copy.source);
-        return copy.bytes <= kMostFused || (!turns && ends % kAligned == 0);
-    });
+        if (copy.bytes <= kMostFused) continue;
+        all_fused = false;
+        if ((device_address(copy.destination) | device_address(copy.source)) % kAligned != 0)
+            return false;
+    }
+    return all_fused || !takes_turns_ || settings_.neighbours == nullptr ||
+           !settings_.neighbours->use(gpu_);
 }
 
 // They may run at once and in any order, before what the stream gets next.
