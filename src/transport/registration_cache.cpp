@@ -160,6 +160,12 @@ Result<RegistrationCache::Entry*> RegistrationCache::add(const Extent& extent) {
                        "the network refused to register this device allocation before");
     Extent wanted = keeps(extent) ? widened(extent) : extent;
     if (wanted.bytes > limits_.bytes) wanted = extent;
+    // What is not this memory has gone: whoever registers may know it by its address alone.
+    each_overlapping(begin_of(wanted), wanted.bytes, [this, &wanted](Entry& entry) {
+        if (same_memory(entry.extent, wanted)) return;
+        ++counts_.invalidated;
+        hide(entry);
+    });
     if (keeps(extent)) make_room(wanted.bytes);
     const std::uint64_t id = next_id_++;
     Status mapped = registrar_.map(id, wanted);
@@ -176,11 +182,8 @@ Result<RegistrationCache::Entry*> RegistrationCache::add(const Extent& extent) {
         if (extent.allocation != 0) refused_.insert(extent.allocation);
         return mapped;
     }
-    // Whatever else could be found here is smaller, or is not this memory any more.
-    each_overlapping(begin_of(wanted), wanted.bytes, [this, &wanted](Entry& entry) {
-        if (!same_memory(entry.extent, wanted)) ++counts_.invalidated;
-        hide(entry);
-    });
+    // Whatever else could be found here is smaller.
+    each_overlapping(begin_of(wanted), wanted.bytes, [this](Entry& entry) { hide(entry); });
     ++counts_.registered;
     ++counts_.live;
     counts_.live_bytes += wanted.bytes;

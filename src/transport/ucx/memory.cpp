@@ -50,6 +50,10 @@ Status Memory::map(std::uint64_t id, const Extent& extent) {
     const std::uint64_t head[] = {reinterpret_cast<std::uint64_t>(extent.address), id};
     const auto head_bytes = std::as_bytes(std::span(head));
     std::vector<std::byte> key(head_bytes.begin(), head_bytes.end());
+    registered.extent = extent;
+    // Another allocation that was here may be in use still.
+    if (extent.place == MemoryPlace::device)
+        GANTRY_TRY(tell_unmapped(library_, extent.address, extent.bytes));
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
         if (Status failed = map_on(rail, extent, registered, key)) {
             drop(registered);
@@ -71,6 +75,9 @@ void Memory::unmap(std::uint64_t id) {
 void Memory::drop(Registered& registered) {
     for (std::size_t rail = 0; rail < registered.handles.size(); ++rail)
         library_->ucp_mem_unmap(rails_[rail].context(), registered.handles[rail]);
+    const Extent& extent = registered.extent;
+    if (extent.place == MemoryPlace::device)
+        (void)tell_unmapped(library_, extent.address, extent.bytes);  // it could be when it came
 }
 
 Status Memory::map_on(std::size_t rail, const Extent& extent, Registered& registered,

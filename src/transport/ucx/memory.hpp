@@ -10,7 +10,8 @@
 // alone goes by address, so nothing needs to be noticed.
 //
 // Device memory is registered where a card of the rail says that it can; where none does, UCX
-// accepts the memory all the same and gives a key that names no card: that is a refusal here.
+// accepts the memory all the same and gives a key that names no card: that is a refusal here. UCX keeps
+// what it registered by its address and does not see device memory freed: it is told.
 #pragma once
 
 #include "transport/registration_cache.hpp"
@@ -47,6 +48,7 @@ class Memory final : private Registrar {
 
   private:
     struct Registered {
+        Extent extent;
         std::vector<ucp_mem_h> handles;  // by rail
         RemoteKey key;
     };

@@ -44,6 +44,26 @@ bool hears_of_a_page(UnmapNotes& notes) {
 
 }  // namespace
 
+// What UCX's own hook of munmap() does, without unmapping. Not in its headers, but exported by 1.13 to
+// 1.22.
+Status tell_unmapped(const Library& library, const void* address, Bytes bytes) {
+    const auto enter = reinterpret_cast<void (*)()>(library.find("ucm_event_enter"));
+    const auto leave = reinterpret_cast<void (*)()>(library.find("ucm_event_leave"));
+    const auto dispatch = reinterpret_cast<void (*)(ucm_event_type_t, ucm_event_t*)>(
+        library.find("ucm_event_dispatch"));
+    if (enter == nullptr || leave == nullptr || dispatch == nullptr)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                       "UCX {} cannot be told that device memory is gone",
+                       library.version().text());
+    ucm_event_t event{};
+    event.vm_unmapped.address = const_cast<void*>(address);
+    event.vm_unmapped.size = bytes;
+    enter();
+    dispatch(UCM_EVENT_VM_UNMAPPED, &event);
+    leave();
+    return success();
+}
+
 UnmapWatch::~UnmapWatch() {
     stop();
 }

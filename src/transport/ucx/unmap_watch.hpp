@@ -28,4 +28,8 @@ class UnmapWatch {
     UnmapNotes* notes_ = nullptr;
 };
 
+// Tells UCX that whatever it knows of these bytes is gone. It keeps by address what it registers, and
+// hears of device memory that the driver frees only through its CUDA modules, which are not loaded.
+Status tell_unmapped(const Library& library, const void* address, Bytes bytes);
+
 }  // namespace gantry::transport::ucx

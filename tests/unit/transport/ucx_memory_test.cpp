@@ -6,6 +6,7 @@
 #include "ucx_world.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucm/api/ucm.h>
 #include <unistd.h>
 
@@ -133,6 +134,44 @@ TEST_F(UcxMemory, DeviceMemoryIsRefusedSoftlyWhereNoCardReachesIt) {
     EXPECT_EQ(memory.counts().refused, 1u);
     EXPECT_EQ(memory.counts().live, 0u);
     munmap(unreadable, kBytes);
+}
+
+// The driver frees and maps memory past UCX's hooks.
+void unmap_unheard(void* address, Bytes bytes) {
+    ASSERT_EQ(syscall(SYS_munmap, address, bytes), 0);
+}
+
+void note_range(ucm_event_type_t, ucm_event_t* event, void* ranges) {
+    static_cast<std::vector<std::pair<void*, std::size_t>>*>(ranges)->emplace_back(
+        event->vm_unmapped.address, event->vm_unmapped.size);
+}
+
+// UCX 1.15 and later end the process over host memory where it still knows device memory.
+TEST_F(UcxMemory, UcxForgetsDeviceMemoryThatIsRegisteredNoMore) {
+    const auto set = reinterpret_cast<decltype(&::ucm_set_event_handler)>(
+        library->find("ucm_set_event_handler"));
+    const auto unset = reinterpret_cast<decltype(&::ucm_unset_event_handler)>(
+        library->find("ucm_unset_event_handler"));
+    ASSERT_TRUE(set != nullptr && unset != nullptr);
+    Memory memory(*library, rails, kLimits);
+    void* pages = map(nullptr);
+    ASSERT_NE(pages, MAP_FAILED);
+    std::vector<std::pair<void*, std::size_t>> heard;
+    constexpr int kUnmapped = UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL;
+    ASSERT_EQ(set(kUnmapped, 0, &note_range, &heard), UCS_OK);
+    Result<Region> region = memory.add({.address = pages,
+                                        .bytes = kBytes,
+                                        .place = MemoryPlace::device,
+                                        .allocation = 1,
+                                        .allocation_base = reinterpret_cast<std::uintptr_t>(pages),
+                                        .allocation_bytes = kBytes});
+    unset(kUnmapped, &note_range, &heard);
+    EXPECT_FALSE(region.ok()) << "a card of this machine takes anything for device memory";
+    EXPECT_NE(std::ranges::find(heard, std::pair<void*, std::size_t>(pages, kBytes)), heard.end());
+    unmap_unheard(pages, kBytes);
+    ASSERT_EQ(map(pages), pages);
+    use(memory, pages, kBytes);
+    munmap(pages, kBytes);
 }
 
 TEST_F(UcxTest, ARepeatedSinkRegistersOnceAndALatePutIsRefused) {
