@@ -39,6 +39,9 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.
     if (medium == Medium::tcp) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
+    // Device memory is registered where we say: UCX would look for the allocation around it, and without
+    // its CUDA modules 1.14 to 1.22 find address 0, which ends the process the second time.
+    set_unless_given(library, settings, "MEMTYPE_REG_WHOLE_ALLOC_TYPES", "");
     if (!devices.empty()) set(library, settings, "NET_DEVICES", devices);
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES;

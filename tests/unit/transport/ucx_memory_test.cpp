@@ -136,6 +136,28 @@ TEST_F(UcxMemory, DeviceMemoryIsRefusedSoftlyWhereNoCardReachesIt) {
     munmap(unreadable, kBytes);
 }
 
+TEST_F(UcxMemory, OneDeviceAllocationAfterTheOtherIsRefused) {
+    Memory memory(*library, rails, kLimits);
+    void* pages = map(nullptr);
+    ASSERT_NE(pages, MAP_FAILED);
+    constexpr Bytes kAllocation = kBytes / 4;
+    for (std::uint64_t each = 0; each < 4; ++each) {
+        std::byte* const base = static_cast<std::byte*>(pages) + each * kAllocation;
+        Result<Region> region =
+            memory.add({.address = base,
+                        .bytes = 8,
+                        .place = MemoryPlace::device,
+                        .allocation = 1 + each,
+                        .allocation_base = reinterpret_cast<std::uintptr_t>(base),
+                        .allocation_bytes = kAllocation});
+        EXPECT_FALSE(region.ok());
+    }
+    EXPECT_EQ(memory.counts().refused, 4u);
+    std::vector<std::byte> on_host(kBytes);
+    use(memory, on_host.data(), kBytes);
+    munmap(pages, kBytes);
+}
+
 // The driver frees and maps memory past UCX's hooks.
 void unmap_unheard(void* address, Bytes bytes) {
     ASSERT_EQ(syscall(SYS_munmap, address, bytes), 0);
