@@ -67,6 +67,10 @@ class Residency {
     }
     // Whether it makes such copies; else they go the usual way.
     bool makes(Ends ends) const { return makes_[static_cast<std::size_t>(ends)]; }
+    // Whether it makes this one: to or from the host alone only where it saves something.
+    bool takes(Ends ends, Copies copies) const {
+        return makes(ends) && (ends == Ends::devices || saving(ends, copies) > 0);
+    }
     // What it saves of a copy. Of one right behind others to or from the host that is what a call and
     // an engine's gap cost, though alone it may be no quicker.
     Nanoseconds saving(Ends ends, Copies copies = Copies::alone) const {
@@ -97,9 +101,9 @@ class Residency {
     }
 
   private:
-    // A little slower alone, it is still several times quicker in a row.
+    // Slower alone, it is still several times quicker in a row.
     static bool makes(Nanoseconds usual, Nanoseconds resident) {
-        return resident > 0 && resident <= usual + usual / 8;
+        return resident > 0 && resident <= usual + usual / 2;
     }
     static Nanoseconds saving(Nanoseconds usual, Nanoseconds resident) {
         return resident > 0 ? std::max<Nanoseconds>(usual - resident, 0) : 0;

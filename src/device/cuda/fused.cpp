@@ -53,7 +53,7 @@ bool FusedCopies::start(const Copy& copy, Completion& done) {
     if (lost_) return false;
     const bool suits_a_kernel =
         copy.bytes <= kMostFused || (copy.bytes <= kMostBetweenGpus && !pending());
-    if (suits_a_kernel && resident_.take(copy, {Ends::devices}, taken_)) {
+    if (suits_a_kernel && resident_.take(copy, {Ends::devices}, Copies::alone, taken_)) {
         taken_.add(done);
         return true;
     }

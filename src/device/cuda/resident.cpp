@@ -77,9 +77,9 @@ bool ResidentCopies::stays(Nanoseconds now) {
            now < launched_at_ + residency_.life() - margin;
 }
 
-bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
+bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User& user) {
     const Ends ends = way.ends;
-    if (kernel_ == Kernel::none || !residency_.makes(ends)) return false;
+    if (kernel_ == Kernel::none || !residency_.takes(ends, copies)) return false;
     const bool in_a_row = !flights_.empty() && ++taken_ % kCopiesBetweenClocks != 0;
     const Nanoseconds now = in_a_row ? last_item_at_ : SteadyClock{}.now();
     if (!stays(now)) return false;
@@ -118,7 +118,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, User& user) {
     last_item_at_ = now;
     residency_.took(now);
     doubt_.reset();
-    saved_ += residency_.saving(ends, flights_.size() > 1 ? Copies::in_a_row : Copies::alone);
+    saved_ += residency_.saving(ends, copies);
     ++counts_.copies;
     return true;
 }

@@ -48,7 +48,7 @@ class ResidentCopies {
 
     bool pending() const { return !flights_.empty(); }
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
-    bool take(const Copy& copy, const Way& way, User& user);
+    bool take(const Copy& copy, const Way& way, Copies copies, User& user);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends, Copies copies);

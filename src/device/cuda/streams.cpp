@@ -63,10 +63,11 @@ bool Streams::start(const Order& order, Completion& done) {
     const std::size_t index = lane(order);
     LaneState& lane = lanes_[index];
     if (!std::exchange(lane.used, true)) used_.push_back(index);
-    if (suits_a_kernel(order, lane.pending.empty())) {
+    const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
+    if (suits_a_kernel(order, copies)) {
         Pending taken{&done, nullptr, 0, order.copy, {}, 0, By::resident};
         if (taken.copy.engine == Engine::automatic) taken.copy.engine = engine_of(order.lane);
-        if (resident_.take(taken.copy, *order.resident, lane.taken)) {
+        if (resident_.take(taken.copy, *order.resident, copies, lane.taken)) {
             lane.pending.push_back(std::move(taken));
             ++in_flight_;
             return true;
@@ -75,9 +76,10 @@ bool Streams::start(const Order& order, Completion& done) {
     return start_in_lane(order, index, done);
 }
 
-bool Streams::suits_a_kernel(const Order& order, bool alone) {
+bool Streams::suits_a_kernel(const Order& order, Copies copies) {
     if (!order.resident) return false;
-    return order.resident->ends != Ends::devices || (alone && order.copy.bytes <= kMostBetweenGpus);
+    return order.resident->ends != Ends::devices ||
+           (copies == Copies::alone && order.copy.bytes <= kMostBetweenGpus);
 }
 
 bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
@@ -119,8 +121,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     if (pending.flag == 0) pending.event = record(lane.stream);
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
-    if (suits_a_kernel(order, alone))
-        resident_.consider(order.resident->ends, alone ? Copies::alone : Copies::in_a_row);
+    const Copies copies = alone ? Copies::alone : Copies::in_a_row;
+    if (suits_a_kernel(order, copies)) resident_.consider(order.resident->ends, copies);
     return true;
 }
 

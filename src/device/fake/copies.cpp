@@ -27,16 +27,18 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
     ++in_flight_;
     if (copy.engine != Engine::fused || !goes_with_others(copy)) {
         const std::optional<Ends> ends = resident_ends(copy);
-        if (ends && resident(copy.gpu).stays(processor_.now()))
-            return copy_by_resident(copy, *ends, done);
+        const Copies copies = ends ? beside(copy.gpu, *ends) : Copies::alone;
+        if (ends && resident(copy.gpu).takes(*ends, copies) &&
+            resident(copy.gpu).stays(processor_.now()))
+            return copy_by_resident(copy, *ends, copies, done);
         copy_now(copy, done, -1);
-        if (ends) consider_resident(*ends, copy.gpu);
+        if (ends) consider_resident(*ends, copies, copy.gpu);
         return;
     }
     const bool suits_a_kernel =
         copy.bytes <= kMostFused || (copy.bytes <= kMostBetweenGpus && in_flight_ == 1);
     if (suits_a_kernel && resident(copy.gpu).stays(processor_.now()))
-        return copy_by_resident(copy, Ends::devices, done);
+        return copy_by_resident(copy, Ends::devices, Copies::alone, done);
     Fused& fused = fused_of(copy);
     fused.waiting.push(copy, done);
     const int batch = free_batch(fused);
@@ -65,7 +67,7 @@ void FakeDevice::start(Fused& fused, int batch) {
         else
             copy_in_one_call(together, batch);
         if (first.bytes <= (alone ? kMostBetweenGpus : kMostFused))
-            consider_resident(Ends::devices, first.gpu);
+            consider_resident(Ends::devices, Copies::alone, first.gpu);
     }
 }
 
@@ -101,16 +103,24 @@ std::optional<Ends> FakeDevice::resident_ends(const Copy& copy) {
         return device.kind == MemoryKind::device && device.gpu == first_gpu_ + copy.gpu &&
                (host.kind == MemoryKind::pinned ||
                 (host.kind == MemoryKind::host && through_slots)) &&
-               resident(copy.gpu).gains(ends);
+               resident(copy.gpu).makes(ends);
     };
     const bool alone = in_flight_ == 1;
     if (from->kind == MemoryKind::device && to->kind == MemoryKind::device &&
-        from->gpu != to->gpu && alone && resident(copy.gpu).gains(Ends::devices))
+        from->gpu != to->gpu && alone && resident(copy.gpu).makes(Ends::devices))
         return Ends::devices;
     if (copy.bytes > kMostOfResident) return std::nullopt;
     if (goes(*from, *to, Ends::to_host)) return Ends::to_host;
     if (goes(*to, *from, Ends::from_host)) return Ends::from_host;
     return std::nullopt;
+}
+
+// Whether others of that direction are under way.
+Copies FakeDevice::beside(int gpu, Ends ends) const {
+    const auto last = last_ends_.find({gpu, ends});
+    const bool alone = ends == Ends::devices || last == last_ends_.end() ||
+                       std::max(last->second.resident, last->second.usual) <= processor_.now();
+    return alone ? Copies::alone : Copies::in_a_row;
 }
 
 Nanoseconds FakeDevice::behind_resident(int gpu, Operation operation, Nanoseconds end) {
@@ -124,14 +134,14 @@ Nanoseconds FakeDevice::behind_resident(int gpu, Operation operation, Nanosecond
     return end;
 }
 
-void FakeDevice::consider_resident(Ends ends, int gpu) {
-    if (!resident(gpu).consider(ends, processor_.now(), neighbours_)) return;
+void FakeDevice::consider_resident(Ends ends, Copies copies, int gpu) {
+    if (!resident(gpu).consider(ends, copies, processor_.now(), neighbours_)) return;
     ++counts_.resident_launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
 }
 
-void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done) {
+void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done) {
     Result<Place> from = place(copy.source, copy.bytes);
     Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) {
@@ -143,9 +153,9 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Completion& done)
         processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into or out of slots
     // Told behind those that are under way already.
     LastEnds& last = last_ends_[{copy.gpu, ends}];
-    const Nanoseconds end = last.resident =
-        std::max(resident(copy.gpu).copy(ends, processor_.now(), copy.bytes, gpus_.machine().gpu),
-                 last.usual);
+    const Nanoseconds end = last.resident = std::max(
+        resident(copy.gpu).copy(ends, copies, processor_.now(), copy.bytes, gpus_.machine().gpu),
+        last.usual);
     Copy made = copy;
     made.word = nullptr;  // it writes no words but its own
     end_at(end, made, from.value(), to.value(), done, -1, true);

@@ -161,8 +161,9 @@ class FakeDevice final : public Device {
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
-    void consider_resident(Ends ends, int gpu);
-    void copy_by_resident(const Copy& copy, Ends ends, Completion& done);
+    void consider_resident(Ends ends, Copies copies, int gpu);
+    void copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done);
+    Copies beside(int gpu, Ends ends) const;
     // Of copies between host and device memory: whether a kernel that stays can make it.
     std::optional<Ends> resident_ends(const Copy& copy);
     // When the last copies of a direction end, by a kernel that stays and otherwise: what starts

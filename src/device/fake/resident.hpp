@@ -16,7 +16,8 @@ class ResidentModel {
     ResidentModel(const GpuFacts& facts, Nanoseconds linger) : residency_(facts, linger) {}
 
     bool possible() const { return residency_.possible(); }
-    bool gains(Ends ends) const { return residency_.makes(ends); }
+    bool makes(Ends ends) const { return residency_.makes(ends); }
+    bool takes(Ends ends, Copies copies) const { return residency_.takes(ends, copies); }
     // Whether it runs, and takes a copy now.
     bool stays(Nanoseconds now) {
         if (ends_ == 0) return false;
@@ -28,8 +29,9 @@ class ResidentModel {
         return now >= starts_;
     }
     // When a copy that it takes now has ended. Copies overlap, but for their bytes on the link.
-    Nanoseconds copy(Ends ends, Nanoseconds now, Bytes bytes, const model::Gpu& gpu) {
-        saved_ += residency_.saving(ends);
+    Nanoseconds copy(Ends ends, Copies copies, Nanoseconds now, Bytes bytes,
+                     const model::Gpu& gpu) {
+        saved_ += residency_.saving(ends, copies);
         residency_.took(now);
         ends_ = std::min(now + residency_.linger(), starts_ + residency_.life());
         const auto at = [&](const model::CopyCost& link, Nanoseconds latency) {
@@ -45,9 +47,9 @@ class ResidentModel {
         return at(gpu.peer, gpu.kernel.resident);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
-    bool consider(Ends ends, Nanoseconds now, const Neighbours* neighbours) {
-        return possible() && gains(ends) && !stays(now) && ends_ == 0 &&
-               residency_.invest(ends, now, neighbours);
+    bool consider(Ends ends, Copies copies, Nanoseconds now, const Neighbours* neighbours) {
+        return possible() && makes(ends) && !stays(now) && ends_ == 0 &&
+               residency_.invest(ends, now, neighbours, copies);
     }
     void launch(Nanoseconds now, const model::Gpu& gpu) {
         starts_ = now + gpu.kernel.latency;

@@ -103,6 +103,31 @@ TEST_F(CudaResidentHost, CopiesOfOneDirectionGetOneToo) {
     }
 }
 
+// Where copy engines are as quick, only what comes close behind others is worth it.
+TEST_F(CudaResidentHost, AloneTheyGoByCopyEngineWhereThatIsAsQuick) {
+    machine = "h100";
+    start(kLong);
+    ASSERT_TRUE(copy_until_one_stays());
+    clear();
+    for (const bool outwards : {true, false}) {
+        const auto order = [&](Bytes at) { return outwards ? out(at, 256) : in(at, 256); };
+        const std::uint64_t before = cuda->calls().copies;
+        ASSERT_TRUE(copy(order(0)).ok());
+        EXPECT_EQ(cuda->calls().copies, before + 1);
+        std::deque<Completion> done;
+        for (Bytes i = 1; i < 8; ++i) {
+            done.emplace_back(executor);
+            cuda->copy(order(i * 256), done.back());
+        }
+        EXPECT_LT(cuda->calls().copies, before + 8);
+        finish(done.back());
+    }
+    EXPECT_EQ(came_out(0, 8 * 256), read(from, 8 * 256));
+    std::vector<std::uint8_t> given = pattern(kBytes, 9);
+    given.resize(8 * 256);
+    EXPECT_EQ(read(to, 8 * 256), given);
+}
+
 TEST_F(CudaResidentHost, AFewBytesGoAnywhere) {
     start(kLong);
     ASSERT_TRUE(copy_until_one_stays());

@@ -117,7 +117,7 @@ TEST(Residency, EachKindOfCopySavesItsOwn) {
     known.copy_latency = 6000;
     known.copy_in_latency = 5000;
     known.resident_out_latency = 4000;
-    known.resident_in_latency = 6000;
+    known.resident_in_latency = 8000;
     Residency residency(known, kLinger);
     EXPECT_EQ(residency.saving(Ends::devices), 4000);
     EXPECT_EQ(residency.saving(Ends::to_host), 2000);
@@ -146,7 +146,10 @@ TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
     EXPECT_EQ(residency.saving(Ends::devices, Copies::in_a_row), 4000) << "they share a launch";
     Nanoseconds now = 1'000'000;
     EXPECT_EQ(copies_until_wanted(residency, 500, now, Ends::from_host, Copies::in_a_row), 4);
-    known.resident_in_latency = 6000;
+    EXPECT_FALSE(residency.takes(Ends::from_host, Copies::alone)) << "though it stays";
+    EXPECT_TRUE(residency.takes(Ends::from_host, Copies::in_a_row));
+    EXPECT_TRUE(residency.takes(Ends::devices, Copies::alone));
+    known.resident_in_latency = 8000;
     EXPECT_FALSE(Residency(known, kLinger).makes(Ends::from_host)) << "much slower";
 }
 

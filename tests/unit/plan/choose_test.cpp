@@ -72,8 +72,9 @@ TEST(Choose, ASmallHostMessageIsCopiedToTheDeviceOnArrival) {
     EXPECT_EQ(plan.sink_engine, CopyEngine::copy_engine);
 }
 
-// Where a kernel may stay on the sender's GPU, it puts small messages into slots sooner than the
-// receiver could copy them; elsewhere that is so for pageable memory only.
+// Where a kernel may stay on the sender's GPU, small messages are in slots sooner than the receiver could
+// copy them, by the kernel or by a copy that waits for no request; elsewhere that is so for pageable
+// memory only.
 TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
     plan::Facts with = two_gpus();
     const auto protocol = [&with](Bytes bytes, MemoryKind sink) {
@@ -90,7 +91,9 @@ TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
     EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::pipeline);
     EXPECT_EQ(protocol(256 * kKiB, MemoryKind::pinned), Protocol::ipc);
     EXPECT_EQ(protocol(1024, MemoryKind::device), Protocol::ipc);
-    with.source_gpu.resident_out_latency = with.source_gpu.copy_latency;
+    with.source_gpu.resident_out_latency = with.source_gpu.copy_latency + 1000;
+    EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::pipeline);
+    with.peer.message_latency = 0;
     EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::ipc);
 }
 
