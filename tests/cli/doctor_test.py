@@ -62,6 +62,15 @@ class Doctor(unittest.TestCase):
         self.needs_ucx()
         self.assertRegex(rows(UCX_TLS="tcp,self")[1]["network"]["found"], r"^UCX 1\.\d+\.\d+ in /.*libucp.so.0.*: tcp/lo")
 
+    def test_transports_that_end_inside_the_machine_are_no_network(self):
+        self.needs_ucx()
+        found = rows(UCX_TLS="tcp,self,posix")[1]["network"]["found"]
+        self.assertIn("tcp/lo", found)
+        self.assertNotIn("posix", found)
+        inside = rows(UCX_TLS="self,posix")[1]["network"]
+        self.assertEqual(inside["verdict"], "note")
+        self.assertIn("UCX_TLS", inside["remedy"])
+
     def test_a_ucx_that_is_not_where_it_should_be_is_bad(self):
         self.bad("network", "/nowhere", "GANTRY_UCX", GANTRY_UCX="/nowhere/libucp.so.0")
 

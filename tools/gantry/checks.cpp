@@ -173,10 +173,12 @@ std::vector<Check> network() {
     bool tcp = true;
     for (const transport::ucx::Rail& rail : rails.value()) {
         tcp = tcp && rail.only_tcp();
-        for (const std::string& resource : rail.resources())
-            if (resource.rfind("self/", 0) != 0)
-                devices += (devices.empty() ? "" : ", ") + resource;
+        for (const std::string& device : rail.devices())
+            devices += (devices.empty() ? "" : ", ") + device;
     }
+    if (devices.empty())
+        return {{"network", Verdict::note, found + " opens no device that leads to other machines",
+                 "jobs on one machine need none; for more, look at UCX_TLS and UCX_NET_DEVICES"}};
     Check check{"network", Verdict::good, fmt::format("{}: {}", found, devices), ""};
     if (tcp && std::filesystem::exists("/sys/class/infiniband")) {
         check.verdict = Verdict::note;

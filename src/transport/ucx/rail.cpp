@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 namespace gantry::transport::ucx {
@@ -24,6 +25,15 @@ void set_unless_given(const Library& library, ucp_config_t* settings, const char
                       const std::string& value) {
     if (!config::environment((std::string("UCX_") + name).c_str()))
         set(library, settings, name, value);
+}
+
+// Transports that end inside a node: what UCX_TLS lets in besides, no message of ours takes them.
+bool leads_out(const std::string& resource) {
+    constexpr std::string_view kInside[] = {"self",     "posix",    "sysv",      "mm",
+                                            "cma",      "xpmem",    "knem",      "cuda_copy",
+                                            "cuda_ipc", "gdr_copy", "rocm_copy", "rocm_ipc",
+                                            "rocm_gdr", "ze_copy",  "ze_ipc"};
+    return std::ranges::find(kInside, resource.substr(0, resource.find('/'))) == std::end(kInside);
 }
 
 enum class Medium : std::uint8_t { unknown, tcp };
@@ -128,15 +138,16 @@ void Rail::read_resources() {
     std::free(text);
 }
 
-bool Rail::has_device() const {
-    return std::ranges::any_of(
-        resources_, [](const std::string& resource) { return !resource.starts_with("self/"); });
+std::vector<std::string> Rail::devices() const {
+    std::vector<std::string> devices;
+    std::ranges::copy_if(resources_, std::back_inserter(devices), leads_out);
+    return devices;
 }
 
 bool Rail::only_tcp() const {
-    for (const std::string& resource : resources_)
-        if (resource.rfind("tcp/", 0) != 0 && resource.rfind("self/", 0) != 0) return false;
-    return true;
+    return std::ranges::all_of(resources_, [](const std::string& resource) {
+        return resource.starts_with("tcp/") || !leads_out(resource);
+    });
 }
 
 Result<std::vector<Rail>> open_rails(const Library& library, const config::Config& config) {
@@ -152,7 +163,7 @@ Result<std::vector<Rail>> open_rails(const Library& library, const config::Confi
         Result<Rail> rail = Rail::open(library, name);
         if (!rail.ok()) return rail.status();
         // UCX opens a name that it does not know without a word, and reaches nobody then.
-        if (!name.empty() && !rail->has_device())
+        if (!name.empty() && rail->devices().empty())
             return failure(MPI_ERR_ARG,
                            "GANTRY_RAILS names {}, but UCX finds no such network device on this "
                            "machine; without the variable, gantry doctor lists those that it finds",

@@ -25,8 +25,8 @@ class Rail {
     const std::string& address() const { return address_; }
     // "tcp/eth0", "rc_verbs/mlx5_0:1", ...
     const std::vector<std::string>& resources() const { return resources_; }
-    // Any of them leads out of this process.
-    bool has_device() const;
+    // Those of them that lead out of this node.
+    std::vector<std::string> devices() const;
     // No transport of it writes into memory without the peer's processor.
     bool only_tcp() const;
     unsigned progress() { return (*library_)->ucp_worker_progress(worker_); }

@@ -236,7 +236,13 @@ Status UcxTransport::connect(Peer& peer) {
             (*library_)->ucp_ep_create(rails_[rail].worker(), &wanted, &endpoint);
         if (status != UCS_OK) {
             close_endpoints(peer, UCP_EP_CLOSE_FLAG_FORCE);
-            return library_->failed(fmt::format("connecting to rank {}", peer.rank), status);
+            return library_->failed(
+                fmt::format("connecting to rank {}{}", peer.rank,
+                            status == UCS_ERR_UNREACHABLE
+                                ? " (gantry doctor lists the network's devices; UCX_TLS and "
+                                  "UCX_NET_DEVICES leave some out)"
+                                : ""),
+                status);
         }
         peer.endpoints.push_back(endpoint);
     }

@@ -110,6 +110,25 @@ TEST_F(UcxMemory, RailsOfTcpAloneGoByAddressWithoutAnyHook) {
     munmap(pages, kBytes);
 }
 
+// Sites set UCX_TLS for programs that need UCX's shared memory; it makes no card of TCP.
+TEST_F(UcxMemory, ARailOfTcpStaysOneBesideTransportsThatEndInsideTheNode) {
+    for (const Rail& rail : rails)
+        if (!rail.only_tcp()) GTEST_SKIP() << "not run: this machine has a card";
+    const char* const given = std::getenv("UCX_TLS");
+    const std::string before = given != nullptr ? given : "";
+    setenv("UCX_TLS", "tcp,self,posix,sysv,cma", 1);
+    Result<std::vector<Rail>> with = open_rails(*library, config);
+    setenv("UCX_TLS", "self,posix", 1);
+    Result<std::vector<Rail>> inside = open_rails(*library, config);
+    given != nullptr ? setenv("UCX_TLS", before.c_str(), 1) : unsetenv("UCX_TLS");
+    ASSERT_TRUE(with.ok()) << with.status().text();
+    ASSERT_GT(with->front().resources().size(), rails.front().resources().size());
+    EXPECT_TRUE(with->front().only_tcp());
+    EXPECT_EQ(with->front().devices().size() + 1, rails.front().resources().size());
+    ASSERT_TRUE(inside.ok()) << inside.status().text();
+    EXPECT_TRUE(inside->front().devices().empty());
+}
+
 TEST_F(UcxMemory, AFullCacheEvicts) {
     Memory memory(*library, rails, {4, kGiB});
     std::vector<std::byte> buffer(64 * 4096);
