@@ -177,6 +177,12 @@ class Device {
     // Whether a buffer id handed out by export_memory is still the allocation at that address.
     virtual bool still_valid(const IpcHandle& handle) = 0;
 
+    // --- device memory of our own ----------------------------------------------------------------
+    // At least `bytes` on the GPU on which `like` is, device memory of the program; null: there is
+    // none to be had (GANTRY_DEVICE_SCRATCH). To be given back, with no copy of it under way.
+    virtual void* borrow(const void* like, Bytes bytes) = 0;
+    virtual void give_back(void* borrowed) = 0;
+
     // --- end -------------------------------------------------------------------------------------
     // Releases streams, events, mappings and pins; quiet when the program destroyed its context
     // first.

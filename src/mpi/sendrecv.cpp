@@ -10,9 +10,6 @@
 #include "mpi/process.hpp"
 #include "mpi/status.hpp"
 
-#include <memory>
-#include <new>
-
 namespace gantry::mpi {
 namespace {
 
@@ -64,16 +61,16 @@ bool poll_both(Polled& self, Status& status) {
 Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgoing, Half incoming,
                      p2p::Outcome* received) {
     const Bytes bytes = incoming.buffer.bytes();
-    std::unique_ptr<std::byte[]> arrived(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
-    if (arrived == nullptr)
+    const p2p::Buffer in_place = incoming.buffer;
+    const p2p::Aside arrived = comm->engine->messenger().aside(in_place);
+    if (arrived.data() == nullptr)
         co_return failure(MPI_ERR_NO_MEM,
                           "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",
                           bytes);
-    const p2p::Buffer in_place = incoming.buffer;
-    incoming.buffer = coll::bytes_buffer(arrived.get(), bytes);
+    incoming.buffer = coll::bytes_buffer(arrived.data(), bytes);
     Status ended = co_await both(executor, comm, outgoing, incoming, received);
     GANTRY_CO_TRY(ended);
-    const p2p::Buffer source = coll::bytes_buffer(arrived.get(), received->bytes);
+    const p2p::Buffer source = coll::bytes_buffer(arrived.data(), received->bytes);
     Status placed = co_await coll::copy_local(executor, team, source, in_place);
     co_return placed;
 }

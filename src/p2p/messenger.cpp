@@ -6,6 +6,7 @@
 #include "p2p/messenger.hpp"
 
 #include "p2p/core.hpp"
+#include "plan/direct_copy.hpp"
 #include "p2p/offer.hpp"
 #include "p2p/windows.hpp"
 
@@ -350,6 +351,19 @@ Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer b
     Status status = co_await (*request)->finished(executor);
     release(*request);
     co_return status;
+}
+
+Aside Messenger::aside(const Buffer& replaced) {
+    Core& core = *core_;
+    const Bytes bytes = replaced.bytes();
+    const void* like = nullptr;
+    if (Result<device::Location> location = core.locate(replaced);
+        location.ok() && location->on_device() && replaced.contiguous()) {
+        const device::GpuFacts& gpu = core.device.gpu_facts(location->gpu);
+        const Nanoseconds turn = core.takes_turns(location->gpu) ? gpu.queue_turn : 0;
+        if (plan::sooner_from_inside(gpu, bytes, turn)) like = replaced.data();
+    }
+    return Aside(core.device, like, bytes);
 }
 
 Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source,

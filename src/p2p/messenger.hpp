@@ -11,6 +11,7 @@
 #include "base/slab.hpp"
 #include "base/task.hpp"
 #include "device/device.hpp"
+#include "p2p/aside.hpp"
 #include "p2p/group.hpp"
 #include "p2p/request.hpp"
 #include "plan/explain.hpp"
@@ -82,6 +83,9 @@ class Messenger {
     // Cancels a receive that is not matched yet (it completes as cancelled); sends are never
     // cancelled. True when cancelled.
     bool cancel(Request& request);
+
+    // Memory to receive into what shall replace that buffer, which is being sent, in one run.
+    Aside aside(const Buffer& replaced);
 
     // --- for coroutines --------------------------------------------------------------------------
     Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/direct_copy.hpp"
 
+#include "plan/p2p_model.hpp"
+
 #include <algorithm>
 
 namespace gantry::plan {
@@ -43,6 +45,11 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
     if (copy.engine != CopyEngine::cpu && !ask.contiguous())
         copy.engine = ask.tuning.kernels ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
     return copy;
+}
+
+bool sooner_from_inside(const device::GpuFacts& gpu, Bytes bytes, Nanoseconds turn) {
+    return gpu.copy_latency + turn + transfer_time(bytes, gpu.d2d_bytes_per_second) <
+           gpu.copy_in_latency + transfer_time(bytes, gpu.pageable_bytes_per_second);
 }
 
 }  // namespace gantry::plan

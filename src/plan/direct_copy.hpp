@@ -22,4 +22,8 @@ struct DirectCopy {
 
 DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor);
 
+// Whether bytes that were received aside are sooner in device memory from there than from pageable host
+// memory. `turn`: what a copy inside that GPU waits for its compute queue.
+bool sooner_from_inside(const device::GpuFacts& gpu, Bytes bytes, Nanoseconds turn);
+
 }  // namespace gantry::plan

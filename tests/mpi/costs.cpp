@@ -275,6 +275,32 @@ MPI_CASE(page_locked_host_memory_is_copied_by_nobody, 2) {
 }
 
 // While one of its messages is under way its allocation cannot have been freed.
+// One copy between the devices for each rank, and one inside its own: nothing goes through the host.
+MPI_CASE(what_replaces_device_memory_is_received_on_the_device, 2) {
+    only_on_the_simulator();
+    constexpr std::size_t kBytes = 256 * 1024;
+    Memory memory(Kind::device, kBytes, rank() % gpu().count);
+    const auto replace = [&](unsigned times) {
+        for (unsigned i = 0; i < times; ++i)
+            OK(MPI_Sendrecv_replace(memory.data(), kBytes, MPI_BYTE, 1 - rank(), 0, 1 - rank(), 0,
+                                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    };
+    memory.fill(static_cast<unsigned>(rank()));
+    replace(513);
+    CHECK_EQ(memory.differs(static_cast<unsigned>(1 - rank()), kBytes), -1);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    reset_calls();
+    clear_operations();
+    replace(kMessages);
+    const Operations done = operations();
+    CHECK_EQ(sum_of_both(done.copies), 2 * 2 * kMessages);
+    CHECK_EQ(sum_of_both(done.bytes), 2 * 2 * kMessages * kBytes);
+    CHECK_EQ(calls("cuMemcpyDtoHAsync_v2"), 0);
+    CHECK_EQ(calls("cuMemcpyHtoDAsync_v2"), 0);
+    CHECK_EQ(calls().set_up, 0);
+    CHECK_EQ(memory.differs(static_cast<unsigned>(1 - rank()), kBytes), -1);
+}
+
 MPI_CASE(a_window_asks_once_what_its_memory_is, 2) {
     only_on_the_simulator();
     constexpr int kWindow = 64, kBytes = 1024, kWindows = 8;

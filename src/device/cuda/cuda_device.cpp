@@ -31,7 +31,8 @@ CudaDevice::CudaDevice(const config::Config& config)
       pins_(driver_),
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes),
       windows_(query_, {limit(config.gdrcopy_windows), config.gdrcopy_bytes}),
-      exports_(driver_) {}
+      exports_(driver_),
+      scratch_(driver_, config.device_scratch) {}
 
 CudaDevice::~CudaDevice() {
     shut_down();
@@ -154,6 +155,7 @@ void CudaDevice::drop_context(CUcontext context) {
     pointers_.forget_context(reinterpret_cast<std::uintptr_t>(context));
     mappings_.forget_context(context);
     pins_.forget_context(context);
+    scratch_.forget_context(context);
     gpus_.forget_context(context);
     std::erase_if(streams_,
                   [context](const auto& streams) { return streams->context().handle == context; });
@@ -337,6 +339,16 @@ bool CudaDevice::still_valid(const IpcHandle& handle) {
     return false;
 }
 
+// --- device memory of our own ------------------------------------------------------------------
+
+void* CudaDevice::borrow(const void* like, Bytes bytes) {
+    if (!classify(like, 1).ok()) return nullptr;
+    const Place home = place(like);
+    if (!home.device || home.mapped || home.pages) return nullptr;
+    Result<Streams*> streams = streams_in(home.context, home.gpu);
+    return streams.ok() ? scratch_.borrow((*streams)->context(), bytes) : nullptr;
+}
+
 // --- end ---------------------------------------------------------------------------------------
 
 // A forked child shares nothing with the driver but copies of its handles: there nothing is
@@ -347,11 +359,13 @@ void CudaDevice::shut_down() {
             (void)streams.release();
         streams_.clear();
         windows_.abandon();
+        scratch_.abandon();
         return;
     }
     drop_dead_contexts();
     for (const auto& streams : streams_)
         streams->close();
+    scratch_.clear();
     mappings_.clear();
     windows_.clear();
     pins_.clear();

@@ -23,6 +23,7 @@
 #include "device/cuda/ipc_cache.hpp"
 #include "device/cuda/pins.hpp"
 #include "device/cuda/pointer_query.hpp"
+#include "device/cuda/scratch.hpp"
 #include "device/cuda/streams.hpp"
 #include "device/cuda/windows.hpp"
 #include "device/device.hpp"
@@ -81,6 +82,8 @@ class CudaDevice final : public Device {
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override;
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
+    void* borrow(const void* like, Bytes bytes) override;
+    void give_back(void* borrowed) override { scratch_.give_back(borrowed); }
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
     bool still_valid(const IpcHandle& handle) override;
 
@@ -153,6 +156,7 @@ class CudaDevice final : public Device {
     Windows windows_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
+    Scratch scratch_;
     std::array<Way, 3> last_ways_;  // between devices, to and from host memory
     std::optional<KeptCurrent> kept_;
     std::uint64_t losses_ = 0;  // contexts that went

@@ -283,7 +283,24 @@ bool FakeDevice::still_valid(const IpcHandle& handle) {
     return allocation != nullptr && !allocation->freed;
 }
 
+void* FakeDevice::borrow(const void* like, Bytes bytes) {
+    Result<Place> home = place(like, 1);
+    if (!home.ok() || home->kind != MemoryKind::device) return nullptr;
+    const int gpu = home->gpu - first_gpu_;
+    for (auto& [address, each] : scratch_)
+        if (!each.lent && each.gpu == gpu && each.bytes >= bytes) {
+            each.lent = true;
+            return address;
+        }
+    void* const fresh = allocate(gpu, bytes);
+    scratch_[fresh] = {gpu, bytes, true};
+    return fresh;
+}
+
 void FakeDevice::shut_down() {
+    for (const auto& [address, each] : scratch_)
+        free(address);
+    scratch_.clear();
     for (const auto& [id, base] : opened_)
         mappings_.erase(base);
     opened_.clear();

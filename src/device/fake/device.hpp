@@ -123,6 +123,8 @@ class FakeDevice final : public Device {
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
+    void* borrow(const void* like, Bytes bytes) override;
+    void give_back(void* borrowed) override { scratch_[borrowed].lent = false; }
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
     bool still_valid(const IpcHandle& handle) override;
     void shut_down() override;
@@ -213,6 +215,12 @@ class FakeDevice final : public Device {
     Fused small_, large_;
     std::vector<ResidentModel> residents_;  // by GPU
     std::map<std::pair<int, Ends>, LastEnds> last_ends_;
+    struct Scratch {
+        int gpu = 0;
+        Bytes bytes = 0;
+        bool lent = false;
+    };
+    std::map<void*, Scratch> scratch_;
     const Neighbours* neighbours_ = nullptr;
     WindowUses window_uses_;
     std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations

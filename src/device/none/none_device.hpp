@@ -45,6 +45,8 @@ class NoneDevice final : public Device {
     Status send_descriptor(const IpcHandle&, std::uint32_t) override {
         return unsupported("sending the descriptor of device memory");
     }
+    void* borrow(const void*, Bytes) override { return nullptr; }
+    void give_back(void*) override {}
     void forget_memory(std::uint64_t, const Uuid&) override {}
     bool still_valid(const IpcHandle&) override { return false; }
     void shut_down() override {}

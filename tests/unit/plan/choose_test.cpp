@@ -2,6 +2,7 @@
 //
 // What the planner promises about single messages. The whole table of choices is pinned in
 // tests/golden/plans.txt; these are the sentences behind it.
+#include "plan/direct_copy.hpp"
 #include "questions.hpp"
 
 #include <gtest/gtest.h>
@@ -95,6 +96,16 @@ TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
     EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::pipeline);
     with.peer.message_latency = 0;
     EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::ipc);
+}
+
+// What is received aside, into the GPU that it is for or beside it.
+TEST(Choose, WhatReplacesDeviceMemoryIsReceivedWhereItIsSoonerInPlace) {
+    device::GpuFacts gpu = two_gpus().source_gpu;
+    gpu.copy_in_latency = gpu.copy_latency - 1500;
+    EXPECT_FALSE(plan::sooner_from_inside(gpu, 8, 0));
+    EXPECT_TRUE(plan::sooner_from_inside(gpu, kMiB, 0));
+    EXPECT_FALSE(plan::sooner_from_inside(gpu, kMiB, 140 * kMicrosecond));
+    EXPECT_TRUE(plan::sooner_from_inside(gpu, 16 * kMiB, 140 * kMicrosecond));
 }
 
 TEST(Choose, APutThatAsksFirstIsPricedWithItsRoundTrip) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Device memory of our own: what is borrowed, kept, and lost with its context.
+#include "cuda_fixture.hpp"
+
+namespace gantry::device {
+namespace {
+
+using testing_support::address;
+using testing_support::pointer;
+
+struct CudaScratch : testing_support::CudaTest {
+    static constexpr Bytes kBytes = Bytes{3} << 20;
+    CUdeviceptr like = 0;
+
+    void SetUp() override {
+        CudaTest::SetUp();
+        if (!IsSkipped() && !HasFatalFailure()) like = allocate(kBytes);
+    }
+    void* borrow(Bytes bytes) { return cuda->borrow(pointer(like), bytes); }
+    // That it is memory of this GPU, which copies reach.
+    void use(void* borrowed) {
+        write(like, pattern(kBytes));
+        const Location location = classify(borrowed, kBytes);
+        EXPECT_TRUE(location.on_device());
+        EXPECT_EQ(location.gpu, classify(pointer(like), kBytes).gpu);
+        EXPECT_TRUE(copy({borrowed, pointer(like), kBytes, 0, Engine::d2d}).ok());
+        EXPECT_EQ(read(address(borrowed), kBytes), pattern(kBytes));
+    }
+};
+
+TEST_F(CudaScratch, IsLentOnceAtATimeAndKept) {
+    void* const first = borrow(kBytes);
+    ASSERT_NE(first, nullptr);
+    use(first);
+    void* const second = borrow(kBytes);
+    ASSERT_NE(second, nullptr);
+    EXPECT_NE(first, second);
+    const std::uint64_t setups = cuda->calls().setups;
+    cuda->give_back(first);
+    EXPECT_EQ(borrow(kBytes - 1000), first) << "a smaller one fits, too";
+    cuda->give_back(second);
+    cuda->give_back(first);
+    EXPECT_EQ(cuda->calls().setups, setups);
+}
+
+TEST_F(CudaScratch, IsNotMoreThanTheProgramAllows) {
+    config.device_scratch = 8 * kMiB;
+    make_device();
+    void* const first = borrow(kBytes);  // of 4 MiB
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(borrow(5 * kMiB), nullptr);
+    EXPECT_NE(borrow(kBytes), nullptr);
+    EXPECT_EQ(borrow(8), nullptr);
+    cuda->give_back(first);
+    EXPECT_EQ(borrow(8), first);
+    config.device_scratch = 0;
+    make_device();
+    EXPECT_EQ(borrow(8), nullptr);
+}
+
+TEST_F(CudaScratch, ThatTheDriverRefusesIsNotThere) {
+    if (gpu.simgpu_fault == nullptr) GTEST_SKIP() << "needs fault injection";
+    ASSERT_EQ(gpu.simgpu_fault("cuMemAlloc_v2:1:2"), 0);
+    EXPECT_EQ(borrow(kBytes), nullptr);
+    gpu.simgpu_fault(nullptr);
+    void* const later = borrow(kBytes);
+    ASSERT_NE(later, nullptr);
+    use(later);
+}
+
+TEST_F(CudaScratch, OfHostMemoryThereIsNone) {
+    std::vector<std::byte> host(64);
+    EXPECT_EQ(cuda->borrow(host.data(), 64), nullptr);
+}
+
+TEST_F(CudaScratch, GoesWithItsContext) {
+    void* const before = borrow(kBytes);
+    ASSERT_NE(before, nullptr);
+    use(before);
+    cuda->give_back(before);
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+    CUcontext again = nullptr;
+    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+    gpu.cuDevicePrimaryCtxRelease_v2(0);
+    like = allocate(kBytes);
+    write(like, pattern(kBytes));
+    // The first may find out that the context is another one now.
+    void* after = borrow(kBytes);
+    if (after == nullptr) {
+        EXPECT_TRUE(copy({pointer(like + kMiB), pointer(like), 64, 0, Engine::d2d}).ok());
+        after = borrow(kBytes);
+    }
+    ASSERT_NE(after, nullptr);
+    use(after);
+}
+
+TEST_F(CudaScratch, IsFreedAtTheEnd) {
+    void* const borrowed = borrow(kBytes);
+    ASSERT_NE(borrowed, nullptr);
+    cuda->give_back(borrowed);
+    CUcontext owner = nullptr;
+    ASSERT_EQ(gpu.cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address(borrowed)),
+              CUDA_SUCCESS);
+    cuda.reset();
+    EXPECT_NE(gpu.cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, address(borrowed)),
+              CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace gantry::device
