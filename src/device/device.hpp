@@ -179,7 +179,8 @@ class Device {
 
     // --- device memory of our own ----------------------------------------------------------------
     // At least `bytes` on the GPU on which `like` is, device memory of the program; null: there is
-    // none to be had (GANTRY_DEVICE_SCRATCH). To be given back, with no copy of it under way.
+    // none to be had (GANTRY_DEVICE_SCRATCH). To be given back, with no copy of it under way. The first
+    // of its size is allocated, which the driver may do behind other work of the device.
     virtual void* borrow(const void* like, Bytes bytes) = 0;
     virtual void give_back(void* borrowed) = 0;
 

@@ -62,13 +62,15 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
                      p2p::Outcome* received) {
     const Bytes bytes = incoming.buffer.bytes();
     const p2p::Buffer in_place = incoming.buffer;
-    const p2p::Aside arrived = comm->engine->messenger().aside(in_place);
+    p2p::Aside arrived =
+        comm->engine->messenger().aside(incoming.peer == MPI_PROC_NULL ? p2p::Buffer{} : in_place);
     if (arrived.data() == nullptr)
         co_return failure(MPI_ERR_NO_MEM,
                           "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",
                           bytes);
     incoming.buffer = coll::bytes_buffer(arrived.data(), bytes);
     Status ended = co_await both(executor, comm, outgoing, incoming, received);
+    if (!ended.ok() && ended.error_class() != MPI_ERR_TRUNCATE) arrived.leave();
     GANTRY_CO_TRY(ended);
     const p2p::Buffer source = coll::bytes_buffer(arrived.data(), received->bytes);
     Status placed = co_await coll::copy_local(executor, team, source, in_place);

@@ -25,12 +25,15 @@ class Aside {
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
 
+    // A peer may write into it still: nobody gets it again.
+    void leave() { borrowed_ = nullptr; }
+
     // Null: there is no memory.
     void* data() const { return borrowed_ != nullptr ? borrowed_ : on_host_.get(); }
 
   private:
     device::Device& device_;
-    void* const borrowed_;
+    void* borrowed_;
     std::unique_ptr<std::byte[]> on_host_;
 };
 

@@ -6,9 +6,9 @@
 #include "p2p/messenger.hpp"
 
 #include "p2p/core.hpp"
-#include "plan/direct_copy.hpp"
 #include "p2p/offer.hpp"
 #include "p2p/windows.hpp"
+#include "plan/direct_copy.hpp"
 
 #include <algorithm>
 #include <cstring>

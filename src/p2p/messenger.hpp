@@ -84,7 +84,7 @@ class Messenger {
     // cancelled. True when cancelled.
     bool cancel(Request& request);
 
-    // Memory to receive into what shall replace that buffer, which is being sent, in one run.
+    // Memory to receive into, in one run, what shall replace that buffer, which is being sent.
     Aside aside(const Buffer& replaced);
 
     // --- for coroutines --------------------------------------------------------------------------

@@ -49,7 +49,7 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
 
 bool sooner_from_inside(const device::GpuFacts& gpu, Bytes bytes, Nanoseconds turn) {
     return gpu.copy_latency + turn + transfer_time(bytes, gpu.d2d_bytes_per_second) <
-           gpu.copy_in_latency + transfer_time(bytes, gpu.pageable_bytes_per_second);
+           transfer_time(bytes, gpu.pageable_bytes_per_second);
 }
 
 }  // namespace gantry::plan

@@ -22,8 +22,9 @@ struct DirectCopy {
 
 DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor);
 
-// Whether bytes that were received aside are sooner in device memory from there than from pageable host
-// memory. `turn`: what a copy inside that GPU waits for its compute queue.
+// Whether bytes that are received aside are sooner in device memory if that is on the same GPU than if it
+// is pageable host memory. They may have to be copied in either way: out of slots, or out of that memory.
+// `turn`: what a copy inside that GPU waits for its compute queue.
 bool sooner_from_inside(const device::GpuFacts& gpu, Bytes bytes, Nanoseconds turn);
 
 }  // namespace gantry::plan

@@ -127,7 +127,10 @@ Extent RegistrationCache::widened(const Extent& extent) {
 void RegistrationCache::hide(Entry& entry) {
     if (entry.findable) by_address_.erase(begin_of(entry.extent));
     entry.findable = false;
-    if (entry.users == 0) end(entry);
+    if (entry.users == 0)
+        end(entry);
+    else
+        registrar_.gone(entry.id);
 }
 
 // An idle one leaves.

@@ -33,6 +33,8 @@ class Registrar {
     virtual ~Registrar() = default;
     virtual Status map(std::uint64_t id, const Extent& extent) = 0;
     virtual void unmap(std::uint64_t id) = 0;
+    // The memory of a registration in use is gone, and other memory may come to its address.
+    virtual void gone(std::uint64_t) {}
 };
 
 struct RegistrationLimits {

@@ -274,7 +274,6 @@ MPI_CASE(page_locked_host_memory_is_copied_by_nobody, 2) {
     }
 }
 
-// While one of its messages is under way its allocation cannot have been freed.
 // One copy between the devices for each rank, and one inside its own: nothing goes through the host.
 MPI_CASE(what_replaces_device_memory_is_received_on_the_device, 2) {
     only_on_the_simulator();
@@ -301,6 +300,7 @@ MPI_CASE(what_replaces_device_memory_is_received_on_the_device, 2) {
     CHECK_EQ(memory.differs(static_cast<unsigned>(1 - rank()), kBytes), -1);
 }
 
+// While one of its messages is under way its allocation cannot have been freed.
 MPI_CASE(a_window_asks_once_what_its_memory_is, 2) {
     only_on_the_simulator();
     constexpr int kWindow = 64, kBytes = 1024, kWindows = 8;

@@ -5,6 +5,8 @@
 #include "gpu.hpp"
 #include "test.hpp"
 
+#include <memory>
+#include <string>
 #include <vector>
 
 using namespace mpi_tests;
@@ -193,4 +195,73 @@ MPI_CASE(reused_device_addresses, 2) {
                         MPI_STATUS_IGNORE));
         if (rank() == 1) CHECK_EQ(memory.differs(round, bytes), -1);
     }
+}
+
+// Each rank's buffer is sent and replaced: in one run, several at once, with gaps, by less and by more
+// than it holds, and by nothing.
+MPI_CASE(device_memory_is_replaced_by_what_comes, 2) {
+    const int other = 1 - rank(), device = rank() % gpu().count;
+    const unsigned mine = static_cast<unsigned>(rank()), theirs = static_cast<unsigned>(other);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (int bytes : {8, 1000, 200000, 5 << 20}) {
+        about(std::to_string(bytes) + " bytes");
+        const auto size = static_cast<std::size_t>(bytes);
+        Memory memory(Kind::device, size, device);
+        for (unsigned round = 0; round < 4; ++round) {
+            memory.fill(mine + 2 * round);
+            OK(MPI_Sendrecv_replace(memory.data(), bytes, MPI_BYTE, other, 0, other, 0,
+                                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK_EQ(memory.differs(theirs + 2 * round, size), -1);
+        }
+        // Rank 1 names the half: less comes to rank 0, more than it takes to rank 1.
+        memory.fill(mine);
+        MPI_Status status;
+        const int ended = MPI_Sendrecv_replace(memory.data(), bytes / (1 + rank()), MPI_BYTE, other,
+                                               1, other, 1, MPI_COMM_WORLD, &status);
+        CHECK_EQ(error_class(ended), rank() == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+        if (rank() == 0) {
+            int got = -1;
+            OK(MPI_Get_count(&status, MPI_BYTE, &got));
+            CHECK_EQ(got, bytes / 2);
+            std::vector<std::byte> now(size);
+            memory.read(now.data(), size);
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < size; ++i)
+                wrong += now[i] != pattern(i < size / 2 ? theirs : mine, i);
+            CHECK_EQ(wrong, 0);
+        }
+        memory.fill(mine);
+        OK(MPI_Sendrecv_replace(memory.data(), bytes, MPI_BYTE, MPI_PROC_NULL, 2, MPI_PROC_NULL, 2,
+                                MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK_EQ(memory.differs(mine, size), -1);
+        std::vector<MPI_Request> requests(4);
+        std::vector<std::unique_ptr<Memory>> several;
+        for (unsigned i = 0; i < 4; ++i) {
+            several.push_back(std::make_unique<Memory>(Kind::device, size, device));
+            several.back()->fill(mine + 10 * i);
+        }
+        for (unsigned i = 0; i < 4; ++i)
+            OK(MPI_Isendrecv_replace(several[i]->data(), bytes, MPI_BYTE, other,
+                                     static_cast<int>(i), other, static_cast<int>(i),
+                                     MPI_COMM_WORLD, &requests[i]));
+        OK(MPI_Waitall(4, requests.data(), MPI_STATUSES_IGNORE));
+        for (unsigned i = 0; i < 4; ++i)
+            CHECK_EQ(several[i]->differs(theirs + 10 * i, size), -1);
+    }
+    // Every other block of 1,000 bytes.
+    constexpr int kBlocks = 400, kBlock = 1000;
+    Memory gaps(Kind::device, std::size_t{2} * kBlocks * kBlock, device);
+    MPI_Datatype comb;
+    OK(MPI_Type_vector(kBlocks, kBlock, 2 * kBlock, MPI_BYTE, &comb));
+    OK(MPI_Type_commit(&comb));
+    gaps.fill(mine);
+    OK(MPI_Sendrecv_replace(gaps.data(), 1, comb, other, 3, other, 3, MPI_COMM_WORLD,
+                            MPI_STATUS_IGNORE));
+    std::vector<std::byte> now(gaps.bytes());
+    gaps.read(now.data(), now.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < now.size(); ++i)
+        wrong += now[i] != pattern(i / kBlock % 2 == 0 ? theirs : mine, i);
+    CHECK_EQ(wrong, 0);
+    OK(MPI_Type_free(&comb));
 }

@@ -143,7 +143,7 @@ bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
 void ResidentCopies::consider(Ends ends, Copies copies) {
     // Items that the last one did not take must be out of the way first.
     if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
-    if (residency_.makes(ends) &&
+    if (residency_.takes(ends, copies) &&
         residency_.invest(ends, SteadyClock{}.now(), settings_.neighbours, copies) && prepare())
         launch();
 }

@@ -2,6 +2,7 @@
 //
 // Scratch: device memory of our own, for messages that cannot go where they shall be at once. What was
 // given back stays for the next one, until the end: freeing device memory waits for the whole device.
+// Blocks are powers of two, so that rising sizes take no more than twice the largest.
 #pragma once
 
 #include "base/units.hpp"
@@ -34,11 +35,20 @@ class Scratch {
         CUdeviceptr address = 0;
         Bytes bytes = 0;
         Context context;
+        unsigned long long buffer_id = 0;  // the driver's, unique for ever
         bool lent = false;
+        bool lost = false;  // went while it was lent
     };
+    bool is_there(const Block& block);
+    Block* find(const Context& context, Bytes least, Bytes most);
+    void* allocate(const Context& context, Bytes bytes);
+
     Driver& driver_;
     const Bytes most_;
     Bytes bytes_ = 0;
+    // The driver had no room for so much; it is asked again a while later.
+    Bytes refused_ = 0;
+    int until_asked_again_ = 0;
     std::vector<Block> blocks_;
 };
 

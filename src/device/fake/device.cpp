@@ -297,6 +297,11 @@ void* FakeDevice::borrow(const void* like, Bytes bytes) {
     return fresh;
 }
 
+void FakeDevice::give_back(void* borrowed) {
+    const auto found = scratch_.find(borrowed);
+    if (found != scratch_.end()) found->second.lent = false;
+}
+
 void FakeDevice::shut_down() {
     for (const auto& [address, each] : scratch_)
         free(address);

@@ -124,7 +124,7 @@ class FakeDevice final : public Device {
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
     void* borrow(const void* like, Bytes bytes) override;
-    void give_back(void* borrowed) override { scratch_[borrowed].lent = false; }
+    void give_back(void* borrowed) override;
     void forget_memory(std::uint64_t buffer_id, const Uuid& gpu) override;
     bool still_valid(const IpcHandle& handle) override;
     void shut_down() override;

@@ -48,7 +48,7 @@ class ResidentModel {
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
     bool consider(Ends ends, Copies copies, Nanoseconds now, const Neighbours* neighbours) {
-        return possible() && makes(ends) && !stays(now) && ends_ == 0 &&
+        return possible() && takes(ends, copies) && !stays(now) && ends_ == 0 &&
                residency_.invest(ends, now, neighbours, copies);
     }
     void launch(Nanoseconds now, const model::Gpu& gpu) {

@@ -51,9 +51,8 @@ Status Memory::map(std::uint64_t id, const Extent& extent) {
     const auto head_bytes = std::as_bytes(std::span(head));
     std::vector<std::byte> key(head_bytes.begin(), head_bytes.end());
     registered.extent = extent;
-    // Another allocation that was here may be in use still.
     if (extent.place == MemoryPlace::device)
-        GANTRY_TRY(tell_unmapped(library_, extent.address, extent.bytes));
+        GANTRY_TRY(ucx::tell_unmapped(library_, extent.address, extent.bytes));
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
         if (Status failed = map_on(rail, extent, registered, key)) {
             drop(registered);
@@ -72,12 +71,20 @@ void Memory::unmap(std::uint64_t id) {
     registered_.erase(found);
 }
 
+void Memory::gone(std::uint64_t id) {
+    const auto found = registered_.find(id);
+    if (found != registered_.end()) tell_unmapped(found->second.extent);
+}
+
+void Memory::tell_unmapped(const Extent& extent) const {
+    if (extent.place != MemoryPlace::device) return;
+    (void)ucx::tell_unmapped(library_, extent.address, extent.bytes);  // it could be when it came
+}
+
 void Memory::drop(Registered& registered) {
     for (std::size_t rail = 0; rail < registered.handles.size(); ++rail)
         library_->ucp_mem_unmap(rails_[rail].context(), registered.handles[rail]);
-    const Extent& extent = registered.extent;
-    if (extent.place == MemoryPlace::device)
-        (void)tell_unmapped(library_, extent.address, extent.bytes);  // it could be when it came
+    tell_unmapped(registered.extent);
 }
 
 Status Memory::map_on(std::size_t rail, const Extent& extent, Registered& registered,

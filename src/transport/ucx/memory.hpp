@@ -54,9 +54,11 @@ class Memory final : private Registrar {
     };
     Status map(std::uint64_t id, const Extent& extent) override;
     void unmap(std::uint64_t id) override;
+    void gone(std::uint64_t id) override;
     Status map_on(std::size_t rail, const Extent& extent, Registered& registered,
                   std::vector<std::byte>& key);
     void drop(Registered& registered);
+    void tell_unmapped(const Extent& extent) const;
     void start_watching();
 
     const Library& library_;

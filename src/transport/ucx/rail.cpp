@@ -27,7 +27,7 @@ void set_unless_given(const Library& library, ucp_config_t* settings, const char
         set(library, settings, name, value);
 }
 
-// Transports that end inside a node: what UCX_TLS lets in besides, no message of ours takes them.
+// Transports that end inside a node lead to no card, whatever UCX_TLS lets in besides.
 bool leads_out(const std::string& resource) {
     constexpr std::string_view kInside[] = {"self",     "posix",    "sysv",      "mm",
                                             "cma",      "xpmem",    "knem",      "cuda_copy",

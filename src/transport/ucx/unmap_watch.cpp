@@ -14,7 +14,11 @@ namespace {
 // Among the first to be called, while the memory is still there.
 constexpr int kBeforeOthers = -1000;
 
+// This thread raises the event itself, of device memory.
+thread_local bool telling = false;
+
 void on_unmapped(ucm_event_type_t, ucm_event_t* event, void* notes) {
+    if (telling) return;
     static_cast<UnmapNotes*>(notes)->note(
         reinterpret_cast<std::uintptr_t>(event->vm_unmapped.address), event->vm_unmapped.size);
 }
@@ -58,9 +62,11 @@ Status tell_unmapped(const Library& library, const void* address, Bytes bytes) {
     ucm_event_t event{};
     event.vm_unmapped.address = const_cast<void*>(address);
     event.vm_unmapped.size = bytes;
+    telling = true;
     enter();
     dispatch(UCM_EVENT_VM_UNMAPPED, &event);
     leave();
+    telling = false;
     return success();
 }
 

@@ -151,6 +151,8 @@ TEST(Residency, InARowACopySavesWhatOneMoreCosts) {
     EXPECT_TRUE(residency.takes(Ends::devices, Copies::alone));
     known.resident_in_latency = 8000;
     EXPECT_FALSE(Residency(known, kLinger).makes(Ends::from_host)) << "much slower";
+    known.resident_latency = known.kernel_latency + known.kernel_latency / 4;
+    EXPECT_FALSE(Residency(known, kLinger).makes(Ends::devices)) << "they share a launch as well";
 }
 
 TEST(Residency, IsImpossibleWithoutAPriceOrATime) {

@@ -100,8 +100,7 @@ TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
 
 // What is received aside, into the GPU that it is for or beside it.
 TEST(Choose, WhatReplacesDeviceMemoryIsReceivedWhereItIsSoonerInPlace) {
-    device::GpuFacts gpu = two_gpus().source_gpu;
-    gpu.copy_in_latency = gpu.copy_latency - 1500;
+    const device::GpuFacts gpu = two_gpus().source_gpu;
     EXPECT_FALSE(plan::sooner_from_inside(gpu, 8, 0));
     EXPECT_TRUE(plan::sooner_from_inside(gpu, kMiB, 0));
     EXPECT_FALSE(plan::sooner_from_inside(gpu, kMiB, 140 * kMicrosecond));

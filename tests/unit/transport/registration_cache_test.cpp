@@ -26,6 +26,8 @@ class Card final : public Registrar {
         return success();
     }
     void unmap(std::uint64_t id) override { EXPECT_EQ(mapped.erase(id), 1u); }
+    void gone(std::uint64_t id) override { went.push_back(id); }
+    std::vector<std::uint64_t> went;
     static std::uintptr_t begin(const Extent& extent) {
         return reinterpret_cast<std::uintptr_t>(extent.address);
     }
@@ -199,6 +201,13 @@ TEST_F(RegistrationCacheTest, AnotherAllocationAtTheSameDeviceAddressRegistersAn
     use(device(4096, 100, 9, 4096, 100));
     expect(4, 0, 0, 3);
     EXPECT_EQ(card.overlaps, 0) << "a card may take the one at that address for the other";
+}
+TEST_F(RegistrationCacheTest, WhatIsInUseWhereOtherMemoryComesIsToldGone) {
+    const Region old = cache.take(device(4096, 100, 7, 4096, 400)).value();
+    use(host(4096, 100));
+    EXPECT_EQ(card.went, std::vector{old.id});
+    cache.give(old);
+    EXPECT_FALSE(card.mapped.contains(old.id));
 }
 TEST_F(RegistrationCacheTest, DeviceMemoryWithoutIdentityIsRegisteredForEachUse) {
     use(device(4096, 100, 0, 4096, 400));
