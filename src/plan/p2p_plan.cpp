@@ -37,14 +37,16 @@ constexpr Bytes kSmallestStripe = 64 * kKiB;
 
 // A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
 // known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
-// a direct copy. By copy engine it starts before the request travels, and the stream tells its end: it
-// waits for neither hop.
+// a direct copy. By copy engine it starts before the request travels, and inside a node the stream tells
+// its end: it waits for neither hop.
 Nanoseconds latency_to_slot(const Ask& ask) {
     const device::GpuFacts& gpu = ask.source_gpu;
     const bool takes_turns = (ask.facts.same_gpu || ask.facts.gpu_shared) && gpu.queue_turn > 0;
     const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo && !takes_turns &&
                        !by_copy_engine(ask.sink) && !reads_by_window(ask);
-    return small ? std::min(gpu.copy_latency - 2 * ask.hop, gpu.resident_out_latency)
+    const Nanoseconds hops = ask.facts.peer.shared_memory ? 2 * ask.hop : 0;
+    return small ? std::min(std::max<Nanoseconds>(gpu.copy_latency - hops, 0),
+                            gpu.resident_out_latency)
                  : gpu.copy_latency;
 }
 

@@ -76,9 +76,7 @@ void RegistrationCache::read_notes() {
 void RegistrationCache::forget_host(std::uintptr_t begin, Bytes bytes) {
     if (host_pages_ == HostPages::any) return;
     each_overlapping(begin, bytes, [this](Entry& entry) {
-        if (entry.extent.place != MemoryPlace::host) return;
-        ++counts_.invalidated;
-        hide(entry);
+        if (entry.extent.place == MemoryPlace::host) lose(entry);
     });
 }
 
@@ -127,10 +125,14 @@ Extent RegistrationCache::widened(const Extent& extent) {
 void RegistrationCache::hide(Entry& entry) {
     if (entry.findable) by_address_.erase(begin_of(entry.extent));
     entry.findable = false;
-    if (entry.users == 0)
-        end(entry);
-    else
-        registrar_.gone(entry.id);
+    if (entry.users == 0) end(entry);
+}
+
+// Other memory may come to its address.
+void RegistrationCache::lose(Entry& entry) {
+    ++counts_.invalidated;
+    if (entry.users > 0) registrar_.gone(entry.id);
+    hide(entry);
 }
 
 // An idle one leaves.
@@ -165,9 +167,7 @@ Result<RegistrationCache::Entry*> RegistrationCache::add(const Extent& extent) {
     if (wanted.bytes > limits_.bytes) wanted = extent;
     // What is not this memory has gone: whoever registers may know it by its address alone.
     each_overlapping(begin_of(wanted), wanted.bytes, [this, &wanted](Entry& entry) {
-        if (same_memory(entry.extent, wanted)) return;
-        ++counts_.invalidated;
-        hide(entry);
+        if (!same_memory(entry.extent, wanted)) lose(entry);
     });
     if (keeps(extent)) make_room(wanted.bytes);
     const std::uint64_t id = next_id_++;

@@ -88,6 +88,7 @@ class RegistrationCache {
     void each_overlapping(std::uintptr_t begin, Bytes bytes, Visit&& visit);
     Extent widened(const Extent& extent);
     void hide(Entry& entry);
+    void lose(Entry& entry);
     void end(Entry& entry);
     bool evict_one();
     void make_room(Bytes bytes);

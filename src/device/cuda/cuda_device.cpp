@@ -342,8 +342,8 @@ bool CudaDevice::still_valid(const IpcHandle& handle) {
 // --- device memory of our own ------------------------------------------------------------------
 
 void* CudaDevice::borrow(const void* like, Bytes bytes) {
-    if (!classify(like, 1).ok()) return nullptr;
-    const Place home = place(like);
+    Place home = place(like);
+    if (!home.device && classify(like, 1).ok()) home = place(like);
     if (!home.device || home.mapped || home.pages) return nullptr;
     Result<Streams*> streams = streams_in(home.context, home.gpu);
     return streams.ok() ? scratch_.borrow((*streams)->context(), bytes) : nullptr;

@@ -30,18 +30,15 @@ Scratch::Block* Scratch::find(const Context& context, Bytes least, Bytes most) {
         if (!block.lent && block.context == context && block.bytes >= least &&
             block.bytes <= most && (smallest == nullptr || block.bytes < smallest->bytes))
             smallest = &block;
-    return smallest;
+    if (smallest == nullptr || is_there(*smallest)) return smallest;
+    bytes_ -= smallest->bytes;
+    blocks_.erase(blocks_.begin() + (smallest - blocks_.data()));
+    return find(context, least, most);
 }
 
 void* Scratch::borrow(const Context& context, Bytes bytes) {
     const Current current(driver_, context);
     if (!current.ok()) return nullptr;
-    if (std::erase_if(blocks_, [&](const Block& block) {
-            const bool gone = !block.lent && block.context == context && !is_there(block);
-            if (gone) bytes_ -= block.bytes;
-            return gone;
-        }) > 0)
-        log::debug("cuda: device memory of our own went with its context");
     const Bytes whole = std::bit_ceil(std::max(bytes, kUnit));
     Block* block = find(context, bytes, whole);
     if (block == nullptr) {

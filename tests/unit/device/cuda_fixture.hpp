@@ -111,6 +111,15 @@ class CudaTest : public testing::Test {
         EXPECT_EQ(gpu.cuCtxSynchronize(), CUDA_SUCCESS);
     }
 
+    // What the program has on the GPU goes; a next life of the primary context is current.
+    void reset_context() {
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+        CUcontext again = nullptr;
+        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+        ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
+        gpu.cuDevicePrimaryCtxRelease_v2(0);
+    }
+
     Location classify(const void* pointer, Bytes bytes) {
         Result<Location> location = cuda->classify(pointer, bytes);
         EXPECT_TRUE(location.ok()) << location.status().text();

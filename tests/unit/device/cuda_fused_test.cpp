@@ -271,11 +271,7 @@ TEST_F(CudaFused, TheWayOfTheLastCopyEndsWithItsContextAndItsMemory) {
         // Beyond its allocation the last way says nothing.
         EXPECT_TRUE(copy({host, pointer(to), 64, 0, Engine::fused}).ok());
         EXPECT_EQ(std::memcmp(host, pattern(4096, static_cast<unsigned>(life)).data(), 64), 0);
-        ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
-        CUcontext again = nullptr;
-        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
-        ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
-        gpu.cuDevicePrimaryCtxRelease_v2(0);
+        reset_context();
     }
 }
 

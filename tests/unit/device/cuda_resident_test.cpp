@@ -105,11 +105,7 @@ TEST_F(CudaResident, AfterAResetTheNextContextHasItsOwn) {
     start(20 * kMillisecond);
     for (int life = 0; life < 3; ++life) {
         ASSERT_TRUE(copy_until_one_stays()) << life;
-        ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
-        CUcontext again = nullptr;
-        ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
-        ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
-        gpu.cuDevicePrimaryCtxRelease_v2(0);
+        reset_context();
         from = allocate(kBytes);
         to = allocate(kBytes);
         write(from, pattern(kBytes, static_cast<unsigned>(life)));

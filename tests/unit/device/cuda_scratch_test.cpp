@@ -18,6 +18,15 @@ struct CudaScratch : testing_support::CudaTest {
         if (!IsSkipped() && !HasFatalFailure()) like = allocate(kBytes);
     }
     void* borrow(Bytes bytes) { return cuda->borrow(pointer(like), bytes); }
+    // After a reset: the first may find out that the context is another one now.
+    void* borrow_again() {
+        reset_context();
+        like = allocate(kBytes);
+        write(like, pattern(kBytes));
+        if (void* const first = borrow(kBytes)) return first;
+        EXPECT_TRUE(copy({pointer(like + kMiB), pointer(like), 64, 0, Engine::d2d}).ok());
+        return borrow(kBytes);
+    }
     // That it is memory of this GPU, which copies reach.
     void use(void* borrowed) {
         write(like, pattern(kBytes));
@@ -87,19 +96,7 @@ TEST_F(CudaScratch, GoesWithItsContext) {
     ASSERT_NE(before, nullptr);
     use(before);
     cuda->give_back(before);
-    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
-    CUcontext again = nullptr;
-    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
-    ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
-    gpu.cuDevicePrimaryCtxRelease_v2(0);
-    like = allocate(kBytes);
-    write(like, pattern(kBytes));
-    // The first may find out that the context is another one now.
-    void* after = borrow(kBytes);
-    if (after == nullptr) {
-        EXPECT_TRUE(copy({pointer(like + kMiB), pointer(like), 64, 0, Engine::d2d}).ok());
-        after = borrow(kBytes);
-    }
+    void* const after = borrow_again();
     ASSERT_NE(after, nullptr);
     use(after);
 }
@@ -109,17 +106,7 @@ TEST_F(CudaScratch, GoesWithItsContext) {
 TEST_F(CudaScratch, ThatWentWhileItWasLentIsForgotten) {
     void* const before = borrow(kBytes);
     ASSERT_NE(before, nullptr);
-    ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
-    CUcontext again = nullptr;
-    ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
-    ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
-    gpu.cuDevicePrimaryCtxRelease_v2(0);
-    like = allocate(kBytes);
-    void* after = borrow(kBytes);
-    if (after == nullptr) {
-        EXPECT_TRUE(copy({pointer(like + kMiB), pointer(like), 64, 0, Engine::d2d}).ok());
-        after = borrow(kBytes);
-    }
+    void* const after = borrow_again();
     ASSERT_NE(after, nullptr);
     cuda->give_back(before);
     EXPECT_NE(borrow(kBytes), after);

@@ -98,6 +98,17 @@ TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
     EXPECT_EQ(protocol(1024, MemoryKind::pinned), Protocol::ipc);
 }
 
+// Over a network its end is told by a message, however long that takes.
+TEST(Choose, ASlotThatANetworkSendsIsPricedWithItsWholeCopy) {
+    plan::Facts with = facts(ndr(), two_gpus().source_gpu, {});
+    with.peer.message_latency = 20 * kMicrosecond;
+    const Question question = verdict(1024, MemoryKind::device, MemoryKind::host);
+    with.source_gpu.resident_out_latency = with.source_gpu.copy_latency;
+    const Nanoseconds by_either = plan_for(question, with).expected;
+    with.source_gpu.let_no_kernel_stay();
+    EXPECT_EQ(plan_for(question, with).expected, by_either);
+}
+
 // What is received aside, into the GPU that it is for or beside it.
 TEST(Choose, WhatReplacesDeviceMemoryIsReceivedWhereItIsSoonerInPlace) {
     const device::GpuFacts gpu = two_gpus().source_gpu;

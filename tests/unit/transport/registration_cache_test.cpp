@@ -209,6 +209,13 @@ TEST_F(RegistrationCacheTest, WhatIsInUseWhereOtherMemoryComesIsToldGone) {
     cache.give(old);
     EXPECT_FALSE(card.mapped.contains(old.id));
 }
+TEST_F(RegistrationCacheTest, APartInUseOfWhatRegistersWholeIsNotGone) {
+    card.refuses = 1;
+    const Region part = cache.take(device(4100, 10, 7, 4096, 900)).value();
+    use(device(4200, 10, 7, 4096, 900));
+    EXPECT_TRUE(card.went.empty());
+    cache.give(part);
+}
 TEST_F(RegistrationCacheTest, DeviceMemoryWithoutIdentityIsRegisteredForEachUse) {
     use(device(4096, 100, 0, 4096, 400));
     use(device(4096, 100, 0, 4096, 400));

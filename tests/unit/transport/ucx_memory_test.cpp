@@ -37,6 +37,24 @@ class UcxMemory : public ::testing::Test {
         EXPECT_EQ(memory.at(region->id, 0, 1), nullptr) << "nobody uses it: no put lands there";
         return region->id;
     }
+    static Extent on_device(void* base, Bytes allocation_bytes, Bytes bytes,
+                            std::uint64_t allocation) {
+        return {.address = base,
+                .bytes = bytes,
+                .place = MemoryPlace::device,
+                .allocation = allocation,
+                .allocation_base = reinterpret_cast<std::uintptr_t>(base),
+                .allocation_bytes = allocation_bytes};
+    }
+    // UCX's hooks, by name.
+    auto set_handler() const {
+        return reinterpret_cast<decltype(&::ucm_set_event_handler)>(
+            library->find("ucm_set_event_handler"));
+    }
+    auto unset_handler() const {
+        return reinterpret_cast<decltype(&::ucm_unset_event_handler)>(
+            library->find("ucm_unset_event_handler"));
+    }
     static void* map(void* where) {
         return mmap(where, kBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | (where != nullptr ? MAP_FIXED : 0), -1, 0);
@@ -142,13 +160,7 @@ TEST_F(UcxMemory, AFullCacheEvicts) {
 TEST_F(UcxMemory, DeviceMemoryIsRefusedSoftlyWhereNoCardReachesIt) {
     Memory memory(*library, rails, kLimits);
     void* unreadable = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const auto base = reinterpret_cast<std::uintptr_t>(unreadable);
-    Result<Region> region = memory.add({.address = unreadable,
-                                        .bytes = kBytes,
-                                        .place = MemoryPlace::device,
-                                        .allocation = 1,
-                                        .allocation_base = base,
-                                        .allocation_bytes = kBytes});
+    Result<Region> region = memory.add(on_device(unreadable, kBytes, kBytes, 1));
     EXPECT_FALSE(region.ok());
     EXPECT_EQ(memory.counts().refused, 1u);
     EXPECT_EQ(memory.counts().live, 0u);
@@ -162,13 +174,7 @@ TEST_F(UcxMemory, OneDeviceAllocationAfterTheOtherIsRefused) {
     constexpr Bytes kAllocation = kBytes / 4;
     for (std::uint64_t each = 0; each < 4; ++each) {
         std::byte* const base = static_cast<std::byte*>(pages) + each * kAllocation;
-        Result<Region> region =
-            memory.add({.address = base,
-                        .bytes = 8,
-                        .place = MemoryPlace::device,
-                        .allocation = 1 + each,
-                        .allocation_base = reinterpret_cast<std::uintptr_t>(base),
-                        .allocation_bytes = kAllocation});
+        Result<Region> region = memory.add(on_device(base, kAllocation, 8, 1 + each));
         EXPECT_FALSE(region.ok());
     }
     EXPECT_EQ(memory.counts().refused, 4u);
@@ -189,10 +195,8 @@ void note_range(ucm_event_type_t, ucm_event_t* event, void* ranges) {
 
 // UCX 1.15 and later end the process over host memory where it still knows device memory.
 TEST_F(UcxMemory, UcxForgetsDeviceMemoryThatIsRegisteredNoMore) {
-    const auto set = reinterpret_cast<decltype(&::ucm_set_event_handler)>(
-        library->find("ucm_set_event_handler"));
-    const auto unset = reinterpret_cast<decltype(&::ucm_unset_event_handler)>(
-        library->find("ucm_unset_event_handler"));
+    const auto set = set_handler();
+    const auto unset = unset_handler();
     ASSERT_TRUE(set != nullptr && unset != nullptr);
     Memory memory(*library, rails, kLimits);
     void* pages = map(nullptr);
@@ -200,12 +204,7 @@ TEST_F(UcxMemory, UcxForgetsDeviceMemoryThatIsRegisteredNoMore) {
     std::vector<std::pair<void*, std::size_t>> heard;
     constexpr int kUnmapped = UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL;
     ASSERT_EQ(set(kUnmapped, 0, &note_range, &heard), UCS_OK);
-    Result<Region> region = memory.add({.address = pages,
-                                        .bytes = kBytes,
-                                        .place = MemoryPlace::device,
-                                        .allocation = 1,
-                                        .allocation_base = reinterpret_cast<std::uintptr_t>(pages),
-                                        .allocation_bytes = kBytes});
+    Result<Region> region = memory.add(on_device(pages, kBytes, kBytes, 1));
     unset(kUnmapped, &note_range, &heard);
     EXPECT_FALSE(region.ok()) << "a card of this machine takes anything for device memory";
     EXPECT_EQ(std::ranges::count(heard, std::pair<void*, std::size_t>(pages, kBytes)), 2)
@@ -246,10 +245,8 @@ void count_call(ucm_event_type_t, ucm_event_t*, void* calls) {
 }
 
 TEST_F(UcxMemory, OfTheHeapIsKnownForHostMemoryWithoutTheHookedBreak) {
-    const auto set = reinterpret_cast<decltype(&::ucm_set_event_handler)>(
-        library->find("ucm_set_event_handler"));
-    const auto unset = reinterpret_cast<decltype(&::ucm_unset_event_handler)>(
-        library->find("ucm_unset_event_handler"));
+    const auto set = set_handler();
+    const auto unset = unset_handler();
     ASSERT_TRUE(set != nullptr && unset != nullptr);
     int calls = 0;
     const Memory watching(*library, rails, kLimits, Watching::always);
