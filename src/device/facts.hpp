@@ -58,7 +58,8 @@ struct GpuFacts {
     Nanoseconds queue_turn =
         0;  // price of a turn of the compute queue when another process used the GPU last
     bool mps = false;  // its processes are known to share one compute queue: there are no turns
-    Bytes h2d_without_turn = 0;  // host-to-device copies from this size up need no turn
+    Bytes h2d_without_turn = 0;       // host-to-device copies from this size up need no turn
+    Bytes pageable_without_turn = 0;  // those from pageable memory
     // Opening a peer's memory (and closing it again some time): legacy handles and pools of the
     // same GPU, and of another one; virtual memory.
     Nanoseconds ipc_open = 100000, ipc_open_peer = 1000000;

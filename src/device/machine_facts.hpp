@@ -38,6 +38,7 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.launch = gpu.calls.launch;
     facts.queue_turn = gpu.turn;
     facts.h2d_without_turn = gpu.h2d.turn_below;
+    facts.pageable_without_turn = gpu.pageable_h2d.turn_below;
     facts.ipc_open = gpu.calls.ipc_open;
     facts.ipc_open_peer = gpu.calls.ipc_open_peer;
     facts.pool_open = gpu.calls.pool_open;

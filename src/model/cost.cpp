@@ -43,6 +43,8 @@ Engine engine_of(Operation operation) {
 
 bool needs_turn(const Gpu& gpu, const Work& work) {
     if (work.operation == Operation::kernel) return true;
+    // In rows also pageable memory goes by a copy engine.
+    if (work.operation == Operation::pageable_h2d && work.rows > 1) return false;
     const Bytes below = copy_cost(gpu, work.operation).turn_below;
     return below == kAlwaysTurn || work.bytes < below;
 }

@@ -30,7 +30,7 @@ MACHINE = {
         "d2h": copy(600000, 300000, 0.5e9, row_ns=60), "h2d": copy(800000, 240000, 0.7e9, turn_below=32768),
         "h2d_2d": copy(1000000, 260000, 0.4e9, row_ns=90), "d2d": copy(700000, 280000, 0.8e9, turn_below="always"),
         "peer": copy(900000, 320000, 0.6e9), "peer_get": copy(900000, 340000, 0.3e9),
-        "pageable_d2h": copy(1200000, 400000, 0.2e9), "pageable_h2d": copy(1300000, 420000, 0.15e9),
+        "pageable_d2h": copy(1200000, 400000, 0.2e9), "pageable_h2d": copy(1300000, 420000, 0.15e9, turn_below=65536),
         "fill": copy(640000, 220000, 0.9e9, turn_below="always"), "kernel": {"latency_ns": 700000, "thread_ns": 0.002, "resident_ns": 350000, "resident_out_ns": 520000, "resident_in_ns": 780000},
         "calls": {"copy_ns": 120000, "further_copy_ns": 90000, "launch_ns": 160000, "event_record_ns": 80000, "event_query_ns": 100000, "event_query_vain_ns": 60000,
                   "write_value_ns": 200000, "event_seen_ns": 100000, "classify_host_ns": 140000,
@@ -123,6 +123,7 @@ class Tune(unittest.TestCase):
             near(name, gpu["calls"][name], given["calls"][name], 3)
         near("turn", gpu["turn_ns"], given["turn_ns"], 3)
         near("turn_below", max(gpu["h2d"]["turn_below"], 1), 32768, 4)
+        near("turn_below of pageable memory", max(gpu["pageable_h2d"]["turn_below"], 1), 65536, 4)
         return found
 
     def test_gives_back_the_machine_of_the_simulator(self):

@@ -18,6 +18,12 @@ Status failure_of_kernel(const Copy& copy) {
                    describe(copy));
 }
 
+Order in_rows(const Order& order) {
+    Order rows = order;
+    rows.copy.engine = Engine::h2d_2d;
+    return rows;
+}
+
 // Of a copy that a kernel may have, said before its memory can be gone.
 Engine engine_of(Lane lane) {
     switch (lane) {
@@ -35,6 +41,8 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
                  const CopySettings& settings)
     : driver_(driver),
       context_(context),
+      settings_(settings),
+      rows_into_shared_gpu_(facts),
       lanes_(static_cast<std::size_t>(Lane::peer) + 2 * static_cast<std::size_t>(gpus)),
       flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
       resident_(driver, context, facts, settings),
@@ -82,6 +90,11 @@ bool Streams::suits_a_kernel(const Order& order, Copies copies) {
            (copies == Copies::alone && order.copy.bytes <= kMostBetweenGpus);
 }
 
+bool Streams::goes_in_rows(const Order& order) const {
+    return order.may_be_written &&
+           rows_into_shared_gpu_.suit(order.copy.bytes, settings_.neighbours);
+}
+
 bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
     const Current current(driver_, context_);
     if (!current.ok()) {
@@ -95,7 +108,10 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     std::uint32_t flag = 0;
     if (issued.result == CUDA_SUCCESS) {
         if (alone && order.may_be_written) flag = write_word(order, index);
-        if (flag == 0) issued = issue(driver_, row_kernel_, order, lane.stream);
+        if (flag == 0 && goes_in_rows(order))
+            issued = issue(driver_, row_kernel_, in_rows(order), lane.stream);
+        else if (flag == 0)
+            issued = issue(driver_, row_kernel_, order, lane.stream);
     }
     Status failure;
     if (issued.result != CUDA_SUCCESS) {

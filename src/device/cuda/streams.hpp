@@ -114,6 +114,7 @@ class Streams {
     bool fused_pending() const { return small_.pending() || large_.pending(); }
     std::size_t lane(const Order& order) const;
     static bool suits_a_kernel(const Order& order, Copies copies);
+    bool goes_in_rows(const Order& order) const;
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);
@@ -130,6 +131,8 @@ class Streams {
 
     Driver& driver_;
     Context context_;
+    const CopySettings& settings_;
+    RowsIntoSharedGpu rows_into_shared_gpu_;
     std::vector<LaneState> lanes_;
     std::vector<std::size_t> used_;  // those that copies went through: most GPUs are nobody's here
     Flags flags_;                    // one of each lane

@@ -172,11 +172,14 @@ model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Pla
                                                 : Operation::peer;
     } else if (from_device) {
         work.operation = sink.kind == MemoryKind::host ? Operation::pageable_d2h : Operation::d2h;
-    } else if (copy.engine == Engine::h2d_2d) {
-        work.operation = Operation::h2d_2d;
-        work.rows = 2;
     } else {
-        work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d : Operation::h2d;
+        const GpuFacts& facts = facts_[static_cast<std::size_t>(copy.gpu)];
+        const bool rows =
+            copy.engine == Engine::h2d_2d || RowsIntoSharedGpu(facts).suit(copy.bytes, neighbours_);
+        work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d
+                         : rows                          ? Operation::h2d_2d
+                                                         : Operation::h2d;
+        work.rows = rows ? 2 : 1;
     }
     return work;
 }

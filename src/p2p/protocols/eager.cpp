@@ -9,8 +9,8 @@ namespace gantry::p2p {
 namespace {
 
 // Of a payload that lies in memory of ours into device memory. Where another rank uses the GPU, too, a
-// kernel would wait for a turn of its compute queue; a contiguous copy from pageable memory, or of 32
-// KiB and more from page-locked memory, seldom does (docs/design/0002, 30).
+// kernel would wait for a turn of its compute queue, and so would a contiguous copy, which the device
+// makes in rows there (device/neighbours.hpp).
 Task<Status> copy_in_by_device(Executor& executor, Core& core, Side side, const std::byte* payload,
                                Bytes bytes) {
     const int gpu = side.location.gpu;

@@ -15,7 +15,7 @@ using testing_support::CudaTest;
 using testing_support::pointer;
 
 struct CudaCopies : CudaTest {
-    static constexpr std::size_t kBytes = 100001;
+    static constexpr std::size_t kBytes = 150001;
     void SetUp() override {
         CudaTest::SetUp();
         if (primary == nullptr) return;
@@ -80,6 +80,38 @@ TEST_F(CudaCopies, TwoRowsLeaveTheBytesAroundThemAlone) {
     const auto around = read(first, 200);
     EXPECT_EQ(around[9], 0xee);
     EXPECT_EQ(around[111], 0xee);
+}
+
+// Without MPS small ones would wait for turns of a compute queue that others use. An odd size is two
+// calls in rows.
+TEST_F(CudaCopies, SmallOnesIntoAGpuThatOthersUseGoInRows) {
+    struct Others final : Neighbours {
+        bool use(const Uuid&) const override { return there; }
+        bool there = false;
+    } others;
+    const GpuFacts& facts = cuda->gpu_facts(0);
+    if (facts.queue_turn == 0) GTEST_SKIP() << "no turns of its compute queue are known";
+    cuda->meet(&others);
+    std::vector<std::uint8_t> pageable = pattern(kBytes);
+    fill_host(pageable);
+    const void* const ends[] = {pageable.data(), host};
+    for (const void* from : ends) {
+        for (const Engine engine : {Engine::h2d, Engine::automatic}) {
+            for (const bool there : {false, true, false}) {
+                others.there = there;
+                for (const Bytes bytes :
+                     {Bytes{101}, facts.h2d_without_turn - 1, facts.pageable_without_turn + 1}) {
+                    gpu.cuMemsetD8_v2(first, 0, kBytes);
+                    const std::uint64_t before = cuda->calls().copies;
+                    ASSERT_TRUE(copy({pointer(first), from, bytes, 0, engine}).ok());
+                    const bool rows = there && bytes < facts.pageable_without_turn;
+                    EXPECT_EQ(cuda->calls().copies - before, rows ? 2u : 1u) << bytes;
+                    EXPECT_EQ(read(first, bytes), pattern(bytes));
+                }
+            }
+        }
+    }
+    cuda->meet(nullptr);
 }
 
 TEST_F(CudaCopies, PageableAndHostOnlyCopiesWork) {

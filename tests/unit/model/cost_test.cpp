@@ -62,6 +62,9 @@ TEST(Cost, SmallHostToDeviceCopiesNeedATurnUnlessTwoDimensional) {
     EXPECT_TRUE(needs_turn(gpu, {Operation::h2d, 8, 1, 0}));
     EXPECT_FALSE(needs_turn(gpu, {Operation::h2d, 32 * kKiB, 1, 0}));
     EXPECT_FALSE(needs_turn(gpu, {Operation::h2d_2d, 8, 2, 0}));
+    EXPECT_TRUE(needs_turn(gpu, {Operation::pageable_h2d, 8, 1, 0}));
+    EXPECT_FALSE(needs_turn(gpu, {Operation::pageable_h2d, 8, 2, 0}));
+    EXPECT_FALSE(needs_turn(gpu, {Operation::pageable_h2d, 128 * kKiB, 1, 0}));
     EXPECT_FALSE(needs_turn(gpu, {Operation::d2h, 8, 1, 0}));
     EXPECT_TRUE(needs_turn(gpu, {Operation::d2d, 8, 1, 0}));
 }

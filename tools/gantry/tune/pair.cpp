@@ -326,14 +326,21 @@ void Pair::measure(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
     // Less than a copy is noise, as under MPS.
     if (described.turn < described.d2d.latency) described.turn = 0;
     const double counts = static_cast<double>(described.turn) / 2;
-    described.h2d.turn_below = 0;
-    int without = 0;
-    for (Bytes bytes = 8; described.turn > 0 && bytes <= 256 * kKiB && without < 2;
-         bytes *= bytes < kKiB ? 8 : 2) {
-        const double more = turn([&] { cuda.cuMemcpyHtoDAsync_v2(memory, pinned, bytes, stream); });
-        without = more < counts ? without + 1 : 0;
-        if (without == 0) described.h2d.turn_below = bytes < kKiB ? bytes * 8 : bytes * 2;
-    }
+    const auto turn_below = [&](const std::byte* host) {
+        Bytes below = 0;
+        int without = 0;
+        for (Bytes bytes = 8; described.turn > 0 && bytes <= 256 * kKiB && without < 2;
+             bytes *= bytes < kKiB ? 8 : 2) {
+            const double more =
+                turn([&] { cuda.cuMemcpyHtoDAsync_v2(memory, host, bytes, stream); });
+            without = more < counts ? without + 1 : 0;
+            if (without == 0) below = bytes < kKiB ? bytes * 8 : bytes * 2;
+        }
+        return below;
+    };
+    const std::vector<std::byte> pageable(256 * kKiB, std::byte{1});
+    described.h2d.turn_below = turn_below(pinned);
+    described.pageable_h2d.turn_below = turn_below(pageable.data());
 
     progress.step("opening memory of another process");
     const auto best = [](const std::function<Answer()>& open) {
