@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -81,6 +82,12 @@ struct GpuFacts {
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;
     double host_streaming_bytes_per_second = 8e9;
+    // Copies of fewer bytes from such host memory may wait for a turn.
+    Bytes turns_below(MemoryKind host) const {
+        if (queue_turn == 0) return 0;
+        return host == MemoryKind::pinned ? h2d_without_turn
+                                          : std::max(h2d_without_turn, pageable_without_turn);
+    }
     void let_no_kernel_stay() { resident_latency = resident_out_latency = resident_in_latency = 0; }
     bool operator==(const GpuFacts&) const = default;
 };

@@ -5,8 +5,6 @@
 
 #include "device/facts.hpp"
 
-#include <algorithm>
-
 namespace gantry::device {
 
 class Neighbours {
@@ -17,22 +15,24 @@ class Neighbours {
 };
 
 // Copies from the host that would wait for a turn of a GPU's compute queue, and do not in rows: small
-// ones into a GPU that another rank uses, too, without MPS (docs/design/0002, 30).
+// ones into a GPU that another rank uses, too, without MPS (docs/design/0002, 30). Whether the host's
+// memory is page-locked is not asked: in rows it is as quick.
 class RowsIntoSharedGpu {
   public:
     explicit RowsIntoSharedGpu(const GpuFacts& gpu)
-        : gpu_(gpu.uuid),
-          below_(gpu.queue_turn > 0 ? std::max(gpu.h2d_without_turn, gpu.pageable_without_turn)
-                                    : 0) {}
+        : gpu_(gpu.uuid), below_(gpu.turns_below(MemoryKind::host)) {}
 
     // `neighbours`: null, nobody is known.
-    bool suit(Bytes bytes, const Neighbours* neighbours) const {
-        return bytes < below_ && neighbours != nullptr && neighbours->use(gpu_);
+    bool suit(Bytes bytes, const Neighbours* neighbours) {
+        if (bytes >= below_ || neighbours == nullptr) return false;
+        shared_ = shared_ || neighbours->use(gpu_);  // once, for ever
+        return shared_;
     }
 
   private:
     Uuid gpu_;
     Bytes below_;
+    bool shared_ = false;
 };
 
 }  // namespace gantry::device

@@ -198,7 +198,7 @@ plan::Facts Core::facts_for(int to, const device::Location& mine, bool i_am_sour
 }
 
 plan::Facts Core::facts_for_offer(int to, const device::Location& source) {
-    if (source.on_device()) gpu_neighbours_.mark(device, source.gpu);
+    if (source.on_device()) use_gpu(source.gpu);
     plan::Facts facts = facts_for(to, source, true, nullptr);
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
     // knows.

@@ -172,10 +172,12 @@ class Core final : public transport::Receiver {
 
     // Where a buffer is; host without any driver call while the program uses no GPU.
     Result<device::Location> locate(const Buffer& buffer);
+    // This rank copies to or from that GPU: its neighbours look.
+    void use_gpu(int gpu) { gpu_neighbours_.mark(device, gpu); }
     // Its buffer stays where it is until finish_request.
     void hold_memory(Request& request) {
         if (!request.location.on_device()) return;
-        gpu_neighbours_.mark(device, request.location.gpu);
+        use_gpu(request.location.gpu);
         request.in_use = in_use_.hold(request.location, device.losses());
     }
     // What needs the compute queue of that GPU waits for a turn, as far as is known.

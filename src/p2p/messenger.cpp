@@ -379,6 +379,7 @@ Task<Status> Messenger::copy(Executor& executor, void* destination, const void* 
         copy.gpu = std::max(to->gpu, from->gpu);
         copy.engine = device::Engine::automatic;
         if (to->gpu >= 0 || from->gpu >= 0) {
+            core.use_gpu(copy.gpu);
             copy.destination = destination;
             copy.source = source;
             copy.bytes = bytes;

@@ -264,9 +264,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     }
     // The sender's process is a second user of the receiver's GPU: the two-row form stays off the
     // compute queue.
-    const Bytes without_turn =
-        ask.source.kind == MemoryKind::host ? gpu.pageable_without_turn : gpu.h2d_without_turn;
-    if (!from_gpu && gpu.queue_turn > 0 && ask.bytes < without_turn)
+    if (!from_gpu && ask.bytes < gpu.turns_below(ask.source.kind))
         copy.engine = CopyEngine::copy_engine_2d;
     if (const Nanoseconds investment = opening(ask, executor); investment > 0) {
         price += investment;
@@ -431,8 +429,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     if (!ask.question.sink_known && line.ahead && !may_be_put) plan.ahead = pieces.depth;
     // A small copy into a shared GPU would wait for its compute queue; two rows do not.
     if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine &&
-        ask.sink_gpu.queue_turn > 0 &&
-        std::min(plan.chunk, ask.bytes) < ask.sink_gpu.h2d_without_turn)
+        std::min(plan.chunk, ask.bytes) < ask.sink_gpu.turns_below(MemoryKind::pinned))
         plan.sink_engine = CopyEngine::copy_engine_2d;
     plan.why = why_pipeline(ask, plan, pieces);
     if (ask.question.already_staged)

@@ -123,7 +123,7 @@ class Tune(unittest.TestCase):
             near(name, gpu["calls"][name], given["calls"][name], 3)
         near("turn", gpu["turn_ns"], given["turn_ns"], 3)
         near("turn_below", max(gpu["h2d"]["turn_below"], 1), 32768, 4)
-        near("turn_below of pageable memory", max(gpu["pageable_h2d"]["turn_below"], 1), 65536, 4)
+        near("turn_below of pageable memory", max(gpu["pageable_h2d"]["turn_below"], 1), 65536, 1.9)  # 32768: the other memory
         return found
 
     def test_gives_back_the_machine_of_the_simulator(self):

@@ -27,6 +27,7 @@ inline device::GpuFacts h200() {
     gpu.chunk_cost = 3500;
     gpu.queue_turn = 135000;
     gpu.h2d_without_turn = 32 * kKiB;
+    gpu.pageable_without_turn = 128 * kKiB;
     gpu.ipc_open = 100000;
     gpu.ipc_open_peer = 1000000;
     gpu.pageable_bytes_per_second = 12e9;

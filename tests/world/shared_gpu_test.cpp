@@ -123,6 +123,35 @@ TEST(SharedGpu, SmallMessagesFromTheHostTakeNoTurnsWhoeverComputes) {
     }
 }
 
+// As reductions do, which send no device memory: both ranks copy in at once.
+Task<Status> copies_in(Rank& rank) {
+    Bytebuffer from(rank, Place::host, 1001), to(rank, Place::device, 1001);
+    for (int round = 0; round < 20; ++round) {
+        from.fill(static_cast<std::uint64_t>(round));
+        Status copied =
+            co_await rank.messenger.copy(rank.executor, to.address(), from.address(), from.bytes());
+        GANTRY_CO_TRY(copied);
+        WORLD_CHECK(to.holds(static_cast<std::uint64_t>(round), to.bytes()));
+        if (rank.number == 0) {
+            Status sent = co_await send(rank, kNothing, 1, 0);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Received received = co_await receive(rank, kNothing, 0, 0);
+            GANTRY_CO_TRY(received.status);
+        }
+        if (round == 0) rank.device.reset_counts();  // nobody knew of the other
+    }
+    co_return success();
+}
+
+TEST(SharedGpu, CopiesOfCollectivesTakeNoTurnsWhoeverCopies) {
+    World world({.machine = "h200", .ranks_per_node = 2, .seed = 3});
+    const Ending ending = world.run(copies_in);
+    EXPECT_TRUE(ending.good()) << ending;
+    for (int rank = 0; rank < 2; ++rank)
+        EXPECT_EQ(world.rank(rank).device.counts().turns, 0u) << rank;
+}
+
 // Small copies into the GPU go as two rows: as one they would need the queue.
 TEST(SharedGpu, StagedMessagesTakeNoTurnsWhoeverComputes) {
     for (const Bytes bytes : {Bytes{8}, 16 * kKiB, 64 * kKiB, 4 * kMiB}) {

@@ -4,10 +4,10 @@
 namespace gantry::device::cuda {
 namespace {
 
-// A host-to-device copy below 32 KiB is done by the compute queue, and waits for its turn when
-// processes share the GPU; as a copy of two rows it is done by the copy engine
-// (facts/gpu-measured.md 1.1). An odd size is covered by two such copies that overlap: they write
-// the same bytes. One byte has no two rows.
+// A small host-to-device copy is done by the compute queue, and waits for its turn when processes
+// share the GPU; as a copy of two rows it is done by the copy engine (facts/gpu-measured.md 1.1). The
+// last byte of an odd size goes with the one before it, which is written twice. One byte has no two
+// rows.
 Issued issue_two_rows(Driver& driver, const Copy& copy, CUstream stream) {
     auto& cu = driver.cu;
     if (copy.bytes < 2) {
@@ -20,9 +20,11 @@ Issued issue_two_rows(Driver& driver, const Copy& copy, CUstream stream) {
     rows.srcMemoryType = CU_MEMORYTYPE_HOST;
     rows.dstMemoryType = CU_MEMORYTYPE_DEVICE;
     rows.Height = 2;
-    rows.WidthInBytes = rows.srcPitch = rows.dstPitch = copy.bytes / 2;
     Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
-    for (Bytes offset = 0; offset <= copy.bytes % 2; ++offset) {
+    for (const bool last : {false, true}) {
+        if (last && copy.bytes % 2 == 0) break;
+        const Bytes offset = last ? copy.bytes - 2 : 0;
+        rows.WidthInBytes = rows.srcPitch = rows.dstPitch = last ? 1 : copy.bytes / 2;
         rows.srcHost = static_cast<const std::byte*>(copy.source) + offset;
         rows.dstDevice = device_address(copy.destination) + offset;
         issued.result =

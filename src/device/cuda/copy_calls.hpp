@@ -20,7 +20,8 @@ struct Order {
     Lane lane = Lane::d2d;
     int peer = -1;                // of lane `peer`: the other GPU
     bool outwards = false;        // of lane `peer`: to it, not from it
-    bool may_be_written = false;  // from host memory to memory that stays on its GPU
+    bool from_host = false;       // of lane h2d, in one run: of host memory for certain
+    bool may_be_written = false;  // the same, to memory that stays on its GPU
     // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
     CUcontext destination_context =

@@ -90,9 +90,9 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         (copy.engine == Engine::kernel || route.order.copy.engine == Engine::automatic) &&
         !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
-    route.order.may_be_written = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
-                                 copy.rows.empty() && !source.device && destination.device &&
-                                 !destination.pages;
+    route.order.from_host = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
+                            copy.rows.empty() && !source.device && destination.device;
+    route.order.may_be_written = route.order.from_host && !destination.pages;
     const bool out = route.order.lane == Lane::d2h;
     const Place& on_device = out ? source : destination;
     if ((out ? !destination.device : route.order.lane == Lane::h2d && !source.device) &&
@@ -217,7 +217,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         // After a context was lost "host memory" may be what its device memory looks like now; and a
         // fused copy was one between devices.
         if (round > 0 || copy.engine == Engine::fused) {
-            route.order.may_be_written = false;
+            route.order.from_host = route.order.may_be_written = false;
             route.order.resident.reset();
         }
         if (route.host_only) {

@@ -90,9 +90,10 @@ bool Streams::suits_a_kernel(const Order& order, Copies copies) {
            (copies == Copies::alone && order.copy.bytes <= kMostBetweenGpus);
 }
 
-bool Streams::goes_in_rows(const Order& order) const {
-    return order.may_be_written &&
-           rows_into_shared_gpu_.suit(order.copy.bytes, settings_.neighbours);
+Issued Streams::issue_in(const LaneState& lane, const Order& order) {
+    if (order.from_host && rows_into_shared_gpu_.suit(order.copy.bytes, settings_.neighbours))
+        return issue(driver_, row_kernel_, in_rows(order), lane.stream);
+    return issue(driver_, row_kernel_, order, lane.stream);
 }
 
 bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
@@ -108,10 +109,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     std::uint32_t flag = 0;
     if (issued.result == CUDA_SUCCESS) {
         if (alone && order.may_be_written) flag = write_word(order, index);
-        if (flag == 0 && goes_in_rows(order))
-            issued = issue(driver_, row_kernel_, in_rows(order), lane.stream);
-        else if (flag == 0)
-            issued = issue(driver_, row_kernel_, order, lane.stream);
+        if (flag == 0) issued = issue_in(lane, order);
     }
     Status failure;
     if (issued.result != CUDA_SUCCESS) {
@@ -167,9 +165,11 @@ void Streams::start_untaken(std::size_t index) {
         if (each.by != By::resident || ended-- > 0) continue;
         if (untaken-- == 0) break;
         Issued issued{refused, 0, "cuStreamCreate for a copy"};
-        if (refused == CUDA_SUCCESS)
-            issued =
-                issue(driver_, row_kernel_, {each.copy, static_cast<Lane>(index)}, lane.stream);
+        if (refused == CUDA_SUCCESS) {
+            Order order{each.copy, static_cast<Lane>(index)};
+            order.from_host = order.lane == Lane::h2d;
+            issued = issue_in(lane, order);
+        }
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
             return abandon(issued.result);
         if (issued.result != CUDA_SUCCESS)

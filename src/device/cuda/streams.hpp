@@ -114,7 +114,7 @@ class Streams {
     bool fused_pending() const { return small_.pending() || large_.pending(); }
     std::size_t lane(const Order& order) const;
     static bool suits_a_kernel(const Order& order, Copies copies);
-    bool goes_in_rows(const Order& order) const;
+    Issued issue_in(const LaneState& lane, const Order& order);
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);

@@ -173,9 +173,8 @@ model::Work FakeDevice::work_of(const Copy& copy, const Place& source, const Pla
     } else if (from_device) {
         work.operation = sink.kind == MemoryKind::host ? Operation::pageable_d2h : Operation::d2h;
     } else {
-        const GpuFacts& facts = facts_[static_cast<std::size_t>(copy.gpu)];
-        const bool rows =
-            copy.engine == Engine::h2d_2d || RowsIntoSharedGpu(facts).suit(copy.bytes, neighbours_);
+        RowsIntoSharedGpu shared(facts_[static_cast<std::size_t>(copy.gpu)]);
+        const bool rows = copy.engine == Engine::h2d_2d || shared.suit(copy.bytes, neighbours_);
         work.operation = source.kind == MemoryKind::host ? Operation::pageable_h2d
                          : rows                          ? Operation::h2d_2d
                                                          : Operation::h2d;

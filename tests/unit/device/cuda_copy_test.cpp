@@ -89,29 +89,34 @@ TEST_F(CudaCopies, SmallOnesIntoAGpuThatOthersUseGoInRows) {
         bool use(const Uuid&) const override { return there; }
         bool there = false;
     } others;
-    const GpuFacts& facts = cuda->gpu_facts(0);
-    if (facts.queue_turn == 0) GTEST_SKIP() << "no turns of its compute queue are known";
+    const Bytes limit = cuda->gpu_facts(0).turns_below(MemoryKind::host);
+    if (limit < 4096 || limit > kBytes)
+        GTEST_SKIP() << "below which size it takes turns: " << limit;
+    CUdeviceptr managed = 0;
+    ASSERT_EQ(gpu.cuMemAllocManaged(&managed, kBytes, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    classify(pointer(managed), kBytes);
     cuda->meet(&others);
     std::vector<std::uint8_t> pageable = pattern(kBytes);
     fill_host(pageable);
     const void* const ends[] = {pageable.data(), host};
-    for (const void* from : ends) {
-        for (const Engine engine : {Engine::h2d, Engine::automatic}) {
-            for (const bool there : {false, true, false}) {
-                others.there = there;
-                for (const Bytes bytes :
-                     {Bytes{101}, facts.h2d_without_turn - 1, facts.pageable_without_turn + 1}) {
-                    gpu.cuMemsetD8_v2(first, 0, kBytes);
-                    const std::uint64_t before = cuda->calls().copies;
-                    ASSERT_TRUE(copy({pointer(first), from, bytes, 0, engine}).ok());
-                    const bool rows = there && bytes < facts.pageable_without_turn;
-                    EXPECT_EQ(cuda->calls().copies - before, rows ? 2u : 1u) << bytes;
-                    EXPECT_EQ(read(first, bytes), pattern(bytes));
-                }
-            }
-        }
+    const Bytes odd = limit / 2 | 1, large = limit | 1;
+    for (const bool there : {false, true}) {
+        others.there = there;
+        for (const void* from : ends)
+            for (const CUdeviceptr to : {first, managed})
+                for (const Engine engine : {Engine::h2d, Engine::automatic})
+                    for (const Bytes bytes : {Bytes{2}, Bytes{3}, Bytes{102}, odd, large}) {
+                        gpu.cuMemsetD8_v2(to, 0xee, kBytes);
+                        const std::uint64_t before = cuda->calls().copies;
+                        ASSERT_TRUE(copy({pointer(to), from, bytes, 0, engine}).ok());
+                        const bool rows = there && bytes % 2 == 1 && bytes < limit;
+                        EXPECT_EQ(cuda->calls().copies - before, rows ? 2u : 1u) << bytes;
+                        EXPECT_EQ(read(to, bytes), pattern(bytes)) << bytes;
+                        EXPECT_EQ(read(to, bytes + 1).back(), 0xee) << bytes;
+                    }
     }
     cuda->meet(nullptr);
+    gpu.cuMemFree_v2(managed);
 }
 
 TEST_F(CudaCopies, PageableAndHostOnlyCopiesWork) {

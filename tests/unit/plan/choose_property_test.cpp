@@ -45,6 +45,7 @@ device::GpuFacts any_gpu(Dice& dice) {
     gpu.chunk_cost = static_cast<Nanoseconds>(dice.upto(6000));
     gpu.queue_turn = static_cast<Nanoseconds>(dice.coin() ? dice.upto(200000) : 0);
     gpu.h2d_without_turn = dice.coin() ? 32 * kKiB : 0;
+    gpu.pageable_without_turn = dice.coin() ? 128 * kKiB : 0;
     gpu.pageable_bytes_per_second = dice.rate(1e9, 20e9);
     return gpu;
 }
