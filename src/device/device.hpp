@@ -56,6 +56,19 @@ struct Rows {
     bool operator==(const Rows&) const = default;
 };
 
+// The pieces in which a copy out of a device may be told: each has a word of its own, which becomes
+// Copy::number. `in_row` of them lie side by side, rows `row` bytes apart. Of a copy into one: those
+// that told of it; null, it did not come so.
+struct Pieces {
+    Bytes size = 0;  // of each but the last; 0: the copy is none of those
+    std::uint32_t* words = nullptr;
+    unsigned in_row = 1;
+    Bytes row = sizeof(std::uint32_t);
+    std::uint32_t* word(Bytes piece) const {
+        return words + piece / in_row * (row / sizeof *words) + piece % in_row;
+    }
+};
+
 struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
@@ -70,6 +83,8 @@ struct Copy {
     std::uint32_t number = 0;
     // Empty: one run. With engine d2h, h2d or kernel; read before copy() returns.
     std::span<const Rows> rows{};
+    // Between a device and a slot whose other end is copied on piece by piece (Device::flow).
+    Pieces pieces{};
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need
@@ -84,6 +99,9 @@ struct IpcHandle {
     std::uint64_t origin = 0;  // of the exporting process: no two of a node have the same
     std::uint64_t pool = 0;    // kind pool: which of the exporter's
 };
+
+// Device::flow(): as large as a kernel's life allows.
+inline constexpr Bytes kMostFlowing = 4 * kMiB;
 
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
@@ -115,6 +133,13 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
+    // A copy to or from a slot, of at most kMostFlowing bytes, by a kernel that stays: out of the device
+    // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
+    // nothing has happened, since none stays now or this copy is not like the last one of its
+    // direction that had pieces. copy() with pieces is how the device learns that one would pay.
+    virtual bool flow(const Copy&, Completion&) { return false; }
+    // Whether one that comes to a device now would be taken, as far as is known.
+    virtual bool would_flow(Engine) const { return false; }
     // Has ready what the driver wants for a copy like that one, on this thread, until let_go(): for
     // who waits for something of a peer's and must not be late then.
     virtual void get_ready(const Copy&) {}

@@ -7,7 +7,11 @@
 // sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
 // and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
-//   flag of a unit:  | number: counts up with each message | the rest of a cache line |
+//   flag of a unit:  | number: counts up with each message | one of each quarter | cache line |
+//
+// A message flows where a kernel that stays copies it out of the device (Device::flow): it is one
+// piece then, however large, and each 16 KiB of it have a number, too, which the kernel writes. Who
+// takes it may begin with those; the slot is its sender's again when the piece's number was seen.
 //
 // Announced puts have flags of their own (protocols/put_announced.cpp).
 //
@@ -31,6 +35,9 @@ static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
 
 // More pieces flow better by chunks, which hold no slots for those behind them.
 inline constexpr int kMostFlagged = 4;
+
+// What has a number of its own where a message flows.
+inline constexpr Bytes kFlowPiece = kDeviceSlotUnit / transport::kPiecesOfSlotUnit;
 
 // Where the pieces of such a message lie, as both ends know it from its request.
 struct FlaggedPieces {
@@ -85,11 +92,22 @@ class AwaitedFlags {
         std::uint32_t number;
         wire::Chunk chunk;                  // that it tells of
         FlaggedReceive* receive = nullptr;  // null: the chunk goes the way of chunks
+        // Of a receive whose message flows: what shall be told at once, and was; 0: all of it.
+        Bytes least = 0, told = 0;
+    };
+    struct Raised {
+        int from;
+        FlaggedReceive* receive;
+        wire::Chunk chunk;
+        Bytes offset, bytes;  // what is there of it, and was not told before
+        bool all;             // the flag is up, and not awaited any more
     };
     bool empty() const { return awaited_.empty(); }
     void await(const Awaited& flag) { awaited_.push_back(flag); }
-    // One that is up, taken out; nothing when there is none.
-    std::optional<Awaited> next_raised();
+    // One that is up, taken out, or what has come of one that flows; nothing when there is none.
+    std::optional<Raised> next_raised();
+    // What flows into that receive is told in such parts from now on.
+    void tell_more(const FlaggedReceive& receive, Bytes least);
     // They will not come: of one message, or of all of that rank.
     void drop(int from, std::uint64_t send_id);
     void drop(int from);

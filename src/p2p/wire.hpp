@@ -9,6 +9,7 @@
 #include "plan/plan.hpp"
 #include "transport/transport.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -63,10 +64,12 @@ struct Handle {
 };
 
 // A message of one piece that is on its way to the slot at this unit of its sender's device slots: it
-// lies there when the unit's flag has that number (slot_flags.hpp). Number 0: chunks tell.
+// lies there when the unit's flag has that number (slot_flags.hpp). Number 0: chunks tell. `flows`:
+// it is one piece whatever the offer says, and parts of it may be told before.
 struct SlotFlag {
     std::uint32_t number = 0;
     std::uint8_t unit = 0;
+    std::uint8_t flows = 0;
 };
 
 struct RequestToSend {
@@ -90,9 +93,11 @@ struct RequestToSend {
     std::uint8_t flag_unit;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
     SlotFlag slot_flag() const { return {flag_number, flag_unit}; }
+    // Of a message that flows only RequestAgain tells; here it is one of one piece.
     void set(const SlotFlag& flag) {
         flag_number = flag.number;
         flag_unit = flag.unit;
+        if (flag.flows != 0) offer.chunk = std::max<std::uint64_t>(offer.chunk, envelope.bytes);
     }
 };
 

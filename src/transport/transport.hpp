@@ -84,8 +84,11 @@ inline constexpr std::size_t kClaimWords = 1024;
 // A word by which a device, or its process, tells another process that bytes lie where they belong
 // (p2p/slot_flags.hpp). The first so many units of the device slots have one.
 inline constexpr std::size_t kSlotFlags = 256;
+inline constexpr unsigned kPiecesOfSlotUnit = 4;
 struct alignas(64) Flag {
     std::uint32_t number = 0;
+    // Likewise of each part of that unit, where a message comes in pieces.
+    std::uint32_t pieces[kPiecesOfSlotUnit] = {};
 };
 
 // The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").

@@ -27,10 +27,11 @@ class CopyRing {
     static constexpr Bytes bytes() { return kSlotsAt + kItems * kSlotBytes; }
 
     // The launch number `launch`, of 1 to kMostLaunches, taking items from `first` on; `device`: where
-    // the GPU sees the memory. Without a `gap` it does not ask whether it is kept from running.
+    // the GPU sees the memory; `pace`: of a mebibyte that leaves it in pieces. Without a `gap` it does
+    // not ask whether it is kept from running.
     static kernels::Resident parameters(std::uint64_t device, std::uint64_t first,
                                         std::uint64_t launch, Nanoseconds idle, Nanoseconds life,
-                                        Nanoseconds gap = 0) {
+                                        Nanoseconds pace = 0, Nanoseconds gap = 0) {
         return {device,
                 device + kFlagsAt,
                 device + kStateAt,
@@ -38,10 +39,18 @@ class CopyRing {
                 launch,
                 static_cast<kernels::Word>(idle),
                 static_cast<kernels::Word>(life),
-                gap > 0 ? static_cast<kernels::Word>(gap) : ~kernels::Word{0}};
+                gap > 0 ? static_cast<kernels::Word>(gap) : ~kernels::Word{0},
+                static_cast<kernels::Word>(pace)};
     }
     void put(std::uint64_t item, std::uint64_t destination, std::uint64_t source, Bytes bytes) {
         write(item, {destination, source, bytes, 0});
+    }
+    // At most kMostTold bytes that somebody else waits for: behind them the word at `word`, as the
+    // GPU sees it, becomes `number`.
+    static constexpr Bytes kMostTold = kernels::kMostTold;
+    void put_told(std::uint64_t item, std::uint64_t destination, std::uint64_t source, Bytes bytes,
+                  std::uint64_t word, std::uint32_t number) {
+        write(item, {destination, source, kernels::told_bytes(bytes, number), word});
     }
     // At most kMostEnclosed bytes of the host's.
     static constexpr Bytes kMostEnclosed = kernels::kMostEnclosed;

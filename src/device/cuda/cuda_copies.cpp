@@ -104,6 +104,9 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         if (page_locked || copy.bytes <= kMostThroughSlots)
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
+    route.order.may_flow = (route.order.lane == Lane::d2h || route.order.lane == Lane::h2d) &&
+                           copy.bytes <= kMostFlowing && reached(on_device) && !on_device.pages &&
+                           pins_.cover(out ? copy.destination : copy.source, copy.bytes);
     if (route.order.lane == Lane::peer) {
         route.order.outwards = source.home == route.gpu;
         route.order.peer = route.order.outwards ? destination.home : source.home;
@@ -177,15 +180,49 @@ CudaDevice::Way& CudaDevice::last_way(const Copy& copy) {
 }
 
 bool CudaDevice::Way::goes_on(const Copy& copy, std::uint64_t losses_now) const {
+    const bool by_size = order.lane == Lane::d2h || order.lane == Lane::h2d;
+    return (!by_size || asked.bytes == copy.bytes) && carries(copy, losses_now);
+}
+
+bool CudaDevice::Way::carries(const Copy& copy, std::uint64_t losses_now) const {
     const auto lies_in = [](const Range& range, const void* address, Bytes bytes) {
         return range.contains(reinterpret_cast<std::uintptr_t>(address), bytes);
     };
-    const bool by_size = order.lane == Lane::d2h || order.lane == Lane::h2d;
     return streams != nullptr && asked.engine == copy.engine && asked.gpu == copy.gpu &&
-           losses == losses_now && copy.rows.empty() && (!by_size || asked.bytes == copy.bytes) &&
-           lies_in(source, copy.source, copy.bytes) &&
+           losses == losses_now && copy.rows.empty() && lies_in(source, copy.source, copy.bytes) &&
            lies_in(destination, copy.destination, copy.bytes) &&
            (copy.word == nullptr || lies_in(word, copy.word, sizeof *copy.word));
+}
+
+void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
+    if (copy.pieces.size == 0 || !way.order.may_flow) return;
+    Way& known = flowing_way(copy.engine);
+    const std::uint32_t* const words = copy.engine == Engine::d2h ? copy.pieces.words : nullptr;
+    if (known.carries(copy, losses()) && (words == nullptr || known.word.size > 0)) return;
+    known = way;
+    if (words != nullptr) known.word = pins_.around(words, sizeof *words);
+}
+
+bool CudaDevice::would_flow(Engine engine) const {
+    const Way& way = flowing_ways_[engine == Engine::d2h ? 0 : 1];
+    return way.streams != nullptr && way.losses == losses() &&
+           way.streams->resident().would_flow(engine == Engine::d2h ? Ends::to_host
+                                                                    : Ends::from_host);
+}
+
+bool CudaDevice::flow(const Copy& copy, Completion& done) {
+    const Way& way = flowing_way(copy.engine);
+    if (!driver_.ready() || !way.carries(copy, losses())) return false;
+    const Pieces& pieces = copy.pieces;
+    if (copy.engine == Engine::d2h) {
+        const auto first = reinterpret_cast<std::uintptr_t>(pieces.words);
+        const auto last =
+            reinterpret_cast<std::uintptr_t>(pieces.word(divide_up(copy.bytes, pieces.size) - 1));
+        if (!way.word.contains(first, last - first + sizeof *pieces.words)) return false;
+    }
+    Order order = way.order;
+    order.copy = copy;
+    return way.streams->flow(order, done);
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {
@@ -206,7 +243,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         const Engine engine = last.order.copy.engine;
         last.order.copy = copy;
         last.order.copy.engine = engine;
-        if (last.streams->start(last.order, done)) return;
+        if (last.streams->start(last.order, done)) return learn_flow(copy, last);
     }
     // The second round is for a context that was reset: the same handle, or the GPU's next context,
     // lives and gets new streams, and what peers share is mapped again.
@@ -234,7 +271,10 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         }
         if ((*streams)->start(route.order, done)) {
             way.streams = *streams;
-            if (way.source.size > 0 && way.losses == losses()) last_way(copy) = way;
+            if (way.source.size > 0 && way.losses == losses()) {
+                last_way(copy) = way;
+                learn_flow(copy, way);
+            }
             return;
         }
         const Mapped mapped = mapped_ends(order);

@@ -54,6 +54,8 @@ class CudaDevice final : public Device {
 
     void meet(const Neighbours* neighbours) override { settings_.neighbours = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
+    bool flow(const Copy& copy, Completion& done) override;
+    bool would_flow(Engine engine) const override;
     void get_ready(const Copy& like) override;
     void let_go() override { kept_.reset(); }
     void start_waiting(Company more) override;
@@ -120,8 +122,11 @@ class CudaDevice final : public Device {
         Range source, destination;
         Range word{};  // where Copy::word may lie
         bool goes_on(const Copy& copy, std::uint64_t losses_now) const;
+        bool carries(const Copy& copy, std::uint64_t losses_now) const;  // whatever its size
     };
     Way& last_way(const Copy& copy);
+    Way& flowing_way(Engine engine) { return flowing_ways_[engine == Engine::d2h ? 0 : 1]; }
+    void learn_flow(const Copy& copy, const Way& way);
     void remember(Way& way, const Place& source, const Place& destination) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
@@ -157,7 +162,8 @@ class CudaDevice final : public Device {
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
     Scratch scratch_;
-    std::array<Way, 3> last_ways_;  // between devices, to and from host memory
+    std::array<Way, 3> last_ways_;     // between devices, to and from host memory
+    std::array<Way, 2> flowing_ways_;  // to host memory and from it: of the last one with pieces
     std::optional<KeptCurrent> kept_;
     std::uint64_t losses_ = 0;  // contexts that went
 };

@@ -19,6 +19,7 @@ constexpr Bytes kBytesPerItem = 32 * kKiB, kBytesPerItemBetweenDevices = 64 * kK
 // took 5.4, 9.5 and 23 us.
 constexpr Bytes kBytesPerItemOfQuads = 16 * kKiB, kBytesPerItemOfWords = 8 * kKiB,
                 kBytesPerItemOfBytes = 2 * kKiB;
+constexpr Bytes kQuad = 16;  // bytes that a thread moves at once
 // Reading the clock is a tenth of what a copy in a row costs the processor; meanwhile the kernel says
 // itself when it has ended, and what comes too late goes another way.
 constexpr unsigned kCopiesBetweenClocks = 8;
@@ -31,9 +32,9 @@ Bytes bytes_per_item(const Copy& copy, Ends ends, bool alone) {
         return ends == Ends::devices ? kBytesPerItemBetweenDevices : kBytesPerItem;
     const CUdeviceptr odd =
         device_address(copy.destination) | device_address(copy.source) | copy.bytes;
-    return odd % 16 == 0  ? kBytesPerItemOfQuads
-           : odd % 4 == 0 ? kBytesPerItemOfWords
-                          : kBytesPerItemOfBytes;
+    return odd % kQuad == 0 ? kBytesPerItemOfQuads
+           : odd % 4 == 0   ? kBytesPerItemOfWords
+                            : kBytesPerItemOfBytes;
 }
 
 // Where the bytes are on the host's side: in the item, in slots of the items', or in the program's
@@ -94,8 +95,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
     const Bytes most =
         host == HostEnd::slot ? CopyRing::kSlotBytes : bytes_per_item(copy, ends, flights_.empty());
     const Bytes items = divide_up(copy.bytes, most);
-    const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
-    if (next_ + items - oldest > CopyRing::kItems) return false;
+    if (!has_room(items)) return false;
     const Bytes share = round_up(divide_up(copy.bytes, items), Bytes{16});
     const std::uint64_t first = next_;
     const auto* const bytes_from = static_cast<const std::byte*>(copy.source);
@@ -113,13 +113,53 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
             ring_.put(next_, to + begin, slot, bytes);
         }
     }
-    flights_.push({copy, &user, first, static_cast<unsigned>(next_ - first), 0, share,
-                   host == HostEnd::slot && ends == Ends::to_host});
-    last_item_at_ = now;
-    residency_.took(now);
-    doubt_.reset();
+    took(copy, user, first, share, host == HostEnd::slot && ends == Ends::to_host, now);
     saved_ += residency_.saving(ends, copies);
+    return true;
+}
+
+bool ResidentCopies::has_room(Bytes items) const {
+    const std::uint64_t oldest = flights_.empty() ? next_ : flights_.front().first;
+    return next_ + items - oldest <= CopyRing::kItems;
+}
+
+void ResidentCopies::took(const Copy& copy, User& user, std::uint64_t first, Bytes share,
+                          bool in_slots, Nanoseconds until) {
+    flights_.push({copy, &user, first, static_cast<unsigned>(next_ - first), 0, share, in_slots});
+    last_item_at_ = until;
+    residency_.took(until);
+    doubt_.reset();
     ++counts_.copies;
+}
+
+bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
+    if (!would_flow(ends)) return false;
+    const bool out = ends == Ends::to_host;
+    const Nanoseconds now = SteadyClock{}.now();
+    const Nanoseconds begin = std::max(now, last_item_at_);
+    const Nanoseconds until = begin + (out ? residency_.takes_to_leave(copy.bytes) : 0);
+    if (!stays(now) || until >= launched_at_ + residency_.life() - settings_.resident_margin)
+        return false;
+    const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
+    if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
+    // From the host by single bytes it would be slower than a copy engine is; what is left of the
+    // last 16 bytes is an item of its own.
+    const Bytes odd = out ? 0 : copy.bytes % kQuad;
+    if (!out && (to | from) % kQuad != 0) return false;
+    const Bytes share = out ? copy.pieces.size : kBytesPerItemOfQuads;
+    if (share > CopyRing::kMostTold || !has_room(divide_up(copy.bytes, share) + 1)) return false;
+    const std::uint64_t first = next_;
+    for (Bytes begin_of = 0, piece = 0; begin_of < copy.bytes - odd; begin_of += share, ++piece) {
+        const Bytes bytes = std::min(share, copy.bytes - odd - begin_of);
+        if (out)
+            ring_.put_told(next_++, to + begin_of, from + begin_of, bytes,
+                           device_address(copy.pieces.word(piece)), copy.number);
+        else
+            ring_.put(next_++, to + begin_of, from + begin_of, bytes);
+    }
+    if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
+    took(copy, user, first, share, false, until);
+    if (copy.pieces.words != nullptr) saved_ += residency_.saving_of_flow(ends, copy.bytes);
     return true;
 }
 
@@ -140,9 +180,20 @@ bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
     return true;
 }
 
+// Items that the last one did not take must be out of the way first.
+bool ResidentCopies::may_launch() const {
+    return !lost_ && !closing_ && module_.wanted() && kernel_ == Kernel::none && !pending();
+}
+
+void ResidentCopies::consider_flow(Ends ends, Bytes bytes) {
+    if (may_launch() && residency_.flows(ends) &&
+        residency_.invest_in_flow(ends, bytes, SteadyClock{}.now(), settings_.neighbours) &&
+        prepare())
+        launch();
+}
+
 void ResidentCopies::consider(Ends ends, Copies copies) {
-    // Items that the last one did not take must be out of the way first.
-    if (lost_ || closing_ || !module_.wanted() || kernel_ != Kernel::none || pending()) return;
+    if (!may_launch()) return;
     if (residency_.takes(ends, copies) &&
         residency_.invest(ends, SteadyClock{}.now(), settings_.neighbours, copies) && prepare())
         launch();
@@ -163,9 +214,9 @@ bool ResidentCopies::prepare() {
 
 bool ResidentCopies::launch() {
     launch_ = launch_ % CopyRing::kMostLaunches + 1;
-    kernels::Resident work =
-        CopyRing::parameters(memory_.device(), next_, launch_, residency_.linger(),
-                             residency_.life(), residency_.takes_turns() ? kPreempted : 0);
+    kernels::Resident work = CopyRing::parameters(
+        memory_.device(), next_, launch_, residency_.linger(), residency_.life(), residency_.pace(),
+        residency_.takes_turns() ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
     const CUresult result = driver_.call(

@@ -49,6 +49,12 @@ class ResidentCopies {
     bool pending() const { return !flights_.empty(); }
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
     bool take(const Copy& copy, const Way& way, Copies copies, User& user);
+    // A copy to or from page-locked memory of ours, as part of a message that flows through slots
+    // (Device::flow). False: no kernel stays for long enough, or its ring is full.
+    bool take_flow(const Copy& copy, Ends ends, User& user);
+    bool would_flow(Ends ends) const { return kernel_ != Kernel::none && residency_.flows(ends); }
+    // Such a copy was started another way.
+    void consider_flow(Ends ends, Bytes bytes);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends, Copies copies);
@@ -81,6 +87,10 @@ class ResidentCopies {
 
     bool stays(Nanoseconds now);
     bool has_ended();
+    bool has_room(Bytes items) const;
+    void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
+              Nanoseconds until);
+    bool may_launch() const;
     bool prepare();
     bool launch();
     void give_back(const Flight& flight);
@@ -100,7 +110,8 @@ class ResidentCopies {
     CUstream stream_ = nullptr;
     Kernel kernel_ = Kernel::none;
     std::uint64_t launch_ = 0;  // its number
-    Nanoseconds launched_at_ = 0, last_item_at_ = 0;
+    Nanoseconds launched_at_ = 0;
+    Nanoseconds last_item_at_ = 0;     // or until when the last ones keep the link busy
     std::uint64_t first_untaken_ = 0;  // item, when no kernel runs
     std::uint64_t next_ = 0;           // item to be put
     Nanoseconds saved_ = 0;            // by this kernel

@@ -69,19 +69,37 @@ bool Streams::start(const Order& order, Completion& done) {
         }
     }
     const std::size_t index = lane(order);
-    LaneState& lane = lanes_[index];
-    if (!std::exchange(lane.used, true)) used_.push_back(index);
+    LaneState& lane = use(index);
     const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies)) {
-        Pending taken{&done, nullptr, 0, order.copy, {}, 0, By::resident};
-        if (taken.copy.engine == Engine::automatic) taken.copy.engine = engine_of(order.lane);
-        if (resident_.take(taken.copy, *order.resident, copies, lane.taken)) {
-            lane.pending.push_back(std::move(taken));
-            ++in_flight_;
+        Copy copy = order.copy;
+        if (copy.engine == Engine::automatic) copy.engine = engine_of(order.lane);
+        if (resident_.take(copy, *order.resident, copies, lane.taken)) {
+            push_taken(lane, copy, done);
             return true;
         }
     }
     return start_in_lane(order, index, done);
+}
+
+Streams::LaneState& Streams::use(std::size_t index) {
+    LaneState& lane = lanes_[index];
+    if (!std::exchange(lane.used, true)) used_.push_back(index);
+    return lane;
+}
+
+void Streams::push_taken(LaneState& lane, const Copy& copy, Completion& done) {
+    lane.pending.push_back({&done, nullptr, 0, copy, {}, 0, By::resident});
+    ++in_flight_;
+}
+
+bool Streams::flow(const Order& order, Completion& done) {
+    if (lost_) return false;
+    LaneState& lane = use(this->lane(order));
+    const Ends ends = order.lane == Lane::d2h ? Ends::to_host : Ends::from_host;
+    if (!resident_.take_flow(order.copy, ends, lane.taken)) return false;
+    push_taken(lane, order.copy, done);
+    return true;
 }
 
 bool Streams::suits_a_kernel(const Order& order, Copies copies) {
@@ -136,7 +154,11 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     lane.pending.push_back(std::move(pending));
     ++in_flight_;
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
-    if (suits_a_kernel(order, copies)) resident_.consider(order.resident->ends, copies);
+    if (suits_a_kernel(order, copies))
+        resident_.consider(order.resident->ends, copies);
+    else if (order.may_flow && order.copy.pieces.size > 0)
+        resident_.consider_flow(order.lane == Lane::d2h ? Ends::to_host : Ends::from_host,
+                                order.copy.bytes);
     return true;
 }
 

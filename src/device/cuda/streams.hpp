@@ -50,6 +50,8 @@ class Streams {
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
+    // Device::flow(), of lanes d2h and h2d.
+    bool flow(const Order& order, Completion& done);
     void start_waiting(Company more) {
         small_.start_waiting(more);
         large_.start_waiting(more);
@@ -115,6 +117,8 @@ class Streams {
     std::size_t lane(const Order& order) const;
     static bool suits_a_kernel(const Order& order, Copies copies);
     Issued issue_in(const LaneState& lane, const Order& order);
+    LaneState& use(std::size_t index);
+    void push_taken(LaneState& lane, const Copy& copy, Completion& done);
     bool start_in_lane(const Order& order, std::size_t index, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);

@@ -32,7 +32,11 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
             resident(copy.gpu).stays(processor_.now()))
             return copy_by_resident(copy, *ends, copies, done);
         copy_now(copy, done, -1);
-        if (ends) consider_resident(*ends, copies, copy.gpu);
+        if (ends)
+            consider_resident(*ends, copies, copy.gpu);
+        else if (const std::optional<Ends> flowing = flowing_ends(copy))
+            launch_resident(copy.gpu, resident(copy.gpu).consider_flow(*flowing, processor_.now(),
+                                                                       copy.bytes, neighbours_));
         return;
     }
     const bool suits_a_kernel =
@@ -135,10 +139,75 @@ Nanoseconds FakeDevice::behind_resident(int gpu, Operation operation, Nanosecond
 }
 
 void FakeDevice::consider_resident(Ends ends, Copies copies, int gpu) {
-    if (!resident(gpu).consider(ends, copies, processor_.now(), neighbours_)) return;
+    launch_resident(gpu, resident(gpu).consider(ends, copies, processor_.now(), neighbours_));
+}
+
+void FakeDevice::launch_resident(int gpu, bool pays) {
+    if (!pays) return;
     ++counts_.resident_launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
+}
+
+std::optional<Ends> FakeDevice::flowing_ends(const Copy& copy) {
+    if (copy.pieces.size == 0 || copy.bytes == 0 || copy.bytes > kMostFlowing) return std::nullopt;
+    Result<Place> from = place(copy.source, copy.bytes);
+    Result<Place> to = place(copy.destination, copy.bytes);
+    if (!from.ok() || !to.ok()) return std::nullopt;
+    const auto goes = [&](const Place& device, const Place& host) {
+        return device.kind == MemoryKind::device && device.gpu == first_gpu_ + copy.gpu &&
+               host.kind == MemoryKind::pinned;
+    };
+    if (goes(*from, *to)) return Ends::to_host;
+    if (goes(*to, *from)) return Ends::from_host;
+    return std::nullopt;
+}
+
+bool FakeDevice::would_flow(Engine engine) const {
+    const Ends ends = engine == Engine::d2h ? Ends::to_host : Ends::from_host;
+    return std::any_of(residents_.begin(), residents_.end(), [&](const ResidentModel& each) {
+        return each.flows(ends, processor_.now());
+    });
+}
+
+// Each piece lies there, and is told, at its own time; the copy ends with the last. One that fails
+// does so halfway.
+bool FakeDevice::flow(const Copy& copy, Completion& done) {
+    const std::optional<Ends> ends = flowing_ends(copy);
+    if (!ends || !resident(copy.gpu).flows(*ends, processor_.now())) return false;
+    ++in_flight_;
+    ++counts_.resident_copies;
+    const Place source = place(copy.source, copy.bytes).value();
+    const Place sink = place(copy.destination, copy.bytes).value();
+    Nanoseconds extra = 0;
+    const bool never = hangs(extra);
+    const Status status = fault_of(copy);
+    LastEnds& last = last_ends_[{copy.gpu, *ends}];
+    std::uint32_t number = copy.number;
+    resident(copy.gpu).flow(
+        *ends, processor_.now(), copy, gpus_.machine().gpu,
+        [&](Bytes begin, Bytes bytes, Nanoseconds end) {
+            last.resident = std::max({end + extra, last.usual, last.resident});
+            if (never || (!status.ok() && begin > copy.bytes / 2)) return;
+            std::uint32_t* const word =
+                *ends == Ends::to_host ? copy.pieces.word(begin / copy.pieces.size) : nullptr;
+            gpus_.timeline().at(last.resident, [this, to = sink.bytes + begin,
+                                                from = source.bytes + begin, bytes, word, number] {
+                if (dead_) return;
+                gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
+                std::memmove(to, from, bytes);
+                if (word != nullptr) *word = number;
+            });
+        });
+    if (never) {
+        never_end_.push_back(&done);
+        return true;
+    }
+    gpus_.timeline().at(last.resident, [this, &done, status] {
+        if (dead_) return never_end_.push_back(&done);
+        finished_.push_back({&done, status, -1, true});
+    });
+    return true;
 }
 
 void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done) {

@@ -96,6 +96,8 @@ class FakeDevice final : public Device {
     Result<Location> classify(const void* address, Bytes bytes) override;
     void meet(const Neighbours* neighbours) override { neighbours_ = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
+    bool flow(const Copy& copy, Completion& done) override;
+    bool would_flow(Engine engine) const override;
     void start_waiting(Company more) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
@@ -164,10 +166,12 @@ class FakeDevice final : public Device {
     void copy_rows(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
     void consider_resident(Ends ends, Copies copies, int gpu);
+    void launch_resident(int gpu, bool pays);
     void copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done);
     Copies beside(int gpu, Ends ends) const;
     // Of copies between host and device memory: whether a kernel that stays can make it.
     std::optional<Ends> resident_ends(const Copy& copy);
+    std::optional<Ends> flowing_ends(const Copy& copy);
     // When the last copies of a direction end, by a kernel that stays and otherwise: what starts
     // later ends later.
     struct LastEnds {

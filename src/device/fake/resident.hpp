@@ -3,6 +3,7 @@
 // ResidentModel: a copying kernel that stays on a GPU, on the world's clock.
 #pragma once
 
+#include "device/device.hpp"
 #include "device/residency.hpp"
 #include "model/machine.hpp"
 
@@ -45,6 +46,30 @@ class ResidentModel {
             case Ends::devices: break;
         }
         return at(gpu.peer, gpu.kernel.resident);
+    }
+    // Of a part of a message that flows: when so many bytes of it are there, for each number of them.
+    bool flows(Ends ends, Nanoseconds now) const {
+        return now >= starts_ && now < ends_ && residency_.flows(ends);
+    }
+    template <class PieceEnd>
+    void flow(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
+              const PieceEnd& piece_end) {
+        const bool out = ends == Ends::to_host;
+        if (copy.pieces.words != nullptr) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+        Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
+        free = std::max(free, now);
+        for (Bytes begin = 0; begin < copy.bytes; begin += copy.pieces.size) {
+            const Bytes bytes = std::min(copy.pieces.size, copy.bytes - begin);
+            free += out ? residency_.takes_to_leave(bytes) : gpu.h2d.rate.time(bytes);
+            piece_end(begin, bytes,
+                      free + (out ? gpu.kernel.resident_out : gpu.kernel.resident_in));
+        }
+        residency_.took(free);
+        ends_ = std::min(free + residency_.linger(), starts_ + residency_.life());
+    }
+    bool consider_flow(Ends ends, Nanoseconds now, Bytes bytes, const Neighbours* neighbours) {
+        return possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
+               residency_.invest_in_flow(ends, bytes, now, neighbours);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
     bool consider(Ends ends, Copies copies, Nanoseconds now, const Neighbours* neighbours) {

@@ -12,9 +12,13 @@
 // on the kernel when block 0 and another one run.
 //
 // What the host saw before it wrote an item is visible to who copies it: host's release, acquired
-// by the reader of the ring, passed on by its fence and store, acquired by the copying block. The
-// acquiring fences also empty the first-level cache, which otherwise held the bytes that a buffer
-// had when its last message was copied.
+// by the reader of the ring, released by its store, acquired by the copying block. Acquiring also
+// empties the first-level cache, which otherwise held the bytes that a buffer had when its last
+// message was copied. (Fences cost the reader 1 to 2 us each while others copy.)
+//
+// Pieces that somebody else waits for leave one after the other: when all blocks store at once, the
+// link carries a part of each piece at a time, and the first one is whole when nearly all of the last
+// one is. So the reader gives each a time from which on it may leave.
 #include "copy_resident.hpp"
 #include "copy_units.hpp"
 
@@ -31,6 +35,8 @@ alignas(128) GANTRY_DEVICE Word stopped;  // launch_and_item
 // Numbers drawn by the blocks of this launch, and of the one before: launches run one after the
 // other, and each clears the other's.
 alignas(128) GANTRY_DEVICE Word drawn[2];
+// Beside the items in device memory: from when on those may leave that somebody else waits for.
+alignas(128) GANTRY_DEVICE Word leaves_at[kRingItems];
 
 GANTRY_DEVICE inline bool is_of_lap(const TwoWords& half, Word lap) {
     return (half.first & kLapMask) == lap && (half.second & kLapMask) == lap;
@@ -43,6 +49,13 @@ GANTRY_DEVICE inline unsigned leading_items(bool mine) {
     return missing == 0 ? kItemsAtOnce : static_cast<unsigned>(__builtin_ctz(missing)) / 2;
 }
 
+// How long the item whose second half this lane holds keeps the link to the host; 0: nobody else
+// waits for it.
+GANTRY_DEVICE inline unsigned takes_to_leave(const TwoWords& half, Word pace) {
+    if ((half.first & kEnclosed) != 0 || (half.second & ~kLapMask) == 0) return 0;
+    return static_cast<unsigned>(bytes_of(half.first) * pace >> 20);
+}
+
 GANTRY_DEVICE inline void read_ring(const Resident& work) {
     auto* state = reinterpret_cast<ResidentState*>(work.state);
     const unsigned lane = thread(), half = lane % 2;
@@ -50,6 +63,7 @@ GANTRY_DEVICE inline void read_ring(const Resident& work) {
     bool started = false;
     const Word begin = clock_ns();
     Word head = work.first, last = begin, look = begin;
+    Word link_free = 0;
     bool preempted = false;
     for (;;) {
         if (!started && any(load_of_device(&drawn[work.launch % 2]) > 0)) {
@@ -58,18 +72,27 @@ GANTRY_DEVICE inline void read_ring(const Resident& work) {
         }
         const Word number = head + lane / 2;
         const Word at = (number % kRingItems * 2 + half) * sizeof(TwoWords);
-        const TwoWords words = load_of_host(work.ring + at);
+        const TwoWords words = acquire_of_host(work.ring + at);
         const unsigned came = leading_items(is_of_lap(words, lap_of(number)));
         const Word now = clock_ns();
         if (came > 0) {
-            acquire_from_host();
-            if (lane / 2 < came) store_on_device(&passed_on[number % kRingItems][half], words);
+            const bool mine = lane / 2 < came;
+            const unsigned takes = mine && half == 1 ? takes_to_leave(words, work.pace) : 0;
+            if (any(takes > 0)) {
+                const unsigned until = sum_so_far(lane, takes), all = of_last_lane(until);
+                const Word from = link_free > now ? link_free : now;
+                if (takes > 0)
+                    store_on_device(&leaves_at[number % kRingItems], from + until - takes);
+                link_free = from + all;
+            }
+            if (mine) release_on_device(&passed_on[number % kRingItems][half], words);
             head += came;
             last = now;
         }
+        if (link_free > last) last = link_free;
         preempted = now - look > work.gap;
         look = now;
-        if (any(preempted || now - begin > work.life || (came == 0 && now - last > work.idle)))
+        if (any(preempted || now - begin > work.life || (came == 0 && now > last + work.idle)))
             break;
     }
     together();
@@ -87,26 +110,64 @@ GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem
     const TwoWords* halves = passed_on[number % kRingItems];
     TwoWords ends, size;
     for (;;) {
+        // Acquired last, so that all three are under way at once.
         ends = load_of_device(&halves[0]);
-        size = load_of_device(&halves[1]);
         const Word stop = load_of_device(&stopped);
+        size = acquire_of_device(&halves[1]);
         if (is_of_lap(ends, lap) && is_of_lap(size, lap)) break;
         if (stop >> kLaunchShift == work.launch &&
             number >= (stop & ((Word{1} << kLaunchShift) - 1)))
             return false;
     }
-    acquire_on_device();
     item = {ends.first & ~kLapMask, ends.second & ~kLapMask, size.first & ~kLapMask,
             size.second & ~kLapMask};
     return true;
 }
 
-GANTRY_DEVICE inline void copy_item(const RingItem& item) {
-    if ((item.bytes & kEnclosed) == 0)
-        copy_run(item.destination, item.source, item.bytes);
-    else if (thread() < (item.bytes & ~kEnclosed))
-        reinterpret_cast<unsigned char*>(item.destination)[thread()] =
-            enclosed_byte(item, thread());
+// All of it is loaded when its time to leave has come.
+GANTRY_DEVICE inline void copy_paced(const RingItem& item, Word bytes, Word number) {
+    constexpr unsigned kLoads = kMostTold / (kResidentThreads * sizeof(Quad));
+    auto* to = reinterpret_cast<Quad*>(item.destination) + thread();
+    auto* from = reinterpret_cast<const Quad*>(item.source) + thread();
+    const Word mine = bytes / sizeof(Quad);
+    Quad loaded[kLoads];
+#pragma unroll
+    for (unsigned i = 0; i < kLoads; ++i)
+        if (thread() + i * kResidentThreads < mine) loaded[i] = from[i * kResidentThreads];
+    if (thread() == 0) {
+        const Word begin = load_of_device(&leaves_at[number % kRingItems]);
+        while (clock_ns() < begin) {
+        }
+    }
+    meet();
+#pragma unroll
+    for (unsigned i = 0; i < kLoads; ++i)
+        if (thread() + i * kResidentThreads < mine) to[i * kResidentThreads] = loaded[i];
+}
+
+GANTRY_DEVICE inline void copy_item(const RingItem& item, Word number) {
+    const Word bytes = bytes_of(item.bytes);
+    if ((item.bytes & kEnclosed) != 0) {
+        if (thread() < bytes)
+            reinterpret_cast<unsigned char*>(item.destination)[thread()] =
+                enclosed_byte(item, thread());
+    } else if (item.more != 0 && ((item.destination | item.source | bytes) & 15) == 0) {
+        copy_paced(item, bytes, number);
+    } else {
+        copy_run(item.destination, item.source, bytes);
+    }
+}
+
+// What the block's threads stored is before the barrier for the first thread, whose fence covers it
+// too.
+GANTRY_DEVICE inline void tell(const Resident& work, const RingItem& item, Word number) {
+    meet();
+    if (thread() != 0) return;
+    publish();
+    if ((item.bytes & kEnclosed) == 0 && item.more != 0)
+        *reinterpret_cast<volatile unsigned*>(item.more) = number_of(item.bytes);
+    *reinterpret_cast<volatile unsigned*>(work.flags + number % kRingItems * kItemFlagBytes) =
+        static_cast<unsigned>(number + 1);
 }
 
 GANTRY_DEVICE inline void copy_items(const Resident& work) {
@@ -123,9 +184,8 @@ GANTRY_DEVICE inline void copy_items(const Resident& work) {
         }
         meet();
         if (!goes_on) return;
-        copy_item(item);
-        raise_flag(work.flags + number % kRingItems * kItemFlagBytes,
-                   static_cast<unsigned>(number + 1));
+        copy_item(item, number);
+        tell(work, item, number);
     }
 }
 

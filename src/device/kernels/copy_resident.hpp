@@ -33,6 +33,21 @@ struct alignas(32) RingItem {
     Word destination, source, bytes, more;  // each with its lap
 };
 
+// An item may be a piece of something that somebody else waits for: then `more` is the address of a
+// word in page-locked memory, and `bytes` holds above its size, kMostTold at most, the number that
+// the word becomes. Such pieces leave the device in their order, at the pace of the link.
+inline constexpr unsigned kNumberShift = 24;
+inline constexpr Word kMostTold = 32 * 1024;
+constexpr Word told_bytes(Word bytes, unsigned number) {
+    return bytes | Word{number} << kNumberShift;
+}
+constexpr Word bytes_of(Word told) {
+    return told & ((Word{1} << kNumberShift) - 1);
+}
+constexpr unsigned number_of(Word told) {
+    return static_cast<unsigned>(told >> kNumberShift);
+}
+
 // A few bytes from the host come in the item itself: then `bytes` says so, and `source` and `more`
 // hold seven each, the first one lowest.
 inline constexpr Word kEnclosed = Word{1} << (kLapShift - 1);
@@ -63,6 +78,7 @@ struct Resident {
     Word idle;                // ns without an item after which it ends
     Word life;                // ns after which it ends in any case
     Word gap;                 // ns between two looks at the ring that only a preemption explains
+    Word pace;                // ns that a mebibyte takes over the link to the host
 };
 
 }  // namespace gantry::kernels

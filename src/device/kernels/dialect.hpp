@@ -42,6 +42,20 @@ GANTRY_DEVICE inline void together() {
     __nvvm_bar_warp_sync(~0u);
 }
 
+// The sum of what this lane and those before it have.
+GANTRY_DEVICE inline unsigned sum_so_far(unsigned lane, unsigned value) {
+#pragma unroll
+    for (unsigned by = 1; by < 32; by *= 2) {
+        const unsigned before = static_cast<unsigned>(
+            __nvvm_shfl_sync_up_i32(~0, static_cast<int>(value), static_cast<int>(by), 0));
+        if (lane >= by) value += before;
+    }
+    return value;
+}
+GANTRY_DEVICE inline unsigned of_last_lane(unsigned value) {
+    return static_cast<unsigned>(__nvvm_shfl_sync_idx_i32(~0, static_cast<int>(value), 31, 31));
+}
+
 // --- words that change while a kernel runs ---
 using Shared = unsigned long long;
 
@@ -53,12 +67,22 @@ GANTRY_DEVICE inline Shared clock_ns() {
 struct alignas(16) TwoWords {
     Shared first, second;
 };
-// Each word by itself; the host may be writing them.
-GANTRY_DEVICE inline TwoWords load_of_host(Shared address) {
+// Each word by itself; the host may be writing them. What it stored before what is seen here is
+// seen by what comes behind: so the first-level cache, which may hold older bytes, is emptied.
+GANTRY_DEVICE inline TwoWords acquire_of_host(Shared address) {
     TwoWords words;
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+    asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];"
                  : "=l"(words.first), "=l"(words.second)
                  : "l"(address)
+                 : "memory");
+    return words;
+}
+// Likewise, of another block's.
+GANTRY_DEVICE inline TwoWords acquire_of_device(const TwoWords* from) {
+    TwoWords words;
+    asm volatile("ld.acquire.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words.first), "=l"(words.second)
+                 : "l"(from)
                  : "memory");
     return words;
 }
@@ -75,11 +99,15 @@ GANTRY_DEVICE inline Shared load_of_device(const Shared* from) {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
     return word;
 }
-GANTRY_DEVICE inline void store_on_device(TwoWords* to, const TwoWords& words) {
-    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+// What this thread has seen, who acquires these words sees, too.
+GANTRY_DEVICE inline void release_on_device(TwoWords* to, const TwoWords& words) {
+    asm volatile("st.release.gpu.global.v2.u64 [%0], {%1, %2};"
                  :
                  : "l"(to), "l"(words.first), "l"(words.second)
                  : "memory");
+}
+GANTRY_DEVICE inline void store_on_device(Shared* to, Shared word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(to), "l"(word) : "memory");
 }
 GANTRY_DEVICE inline void store_for_all(Shared* to, Shared word) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" : : "l"(to), "l"(word) : "memory");
@@ -92,13 +120,6 @@ GANTRY_DEVICE inline Shared draw(Shared* counter) {
                  : "l"(counter)
                  : "memory");
     return number;
-}
-// Behind a load that saw another's word: what that one stored before it is seen from now on.
-GANTRY_DEVICE inline void acquire_from_host() {
-    asm volatile("fence.acq_rel.sys;" : : : "memory");
-}
-GANTRY_DEVICE inline void acquire_on_device() {
-    asm volatile("fence.acq_rel.gpu;" : : : "memory");
 }
 
 }  // namespace gantry::kernels

@@ -18,6 +18,7 @@
 #include "p2p/core.hpp"
 
 #include <array>
+#include <optional>
 
 namespace gantry::p2p {
 
@@ -40,6 +41,7 @@ struct FlaggedSend : Link<FlaggedSend> {
     FlaggedPieces pieces;
     std::uint32_t number = 0;
     device::Notice notice;
+    bool flows = false;
     bool announced = false;  // the request to send has left
     int running = 0;         // copies
     Status failure;
@@ -47,10 +49,11 @@ struct FlaggedSend : Link<FlaggedSend> {
 };
 
 struct FlaggedReceive : Link<FlaggedReceive> {
+    // One copy, of a piece or of what has come of it; a frame of the executor's.
     struct Piece : Completion {
-        explicit Piece(FlaggedReceive& of);
+        Piece(FlaggedReceive& of, const wire::Chunk& in);
         FlaggedReceive& message;
-        wire::Chunk chunk{};
+        wire::Chunk chunk;
     };
     FlaggedReceive(Core& in, int rank, std::uint64_t id, Request& of, const Peer::Taken& like);
 
@@ -60,11 +63,12 @@ struct FlaggedReceive : Link<FlaggedReceive> {
     Request& request;
     const device::Engine engine;
     const device::Notice notice;
+    const Bytes usual_piece;
     int awaited = 0, running = 0;  // flags, copies
-    bool told = false;             // the sender knows of the failure
+    bool flows = false;
+    std::optional<wire::Chunk> emptied;  // where it flows: all of it, which goes back in the end
+    bool told = false;                   // the sender knows of the failure
     Status failure;
-    int begun = 0;
-    std::array<Piece, kMostFlagged> copies;
 };
 
 }  // namespace gantry::p2p

@@ -55,6 +55,21 @@ void piece_ended(Resumable& waiting) {
     if (--message.running == 0) end(message);
 }
 
+device::Copy copy_of(const FlaggedSend& message, const wire::Chunk& chunk) {
+    device::Copy copy;
+    copy.destination = message.slots->memory().data() + chunk.slot_offset;
+    copy.source = message.request.buffer.data() + chunk.offset;
+    copy.bytes = chunk.bytes;
+    copy.gpu = message.request.location.gpu;
+    copy.engine = device::Engine::d2h;
+    copy.notice = message.notice;
+    copy.number = message.number;
+    Flag& flag = message.flags[chunk.unit];
+    if (message.pieces.bytes > kFlowPiece && message.pieces.bytes <= device::kMostFlowing)
+        copy.pieces = {kFlowPiece, flag.pieces, transport::kPiecesOfSlotUnit, sizeof flag};
+    return copy;
+}
+
 Slot slot_of(const FlaggedSend& message, const wire::Chunk& chunk) {
     return {message.slots->memory().data() + chunk.slot_offset, chunk.unit, chunk.units,
             SlotUse::ahead};
@@ -65,21 +80,30 @@ void start(FlaggedSend& message, int index) {
     const wire::Chunk chunk = message.pieces.piece(index);
     piece.slot = slot_of(message, chunk);
     message.slots->lend_early(piece.slot, message.request.peer);
-    device::Copy copy;
-    copy.destination = piece.slot.memory;
-    copy.source = message.request.buffer.data() + chunk.offset;
-    copy.bytes = chunk.bytes;
-    copy.gpu = message.request.location.gpu;
-    copy.engine = device::Engine::d2h;
-    copy.notice = message.notice;
+    device::Copy copy = copy_of(message, chunk);
     // A piece right behind one with a number waits longer than behind one with an event.
-    if (message.pieces.count() == 1) {
-        copy.word = &message.flags[chunk.unit].number;
-        copy.number = message.number;
-    }
+    if (message.pieces.count() == 1) copy.word = &message.flags[chunk.unit].number;
     ++message.running;
     piece.then(piece_ended);
     message.core.device.copy(copy, piece);
+}
+
+// All of it as one piece, by a kernel that stays. False: none does.
+bool flow(FlaggedSend& message) {
+    if (!message.core.device.would_flow(device::Engine::d2h)) return false;
+    FlaggedPieces whole = message.pieces;
+    whole.chunk = whole.bytes;
+    const wire::Chunk chunk = whole.piece(0);
+    const device::Copy copy = copy_of(message, chunk);
+    FlaggedSend::Piece& piece = message.copies[0];
+    if (copy.pieces.size == 0 || !message.core.device.flow(copy, piece)) return false;
+    message.flows = true;
+    message.pieces = whole;
+    piece.slot = slot_of(message, chunk);
+    message.slots->lend_early(piece.slot, message.request.peer);
+    ++message.running;
+    piece.then(piece_ended);
+    return true;
 }
 
 }  // namespace
@@ -119,18 +143,19 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer)
 }
 
 wire::SlotFlag named(const FlaggedSend& message) {
-    return {message.number, static_cast<std::uint8_t>(message.pieces.unit)};
+    return {message.number, static_cast<std::uint8_t>(message.pieces.unit),
+            static_cast<std::uint8_t>(message.flows)};
 }
 
 // `announce` sends the request. False: it could not leave, and the first copy's end ends the
 // message.
 template <class Announce>
-bool launch(FlaggedSend& message, const Announce& announce) {
+bool launch(FlaggedSend& message, bool may_flow, const Announce& announce) {
     Core& core = message.core;
     core.operations.begin();
     core.flagged.sends.push_back(message);
     core.hold_memory(message.request);
-    start(message, 0);
+    if (!(may_flow && flow(message))) start(message, 0);
     Status left = announce();
     message.announced = left.ok();
     if (!left.ok()) {
@@ -194,7 +219,7 @@ bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts) {
     flagged->pieces.send_id = message.id;
     rts.set(named(*flagged));
     core.remove_outgoing(message.id);
-    if (launch(*flagged, [&] { return core.request(request.peer, rts); }))
+    if (launch(*flagged, false, [&] { return core.request(request.peer, rts); }))
         remember(core, request, question, rts, offer);
     return true;
 }
@@ -205,7 +230,7 @@ bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget,
     FlaggedSend* const flagged = prepare(core, send, to.last_flagged);
     if (flagged == nullptr) return false;
     flagged->pieces.send_id = core.next_message_id();
-    launch(*flagged, [&] {
+    launch(*flagged, true, [&] {
         const wire::Envelope envelope =
             core.next_envelope(group, send.peer, tag, send.buffer.bytes());
         return core.send(send.peer, wire::kRequestAgain,

@@ -15,7 +15,8 @@
 
 namespace gantry::p2p {
 
-FlaggedReceive::Piece::Piece(FlaggedReceive& of) : Completion(of.core.executor), message(of) {}
+FlaggedReceive::Piece::Piece(FlaggedReceive& of, const wire::Chunk& in)
+    : Completion(of.core.executor), message(of), chunk(in) {}
 
 FlaggedReceive::FlaggedReceive(Core& in, int rank, std::uint64_t id, Request& of,
                                const Peer::Taken& like)
@@ -25,15 +26,23 @@ FlaggedReceive::FlaggedReceive(Core& in, int rank, std::uint64_t id, Request& of
       request(of),
       engine(like.engine),
       notice(like.notice),
-      copies{Piece(*this), Piece(*this), Piece(*this), Piece(*this)} {
-    static_assert(kMostFlagged == 4);
-}
+      usual_piece(like.offer.chunk) {}
 
 namespace {
+
+Status give_back(FlaggedReceive& message, const wire::Chunk& chunk) {
+    Core& core = message.core;
+    if (!core.peer(message.from).lost.ok()) return success();
+    return core.send(message.from, wire::kCredit, wire::credit_for(chunk));
+}
 
 void end(FlaggedReceive& message) {
     Core& core = message.core;
     Request& request = message.request;
+    if (message.emptied) {
+        Status returned = give_back(message, *message.emptied);
+        if (message.failure.ok()) message.failure = std::move(returned);
+    }
     Status outcome = std::move(message.failure);
     if (!outcome.ok() && !message.told && core.peer(message.from).lost.ok()) {
         const Status told =
@@ -58,12 +67,13 @@ void fail(FlaggedReceive& message, Status why) {
 void piece_ended(Resumable& waiting) {
     auto& piece = static_cast<FlaggedReceive::Piece&>(Completion::of(waiting));
     FlaggedReceive& message = piece.message;
-    Core& core = message.core;
     Status status = piece.status();
-    if (core.peer(message.from).lost.ok()) {
-        Status returned = core.send(message.from, wire::kCredit, wire::credit_for(piece.chunk));
+    if (!message.flows) {
+        Status returned = give_back(message, piece.chunk);
         if (status.ok()) status = std::move(returned);
     }
+    piece.~Piece();
+    message.core.executor.free_frame(&piece);
     if (!status.ok()) fail(message, std::move(status));
     --message.running;
     if (message.running + message.awaited == 0) end(message);
@@ -106,20 +116,28 @@ bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
 std::span<Flag> flags_of(Core& core, int from, const FlaggedPieces& pieces) {
     const bool possible = pieces.chunk > 0 && pieces.bytes > 0 &&
                           divide_up(pieces.bytes, pieces.chunk) <= kMostFlagged &&
-                          pieces.piece(pieces.count() - 1).unit < kSlotFlags;
+                          pieces.unit + divide_up(pieces.bytes, kDeviceSlotUnit) <= kSlotFlags;
     return possible ? core.peer(from).transport->flags(from) : std::span<Flag>();
 }
 
 void await(Core& core, int from, std::span<Flag> flags, const FlaggedPieces& pieces,
-           std::uint32_t number, FlaggedReceive* receive) {
+           std::uint32_t number, FlaggedReceive* receive, Bytes least = 0) {
     for (int index = 0; index < pieces.count(); ++index) {
         const wire::Chunk chunk = pieces.piece(index);
-        core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive});
+        core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive, least});
     }
 }
 
 FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAgain& own) {
-    return {own.send_id, own.envelope.bytes, whole.offer.chunk, own.slot_flag.unit};
+    const Bytes bytes = own.envelope.bytes;
+    return {own.send_id, bytes, own.slot_flag.flows != 0 ? bytes : whole.offer.chunk,
+            own.slot_flag.unit};
+}
+
+// Where no kernel stays, a copy engine takes what it would have been sent at once.
+Bytes least_told(const FlaggedReceive& message) {
+    if (!message.flows) return 0;
+    return message.core.device.would_flow(message.engine) ? kFlowPiece : message.usual_piece;
 }
 
 }  // namespace
@@ -157,17 +175,23 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     core.operations.begin();
     core.flagged.receives.push_back(*message);
     message->awaited = pieces.count();
-    await(core, from, flags, pieces, own.slot_flag.number, message);
+    message->flows = own.slot_flag.flows != 0;
+    await(core, from, flags, pieces, own.slot_flag.number, message, least_told(*message));
     return true;
 }
 
 namespace {
 
+// `chunk`: a piece, or what has come of one that flows.
 void take_piece(FlaggedReceive& message, const wire::Chunk& chunk) {
     Core& core = message.core;
-    FlaggedReceive::Piece& piece = message.copies[static_cast<std::size_t>(message.begun++)];
-    piece.chunk = chunk;
-    --message.awaited;
+    void* const memory = core.executor.allocate_frame(sizeof(FlaggedReceive::Piece));
+    if (memory == nullptr) {
+        if (!message.flows) (void)give_back(message, chunk);
+        return fail(message, failure(MPI_ERR_NO_MEM, "no memory to receive {} bytes from rank {}",
+                                     chunk.bytes, message.from));
+    }
+    auto& piece = *new (memory) FlaggedReceive::Piece(message, chunk);
     ++message.running;
     piece.then(piece_ended);
     Result<std::byte*> slot =
@@ -180,7 +204,28 @@ void take_piece(FlaggedReceive& message, const wire::Chunk& chunk) {
     copy.gpu = message.request.location.gpu;
     copy.engine = message.engine;
     copy.notice = message.notice;
+    if (message.request.outcome.bytes > kFlowPiece) copy.pieces.size = kFlowPiece;
+    if (message.flows)
+        copy.pieces.words =
+            core.peer(message.from).transport->flags(message.from)[chunk.unit].pieces;
+    // Where the other end has no kernel yet, ours stays all the same.
+    if (copy.pieces.size > 0 && core.device.flow(copy, piece)) return;
+    if (message.flows) core.flagged.awaited.tell_more(message, message.usual_piece);
     core.device.copy(copy, piece);
+}
+
+void take(const AwaitedFlags::Raised& raised) {
+    FlaggedReceive& message = *raised.receive;
+    if (raised.all) {
+        --message.awaited;
+        if (message.flows) message.emptied = raised.chunk;
+    }
+    wire::Chunk part = raised.chunk;
+    part.offset += raised.offset;
+    part.slot_offset += raised.offset;
+    part.bytes = raised.bytes;
+    if (part.bytes > 0) take_piece(message, part);
+    if (message.running + message.awaited == 0) end(message);
 }
 
 }  // namespace
@@ -189,7 +234,7 @@ int Core::take_raised_flags() {
     int taken = 0;
     for (; const auto raised = flagged.awaited.next_raised(); ++taken) {
         if (raised->receive != nullptr)
-            take_piece(*raised->receive, raised->chunk);
+            take(*raised);
         else
             on_chunk(raised->from, raised->chunk);
     }
@@ -231,6 +276,9 @@ void remember_taken(const Receiving& receiving) {
                              is_simple(sink.ipc) && asked.sink.ipc == sink.ipc && !facts.ipc_open &&
                              !facts.put_open && !facts.receiver_busy && !facts.sender_busy);
     if (!settled) return;
+    // What flowed was no offer that the next request repeats.
+    const wire::RequestToSend& repeated = core.peer(receiving.message.peer).request_received;
+    if (rts.offer.chunk != repeated.offer.chunk) return;
     Peer::Taken& last = core.peer(receiving.message.peer).last_taken;
     last = {.offer = rts.offer,
             .source_ipc = rts.handle.kind,

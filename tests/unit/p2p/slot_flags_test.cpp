@@ -93,5 +93,95 @@ TEST(AwaitedFlagsTest, OfAReceiveThatFailedGoTheWayOfChunks) {
     EXPECT_EQ(second->receive, two);
 }
 
+wire::Chunk flowing(Bytes bytes) {
+    wire::Chunk chunk = chunk_of(5);
+    chunk.bytes = bytes;
+    return chunk;
+}
+
+void come(Flag* flags, Bytes piece, std::uint32_t number) {
+    flags[piece / transport::kPiecesOfSlotUnit].pieces[piece % transport::kPiecesOfSlotUnit] =
+        number;
+}
+
+TEST(AwaitedFlagsTest, WhatFlowsIsToldInOrderAsItComes) {
+    Flag flags[2];
+    int of = 0;
+    auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
+    constexpr Bytes bytes = 6 * kFlowPiece + 100;
+    AwaitedFlags awaited;
+    awaited.await({1, flags, 3, flowing(bytes), receive, kFlowPiece});
+    EXPECT_FALSE(awaited.next_raised());
+    come(flags, 1, 3);  // not the first one
+    come(flags, 0, 2);  // of the message before
+    EXPECT_FALSE(awaited.next_raised());
+    come(flags, 0, 3);
+    auto part = awaited.next_raised();
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->offset, 0u);
+    EXPECT_EQ(part->bytes, 2 * kFlowPiece);
+    EXPECT_FALSE(part->all);
+    EXPECT_FALSE(awaited.next_raised());
+    for (const Bytes piece : {2, 3, 4, 5, 6})
+        come(flags, piece, 3);
+    part = awaited.next_raised();
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->offset, 2 * kFlowPiece);
+    EXPECT_EQ(part->bytes, bytes - 2 * kFlowPiece);
+    // Its place is the sender's again only with the number of all of it.
+    EXPECT_FALSE(part->all);
+    EXPECT_FALSE(awaited.empty());
+    flags[0].number = 3;
+    part = awaited.next_raised();
+    ASSERT_TRUE(part);
+    EXPECT_TRUE(part->all);
+    EXPECT_EQ(part->bytes, 0u);
+    EXPECT_TRUE(awaited.empty());
+}
+
+TEST(AwaitedFlagsTest, WhatFlowsIsToldInPartsThatAreLargeEnough) {
+    Flag flags[2];
+    int of = 0;
+    auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
+    constexpr Bytes bytes = 7 * kFlowPiece;
+    AwaitedFlags awaited;
+    awaited.await({1, flags, 3, flowing(bytes), receive, kFlowPiece});
+    awaited.tell_more(*receive, 4 * kFlowPiece);
+    for (const Bytes piece : {0, 1, 2})
+        come(flags, piece, 3);
+    EXPECT_FALSE(awaited.next_raised());
+    come(flags, 3, 3);
+    auto part = awaited.next_raised();
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->bytes, 4 * kFlowPiece);
+    for (const Bytes piece : {4, 5})
+        come(flags, piece, 3);
+    EXPECT_FALSE(awaited.next_raised());
+    come(flags, 6, 3);  // the rest
+    part = awaited.next_raised();
+    ASSERT_TRUE(part);
+    EXPECT_EQ(part->offset, 4 * kFlowPiece);
+    EXPECT_EQ(part->bytes, 3 * kFlowPiece);
+}
+
+// Nobody takes parts of it any more: all of it goes back, once.
+TEST(AwaitedFlagsTest, WhatFlowsIntoAReceiveThatFailedIsAChunk) {
+    Flag flags[1];
+    int of = 0;
+    auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
+    AwaitedFlags awaited;
+    awaited.await({1, flags, 3, flowing(3 * kFlowPiece), receive, kFlowPiece});
+    come(flags, 0, 3);
+    ASSERT_TRUE(awaited.next_raised());
+    awaited.disown(*receive);
+    come(flags, 1, 3);
+    EXPECT_FALSE(awaited.next_raised());
+    flags[0].number = 3;
+    const auto all = awaited.next_raised();
+    ASSERT_TRUE(all);
+    EXPECT_EQ(all->receive, nullptr);
+    EXPECT_EQ(all->chunk.bytes, 3 * kFlowPiece);
+}
+
 }  // namespace
 }  // namespace gantry::p2p

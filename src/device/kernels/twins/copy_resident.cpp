@@ -7,6 +7,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 #include <deque>
@@ -39,25 +40,32 @@ Word copy(const simgpu_launch& launch, const RingItem& item) {
     };
     void* const to = launch.translate(item.destination);
     if ((item.bytes & kEnclosed) != 0) {
-        for (unsigned i = 0; i < (item.bytes & ~kEnclosed); ++i)
+        for (unsigned i = 0; i < bytes_of(item.bytes); ++i)
             static_cast<unsigned char*>(to)[i] = enclosed_byte(item, i);
         return launch.resident_in_ns;
     }
-    std::memmove(to, launch.translate(item.source), item.bytes);
+    std::memmove(to, launch.translate(item.source), bytes_of(item.bytes));
     if (is_of_host(item.source)) return launch.resident_in_ns;
     return is_of_host(item.destination) ? launch.resident_out_ns : launch.resident_ns;
 }
 
-// An item that was copied, and when its flag may be raised.
+// An item that was copied, when its flag may be raised, and who else is told.
 struct Copied {
-    Word item, due;
+    Word item, due, word;
+    unsigned number;
 };
 
+void raise(Word word, unsigned number) {
+    __atomic_store_n(reinterpret_cast<unsigned*>(word), number, __ATOMIC_RELEASE);
+}
+
 void raise_due_flags(const Resident& work, std::deque<Copied>& copied, Word time) {
-    for (; !copied.empty() && copied.front().due <= time; copied.pop_front())
-        __atomic_store_n(reinterpret_cast<unsigned*>(work.flags + copied.front().item % kRingItems *
-                                                                      kItemFlagBytes),
-                         static_cast<unsigned>(copied.front().item + 1), __ATOMIC_RELEASE);
+    for (; !copied.empty() && copied.front().due <= time; copied.pop_front()) {
+        const Copied& each = copied.front();
+        if (each.word != 0) raise(each.word, each.number);
+        raise(work.flags + each.item % kRingItems * kItemFlagBytes,
+              static_cast<unsigned>(each.item + 1));
+    }
 }
 
 void copy_resident(const simgpu_launch* launch) {
@@ -68,8 +76,8 @@ void copy_resident(const simgpu_launch* launch) {
     __atomic_store_n(&state->started, work.launch, __ATOMIC_RELEASE);
     std::deque<Copied> copied;
     const Word begin = now();
-    Word head = work.first;
-    for (Word last = begin, time = begin; time - begin <= work.life && time - last <= work.idle;
+    Word head = work.first, link_taken = 0;
+    for (Word last = begin, time = begin; time - begin <= work.life && time <= last + work.idle;
          time = now()) {
         raise_due_flags(work, copied, time);
         RingItem item;
@@ -78,8 +86,14 @@ void copy_resident(const simgpu_launch* launch) {
             continue;
         }
         const Word takes = copy(*launch, item);
-        copied.push_back({head++, time + takes});
+        const bool told = (item.bytes & kEnclosed) == 0 && item.more != 0;
         last = now();
+        if (told) {
+            const Word leaves = std::max(link_taken, time);
+            last = link_taken = leaves + (bytes_of(item.bytes) * work.pace >> 20);
+        }
+        copied.push_back({head++, (told ? link_taken : time) + takes, told ? item.more : 0,
+                          number_of(item.bytes)});
     }
     __atomic_store_n(&state->ended, launch_and_item(work.launch, head), __ATOMIC_RELEASE);
     while (!copied.empty())
