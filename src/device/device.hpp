@@ -135,8 +135,8 @@ class Device {
     virtual void copy(const Copy& copy, Completion& done) = 0;
     // A copy to or from a slot, of at most kMostFlowing bytes, by a kernel that stays: out of the device
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
-    // nothing has happened, since none stays now or this copy is not like the last one of its
-    // direction that had pieces. copy() with pieces is how the device learns that one would pay.
+    // nothing has happened, since none stays now, or cannot make this copy. copy() with pieces is how
+    // the device learns that one would pay.
     virtual bool flow(const Copy&, Completion&) { return false; }
     // Whether one that comes to a device now would be taken, as far as is known.
     virtual bool would_flow(Engine) const { return false; }

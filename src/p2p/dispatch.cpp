@@ -309,10 +309,11 @@ void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
 void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive) {
     auto message = std::make_unique<Incoming>(executor);
     if (rts.flag_number != 0) message->failure = await_flags(*this, from, rts);
+    message->rts = rts;
+    message->rts.take_at_its_word();
     message->envelope = rts.envelope;
     message->peer = from;
     message->rendezvous = true;
-    message->rts = rts;
     if (receive != nullptr) {
         deliver(std::move(message), *receive);
         return;

@@ -82,9 +82,10 @@ struct RequestToSend {
     Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
-    std::uint8_t synchronous;
-    std::uint8_t uses_driver;   // this process can map device memory
-    std::uint32_t flag_number;  // with flag_unit: SlotFlag
+    std::uint8_t synchronous : 4;
+    std::uint8_t flag_flows : 4;  // with flag_number and flag_unit: SlotFlag
+    std::uint8_t uses_driver;     // this process can map device memory
+    std::uint32_t flag_number;
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
                                 // clock); 0: not lately, see p2p/shared_gpu.hpp
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
@@ -92,12 +93,15 @@ struct RequestToSend {
     std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
     std::uint8_t flag_unit;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
-    SlotFlag slot_flag() const { return {flag_number, flag_unit}; }
-    // Of a message that flows only RequestAgain tells; here it is one of one piece.
+    SlotFlag slot_flag() const { return {flag_number, flag_unit, flag_flows}; }
     void set(const SlotFlag& flag) {
         flag_number = flag.number;
         flag_unit = flag.unit;
-        if (flag.flows != 0) offer.chunk = std::max<std::uint64_t>(offer.chunk, envelope.bytes);
+        flag_flows = flag.flows & 1;
+    }
+    // What flows is one piece whatever the offer says.
+    void take_at_its_word() {
+        if (flag_flows != 0) offer.chunk = std::max<std::uint64_t>(offer.chunk, envelope.bytes);
     }
 };
 

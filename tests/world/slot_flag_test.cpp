@@ -32,7 +32,8 @@ constexpr Way kOfFourPieces[] = {{"FourPieces", kFourPieces, true},
                                  {"FourPiecesLikeTheLast", kFourPieces, false}};
 
 constexpr Way kThatFlow[] = {{"OnePieceThatFlows", kOnePiece, false, true},
-                             {"FourPiecesThatFlow", kFourPieces, false, true}};
+                             {"FourPiecesThatFlow", kFourPieces, false, true},
+                             {"FourPiecesThatFlowOnRequest", kFourPieces, true, true}};
 
 void staged(config::Config& config) {
     config.ipc = false;

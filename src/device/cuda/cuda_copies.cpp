@@ -211,14 +211,23 @@ bool CudaDevice::would_flow(Engine engine) const {
 }
 
 bool CudaDevice::flow(const Copy& copy, Completion& done) {
+    if (!driver_.ready()) return false;
+    if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
+        drop_dead_contexts();
+        Way way;
+        const Route route = this->route(copy, &way);
+        if (!route.order.may_flow || way.source.size == 0) return false;
+        Result<Streams*> streams = streams_in(route.context, route.gpu);
+        if (!streams.ok()) return false;
+        way.streams = *streams;
+        learn_flow(copy, way);
+    }
     const Way& way = flowing_way(copy.engine);
-    if (!driver_.ready() || !way.carries(copy, losses())) return false;
-    const Pieces& pieces = copy.pieces;
     if (copy.engine == Engine::d2h) {
-        const auto first = reinterpret_cast<std::uintptr_t>(pieces.words);
-        const auto last =
-            reinterpret_cast<std::uintptr_t>(pieces.word(divide_up(copy.bytes, pieces.size) - 1));
-        if (!way.word.contains(first, last - first + sizeof *pieces.words)) return false;
+        const auto first = reinterpret_cast<std::uintptr_t>(copy.pieces.words);
+        const auto last = reinterpret_cast<std::uintptr_t>(
+            copy.pieces.word(divide_up(copy.bytes, copy.pieces.size) - 1));
+        if (!way.word.contains(first, last - first + sizeof(std::uint32_t))) return false;
     }
     Order order = way.order;
     order.copy = copy;

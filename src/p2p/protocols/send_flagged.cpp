@@ -150,12 +150,12 @@ wire::SlotFlag named(const FlaggedSend& message) {
 // `announce` sends the request. False: it could not leave, and the first copy's end ends the
 // message.
 template <class Announce>
-bool launch(FlaggedSend& message, bool may_flow, const Announce& announce) {
+bool launch(FlaggedSend& message, const Announce& announce) {
     Core& core = message.core;
     core.operations.begin();
     core.flagged.sends.push_back(message);
     core.hold_memory(message.request);
-    if (!(may_flow && flow(message))) start(message, 0);
+    if (!flow(message)) start(message, 0);
     Status left = announce();
     message.announced = left.ok();
     if (!left.ok()) {
@@ -217,9 +217,11 @@ bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts) {
     FlaggedSend* const flagged = prepare(core, request, offer);
     if (flagged == nullptr) return false;
     flagged->pieces.send_id = message.id;
-    rts.set(named(*flagged));
     core.remove_outgoing(message.id);
-    if (launch(*flagged, false, [&] { return core.request(request.peer, rts); }))
+    if (launch(*flagged, [&] {
+            rts.set(named(*flagged));
+            return core.request(request.peer, rts);
+        }))
         remember(core, request, question, rts, offer);
     return true;
 }
@@ -230,7 +232,7 @@ bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget,
     FlaggedSend* const flagged = prepare(core, send, to.last_flagged);
     if (flagged == nullptr) return false;
     flagged->pieces.send_id = core.next_message_id();
-    launch(*flagged, true, [&] {
+    launch(*flagged, [&] {
         const wire::Envelope envelope =
             core.next_envelope(group, send.peer, tag, send.buffer.bytes());
         return core.send(send.peer, wire::kRequestAgain,

@@ -276,11 +276,13 @@ void remember_taken(const Receiving& receiving) {
                              is_simple(sink.ipc) && asked.sink.ipc == sink.ipc && !facts.ipc_open &&
                              !facts.put_open && !facts.receiver_busy && !facts.sender_busy);
     if (!settled) return;
-    // What flowed was no offer that the next request repeats.
-    const wire::RequestToSend& repeated = core.peer(receiving.message.peer).request_received;
-    if (rts.offer.chunk != repeated.offer.chunk) return;
+    // What flowed was one piece whatever its request offered, and the next may repeat.
+    wire::Plan offer = rts.offer;
+    const wire::Plan& repeated = core.peer(receiving.message.peer).request_received.offer;
+    if (rts.flag_flows != 0) offer.chunk = repeated.chunk;
+    if (rts.flag_flows != 0 && std::memcmp(&offer, &repeated, sizeof offer) != 0) return;
     Peer::Taken& last = core.peer(receiving.message.peer).last_taken;
-    last = {.offer = rts.offer,
+    last = {.offer = offer,
             .source_ipc = rts.handle.kind,
             .bytes = receiving.accepted,
             .gpu = sink.gpu,

@@ -127,15 +127,29 @@ TEST_F(CudaFlow, WhatHasComeGoesInPartByPart) {
     EXPECT_EQ(cuda->calls().copies, before.copies);
 }
 
-TEST_F(CudaFlow, IsRefusedWhereNothingIsKnownOrNoneStays) {
+// Also from memory that was never copied: most buffers of some programs are new.
+TEST_F(CudaFlow, NewMemoryFlowsToo) {
+    start();
+    const CUdeviceptr fresh = allocate(kBytes);
+    write(fresh, pattern(kBytes, 3));
+    classify(pointer(fresh), kBytes);
+    ASSERT_TRUE(copy_until_one_stays());  // writing waited for the one before
+    Copy flowing = out(kBytes);
+    flowing.source = pointer(fresh);
+    Completion done(executor);
+    ASSERT_TRUE(cuda->flow(flowing, done));
+    finish(done);
+    EXPECT_EQ(std::memcmp(slots, pattern(kBytes, 3).data(), kBytes), 0);
+    gpu.cuMemFree_v2(fresh);
+}
+
+TEST_F(CudaFlow, IsRefusedWhereItCannotBeOrNoneStays) {
     CudaResident::start(kLong);
     ASSERT_TRUE(cuda->pin(slots, kBytes + kWords).ok());
     classify(pointer(from), kBytes);
     Completion done(executor);
     ASSERT_TRUE(copy_until_one_stays());
-    // None with pieces was copied before.
-    EXPECT_FALSE(cuda->would_flow(Engine::d2h));
-    EXPECT_FALSE(cuda->flow(out(kPiece), done));
+    EXPECT_FALSE(cuda->would_flow(Engine::d2h));  // nobody has asked for one
     ASSERT_TRUE(copy(out(kBytes)).ok());
     // Memory that is not ours, on either side; by single bytes from the host.
     std::vector<std::byte> foreign(kPiece);
