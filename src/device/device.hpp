@@ -57,10 +57,10 @@ struct Rows {
 };
 
 // The pieces in which a copy out of a device may be told: each has a word of its own, which becomes
-// Copy::number. `in_row` of them lie side by side, rows `row` bytes apart. Of a copy into one: those
-// that told of it; null, it did not come so.
+// Copy::number. `in_row` of them lie side by side, rows `row` bytes apart.
 struct Pieces {
-    Bytes size = 0;  // of each but the last; 0: the copy is none of those
+    Bytes size = 0;     // of each but the last; 0: the copy is none of those
+    bool flow = false;  // of a copy into a device: its message comes so
     std::uint32_t* words = nullptr;
     unsigned in_row = 1;
     Bytes row = sizeof(std::uint32_t);
@@ -100,7 +100,7 @@ struct IpcHandle {
     std::uint64_t pool = 0;    // kind pool: which of the exporter's
 };
 
-// Device::flow(): as large as a kernel's life allows.
+// Device::flow(): a piece of a message is at most a quarter of the slots.
 inline constexpr Bytes kMostFlowing = 4 * kMiB;
 
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.

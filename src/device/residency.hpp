@@ -56,6 +56,8 @@ class Residency {
           makes_{makes(facts.kernel_latency, facts.resident_latency, 8),
                  makes(facts.copy_latency, facts.resident_out_latency, 2),
                  makes(facts.copy_in_latency, facts.resident_in_latency, 2)},
+          both_sooner_by_(facts.copy_latency - facts.resident_out_latency + facts.copy_in_latency -
+                          facts.resident_in_latency),
           pace_(pace(facts.d2h_bytes_per_second)),
           shortest_(2 * facts.kernel_latency),
           saving_of_one_more_(std::max<Nanoseconds>(facts.chunk_cost - kItem, 0)),
@@ -82,6 +84,10 @@ class Residency {
     // Whether it takes part of a message that flows through slots, and what that saves at this end:
     // copy engines begin at the other one when a half of a large message is there, or all of it.
     bool flows(Ends ends) const { return makes(ends) && pace_ > 0; }
+    // Whether it is quicker in all, at two GPUs alike, though alone a kernel may be slower.
+    bool pays_to_flow(Bytes bytes) const {
+        return both_sooner_by_ + takes_to_leave(std::min(bytes, kLargestPiece)) > 0;
+    }
     Nanoseconds saving_of_flow(Ends ends, Bytes bytes) const {
         return saving(ends) + takes_to_leave(std::min(bytes, kLargestPiece)) / 2;
     }
@@ -111,8 +117,8 @@ class Residency {
         return repays(saving_of_flow(ends, bytes), linger_ + 4 * takes, now, now + takes) &&
                !keeps_out(neighbours);
     }
-    // It took copies, which keep it busy until then.
-    void took(Nanoseconds until) { last_ = until; }
+    // It took copies, which keep it busy until then, if no others do for longer.
+    void took(Nanoseconds until) { last_ = std::max(last_, until); }
     // `saved`: by all the copies that it took.
     void ended(Nanoseconds saved, Nanoseconds now) {
         priced_at_ = now;
@@ -179,7 +185,8 @@ class Residency {
     Nanoseconds linger_, lingers_;
     std::array<Nanoseconds, 3> saving_;  // of each copy, by Ends
     std::array<bool, 3> makes_;
-    Nanoseconds pace_;  // of a mebibyte
+    Nanoseconds both_sooner_by_;  // out and in of a few bytes
+    Nanoseconds pace_;            // of a mebibyte
     Nanoseconds shortest_;
     Nanoseconds saving_of_one_more_;
     Nanoseconds launch_;

@@ -334,6 +334,7 @@ void Core::on_clear_to_send(int from, const wire::ClearToSend& cts, transport::C
     peer(from).sinks.learn_strided(wire::decode(cts.verdict));
     Outgoing* message = outgoing(cts.send_id);
     const Request* const sent = flagged_send(*this, cts.send_id);
+    if (cts.send_id == peer(from).last_flagged_id) peer(from).last_answered = true;
     if (message == nullptr && sent == nullptr) return;  // it all left ahead of the verdict
     const device::Location& source = sent != nullptr ? sent->location : message->location;
     const Bytes bytes = sent != nullptr ? sent->buffer.bytes() : message->bytes;

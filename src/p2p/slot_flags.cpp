@@ -4,37 +4,35 @@
 #include <algorithm>
 
 namespace gantry::p2p {
-namespace {
 
-// Behind what was told before, piece by piece.
-Bytes has_come(const AwaitedFlags::Awaited& awaited) {
-    const auto is_there = [&awaited](Bytes piece) {
-        const Flag& flag = awaited.flag[piece / transport::kPiecesOfSlotUnit];
-        return __atomic_load_n(&flag.pieces[piece % transport::kPiecesOfSlotUnit],
-                               __ATOMIC_ACQUIRE) == awaited.number;
-    };
-    Bytes end = awaited.told;
-    while (end < awaited.chunk.bytes && is_there(end / kFlowPiece))
+Bytes has_come(const Flag* flags, std::uint32_t number, Bytes begin, Bytes bytes) {
+    Bytes end = begin;
+    while (end < bytes) {
+        const Bytes piece = end / kFlowPiece;
+        const Flag& flag = flags[piece / transport::kPiecesOfSlotUnit];
+        if (__atomic_load_n(&flag.pieces[piece % transport::kPiecesOfSlotUnit], __ATOMIC_ACQUIRE) !=
+            number)
+            break;
         end += kFlowPiece;
-    return std::min(end, awaited.chunk.bytes) - awaited.told;
+    }
+    return std::min(end, bytes) - begin;
 }
-
-}  // namespace
 
 std::optional<AwaitedFlags::Raised> AwaitedFlags::next_raised() {
     for (auto each = awaited_.begin(); each != awaited_.end(); ++each) {
-        const Bytes offset = each->receive != nullptr ? each->told : 0;
-        if (shows(*each->flag, each->number)) {
-            const Raised all{
-                each->from, each->receive, each->chunk, offset, each->chunk.bytes - offset, true};
-            awaited_.erase(each);
-            return all;
+        const Bytes all = each->chunk.bytes;
+        bool whole = shows(*each->flag, each->number);
+        Bytes come = whole ? all - each->told : 0;
+        if (!whole && each->flows) {
+            come = has_come(each->flag, each->number, each->told, all);
+            whole = each->told + come == all;
         }
-        if (each->receive == nullptr || each->least == 0) continue;
-        const Bytes bytes = has_come(*each);
-        if (bytes == 0 || (bytes < each->least && offset + bytes < each->chunk.bytes)) continue;
-        each->told += bytes;
-        return Raised{each->from, each->receive, each->chunk, offset, bytes, false};
+        const bool enough = each->receive != nullptr && come > 0 && come >= each->least;
+        if (!whole && !enough) continue;
+        const Raised raised{each->from, each->receive, each->chunk, each->told, come, whole};
+        each->told += come;
+        if (whole) awaited_.erase(each);
+        return raised;
     }
     return std::nullopt;
 }

@@ -11,7 +11,8 @@
 //
 // A message flows where a kernel that stays copies it out of the device (Device::flow): it is one
 // piece then, however large, and each 16 KiB of it have a number, too, which the kernel writes. Who
-// takes it may begin with those; the slot is its sender's again when the piece's number was seen.
+// takes it may begin with those. All of it is there when all of them are, or when the unit's number
+// is: then it is the receiver's to give the slot back, and never the sender's.
 //
 // Announced puts have flags of their own (protocols/put_announced.cpp).
 //
@@ -81,6 +82,9 @@ inline void raise(Flag& flag, std::uint32_t number) {
     if (!shows(flag, number)) __atomic_store_n(&flag.number, number, __ATOMIC_RELEASE);
 }
 
+// How much of a message that flows has come, behind `begin`, piece by piece.
+Bytes has_come(const Flag* flags, std::uint32_t number, Bytes begin, Bytes bytes);
+
 struct FlaggedReceive;  // protocols/take_flagged.cpp
 
 // Flags of peers that messages wait for.
@@ -92,7 +96,8 @@ class AwaitedFlags {
         std::uint32_t number;
         wire::Chunk chunk;                  // that it tells of
         FlaggedReceive* receive = nullptr;  // null: the chunk goes the way of chunks
-        // Of a receive whose message flows: what shall be told at once, and was; 0: all of it.
+        bool flows = false;                 // each piece of it has a number, too
+        // Of a receive: what of that shall be told at once, and was.
         Bytes least = 0, told = 0;
     };
     struct Raised {

@@ -32,8 +32,7 @@ constexpr Way kOfFourPieces[] = {{"FourPieces", kFourPieces, true},
                                  {"FourPiecesLikeTheLast", kFourPieces, false}};
 
 constexpr Way kThatFlow[] = {{"OnePieceThatFlows", kOnePiece, false, true},
-                             {"FourPiecesThatFlow", kFourPieces, false, true},
-                             {"FourPiecesThatFlowOnRequest", kFourPieces, true, true}};
+                             {"FourPiecesThatFlow", kFourPieces, false, true}};
 
 void staged(config::Config& config) {
     config.ipc = false;
@@ -184,7 +183,8 @@ TEST_P(FlagsOfTheDevice, AReceiverThatGivesUpFailsTheSendThatIsUnderWay) {
     run(&failing_receiver);
 }
 
-INSTANTIATE_TEST_SUITE_P(, FlagsOfTheDevice, testing::ValuesIn(kOfOnePiece), &name_of);
+INSTANTIATE_TEST_SUITE_P(One, FlagsOfTheDevice, testing::ValuesIn(kOfOnePiece), &name_of);
+INSTANTIATE_TEST_SUITE_P(Flowing, FlagsOfTheDevice, testing::Values(kThatFlow[0]), &name_of);
 
 // --- one like the last --------------------------------------------------------------------------
 

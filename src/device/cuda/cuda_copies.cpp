@@ -211,7 +211,7 @@ bool CudaDevice::would_flow(Engine engine) const {
 }
 
 bool CudaDevice::flow(const Copy& copy, Completion& done) {
-    if (!driver_.ready()) return false;
+    if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostFlowing) return false;
     if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
         drop_dead_contexts();
         Way way;

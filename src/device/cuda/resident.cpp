@@ -19,6 +19,8 @@ constexpr Bytes kBytesPerItem = 32 * kKiB, kBytesPerItemBetweenDevices = 64 * kK
 // took 5.4, 9.5 and 23 us.
 constexpr Bytes kBytesPerItemOfQuads = 16 * kKiB, kBytesPerItemOfWords = 8 * kKiB,
                 kBytesPerItemOfBytes = 2 * kKiB;
+// Of pieces that leave one after the other, what others may wait for.
+constexpr Nanoseconds kBacklog = 6 * kMicrosecond;
 constexpr Bytes kQuad = 16;  // bytes that a thread moves at once
 // Reading the clock is a tenth of what a copy in a row costs the processor; meanwhile the kernel says
 // itself when it has ended, and what comes too late goes another way.
@@ -74,7 +76,8 @@ bool ResidentCopies::stays(Nanoseconds now) {
         kernel_ = Kernel::stays;
     }
     const Nanoseconds margin = settings_.resident_margin;
-    return now < std::max(launched_at_, last_item_at_) + residency_.linger() - margin &&
+    return now < std::max({launched_at_, last_item_at_, link_busy_until_}) + residency_.linger() -
+                     margin &&
            now < launched_at_ + residency_.life() - margin;
 }
 
@@ -83,7 +86,8 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
     if (kernel_ == Kernel::none || !residency_.takes(ends, copies)) return false;
     const bool in_a_row = !flights_.empty() && ++taken_ % kCopiesBetweenClocks != 0;
     const Nanoseconds now = in_a_row ? last_item_at_ : SteadyClock{}.now();
-    if (!stays(now)) return false;
+    // Behind what leaves the GPU it would wait longer than for a copy engine.
+    if (!stays(now) || link_busy_until_ - now > kBacklog) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
     HostEnd host = quickest_host_end(copy, ends);
@@ -113,7 +117,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
             ring_.put(next_, to + begin, slot, bytes);
         }
     }
-    took(copy, user, first, share, host == HostEnd::slot && ends == Ends::to_host, now);
+    took(copy, user, first, share, host == HostEnd::slot && ends == Ends::to_host, now, 0);
     saved_ += residency_.saving(ends, copies);
     return true;
 }
@@ -124,28 +128,37 @@ bool ResidentCopies::has_room(Bytes items) const {
 }
 
 void ResidentCopies::took(const Copy& copy, User& user, std::uint64_t first, Bytes share,
-                          bool in_slots, Nanoseconds until) {
+                          bool in_slots, Nanoseconds now, Nanoseconds until) {
     flights_.push({copy, &user, first, static_cast<unsigned>(next_ - first), 0, share, in_slots});
-    last_item_at_ = until;
-    residency_.took(until);
+    last_item_at_ = now;
+    link_busy_until_ = std::max(link_busy_until_, until);
+    residency_.took(std::max(now, link_busy_until_));
     doubt_.reset();
     ++counts_.copies;
 }
 
+bool ResidentCopies::would_flow(Ends ends) const {
+    std::uint64_t first_untaken = 0;
+    return kernel_ != Kernel::none && residency_.flows(ends) &&
+           !ring_.has_ended(launch_, first_untaken);
+}
+
 bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
-    if (!would_flow(ends)) return false;
+    if (kernel_ == Kernel::none || !residency_.flows(ends)) return false;
     const bool out = ends == Ends::to_host;
     const Nanoseconds now = SteadyClock{}.now();
-    const Nanoseconds begin = std::max(now, last_item_at_);
+    const Nanoseconds begin = std::max(now, link_busy_until_);
+    if (!out && begin - now > kBacklog) return false;
+    if (out && !residency_.pays_to_flow(copy.bytes)) return false;
     const Nanoseconds until = begin + (out ? residency_.takes_to_leave(copy.bytes) : 0);
     if (!stays(now) || until >= launched_at_ + residency_.life() - settings_.resident_margin)
         return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
-    // From the host by single bytes it would be slower than a copy engine is; what is left of the
+    if ((to | from) % kQuad != 0) return false;
+    // From the host by single bytes it would be slower than a copy engine is: what is left of the
     // last 16 bytes is an item of its own.
     const Bytes odd = out ? 0 : copy.bytes % kQuad;
-    if (!out && (to | from) % kQuad != 0) return false;
     const Bytes share = out ? copy.pieces.size : kBytesPerItemOfQuads;
     if (share > CopyRing::kMostTold || !has_room(divide_up(copy.bytes, share) + 1)) return false;
     const std::uint64_t first = next_;
@@ -158,8 +171,8 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
             ring_.put(next_++, to + begin_of, from + begin_of, bytes);
     }
     if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
-    took(copy, user, first, share, false, until);
-    if (copy.pieces.words != nullptr) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+    took(copy, user, first, share, false, now, out ? until : 0);
+    if (out || copy.pieces.flow) saved_ += residency_.saving_of_flow(ends, copy.bytes);
     return true;
 }
 
@@ -219,6 +232,7 @@ bool ResidentCopies::launch() {
         residency_.takes_turns() ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
+    link_busy_until_ = 0;
     const CUresult result = driver_.call(
         driver_.cu.cuLaunchKernel, function_, CopyRing::kBlocks, 1u, 1u, kernels::kResidentThreads,
         1u, 1u, 0u, stream_, static_cast<void**>(parameters), static_cast<void**>(nullptr));

@@ -2,8 +2,9 @@
 //
 // ResidentCopies: small copies of one context by a kernel that stays for a while
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
-// memory (streams.hpp). Starting one is a few stores to page-locked memory, its end a load; the
-// driver is called only to ask whether host memory of more than a kibibyte is page-locked still.
+// memory (streams.hpp); and those of messages that flow (Device::flow). Starting one is a few stores to page-locked memory, its end a load; the
+// driver is called only to ask whether the program's host memory of more than a kibibyte is
+// page-locked still.
 //
 //   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
 //   take()             item  item item      item               while it runs, as far as is known
@@ -52,7 +53,7 @@ class ResidentCopies {
     // A copy to or from page-locked memory of ours, as part of a message that flows through slots
     // (Device::flow). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
-    bool would_flow(Ends ends) const { return kernel_ != Kernel::none && residency_.flows(ends); }
+    bool would_flow(Ends ends) const;
     // Such a copy was started another way.
     void consider_flow(Ends ends, Bytes bytes);
     // A copy that it could have taken was started another way, with the context current: launches a
@@ -89,7 +90,7 @@ class ResidentCopies {
     bool has_ended();
     bool has_room(Bytes items) const;
     void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
-              Nanoseconds until);
+              Nanoseconds now, Nanoseconds until);
     bool may_launch() const;
     bool prepare();
     bool launch();
@@ -111,7 +112,8 @@ class ResidentCopies {
     Kernel kernel_ = Kernel::none;
     std::uint64_t launch_ = 0;  // its number
     Nanoseconds launched_at_ = 0;
-    Nanoseconds last_item_at_ = 0;     // or until when the last ones keep the link busy
+    Nanoseconds last_item_at_ = 0;
+    Nanoseconds link_busy_until_ = 0;  // by what flows out
     std::uint64_t first_untaken_ = 0;  // item, when no kernel runs
     std::uint64_t next_ = 0;           // item to be put
     Nanoseconds saved_ = 0;            // by this kernel

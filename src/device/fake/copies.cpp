@@ -175,6 +175,10 @@ bool FakeDevice::would_flow(Engine engine) const {
 bool FakeDevice::flow(const Copy& copy, Completion& done) {
     const std::optional<Ends> ends = flowing_ends(copy);
     if (!ends || !resident(copy.gpu).flows(*ends, processor_.now())) return false;
+    const bool out = *ends == Ends::to_host;
+    if (out ? !resident(copy.gpu).pays_to_flow(copy.bytes)
+            : resident(copy.gpu).has_backlog(processor_.now()))
+        return false;
     ++in_flight_;
     ++counts_.resident_copies;
     const Place source = place(copy.source, copy.bytes).value();
@@ -189,8 +193,7 @@ bool FakeDevice::flow(const Copy& copy, Completion& done) {
         [&](Bytes begin, Bytes bytes, Nanoseconds end) {
             last.resident = std::max({end + extra, last.usual, last.resident});
             if (never || (!status.ok() && begin > copy.bytes / 2)) return;
-            std::uint32_t* const word =
-                *ends == Ends::to_host ? copy.pieces.word(begin / copy.pieces.size) : nullptr;
+            std::uint32_t* const word = out ? copy.pieces.word(begin / copy.pieces.size) : nullptr;
             gpus_.timeline().at(last.resident, [this, to = sink.bytes + begin,
                                                 from = source.bytes + begin, bytes, word, number] {
                 if (dead_) return;

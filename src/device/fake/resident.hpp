@@ -34,7 +34,7 @@ class ResidentModel {
                      const model::Gpu& gpu) {
         saved_ += residency_.saving(ends, copies);
         residency_.took(now);
-        ends_ = std::min(now + residency_.linger(), starts_ + residency_.life());
+        ends_ = std::min(std::max(ends_, now + residency_.linger()), starts_ + residency_.life());
         const auto at = [&](const model::CopyCost& link, Nanoseconds latency) {
             Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
             free = std::max(free, now) + link.rate.time(bytes);
@@ -55,7 +55,7 @@ class ResidentModel {
     void flow(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
               const PieceEnd& piece_end) {
         const bool out = ends == Ends::to_host;
-        if (copy.pieces.words != nullptr) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+        if (out || copy.pieces.flow) saved_ += residency_.saving_of_flow(ends, copy.bytes);
         Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
         free = std::max(free, now);
         for (Bytes begin = 0; begin < copy.bytes; begin += copy.pieces.size) {
@@ -67,6 +67,10 @@ class ResidentModel {
         residency_.took(free);
         ends_ = std::min(free + residency_.linger(), starts_ + residency_.life());
     }
+    bool has_backlog(Nanoseconds now) const {
+        return link_free_[static_cast<std::size_t>(Ends::to_host)] - now > kBacklog;
+    }
+    bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
     bool consider_flow(Ends ends, Nanoseconds now, Bytes bytes, const Neighbours* neighbours) {
         return possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
                residency_.invest_in_flow(ends, bytes, now, neighbours);
@@ -83,6 +87,7 @@ class ResidentModel {
     }
 
   private:
+    static constexpr Nanoseconds kBacklog = 6 * kMicrosecond;
     Residency residency_;
     Nanoseconds starts_ = 0, ends_ = 0;       // 0: there is none
     std::array<Nanoseconds, 3> link_free_{};  // by Ends

@@ -110,26 +110,28 @@ GANTRY_DEVICE inline bool await_item(const Resident& work, Word number, RingItem
     const TwoWords* halves = passed_on[number % kRingItems];
     TwoWords ends, size;
     for (;;) {
-        // Acquired last, so that all three are under way at once.
         ends = load_of_device(&halves[0]);
+        size = load_of_device(&halves[1]);
         const Word stop = load_of_device(&stopped);
-        size = acquire_of_device(&halves[1]);
         if (is_of_lap(ends, lap) && is_of_lap(size, lap)) break;
         if (stop >> kLaunchShift == work.launch &&
             number >= (stop & ((Word{1} << kLaunchShift) - 1)))
             return false;
     }
+    // Not each time: it empties the cache of whoever computes on this multiprocessor.
+    size = acquire_of_device(&halves[1]);
     item = {ends.first & ~kLapMask, ends.second & ~kLapMask, size.first & ~kLapMask,
             size.second & ~kLapMask};
     return true;
 }
 
-// All of it is loaded when its time to leave has come.
+// All of it is loaded when its time to leave has come. Both ends are aligned to 16 bytes.
 GANTRY_DEVICE inline void copy_paced(const RingItem& item, Word bytes, Word number) {
     constexpr unsigned kLoads = kMostTold / (kResidentThreads * sizeof(Quad));
     auto* to = reinterpret_cast<Quad*>(item.destination) + thread();
     auto* from = reinterpret_cast<const Quad*>(item.source) + thread();
     const Word mine = bytes / sizeof(Quad);
+    const Word rest = bytes % sizeof(Quad), behind = bytes - rest + thread();
     Quad loaded[kLoads];
 #pragma unroll
     for (unsigned i = 0; i < kLoads; ++i)
@@ -143,6 +145,9 @@ GANTRY_DEVICE inline void copy_paced(const RingItem& item, Word bytes, Word numb
 #pragma unroll
     for (unsigned i = 0; i < kLoads; ++i)
         if (thread() + i * kResidentThreads < mine) to[i * kResidentThreads] = loaded[i];
+    if (thread() < rest)
+        reinterpret_cast<unsigned char*>(item.destination)[behind] =
+            reinterpret_cast<const unsigned char*>(item.source)[behind];
 }
 
 GANTRY_DEVICE inline void copy_item(const RingItem& item, Word number) {
@@ -151,7 +156,7 @@ GANTRY_DEVICE inline void copy_item(const RingItem& item, Word number) {
         if (thread() < bytes)
             reinterpret_cast<unsigned char*>(item.destination)[thread()] =
                 enclosed_byte(item, thread());
-    } else if (item.more != 0 && ((item.destination | item.source | bytes) & 15) == 0) {
+    } else if (item.more != 0) {
         copy_paced(item, bytes, number);
     } else {
         copy_run(item.destination, item.source, bytes);

@@ -35,7 +35,7 @@ struct alignas(32) RingItem {
 
 // An item may be a piece of something that somebody else waits for: then `more` is the address of a
 // word in page-locked memory, and `bytes` holds above its size, kMostTold at most, the number that
-// the word becomes. Such pieces leave the device in their order, at the pace of the link.
+// the word becomes; both ends are aligned to 16 bytes. Such pieces leave the device in their order, at the pace of the link.
 inline constexpr unsigned kNumberShift = 24;
 inline constexpr Word kMostTold = 32 * 1024;
 constexpr Word told_bytes(Word bytes, unsigned number) {

@@ -26,6 +26,12 @@ namespace gantry::p2p {
 // to that peer is told by messages.
 std::span<Flag> own_flags(Core& core, int to);
 
+// Whether a message of that buffer could flow: kernels copy by 16 bytes.
+inline bool may_flow(const void* data, Bytes bytes) {
+    return bytes > kFlowPiece && bytes <= device::kMostFlowing &&
+           reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+}
+
 struct FlaggedSend : Link<FlaggedSend> {
     struct Piece : Completion {
         explicit Piece(FlaggedSend& of);

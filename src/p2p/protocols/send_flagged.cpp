@@ -51,7 +51,10 @@ void piece_ended(Resumable& waiting) {
     if (message.failure.ok()) raise(flag, message.number);
     message.slots->settle(piece.slot);
     // Nobody else gives back what nobody knows of.
-    if (!message.announced || !shows(flag, message.number)) message.slots->take_back(piece.slot);
+    const bool known = shows(flag, message.number) ||
+                       (message.flows && has_come(&flag, message.number, 0, message.pieces.bytes) ==
+                                             message.pieces.bytes);
+    if (!message.announced || !known) message.slots->take_back(piece.slot);
     if (--message.running == 0) end(message);
 }
 
@@ -65,8 +68,11 @@ device::Copy copy_of(const FlaggedSend& message, const wire::Chunk& chunk) {
     copy.notice = message.notice;
     copy.number = message.number;
     Flag& flag = message.flags[chunk.unit];
-    if (message.pieces.bytes > kFlowPiece && message.pieces.bytes <= device::kMostFlowing)
-        copy.pieces = {kFlowPiece, flag.pieces, transport::kPiecesOfSlotUnit, sizeof flag};
+    if (may_flow(message.request.buffer.data(), message.pieces.bytes))
+        copy.pieces = {.size = kFlowPiece,
+                       .words = flag.pieces,
+                       .in_row = transport::kPiecesOfSlotUnit,
+                       .row = sizeof flag};
     return copy;
 }
 
@@ -90,7 +96,11 @@ void start(FlaggedSend& message, int index) {
 
 // All of it as one piece, by a kernel that stays. False: none does.
 bool flow(FlaggedSend& message) {
-    if (!message.core.device.would_flow(device::Engine::d2h)) return false;
+    Peer& to = message.core.peer(message.request.peer);
+    const bool taken_in_parts = to.last_flagged_id != 0 && !to.last_answered;
+    to.last_flagged_id = message.pieces.send_id;
+    to.last_answered = false;
+    if (!taken_in_parts || !message.core.device.would_flow(device::Engine::d2h)) return false;
     FlaggedPieces whole = message.pieces;
     whole.chunk = whole.bytes;
     const wire::Chunk chunk = whole.piece(0);

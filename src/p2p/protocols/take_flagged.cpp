@@ -121,10 +121,11 @@ std::span<Flag> flags_of(Core& core, int from, const FlaggedPieces& pieces) {
 }
 
 void await(Core& core, int from, std::span<Flag> flags, const FlaggedPieces& pieces,
-           std::uint32_t number, FlaggedReceive* receive, Bytes least = 0) {
+           const wire::SlotFlag& slot_flag, FlaggedReceive* receive, Bytes least = 0) {
     for (int index = 0; index < pieces.count(); ++index) {
         const wire::Chunk chunk = pieces.piece(index);
-        core.flagged.awaited.await({from, &flags[chunk.unit], number, chunk, receive, least});
+        core.flagged.awaited.await({from, &flags[chunk.unit], slot_flag.number, chunk, receive,
+                                    slot_flag.flows != 0, least});
     }
 }
 
@@ -147,7 +148,7 @@ Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
     const FlaggedPieces pieces = pieces_of(rts, own);
     const std::span<Flag> flags = flags_of(core, from, pieces);
     if (!flags.empty()) {
-        await(core, from, flags, pieces, own.slot_flag.number, nullptr);
+        await(core, from, flags, pieces, own.slot_flag, nullptr);
         return success();
     }
     Status impossible =
@@ -176,7 +177,7 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     core.flagged.receives.push_back(*message);
     message->awaited = pieces.count();
     message->flows = own.slot_flag.flows != 0;
-    await(core, from, flags, pieces, own.slot_flag.number, message, least_told(*message));
+    await(core, from, flags, pieces, own.slot_flag, message, least_told(*message));
     return true;
 }
 
@@ -204,10 +205,8 @@ void take_piece(FlaggedReceive& message, const wire::Chunk& chunk) {
     copy.gpu = message.request.location.gpu;
     copy.engine = message.engine;
     copy.notice = message.notice;
-    if (message.request.outcome.bytes > kFlowPiece) copy.pieces.size = kFlowPiece;
-    if (message.flows)
-        copy.pieces.words =
-            core.peer(message.from).transport->flags(message.from)[chunk.unit].pieces;
+    if (may_flow(message.request.buffer.data(), message.request.outcome.bytes))
+        copy.pieces = {.size = kFlowPiece, .flow = message.flows};
     // Where the other end has no kernel yet, ours stays all the same.
     if (copy.pieces.size > 0 && core.device.flow(copy, piece)) return;
     if (message.flows) core.flagged.awaited.tell_more(message, message.usual_piece);

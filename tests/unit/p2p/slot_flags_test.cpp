@@ -110,7 +110,7 @@ TEST(AwaitedFlagsTest, WhatFlowsIsToldInOrderAsItComes) {
     auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
     constexpr Bytes bytes = 6 * kFlowPiece + 100;
     AwaitedFlags awaited;
-    awaited.await({1, flags, 3, flowing(bytes), receive, kFlowPiece});
+    awaited.await({1, flags, 3, flowing(bytes), receive, true, kFlowPiece});
     EXPECT_FALSE(awaited.next_raised());
     come(flags, 1, 3);  // not the first one
     come(flags, 0, 2);  // of the message before
@@ -128,14 +128,26 @@ TEST(AwaitedFlagsTest, WhatFlowsIsToldInOrderAsItComes) {
     ASSERT_TRUE(part);
     EXPECT_EQ(part->offset, 2 * kFlowPiece);
     EXPECT_EQ(part->bytes, bytes - 2 * kFlowPiece);
-    // Its place is the sender's again only with the number of all of it.
-    EXPECT_FALSE(part->all);
-    EXPECT_FALSE(awaited.empty());
-    flags[0].number = 3;
-    part = awaited.next_raised();
-    ASSERT_TRUE(part);
+    // Nobody waits for the sender's processor, which raises the number.
     EXPECT_TRUE(part->all);
-    EXPECT_EQ(part->bytes, 0u);
+    EXPECT_TRUE(awaited.empty());
+}
+
+// What no kernel told of the sender does.
+TEST(AwaitedFlagsTest, TheRestOfWhatFlowsMayComeWithTheNumberOfAllOfIt) {
+    Flag flags[2];
+    int of = 0;
+    auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
+    AwaitedFlags awaited;
+    awaited.await({1, flags, 3, flowing(7 * kFlowPiece), receive, true, kFlowPiece});
+    come(flags, 0, 3);
+    ASSERT_TRUE(awaited.next_raised());
+    flags[0].number = 3;
+    const auto rest = awaited.next_raised();
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(rest->offset, kFlowPiece);
+    EXPECT_EQ(rest->bytes, 6 * kFlowPiece);
+    EXPECT_TRUE(rest->all);
     EXPECT_TRUE(awaited.empty());
 }
 
@@ -145,7 +157,7 @@ TEST(AwaitedFlagsTest, WhatFlowsIsToldInPartsThatAreLargeEnough) {
     auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
     constexpr Bytes bytes = 7 * kFlowPiece;
     AwaitedFlags awaited;
-    awaited.await({1, flags, 3, flowing(bytes), receive, kFlowPiece});
+    awaited.await({1, flags, 3, flowing(bytes), receive, true, kFlowPiece});
     awaited.tell_more(*receive, 4 * kFlowPiece);
     for (const Bytes piece : {0, 1, 2})
         come(flags, piece, 3);
@@ -170,13 +182,13 @@ TEST(AwaitedFlagsTest, WhatFlowsIntoAReceiveThatFailedIsAChunk) {
     int of = 0;
     auto* const receive = reinterpret_cast<FlaggedReceive*>(&of);
     AwaitedFlags awaited;
-    awaited.await({1, flags, 3, flowing(3 * kFlowPiece), receive, kFlowPiece});
+    awaited.await({1, flags, 3, flowing(3 * kFlowPiece), receive, true, kFlowPiece});
     come(flags, 0, 3);
     ASSERT_TRUE(awaited.next_raised());
     awaited.disown(*receive);
     come(flags, 1, 3);
     EXPECT_FALSE(awaited.next_raised());
-    flags[0].number = 3;
+    come(flags, 2, 3);
     const auto all = awaited.next_raised();
     ASSERT_TRUE(all);
     EXPECT_EQ(all->receive, nullptr);
