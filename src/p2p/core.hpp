@@ -69,7 +69,7 @@ struct Peer {
         device::Notice notice = device::Notice::event;
     };
     FlaggedOffer last_flagged;
-    // The last of them, of either kind; its receiver took it the whole way, where parts are of no use.
+    // The last of them; its receiver answered: it took it the whole way, where parts are of no use.
     std::uint64_t last_flagged_id = 0;
     bool last_answered = false;
     // The last whole requests to send, without what is each message's own, and how many were sent.

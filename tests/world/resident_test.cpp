@@ -178,16 +178,18 @@ TEST(Resident, OverANetworkItCopiesAtBothEnds) {
     EXPECT_LT(with.latency, without.latency - 2500);
 }
 
+Options staged(Nanoseconds linger, int ranks = 2) {
+    Options options = two_ranks(linger);
+    options.ranks = options.ranks_per_node = ranks;
+    options.change_config = [linger](config::Config& config) {
+        config.linger = linger;
+        config.ipc = false;
+    };
+    return options;
+}
+
 // By copy engines the second copy begins when the first is done, or a half of it.
 TEST(Resident, AStagedMessageFlowsThroughItsSlots) {
-    const auto staged = [](Nanoseconds linger) {
-        Options options = two_ranks(linger);
-        options.change_config = [linger](config::Config& config) {
-            config.linger = linger;
-            config.ipc = false;
-        };
-        return options;
-    };
     for (const Bytes bytes : {48 * kKiB, Bytes{100'001}, 256 * kKiB, kMiB, kMiB + 7, 2 * kMiB}) {
         Traffic with{.bytes = bytes}, without{.bytes = bytes};
         EXPECT_GT(run(with, staged(kLinger)).resident, 30u) << bytes;
@@ -195,9 +197,56 @@ TEST(Resident, AStagedMessageFlowsThroughItsSlots) {
         EXPECT_LT(static_cast<double>(with.latency), 0.87 * static_cast<double>(without.latency))
             << bytes;
     }
-    // Several of them in flight, each way.
-    Traffic windows{.bytes = 256 * kKiB, .window = 5};
-    EXPECT_GT(run(windows, staged(kLinger)).resident, 0u);
+}
+
+struct Ring {
+    Bytes bytes = 0;
+    int window = 1;
+};
+
+// Each sends to its right and receives from its left, all at once; with two ranks that is both ways.
+Task<Status> around(Rank& rank, const Ring& ring) {
+    const Bytes all = ring.bytes * static_cast<Bytes>(ring.window);
+    Bytebuffer out(rank, Place::device, all, rank.number),
+        in(rank, Place::device, all, rank.number);
+    const int ranks = rank.world.options().ranks;
+    const int right = (rank.number + 1) % ranks, left = (rank.number + ranks - 1) % ranks;
+    for (int round = 0; round < 60; ++round) {
+        const auto seed = [&](int from) { return static_cast<std::uint64_t>(100 * round + from); };
+        out.fill(seed(rank.number));
+        std::deque<Result<p2p::Request*>> requests;
+        for (int i = 0; i < ring.window; ++i) {
+            const Bytes at = static_cast<Bytes>(i) * ring.bytes;
+            requests.push_back(
+                rank.messenger.ireceive(rank.all, in.part(at, ring.bytes), left, round));
+            requests.push_back(rank.messenger.isend(rank.all, out.part(at, ring.bytes), right,
+                                                    round, p2p::SendMode::standard));
+        }
+        for (Result<p2p::Request*>& request : requests) {
+            Received ended = co_await finish(rank.executor, rank, std::move(request));
+            GANTRY_CO_TRY(ended.status);
+        }
+        WORLD_CHECK(in.holds(seed(left), all));
+    }
+    co_return success();
+}
+
+TEST(Resident, MessagesFlowBothWaysAndAroundARing) {
+    for (const int ranks : {2, 3})
+        for (const Bytes bytes : {64 * kKiB, Bytes{300'007}, kMiB})
+            for (const int window : {1, 4}) {
+                SCOPED_TRACE(testing::Message()
+                             << ranks << " ranks, " << window << " of " << bytes);
+                const Ring ring{bytes, window};
+                World world(staged(kLinger, ranks));
+                const Ending ending = world.run([&ring](Rank& rank) { return around(rank, ring); });
+                ASSERT_TRUE(ending.good()) << ending;
+                ASSERT_TRUE(world.settle());
+                std::uint64_t by_kernels = 0;
+                for (int rank = 0; rank < ranks; ++rank)
+                    by_kernels += world.rank(rank).device.counts().resident_copies;
+                EXPECT_GT(by_kernels, 60u);
+            }
 }
 
 // Its kernels would hold up the neighbour's for as long as they stay.

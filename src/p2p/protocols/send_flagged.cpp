@@ -97,10 +97,13 @@ void start(FlaggedSend& message, int index) {
 // All of it as one piece, by a kernel that stays. False: none does.
 bool flow(FlaggedSend& message) {
     Peer& to = message.core.peer(message.request.peer);
-    const bool taken_in_parts = to.last_flagged_id != 0 && !to.last_answered;
+    // To who takes it the whole way it is one piece: several would overlap, if no others do.
+    const bool alone = message.core.flagged.sends.next(nullptr) == &message;
+    const bool overlaps =
+        message.pieces.count() == 1 || !alone || (to.last_flagged_id != 0 && !to.last_answered);
     to.last_flagged_id = message.pieces.send_id;
     to.last_answered = false;
-    if (!taken_in_parts || !message.core.device.would_flow(device::Engine::d2h)) return false;
+    if (!overlaps || !message.core.device.would_flow(device::Engine::d2h)) return false;
     FlaggedPieces whole = message.pieces;
     whole.chunk = whole.bytes;
     const wire::Chunk chunk = whole.piece(0);
