@@ -80,7 +80,9 @@ class FlaggedSlots : public testing::TestWithParam<Way> {
             by_kernels_ += world.rank(rank).device.counts().resident_copies;
     }
     void expect_flow() const {
-        if (GetParam().flows) EXPECT_GT(by_kernels_, 20u);
+        if (GetParam().flows) {
+            EXPECT_GT(by_kernels_, 20u);
+        }
     }
 
   private:
@@ -217,10 +219,11 @@ TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
     EXPECT_EQ(count(world, wire::kClearToSend), whole ? many(each) : 1u);
     EXPECT_EQ(count(world, wire::kRequestToSend) + count(world, wire::kRequestAgain), many(each));
     const std::uint64_t by_pieces = many(each) * static_cast<std::uint64_t>(pieces_of(each));
-    if (!GetParam().flows || by_pieces == many(each))
+    if (!GetParam().flows || by_pieces == many(each)) {
         EXPECT_EQ(count(world, wire::kCredit), by_pieces);
-    else  // what flows goes back at once
+    } else {  // what flows goes back at once
         EXPECT_LT(count(world, wire::kCredit), by_pieces / 2);
+    }
 }
 
 // --- what goes wrong ----------------------------------------------------------------------------

@@ -193,9 +193,11 @@ bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
     return true;
 }
 
-// Items that the last one did not take must be out of the way first.
-bool ResidentCopies::may_launch() const {
-    return !lost_ && !closing_ && module_.wanted() && kernel_ == Kernel::none && !pending();
+// Items that the last one did not take must be out of the way first. Who asks would_flow() before
+// each copy may be the first to hear of a kernel's end here.
+bool ResidentCopies::may_launch() {
+    if (lost_ || closing_ || !module_.wanted() || pending()) return false;
+    return kernel_ == Kernel::none || (settings_.resident_margin >= 0 && has_ended());
 }
 
 void ResidentCopies::consider_flow(Ends ends, Bytes bytes) {

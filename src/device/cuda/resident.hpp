@@ -91,7 +91,7 @@ class ResidentCopies {
     bool has_room(Bytes items) const;
     void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
               Nanoseconds now, Nanoseconds until);
-    bool may_launch() const;
+    bool may_launch();
     bool prepare();
     bool launch();
     void give_back(const Flight& flight);
