@@ -92,7 +92,7 @@ class Residency {
         return saving(ends) + takes_to_leave(std::min(bytes, kLargestPiece)) / 2;
     }
     // How long its bytes are on the way to the host; and of a mebibyte. A little slower than copy
-    // engines, so that they do not pile up on the link: 26 % quicker at 1 MiB than as fast as it goes.
+    // engines, so that they do not pile up on the link (1 MiB by hand 43 us, 52 as fast as it goes).
     Nanoseconds takes_to_leave(Bytes bytes) const {
         return static_cast<Nanoseconds>(bytes * static_cast<Bytes>(pace_) / kMiB);
     }

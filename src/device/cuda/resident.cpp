@@ -162,13 +162,13 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
     const Bytes share = out ? copy.pieces.size : kBytesPerItemOfQuads;
     if (share > CopyRing::kMostTold || !has_room(divide_up(copy.bytes, share) + 1)) return false;
     const std::uint64_t first = next_;
-    for (Bytes begin_of = 0, piece = 0; begin_of < copy.bytes - odd; begin_of += share, ++piece) {
-        const Bytes bytes = std::min(share, copy.bytes - odd - begin_of);
+    for (Bytes at = 0, piece = 0; at < copy.bytes - odd; at += share, ++piece) {
+        const Bytes bytes = std::min(share, copy.bytes - odd - at);
         if (out)
-            ring_.put_told(next_++, to + begin_of, from + begin_of, bytes,
+            ring_.put_told(next_++, to + at, from + at, bytes,
                            device_address(copy.pieces.word(piece)), copy.number);
         else
-            ring_.put(next_++, to + begin_of, from + begin_of, bytes);
+            ring_.put(next_++, to + at, from + at, bytes);
     }
     if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
     took(copy, user, first, share, false, now, out ? until : 0);

@@ -2,9 +2,9 @@
 //
 // ResidentCopies: small copies of one context by a kernel that stays for a while
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
-// memory (streams.hpp); and those of messages that flow (Device::flow). Starting one is a few stores to page-locked memory, its end a load; the
-// driver is called only to ask whether the program's host memory of more than a kibibyte is
-// page-locked still.
+// memory (streams.hpp); and those of messages that flow (Device::flow). Starting one is a few stores
+// to page-locked memory, its end a load; the driver is called only to ask whether the program's host
+// memory of more than a kibibyte is page-locked still.
 //
 //   consider()  -> [launch ........ stays ........ ended]      residency.hpp says when
 //   take()             item  item item      item               while it runs, as far as is known
@@ -111,8 +111,7 @@ class ResidentCopies {
     CUstream stream_ = nullptr;
     Kernel kernel_ = Kernel::none;
     std::uint64_t launch_ = 0;  // its number
-    Nanoseconds launched_at_ = 0;
-    Nanoseconds last_item_at_ = 0;
+    Nanoseconds launched_at_ = 0, last_item_at_ = 0;
     Nanoseconds link_busy_until_ = 0;  // by what flows out
     std::uint64_t first_untaken_ = 0;  // item, when no kernel runs
     std::uint64_t next_ = 0;           // item to be put

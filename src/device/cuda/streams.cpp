@@ -35,6 +35,10 @@ Engine engine_of(Lane lane) {
     return Engine::peer;
 }
 
+Ends ends_of_flow(Lane lane) {
+    return lane == Lane::d2h ? Ends::to_host : Ends::from_host;
+}
+
 }  // namespace
 
 Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
@@ -96,8 +100,7 @@ void Streams::push_taken(LaneState& lane, const Copy& copy, Completion& done) {
 bool Streams::flow(const Order& order, Completion& done) {
     if (lost_) return false;
     LaneState& lane = use(this->lane(order));
-    const Ends ends = order.lane == Lane::d2h ? Ends::to_host : Ends::from_host;
-    if (!resident_.take_flow(order.copy, ends, lane.taken)) return false;
+    if (!resident_.take_flow(order.copy, ends_of_flow(order.lane), lane.taken)) return false;
     push_taken(lane, order.copy, done);
     return true;
 }
@@ -157,8 +160,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
     else if (order.may_flow && order.copy.pieces.size > 0)
-        resident_.consider_flow(order.lane == Lane::d2h ? Ends::to_host : Ends::from_host,
-                                order.copy.bytes);
+        resident_.consider_flow(ends_of_flow(order.lane), order.copy.bytes);
     return true;
 }
 

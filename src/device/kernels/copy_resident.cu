@@ -14,7 +14,7 @@
 // What the host saw before it wrote an item is visible to who copies it: host's release, acquired
 // by the reader of the ring, released by its store, acquired by the copying block. Acquiring also
 // empties the first-level cache, which otherwise held the bytes that a buffer had when its last
-// message was copied. (Fences cost the reader 1 to 2 us each while others copy.)
+// message was copied. (With fences instead a staged message of 256 KiB took 3 us more.)
 //
 // Pieces that somebody else waits for leave one after the other: when all blocks store at once, the
 // link carries a part of each piece at a time, and the first one is whole when nearly all of the last
