@@ -42,6 +42,10 @@ inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kK
 // are quicker from 512 KiB up also alone (docs/design/0010, 13).
 inline constexpr Bytes kMostBetweenGpus = 256 * kKiB;
 
+// Of pieces that leave one after the other (Device::flow), what other copies may wait for behind them:
+// a copy engine has begun by then.
+inline constexpr Nanoseconds kMostBacklog = 6 * kMicrosecond;
+
 class Residency {
   public:
     // `linger`: GANTRY_LINGER; 0: no kernel stays.

@@ -7,7 +7,7 @@
 // sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
 // and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
-//   flag of a unit:  | number: counts up with each message | one of each quarter | cache line |
+//   flag of a unit:  | number: counts up with each message | one of each quarter | the rest of a cache line |
 //
 // A message flows where a kernel that stays copies it out of the device (Device::flow): it is one
 // piece then, however large, and each 16 KiB of it have a number, too, which the kernel writes. Who
@@ -105,7 +105,7 @@ class AwaitedFlags {
         FlaggedReceive* receive;
         wire::Chunk chunk;
         Bytes offset, bytes;  // what is there of it, and was not told before
-        bool all;             // the flag is up, and not awaited any more
+        bool all;             // nothing more of it is awaited
     };
     bool empty() const { return awaited_.empty(); }
     void await(const Awaited& flag) { awaited_.push_back(flag); }

@@ -19,8 +19,6 @@ constexpr Bytes kBytesPerItem = 32 * kKiB, kBytesPerItemBetweenDevices = 64 * kK
 // took 5.4, 9.5 and 23 us.
 constexpr Bytes kBytesPerItemOfQuads = 16 * kKiB, kBytesPerItemOfWords = 8 * kKiB,
                 kBytesPerItemOfBytes = 2 * kKiB;
-// Of pieces that leave one after the other, what others may wait for.
-constexpr Nanoseconds kBacklog = 6 * kMicrosecond;
 constexpr Bytes kQuad = 16;  // bytes that a thread moves at once
 // Reading the clock is a tenth of what a copy in a row costs the processor; meanwhile the kernel says
 // itself when it has ended, and what comes too late goes another way.
@@ -87,7 +85,7 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
     const bool in_a_row = !flights_.empty() && ++taken_ % kCopiesBetweenClocks != 0;
     const Nanoseconds now = in_a_row ? last_item_at_ : SteadyClock{}.now();
     // Behind what leaves the GPU it would wait longer than for a copy engine.
-    if (!stays(now) || link_busy_until_ - now > kBacklog) return false;
+    if (!stays(now) || link_busy_until_ - now > kMostBacklog) return false;
     const CUdeviceptr to = device_address(copy.destination), from = device_address(copy.source);
     if (std::max(to, from) + copy.bytes >= CopyRing::kMostAddress) return false;
     HostEnd host = quickest_host_end(copy, ends);
@@ -148,7 +146,7 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
     const bool out = ends == Ends::to_host;
     const Nanoseconds now = SteadyClock{}.now();
     const Nanoseconds begin = std::max(now, link_busy_until_);
-    if (!out && begin - now > kBacklog) return false;
+    if (!out && begin - now > kMostBacklog) return false;
     if (out && !residency_.pays_to_flow(copy.bytes)) return false;
     const Nanoseconds until = begin + (out ? residency_.takes_to_leave(copy.bytes) : 0);
     if (!stays(now) || until >= launched_at_ + residency_.life() - settings_.resident_margin)

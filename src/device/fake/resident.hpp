@@ -47,10 +47,11 @@ class ResidentModel {
         }
         return at(gpu.peer, gpu.kernel.resident);
     }
-    // Of a part of a message that flows: when so many bytes of it are there, for each number of them.
+    // Whether it runs, and takes parts of messages that flow.
     bool flows(Ends ends, Nanoseconds now) const {
         return now >= starts_ && now < ends_ && residency_.flows(ends);
     }
+    // One of them: `piece_end` hears when each piece of it is there.
     template <class PieceEnd>
     void flow(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
               const PieceEnd& piece_end) {
@@ -65,10 +66,10 @@ class ResidentModel {
                       free + (out ? gpu.kernel.resident_out : gpu.kernel.resident_in));
         }
         residency_.took(free);
-        ends_ = std::min(free + residency_.linger(), starts_ + residency_.life());
+        ends_ = std::min(std::max(ends_, free + residency_.linger()), starts_ + residency_.life());
     }
     bool has_backlog(Nanoseconds now) const {
-        return link_free_[static_cast<std::size_t>(Ends::to_host)] - now > kBacklog;
+        return link_free_[static_cast<std::size_t>(Ends::to_host)] - now > kMostBacklog;
     }
     bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
     bool consider_flow(Ends ends, Nanoseconds now, Bytes bytes, const Neighbours* neighbours) {
@@ -87,7 +88,6 @@ class ResidentModel {
     }
 
   private:
-    static constexpr Nanoseconds kBacklog = 6 * kMicrosecond;
     Residency residency_;
     Nanoseconds starts_ = 0, ends_ = 0;       // 0: there is none
     std::array<Nanoseconds, 3> link_free_{};  // by Ends
