@@ -10,6 +10,7 @@
 // a host source a host sink.
 #include "plan/ask.hpp"
 #include "plan/direct_copy.hpp"
+#include "plan/ipc_candidate.hpp"
 #include "plan/p2p_model.hpp"
 #include "plan/windows.hpp"
 
@@ -19,12 +20,6 @@
 namespace gantry::plan {
 namespace {
 
-using device::IpcKind;
-
-// Opening a mapping while device work is pending stalls that work, too.
-constexpr int kBusyOpening = 2;
-// Header, credit and bookkeeping of one piece, on either side.
-constexpr Nanoseconds kPieceHandling = 300;
 constexpr Bytes kSmallestChunk = 16 * kKiB;
 constexpr Bytes kLargestChunk = 4 * kMiB;
 // A chunk given by the user or a started pipeline is taken as it is, but not below one cache line.
@@ -184,138 +179,6 @@ Candidate rdma_candidate(const Ask& ask) {
                             : "one put into the receiver's buffer, in pieces";
     }
     return candidate;
-}
-
-// Why no process could make one direct copy, or null.
-const char* ipc_obstacle(const Ask& ask) {
-    const Facts& facts = ask.facts;
-    if (facts.peer.self) return "the peer is this process";
-    if (!by_copy_engine(ask.source) && !by_copy_engine(ask.sink)) return "no end is on a device";
-    if (!facts.peer.shared_memory) return "the peer is on another node";
-    if (!ask.tuning.ipc) return "GANTRY_IPC is off";
-    if (ask.bytes < ask.tuning.ipc_threshold) return "below GANTRY_IPC_THRESHOLD";
-    if (!ask.contiguous()) return "an end is not contiguous";
-    const bool exportable = ask.source.ipc != IpcKind::none ||
-                            (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
-    if (!exportable) return "the driver cannot share this memory between processes";
-    if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !facts.same_gpu &&
-        !facts.peer_access)
-        return ask.question.sink_known ? "the GPUs do not reach each other"
-                                       : "the receiver has not asked for this memory yet";
-    return nullptr;
-}
-
-// What opening the other process's memory counts as. It is an investment: the messages of the same
-// allocation share its price, and who came n times is expected n times more. So all that is ever
-// lost is what staging them cost more, and once the price of an opening.
-Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
-    const bool gets = executor == Executor::receiver;
-    if (gets ? ask.facts.ipc_open : ask.facts.put_open) return 0;
-    const End& end = gets ? ask.source : ask.sink;
-    const device::GpuFacts& gpu = gets ? ask.source_gpu : ask.sink_gpu;
-    const bool other_gpu =
-        by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !ask.facts.same_gpu;
-    Nanoseconds price = other_gpu ? gpu.ipc_open_peer : gpu.ipc_open;
-    if (end.ipc == IpcKind::vmm) price = gpu.vmm_open;
-    if (end.ipc == IpcKind::pool) price = other_gpu ? gpu.pool_open_peer : gpu.pool_open;
-    return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
-}
-
-Nanoseconds opening(const Ask& ask, Executor executor) {
-    const bool gets = executor == Executor::receiver;
-    const bool busy = gets ? ask.facts.receiver_busy : ask.facts.sender_busy;
-    return opening_when_idle(ask, executor) * (busy ? kBusyOpening : 1);
-}
-
-// How the end of a copy that is alone is seen best, by what it costs to see its event. On an H200 a
-// flag costs 1.2 us more than an event behind a copy to another GPU; behind one inside a GPU that
-// processes share by MPS or to and from host memory, half a microsecond less or more.
-Completion seen_by(const device::GpuFacts& gpu, Nanoseconds event) {
-    return gpu.flag_write < event ? Completion::flag : Completion::event;
-}
-
-// Whether such copies go together, if several come so.
-bool shares_calls(const Ask& ask, bool gets) {
-    if (ask.bytes <= device::kMostFused && ask.tuning.kernels) return true;
-    return gets && !ask.facts.same_gpu && ask.bytes <= device::kMostInOneCall;
-}
-
-Candidate ipc_by(const Ask& ask, Executor executor) {
-    const bool gets = executor == Executor::receiver;
-    const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
-    if (gets ? ask.source.ipc == IpcKind::none
-             : !ask.question.sink_known || ask.sink.ipc == IpcKind::none)
-        return impossible(Protocol::ipc, "the driver cannot share this memory between processes");
-    if (gets ? !ask.facts.receiver_opens : !ask.facts.sender_opens)
-        return impossible(Protocol::ipc,
-                          "the process that would copy does not use the driver or "
-                          "does not see the GPU");
-
-    if (gets && !ask.facts.descriptor)
-        return impossible(Protocol::ipc, "the descriptor of the sender's memory has not come yet");
-
-    DirectCopy copy = direct_copy(ask, ask.facts.same_gpu, executor);
-    const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
-    Candidate candidate;
-    Nanoseconds price = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second);
-    if (from_gpu && to_gpu && ask.facts.same_gpu && ask.turn(executor) > 0) {
-        price += ask.turn(executor);
-        candidate.lost = "a copy inside a shared GPU waits for a turn of its compute queue";
-    }
-    // The sender's process is a second user of the receiver's GPU: the two-row form stays off the
-    // compute queue.
-    if (!from_gpu && ask.bytes < gpu.turns_below(ask.source.kind))
-        copy.engine = CopyEngine::copy_engine_2d;
-    if (const Nanoseconds investment = opening(ask, executor); investment > 0) {
-        price += investment;
-        candidate.lost = "opening the peer's memory costs more than it saves";
-    }
-    if (from_gpu && to_gpu && copy.engine == CopyEngine::copy_engine && shares_calls(ask, gets))
-        copy.engine = CopyEngine::fused;
-    Nanoseconds event = gpu.host_event_seen;
-    if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;
-    // The flag of an announced put tells the receiver, too, and writing it is hidden by its bytes
-    // (docs/design/0002, 23).
-    if (!gets && ask.facts.announced)
-        event += ask.hop + transfer_time(ask.bytes, copy.bytes_per_second);
-    Plan& plan = candidate.plan;
-    plan = {.protocol = Protocol::ipc,
-            .executor = executor,
-            .source_engine = copy.engine,
-            .sink_engine = copy.engine,
-            .completion = seen_by(gpu, event)};
-    // A get starts when the offer arrives; a put after the verdict, or at once into an announced
-    // buffer, and its end must be told.
-    const bool answered = !gets && !ask.facts.announced;
-    plan.expected = (answered ? 3 : 1) * ask.hop + (answered ? 2 * kPieceHandling : 0) + price;
-    if (from_gpu && to_gpu)
-        plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
-                   : !gets && ask.facts.announced
-                       ? "one copy between the GPUs, into the buffer that the receiver announced"
-                       : "one copy between the GPUs";
-    else
-        plan.why = gets ? "one copy straight out of the sender's device memory"
-                        : "one copy straight into the receiver's device memory";
-    candidate.settled = ask.tuning.ipc_threshold > 0;
-    return candidate;
-}
-
-Candidate ipc_candidate(const Ask& ask) {
-    if (const char* obstacle = ipc_obstacle(ask)) return impossible(Protocol::ipc, obstacle);
-    const Candidate get = ipc_by(ask, Executor::receiver);
-    const Candidate put = ipc_by(ask, Executor::sender);
-    if (get.impossible != nullptr) return put.impossible != nullptr ? get : put;
-    if (put.impossible != nullptr) return get;
-    // What a get takes longer alone counts against a put that was announced, and against no other: in a
-    // window latencies overlap, and a put that is answered needs its sender's attention, too.
-    const Nanoseconds alone = ask.facts.announced ? 0 : ask.sink_gpu.peer_get_more;
-    // Whoever opens will copy from then on: that one of them has work pending puts it off, and is no
-    // reason to have the other do it.
-    const auto when_idle = [&ask](const Candidate& candidate) {
-        const Executor executor = candidate.plan.executor;
-        return candidate.plan.expected - opening(ask, executor) + opening_when_idle(ask, executor);
-    };
-    return when_idle(put) + alone < when_idle(get) ? put : get;
 }
 
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,
