@@ -61,6 +61,7 @@ struct Rows {
 struct Pieces {
     Bytes size = 0;     // of each but the last; 0: the copy is none of those
     bool flow = false;  // of a copy into a device: its message comes so
+    Bytes message = 0;  // of a message's first copy: all of the message
     std::uint32_t* words = nullptr;
     unsigned in_row = 1;
     Bytes row = sizeof(std::uint32_t);
@@ -135,8 +136,8 @@ class Device {
     virtual void copy(const Copy& copy, Completion& done) = 0;
     // A copy to or from a slot, of at most kMostFlowing bytes, by a kernel that stays: out of the device
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
-    // nothing has happened, since none stays now, or cannot make this copy. copy() with pieces is how
-    // the device learns that one would pay.
+    // nothing has happened, since none stays now, or cannot make this copy. copy() of a message's first
+    // bytes, with pieces, is how the device learns that one would pay.
     virtual bool flow(const Copy&, Completion&) { return false; }
     // Whether one that comes to a device now would be taken, as far as is known.
     virtual bool would_flow(Engine) const { return false; }

@@ -115,10 +115,10 @@ class Residency {
         // A neighbour's kernels, and its copies inside the GPU, would wait until ours ends.
         return repays(saving(ends, copies), linger_, now, now) && !keeps_out(neighbours);
     }
-    // The same of a part of a message that would have flowed.
-    bool invest_in_flow(Ends ends, Bytes bytes, Nanoseconds now, const Neighbours* neighbours) {
-        const Nanoseconds takes = takes_to_leave(bytes);
-        return repays(saving_of_flow(ends, bytes), linger_ + 4 * takes, now, now + takes) &&
+    // The same of a message that would have flowed.
+    bool invest_in_flow(Ends ends, Bytes message, Nanoseconds now, const Neighbours* neighbours) {
+        const Nanoseconds takes = takes_to_leave(message);
+        return repays(saving_of_flow(ends, message), linger_ + 4 * takes, now, now + takes) &&
                !keeps_out(neighbours);
     }
     // It took copies, which keep it busy until then, if no others do for longer.

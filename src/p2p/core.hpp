@@ -72,6 +72,8 @@ struct Peer {
     // The last of them; its receiver answered: it took it the whole way, where parts are of no use.
     std::uint64_t last_flagged_id = 0;
     bool last_answered = false;
+    // So many large ones to come go by chunks: there were no slots for all of the last.
+    int go_by_chunks = 0;
     // The last whole requests to send, without what is each message's own, and how many were sent.
     wire::RequestToSend request_sent{};
     std::uint64_t whole_requests = 0;

@@ -29,13 +29,15 @@
 
 namespace gantry::p2p {
 
+using plan::kMostFlagged;
 using transport::Flag;
 using transport::kSlotFlags;
 
 static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
 
-// More pieces flow better by chunks, which hold no slots for those behind them.
-inline constexpr int kMostFlagged = 4;
+// One of more pieces needs slots for much of what a use of the pool has. Where those of the last are
+// not back yet, chunks are quicker than both by turns.
+inline constexpr int kFewPieces = 4, kGoByChunks = 32;
 
 // What has a number of its own where a message flows.
 inline constexpr Bytes kFlowPiece = kDeviceSlotUnit / transport::kPiecesOfSlotUnit;

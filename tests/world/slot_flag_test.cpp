@@ -14,7 +14,8 @@ namespace {
 
 namespace wire = p2p::wire;
 
-constexpr Bytes kOnePiece = 64 * kKiB, kChunk = 256 * kKiB, kFourPieces = kMiB;
+constexpr Bytes kOnePiece = 64 * kKiB, kChunk = 256 * kKiB, kFourPieces = kMiB,
+                kEightPieces = 2 * kMiB;
 // More than there are slots for in one use of the pool, a quarter.
 std::uint64_t many(Bytes bytes) {
     return bytes > kOnePiece ? 20 : 200;
@@ -28,11 +29,14 @@ struct Way {
 };
 constexpr Way kOfOnePiece[] = {{"OnePiece", kOnePiece, true},
                                {"OnePieceLikeTheLast", kOnePiece, false}};
-constexpr Way kOfFourPieces[] = {{"FourPieces", kFourPieces, true},
-                                 {"FourPiecesLikeTheLast", kFourPieces, false}};
+constexpr Way kOfMorePieces[] = {{"FourPieces", kFourPieces, true},
+                                 {"FourPiecesLikeTheLast", kFourPieces, false},
+                                 {"EightPieces", kEightPieces, true},
+                                 {"EightPiecesLikeTheLast", kEightPieces, false}};
 
 constexpr Way kThatFlow[] = {{"OnePieceThatFlows", kOnePiece, false, true},
-                             {"FourPiecesThatFlow", kFourPieces, false, true}};
+                             {"FourPiecesThatFlow", kFourPieces, false, true},
+                             {"EightPiecesThatFlow", kEightPieces, false, true}};
 
 void staged(config::Config& config) {
     config.ipc = false;
@@ -224,6 +228,46 @@ TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
     } else {  // what flows goes back at once
         EXPECT_LT(count(world, wire::kCredit), by_pieces / 2);
     }
+}
+
+// Of four at once two find slots for all of them. By turns with chunks both would be slower.
+Task<Status> in_windows(Rank& rank, int windows) {
+    constexpr int kAtOnce = 4;
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    for (int i = 0; i < kAtOnce; ++i)
+        buffers.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, kEightPieces, rank.number));
+    for (int window = 0; window < windows; ++window) {
+        std::vector<Result<p2p::Request*>> all;
+        for (int i = 0; i < kAtOnce; ++i) {
+            if (rank.number == 0) {
+                buffers[i]->fill(static_cast<std::uint64_t>(window + i));
+                all.push_back(rank.messenger.isend(rank.all, buffers[i]->whole(), 1, i,
+                                                   p2p::SendMode::standard));
+            } else {
+                all.push_back(rank.messenger.ireceive(rank.all, buffers[i]->whole(), 0, i));
+            }
+        }
+        for (Result<p2p::Request*>& each : all) {
+            Received ended = co_await finish(rank.executor, rank, std::move(each));
+            GANTRY_CO_TRY(ended.status);
+        }
+        for (int i = 0; rank.number == 1 && i < kAtOnce; ++i)
+            WORLD_CHECK(buffers[i]->holds(static_cast<std::uint64_t>(window + i), kEightPieces));
+        Status token = rank.number == 1 ? co_await send(rank, kNothing, 0, 9)
+                                        : (co_await receive(rank, kNothing, 1, 9)).status;
+        GANTRY_CO_TRY(token);
+    }
+    co_return success();
+}
+
+TEST(LargeFlaggedMessages, GoByChunksWhereSlotsAreNotBack) {
+    World world(one_node(1, kOfMorePieces[3]));
+    const Ending ending = world.run([](Rank& rank) { return in_windows(rank, 12); });
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle());
+    EXPECT_GE(count(world, wire::kChunk), 40u * 8);
+    EXPECT_LT(count(world, wire::kChunk), 48u * 8);
 }
 
 // --- what goes wrong ----------------------------------------------------------------------------
@@ -449,7 +493,7 @@ TEST_P(FlaggedSlots, ASendWhoseReceiverDiesMeanwhileIsAnError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(One, FlaggedSlots, testing::ValuesIn(kOfOnePiece), &name_of);
-INSTANTIATE_TEST_SUITE_P(Four, FlaggedSlots, testing::ValuesIn(kOfFourPieces), &name_of);
+INSTANTIATE_TEST_SUITE_P(More, FlaggedSlots, testing::ValuesIn(kOfMorePieces), &name_of);
 INSTANTIATE_TEST_SUITE_P(Flowing, FlaggedSlots, testing::ValuesIn(kThatFlow), &name_of);
 
 }  // namespace

@@ -198,9 +198,9 @@ bool ResidentCopies::may_launch() {
     return kernel_ == Kernel::none || (settings_.resident_margin >= 0 && has_ended());
 }
 
-void ResidentCopies::consider_flow(Ends ends, Bytes bytes) {
+void ResidentCopies::consider_flow(Ends ends, Bytes message) {
     if (may_launch() && residency_.flows(ends) &&
-        residency_.invest_in_flow(ends, bytes, SteadyClock{}.now(), settings_.neighbours) &&
+        residency_.invest_in_flow(ends, message, SteadyClock{}.now(), settings_.neighbours) &&
         prepare())
         launch();
 }

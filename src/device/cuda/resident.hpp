@@ -54,8 +54,8 @@ class ResidentCopies {
     // (Device::flow). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
     bool would_flow(Ends ends) const;
-    // Such a copy was started another way.
-    void consider_flow(Ends ends, Bytes bytes);
+    // Such a message was begun another way.
+    void consider_flow(Ends ends, Bytes message);
     // A copy that it could have taken was started another way, with the context current: launches a
     // kernel if one shall stay from now on.
     void consider(Ends ends, Copies copies);

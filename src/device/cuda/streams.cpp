@@ -159,8 +159,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
-    else if (order.may_flow && order.copy.pieces.size > 0)
-        resident_.consider_flow(ends_of_flow(order.lane), order.copy.bytes);
+    else if (order.may_flow && order.copy.pieces.message > 0)
+        resident_.consider_flow(ends_of_flow(order.lane), order.copy.pieces.message);
     return true;
 }
 

@@ -34,9 +34,10 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         copy_now(copy, done, -1);
         if (ends)
             consider_resident(*ends, copies, copy.gpu);
-        else if (const std::optional<Ends> flowing = flowing_ends(copy))
-            launch_resident(copy.gpu, resident(copy.gpu).consider_flow(*flowing, processor_.now(),
-                                                                       copy.bytes, neighbours_));
+        else if (const std::optional<Ends> flowing = flowing_ends(copy); flowing)
+            launch_resident(copy.gpu,
+                            resident(copy.gpu).consider_flow(*flowing, processor_.now(),
+                                                             copy.pieces.message, neighbours_));
         return;
     }
     const bool suits_a_kernel =

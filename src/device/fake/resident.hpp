@@ -72,9 +72,9 @@ class ResidentModel {
         return link_free_[static_cast<std::size_t>(Ends::to_host)] - now > kMostBacklog;
     }
     bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
-    bool consider_flow(Ends ends, Nanoseconds now, Bytes bytes, const Neighbours* neighbours) {
-        return possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
-               residency_.invest_in_flow(ends, bytes, now, neighbours);
+    bool consider_flow(Ends ends, Nanoseconds now, Bytes message, const Neighbours* neighbours) {
+        return message > 0 && possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
+               residency_.invest_in_flow(ends, message, now, neighbours);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
     bool consider(Ends ends, Copies copies, Nanoseconds now, const Neighbours* neighbours) {

@@ -17,7 +17,6 @@
 
 #include "p2p/core.hpp"
 
-#include <array>
 #include <optional>
 
 namespace gantry::p2p {
@@ -39,6 +38,14 @@ struct FlaggedSend : Link<FlaggedSend> {
         Slot slot;
     };
     FlaggedSend(Core& in, Request& of, const Peer::FlaggedOffer& offer);
+    FlaggedSend(const FlaggedSend&) = delete;
+    FlaggedSend& operator=(const FlaggedSend&) = delete;
+    ~FlaggedSend();
+    // With a copy for each piece behind it.
+    static Bytes frame_bytes(int pieces) {
+        return sizeof(FlaggedSend) + static_cast<Bytes>(pieces) * sizeof(Piece);
+    }
+    Piece& copy(int index) { return reinterpret_cast<Piece*>(this + 1)[index]; }
 
     Core& core;
     Request& request;  // knows the buffer, where it lies, and the peer
@@ -51,7 +58,7 @@ struct FlaggedSend : Link<FlaggedSend> {
     bool announced = false;  // the request to send has left
     int running = 0;         // copies
     Status failure;
-    std::array<Piece, kMostFlagged> copies;
+    const int copies;
 };
 
 struct FlaggedReceive : Link<FlaggedReceive> {

@@ -20,8 +20,15 @@ FlaggedSend::FlaggedSend(Core& in, Request& of, const Peer::FlaggedOffer& offer)
       request(of),
       pieces{0, of.buffer.bytes(), offer.chunk, 0},
       notice(offer.notice),
-      copies{Piece(*this), Piece(*this), Piece(*this), Piece(*this)} {
-    static_assert(kMostFlagged == 4);
+      copies(pieces.count()) {
+    static_assert(sizeof(FlaggedSend) % alignof(Piece) == 0);
+    for (int index = 0; index < copies; ++index)
+        new (&copy(index)) Piece(*this);
+}
+
+FlaggedSend::~FlaggedSend() {
+    for (int index = 0; index < copies; ++index)
+        copy(index).~Piece();
 }
 
 namespace {
@@ -70,6 +77,7 @@ device::Copy copy_of(const FlaggedSend& message, const wire::Chunk& chunk) {
     Flag& flag = message.flags[chunk.unit];
     if (may_flow(message.request.buffer.data(), message.pieces.bytes))
         copy.pieces = {.size = kFlowPiece,
+                       .message = chunk.offset == 0 ? message.pieces.bytes : 0,
                        .words = flag.pieces,
                        .in_row = transport::kPiecesOfSlotUnit,
                        .row = sizeof flag};
@@ -82,7 +90,7 @@ Slot slot_of(const FlaggedSend& message, const wire::Chunk& chunk) {
 }
 
 void start(FlaggedSend& message, int index) {
-    FlaggedSend::Piece& piece = message.copies[static_cast<std::size_t>(index)];
+    FlaggedSend::Piece& piece = message.copy(index);
     const wire::Chunk chunk = message.pieces.piece(index);
     piece.slot = slot_of(message, chunk);
     message.slots->lend_early(piece.slot, message.request.peer);
@@ -108,7 +116,7 @@ bool flow(FlaggedSend& message) {
     whole.chunk = whole.bytes;
     const wire::Chunk chunk = whole.piece(0);
     const device::Copy copy = copy_of(message, chunk);
-    FlaggedSend::Piece& piece = message.copies[0];
+    FlaggedSend::Piece& piece = message.copy(0);
     if (copy.pieces.size == 0 || !message.core.device.flow(copy, piece)) return false;
     message.flows = true;
     message.pieces = whole;
@@ -132,16 +140,29 @@ std::span<Flag> own_flags(Core& core, int to) {
 
 namespace {
 
-// Null: there are no flags, or no slots just now.
+bool is_large(const Peer::FlaggedOffer& offer) {
+    return divide_up(offer.bytes, offer.chunk) > kFewPieces;
+}
+
+// Null: there are no flags, or no slots just now, or there were none for the last large one.
 FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer) {
     Result<SlotPool*> slots = core.pool(transport::Pool::device_slots);  // makes our segment
     if (!slots.ok()) return nullptr;
     const std::span<Flag> flags = own_flags(core, send.peer);
     if (flags.empty()) return nullptr;
-    const Slot all = (*slots)->try_acquire(send.buffer.bytes(), SlotUse::ahead);
-    if (all.units == 0) return nullptr;
+    int& by_chunks = core.peer(send.peer).go_by_chunks;
+    if (is_large(offer) && by_chunks > 0) {
+        --by_chunks;
+        return nullptr;
+    }
+    const Slot all = (*slots)->try_acquire(offer.bytes, SlotUse::ahead);
+    if (all.units == 0) {
+        if (is_large(offer)) by_chunks = kGoByChunks;
+        return nullptr;
+    }
+    const auto copies = static_cast<int>(divide_up(offer.bytes, offer.chunk));
     void* memory = all.unit + all.units <= kSlotFlags
-                       ? core.executor.allocate_frame(sizeof(FlaggedSend))
+                       ? core.executor.allocate_frame(FlaggedSend::frame_bytes(copies))
                        : nullptr;
     if (memory == nullptr) {
         (*slots)->release(all);
@@ -201,6 +222,7 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
            last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
            !core.explain.on() && !core.executor.hands_over() &&
+           (to.go_by_chunks == 0 || !is_large(last)) &&
            core.shared_gpu(send.location.gpu).used() == 0;
 }
 

@@ -206,7 +206,9 @@ void take_piece(FlaggedReceive& message, const wire::Chunk& chunk) {
     copy.engine = message.engine;
     copy.notice = message.notice;
     if (may_flow(message.request.buffer.data(), message.request.outcome.bytes))
-        copy.pieces = {.size = kFlowPiece, .flow = message.flows};
+        copy.pieces = {.size = kFlowPiece,
+                       .flow = message.flows,
+                       .message = chunk.offset == 0 ? message.request.outcome.bytes : 0};
     // Where the other end has no kernel yet, ours stays all the same.
     if (copy.pieces.size > 0 && core.device.flow(copy, piece)) return;
     if (message.flows) core.flagged.awaited.tell_more(message, message.usual_piece);

@@ -55,12 +55,13 @@ struct CudaFlow : CudaResident {
         Copy copy{slots, pointer(from + at), bytes, 0, Engine::d2h};
         copy.number = ++number;
         copy.pieces = {
-            .size = kPiece, .flow = false, .words = words, .in_row = kInRow, .row = kRow};
+
+            .size = kPiece, .message = bytes, .words = words, .in_row = kInRow, .row = kRow};
         return copy;
     }
     Copy in(Bytes at, Bytes bytes) {
         Copy copy{pointer(to + at), slots + at, bytes, 0, Engine::h2d};
-        copy.pieces = {.size = kPiece, .flow = true};
+        copy.pieces = {.size = kPiece, .flow = true, .message = at == 0 ? bytes : 0};
         return copy;
     }
     bool came(const Copy& copy, Bytes piece) const {
