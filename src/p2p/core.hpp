@@ -259,6 +259,8 @@ class Core final : public transport::Receiver {
     void take_back_envelope(int to) { --peer(to).next_sent; }
     // A receive has met its message: moves the payload or starts the protocol.
     void deliver(std::unique_ptr<Incoming> message, Request& receive);
+    // One that came before its receive.
+    void deliver_late(std::unique_ptr<Incoming> message, Request& receive);
     void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
                        transport::ConstSpan payload, Request& receive);
     void finish_request(Request& request, Status status);
@@ -386,9 +388,10 @@ const Request* flagged_send(Core& core, std::uint64_t id);
 bool fail_flagged_send(Core& core, std::uint64_t id, const Status& why);
 // The flags of that message are chunks. A failure, of which its sender was told: it has none such.
 Status await_flags(Core& core, int from, const wire::RequestToSend& rts);
-// The short way of one that is like the last; false: it must go the whole way.
+// The short way of one that is like the last; false: it must go the whole way. `late`: its receive is,
+// and none of its pieces has been told.
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
-                  const wire::RequestAgain& own, Request& receive);
+                  const wire::RequestAgain& own, Request& receive, bool late = false);
 // Nothing more comes for that one, or (no id) for any from that rank.
 void fail_flagged_receives(Core& core, int from, std::optional<std::uint64_t> id,
                            const Status& why);

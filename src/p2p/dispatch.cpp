@@ -239,14 +239,8 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
                       {message->payload.data(), message->envelope.bytes}, receive);
         return;
     }
-    const wire::RequestToSend& rts = message->rts;
-    if (get_again(*this, message->peer, rts, {rts.envelope, rts.send_id, rts.address}, receive,
-                  device::Company::unknown)) {
-        gets_wait_ = true;
-        incoming_.erase({message->peer, message->rts.send_id});
-        return;
-    }
     Incoming& reference = *message;
+    reference.rts.take_at_its_word();
     reference.request = &receive;
     receive.outcome = {reference.envelope.source, reference.envelope.tag,
                        std::min<Bytes>(reference.envelope.bytes, receive.buffer.bytes()), false};
@@ -254,6 +248,18 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
         receive.status = truncated(reference.envelope.bytes, receive.buffer.bytes());
     add_incoming(std::move(message));
     operations.spawn(receive_rendezvous(executor, *this, reference));
+}
+
+void Core::deliver_late(std::unique_ptr<Incoming> message, Request& receive) {
+    const wire::RequestToSend& rts = message->rts;
+    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
+    const int from = message->peer;
+    if (!message->rendezvous || !message->failure.ok()) return deliver(std::move(message), receive);
+    if (get_again(*this, from, rts, own, receive, device::Company::unknown))
+        gets_wait_ = true;
+    else if (!message->arrived.empty() || !take_flagged(*this, from, rts, own, receive, true))
+        return deliver(std::move(message), receive);
+    incoming_.erase({from, own.send_id});
 }
 
 // A network may deliver a piece of a message before the envelope that it belongs to.
@@ -310,7 +316,6 @@ void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Reques
     auto message = std::make_unique<Incoming>(executor);
     if (rts.flag_number != 0) message->failure = await_flags(*this, from, rts);
     message->rts = rts;
-    message->rts.take_at_its_word();
     message->envelope = rts.envelope;
     message->peer = from;
     message->rendezvous = true;

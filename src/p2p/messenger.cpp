@@ -235,7 +235,7 @@ Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buff
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
     if (auto message = core.matcher.take(group.context, request->source, tag)) {
         core.hold_memory(*request);
-        core.deliver(std::move(message), *request);
+        core.deliver_late(std::move(message), *request);
         return request;
     }
     if (Status lost = core.nothing_comes(group, source); !lost.ok()) {
@@ -321,7 +321,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
     (*created)->tag = message->envelope.tag;
     (*created)->peer = message->peer;
     Request* request = *created;
-    core_->deliver(std::move(message), *request);
+    core_->deliver_late(std::move(message), *request);
     return request;
 }
 

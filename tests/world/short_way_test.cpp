@@ -76,6 +76,58 @@ TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
     }
 }
 
+// The receive comes when the request lies there, and none, some, or all of the pieces do.
+Task<Status> late_receives(Rank& rank, Bytes bytes, Nanoseconds latest) {
+    Bytebuffer buffer(rank, Place::device, bytes, rank.number);
+    for (int i = 0; i < 30; ++i) {
+        const auto key = static_cast<std::uint64_t>(i);
+        if (rank.number == 0) {
+            buffer.fill(key);
+            Result<p2p::Request*> sending =
+                rank.messenger.isend(rank.all, buffer.whole(), 1, 0, p2p::SendMode::standard);
+            Status there = co_await send(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(there);
+            Received sent = co_await finish(rank.executor, rank, std::move(sending));
+            GANTRY_CO_TRY(sent.status);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+        } else {
+            buffer.clear();
+            Received there = co_await receive(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(there.status);
+            Status slept = co_await rank.sleep(rank.executor, i * latest / 30);
+            GANTRY_CO_TRY(slept);
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(key, bytes));
+            Status told = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(told);
+        }
+    }
+    co_return success();
+}
+
+TEST(LateReceives, OfAMessageLikeTheLastNobodyIsAsked) {
+    for (const Bytes bytes : {kOnePiece, 2 * kMiB, 4 * kMiB}) {
+        for (const Nanoseconds linger : {Nanoseconds{0}, 50 * kMicrosecond}) {
+            SCOPED_TRACE(testing::Message() << bytes << " bytes, kernels stay " << linger);
+            const auto run = [&](Nanoseconds latest) {
+                World world(one_node(1, [linger](config::Config& config) {
+                    staged(config);
+                    config.linger = linger;
+                }));
+                const Ending ending =
+                    world.run([&](Rank& rank) { return late_receives(rank, bytes, latest); });
+                EXPECT_TRUE(ending.good()) << ending;
+                EXPECT_TRUE(world.settle());
+                return count(world, wire::kClearToSend);
+            };
+            EXPECT_EQ(run(kMicrosecond), 1u);
+            EXPECT_GE(run(400 * kMicrosecond), 2u);
+        }
+    }
+}
+
 // Of one buffer: like the last, longer than flags tell of, and behind such a one.
 Task<Status> other_sizes(Rank& rank) {
     constexpr Bytes kSizesInTurn[] = {4096, 4096, kMiB, kMiB, 8 * kMiB, kMiB, kOnePiece, kMiB};

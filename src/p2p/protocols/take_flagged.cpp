@@ -161,7 +161,7 @@ Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
 }
 
 bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
-                  const wire::RequestAgain& own, Request& receive) {
+                  const wire::RequestAgain& own, Request& receive, bool late) {
     if (!like_the_last(core, from, whole, own, receive)) return false;
     const FlaggedPieces pieces = pieces_of(whole, own);
     const std::span<Flag> flags = flags_of(core, from, pieces);
@@ -173,6 +173,7 @@ bool take_flagged(Core& core, int from, const wire::RequestToSend& whole,
     auto* message = new (memory) FlaggedReceive(core, from, own.send_id, receive, last);
     receive.outcome = {own.envelope.source, own.envelope.tag, last.bytes, false};
     if (core.tuning.ipc) sender.mappings.staged(whole.handle, receive.location, {});
+    if (late) core.flagged.awaited.drop(from, own.send_id);
     core.operations.begin();
     core.flagged.receives.push_back(*message);
     message->awaited = pieces.count();
