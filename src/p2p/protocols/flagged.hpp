@@ -55,8 +55,8 @@ struct FlaggedSend : Link<FlaggedSend> {
     std::uint32_t number = 0;
     device::Notice notice;
     bool flows = false;
-    bool announced = false;  // the request to send has left
-    int running = 0;         // copies
+    bool announced = false;        // the request to send has left
+    int started = 0, running = 0;  // copies
     Status failure;
     const int copies;
 };

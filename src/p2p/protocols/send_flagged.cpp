@@ -49,6 +49,8 @@ void end(FlaggedSend& message) {
     core.operations.end();
 }
 
+void start_more(FlaggedSend& message);
+
 void piece_ended(Resumable& waiting) {
     auto& piece = static_cast<FlaggedSend::Piece&>(Completion::of(waiting));
     FlaggedSend& message = piece.message;
@@ -62,7 +64,9 @@ void piece_ended(Resumable& waiting) {
                        (message.flows && has_come(&flag, message.number, 0, message.pieces.bytes) ==
                                              message.pieces.bytes);
     if (!message.announced || !known) message.slots->take_back(piece.slot);
-    if (--message.running == 0) end(message);
+    --message.running;
+    start_more(message);
+    if (message.running == 0) end(message);
 }
 
 device::Copy copy_of(const FlaggedSend& message, const wire::Chunk& chunk) {
@@ -100,6 +104,19 @@ void start(FlaggedSend& message, int index) {
     ++message.running;
     piece.then(piece_ended);
     message.core.device.copy(copy, piece);
+}
+
+// A few at a time: each is a call, and until the last of those is made nobody sees that the first
+// piece is there.
+void start_more(FlaggedSend& message) {
+    while (message.started < message.pieces.count()) {
+        if (!message.announced || !message.failure.ok())
+            message.slots->release(slot_of(message, message.pieces.piece(message.started++)));
+        else if (message.running < kFewPieces)
+            start(message, message.started++);
+        else
+            return;
+    }
 }
 
 // All of it as one piece, by a kernel that stays. False: none does.
@@ -190,18 +207,14 @@ bool launch(FlaggedSend& message, const Announce& announce) {
     core.flagged.sends.push_back(message);
     core.hold_memory(message.request);
     if (!flow(message)) start(message, 0);
+    message.started = 1;
     Status left = announce();
     message.announced = left.ok();
     if (!left.ok()) {
         core.take_back_envelope(message.request.peer);
         message.failure = std::move(left);
     }
-    for (int index = 1; index < message.pieces.count(); ++index) {
-        if (message.announced)
-            start(message, index);
-        else
-            message.slots->release(slot_of(message, message.pieces.piece(index)));
-    }
+    start_more(message);
     return message.announced;
 }
 
