@@ -35,9 +35,13 @@ using transport::kSlotFlags;
 
 static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
 
-// One of more pieces needs slots for much of what a use of the pool has. Where those of the last are
-// not back yet, chunks are quicker than both by turns.
-inline constexpr int kFewPieces = 4, kGoByChunks = 32;
+// Of these pieces under way at a time.
+inline constexpr int kFewPieces = 4;
+
+// A larger one needs much of the slots that there are for such. Where those of the last are not back
+// yet, so many go by chunks, which is quicker than both by turns.
+inline constexpr Bytes kLargeFlagged = kMiB;
+inline constexpr int kGoByChunks = 32;
 
 // What has a number of its own where a message flows.
 inline constexpr Bytes kFlowPiece = kDeviceSlotUnit / transport::kPiecesOfSlotUnit;

@@ -157,10 +157,6 @@ std::span<Flag> own_flags(Core& core, int to) {
 
 namespace {
 
-bool is_large(const Peer::FlaggedOffer& offer) {
-    return divide_up(offer.bytes, offer.chunk) > kFewPieces;
-}
-
 // Null: there are no flags, or no slots just now, or there were none for the last large one.
 FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer) {
     Result<SlotPool*> slots = core.pool(transport::Pool::device_slots);  // makes our segment
@@ -168,13 +164,13 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer)
     const std::span<Flag> flags = own_flags(core, send.peer);
     if (flags.empty()) return nullptr;
     int& by_chunks = core.peer(send.peer).go_by_chunks;
-    if (is_large(offer) && by_chunks > 0) {
+    if (offer.bytes > kLargeFlagged && by_chunks > 0) {
         --by_chunks;
         return nullptr;
     }
     const Slot all = (*slots)->try_acquire(offer.bytes, SlotUse::ahead);
     if (all.units == 0) {
-        if (is_large(offer)) by_chunks = kGoByChunks;
+        if (offer.bytes > kLargeFlagged) by_chunks = kGoByChunks;
         return nullptr;
     }
     const auto copies = static_cast<int>(divide_up(offer.bytes, offer.chunk));
@@ -235,7 +231,7 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
            last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
            !core.explain.on() && !core.executor.hands_over() &&
-           (to.go_by_chunks == 0 || !is_large(last)) &&
+           (to.go_by_chunks == 0 || last.bytes <= kLargeFlagged) &&
            core.shared_gpu(send.location.gpu).used() == 0;
 }
 
