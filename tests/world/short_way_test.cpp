@@ -128,6 +128,53 @@ TEST(LateReceives, OfAMessageLikeTheLastNobodyIsAsked) {
     }
 }
 
+constexpr Bytes kLarge = 2 * kMiB;
+
+// Of four at once two find slots for all of them. By turns with chunks both would be slower.
+Task<Status> in_windows(Rank& rank, int windows) {
+    constexpr int kAtOnce = 4;
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    for (int i = 0; i < kAtOnce; ++i)
+        buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kLarge, rank.number));
+    for (int window = 0; window < windows; ++window) {
+        std::vector<Result<p2p::Request*>> all;
+        for (int i = 0; i < kAtOnce; ++i) {
+            if (rank.number == 0) {
+                buffers[i]->fill(static_cast<std::uint64_t>(window + i));
+                all.push_back(rank.messenger.isend(rank.all, buffers[i]->whole(), 1, i,
+                                                   p2p::SendMode::standard));
+            } else {
+                all.push_back(rank.messenger.ireceive(rank.all, buffers[i]->whole(), 0, i));
+            }
+        }
+        for (Result<p2p::Request*>& each : all) {
+            Received ended = co_await finish(rank.executor, rank, std::move(each));
+            GANTRY_CO_TRY(ended.status);
+        }
+        for (int i = 0; rank.number == 1 && i < kAtOnce; ++i)
+            WORLD_CHECK(buffers[i]->holds(static_cast<std::uint64_t>(window + i), kLarge));
+        Status token;
+        if (rank.number == 1)
+            token = co_await send(rank, kNothing, 0, 9);
+        else
+            token = (co_await receive(rank, kNothing, 1, 9)).status;
+        GANTRY_CO_TRY(token);
+    }
+    co_return success();
+}
+
+TEST(LargeMessages, GoByChunksWhereSlotsAreNotBack) {
+    World world(one_node(1, [](config::Config& config) {
+        staged(config);
+        config.chunk = kLarge / 8;
+    }));
+    const Ending ending = world.run([](Rank& rank) { return in_windows(rank, 12); });
+    ASSERT_TRUE(ending.good()) << ending;
+    ASSERT_TRUE(world.settle());
+    EXPECT_GE(count(world, wire::kChunk), 40u * 8);
+    EXPECT_LT(count(world, wire::kChunk), 48u * 8);
+}
+
 // Of one buffer: like the last, longer than flags tell of, and behind such a one.
 Task<Status> other_sizes(Rank& rank) {
     constexpr Bytes kSizesInTurn[] = {4096, 4096, kMiB, kMiB, 8 * kMiB, kMiB, kOnePiece, kMiB};
