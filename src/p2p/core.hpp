@@ -364,6 +364,10 @@ class Core final : public transport::Receiver {
 // A blocking receive that is about to be posted tells its sender where its bytes go; a sender that
 // knows puts them there at once (p2p/protocols/put_announced.cpp).
 void announce(Core& core, Request& receive);
+// One whose message of that number lay there already. Its sender, who got no announcement in time, learns
+// that a mapping of the buffer would be of use: else a rank whose message always comes first never
+// puts.
+void announce_too_late(Core& core, const Request& receive, int from, std::uint32_t sequence);
 // The sender's side, of a message that is about to be numbered and that the program waits for.
 // False: it goes the usual way, unless the receiver was lost meanwhile. `request` is made if it is
 // null.

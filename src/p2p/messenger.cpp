@@ -235,7 +235,10 @@ Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buff
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
     if (auto message = core.matcher.take(group.context, request->source, tag)) {
         core.hold_memory(*request);
+        const int from = message->peer;
+        const std::uint32_t sequence = message->envelope.sequence;
         core.deliver_late(std::move(message), *request);
+        if (waits) announce_too_late(core, *request, from, sequence);
         return request;
     }
     if (Status lost = core.nothing_comes(group, source); !lost.ok()) {

@@ -103,6 +103,47 @@ TEST(Announced, AnExpensiveMappingIsNotOpenedForSoFew) {
     EXPECT_EQ(world.rank(0).device.counts().opens, 0u);
 }
 
+// Its receiver always finds the message there. What it announces too late counts towards the mapping: the
+// first of those that wait for their message are put.
+Task<Status> late_then_waiting(Rank& rank, Seen& seen) {
+    Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
+    for (int round = 0; round < 400; ++round) {
+        if (rank.number == 0) {
+            buffer.fill(static_cast<std::uint64_t>(round));
+            Status sent = co_await send_and_wait(rank, buffer.whole(), 1, 7);
+            GANTRY_CO_TRY(sent);
+        } else {
+            Status slept = co_await rank.sleep(rank.executor, 50 * kMicrosecond);
+            GANTRY_CO_TRY(slept);
+            Received got = co_await receive_and_wait(rank, buffer.whole(), 0, 7);
+            GANTRY_CO_TRY(got.status);
+            WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(round), kBytes));
+        }
+        Status met = co_await meet(rank, 3000 + round);
+        GANTRY_CO_TRY(met);
+    }
+    rank.device.reset_counts();
+    for (int round = 0; round < 100; ++round) {
+        Status done = co_await one(rank, buffer, round);
+        GANTRY_CO_TRY(done);
+    }
+    seen.puts += puts(rank);
+    co_return success();
+}
+
+TEST(Announced, WhatIsAnnouncedTooLateCountsTowardsTheMapping) {
+    Options options = two_gpus();
+    options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_open_peer = 150 * kMicrosecond;
+    };
+    World world(options);
+    Seen seen;
+    const Ending ending = world.run([&seen](Rank& rank) { return late_then_waiting(rank, seen); });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle()) << "something was left over";
+    EXPECT_GE(seen.puts, 30u);
+}
+
 // --- what must not be put -----------------------------------------------------------------------
 
 // The announced receive is for one tag; another message comes first.

@@ -20,6 +20,10 @@
 // was got out of its memory and a put would have been better; the sender puts if it has mapped the
 // buffer, or when the announcements that it could not use repay that (p2p/mappings.hpp).
 //
+// A blocking receive that finds its message announces all the same, too late: so the sender counts it
+// as one that a mapping would have served. In a ping-pong of large messages one way is put first; who
+// gets them answers before the other one receives again, and would never hear of a buffer.
+//
 // The flag lies in the sender's segment. The device raises it where the planner says so, behind large
 // copies, so that both processes see the end at the same time; else the sender does.
 #include "p2p/protocols/flagged.hpp"
@@ -209,37 +213,54 @@ class Ready {
 
 }  // namespace
 
+namespace {
+
+// Whether its sender would rather put into that buffer, if it knew of it.
+bool is_worth_announcing(const Peer& peer, const Request& receive) {
+    const device::Location& place = receive.location;
+    return peer.last_get.put_is_better && place.gpu == peer.last_get.gpu && place.on_device() &&
+           place.ipc != device::IpcKind::none && receive.buffer.contiguous();
+}
+
+Status tell_of(Core& core, const Request& receive, int to, std::uint32_t sequence) {
+    Announcements& announcements = core.peer(to).announcements;
+    const device::Location& place = receive.location;
+    const wire::ReadyAgain ready{receive.context,
+                                 receive.source,
+                                 receive.tag,
+                                 sequence,
+                                 receive.buffer.bytes(),
+                                 reinterpret_cast<std::uintptr_t>(receive.buffer.data()),
+                                 place.buffer_id};
+    if (announcements.named == place.buffer_id) return core.send(to, wire::kReadyAgain, ready);
+    Result<device::IpcHandle> handle = core.device.export_memory(place);
+    if (!handle.ok()) return std::move(handle).status();
+    // The sender may map it: it is told when the program frees it.
+    core.named.note(to, *handle);
+    Status sent = core.send(to, wire::kReady, wire::Ready{ready, wire::encode(*handle)});
+    if (sent.ok()) announcements.named = place.buffer_id;
+    return sent;
+}
+
+}  // namespace
+
 void announce(Core& core, Request& receive) {
     if (receive.peer < 0) return;
     Peer& peer = core.peer(receive.peer);
-    const device::Location& place = receive.location;
-    if (!peer.last_get.put_is_better || place.gpu != peer.last_get.gpu || !place.on_device() ||
-        place.ipc == device::IpcKind::none || !receive.buffer.contiguous() ||
-        !core.matcher.would_be_next(receive))
+    if (!is_worth_announcing(peer, receive) || !core.matcher.would_be_next(receive) ||
+        peer.announcements.coming != nullptr)  // of another thread
         return;
-    Announcements& announcements = peer.announcements;
-    if (announcements.coming != nullptr) return;  // of another thread
-    wire::ReadyAgain ready{receive.context,
-                           receive.source,
-                           receive.tag,
-                           peer.next_expected,
-                           receive.buffer.bytes(),
-                           reinterpret_cast<std::uintptr_t>(receive.buffer.data()),
-                           place.buffer_id};
-    Status sent;
-    if (announcements.named == place.buffer_id) {
-        sent = core.send(receive.peer, wire::kReadyAgain, ready);
-    } else {
-        Result<device::IpcHandle> handle = core.device.export_memory(place);
-        if (!handle.ok()) return;
-        // The sender may map it: it is told when the program frees it.
-        core.named.note(receive.peer, *handle);
-        sent = core.send(receive.peer, wire::kReady, wire::Ready{ready, wire::encode(*handle)});
-        if (sent.ok()) announcements.named = place.buffer_id;
-    }
-    if (!sent.ok()) return;  // the message goes the usual way
+    // Else the message goes the usual way.
+    const std::uint32_t sequence = peer.next_expected;
+    if (!tell_of(core, receive, receive.peer, sequence).ok()) return;
     receive.announced = true;
-    announcements.expected = ready.sequence;
+    peer.announcements.expected = sequence;
+}
+
+void announce_too_late(Core& core, const Request& receive, int from, std::uint32_t sequence) {
+    const Peer& peer = core.peer(from);
+    if (is_worth_announcing(peer, receive) && peer.lost.ok())
+        (void)tell_of(core, receive, from, sequence);  // nobody waits for it
 }
 
 bool put_announced(Core& core, const Group& group, const Buffer& buffer,
