@@ -29,13 +29,14 @@
 
 namespace gantry::p2p {
 
-using plan::kMostFlagged;
 using transport::Flag;
 using transport::kSlotFlags;
 
 static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
 
-// Of these pieces under way at a time.
+// More pieces flow better by chunks, which hold no slots for those behind them.
+inline constexpr int kMostFlagged = 16;
+// So many of them are under way at a time.
 inline constexpr int kFewPieces = 4;
 
 // A larger one needs much of the slots that there are for such. Where those of the last are not back

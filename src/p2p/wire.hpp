@@ -63,8 +63,8 @@ struct Handle {
     std::uint64_t buffer_id, base, size, origin, pool;
 };
 
-// A message of one piece that is on its way to the slot at this unit of its sender's device slots: it
-// lies there when the unit's flag has that number (slot_flags.hpp). Number 0: chunks tell. `flows`:
+// A message that is on its way to slots, the first at this unit of its sender's device slots: each piece
+// lies there when its unit's flag has that number (slot_flags.hpp). Number 0: chunks tell. `flows`:
 // it is one piece whatever the offer says, and parts of it may be told before.
 struct SlotFlag {
     std::uint32_t number = 0;

@@ -56,9 +56,6 @@ struct Pieces {
 
 // What slots for device messages are made of.
 inline constexpr Bytes kDeviceSlotUnit = 64 * kKiB;
-// Pieces of a message that flags tell of (p2p/slot_flags.hpp). More flow better by chunks, which hold no
-// slots for those behind them.
-inline constexpr int kMostFlagged = 16;
 inline constexpr int kDeepest = 64;  // pieces in flight that a CTS can name
 
 // The best chunk (a power of two, an equal part, or the fixed one) and depth for `bytes` on this

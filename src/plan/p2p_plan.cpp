@@ -242,17 +242,6 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     return line;
 }
 
-// How many pieces leave before the verdict: as many as the pipeline holds. All of a message that comes
-// through slots whatever the verdict says, and that flags can tell of: then nobody need answer.
-int depth_ahead(const Ask& ask, const Line& line, const Pieces& pieces) {
-    const Bytes count = divide_up(ask.bytes, pieces.chunk);
-    const bool surely_staged =
-        by_copy_engine(ask.source) && (!ask.tuning.ipc || ask.source.ipc == device::IpcKind::none);
-    const bool all = ask.facts.peer.shared_memory && surely_staged && line.fixed_depth == 0 &&
-                     count <= kMostFlagged && count * pieces.chunk <= line.in_flight;
-    return all ? std::max(pieces.depth, static_cast<int>(count)) : pieces.depth;
-}
-
 const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces) {
     const bool to_gpu = by_copy_engine(ask.sink);
     if (!by_copy_engine(ask.source) && !to_gpu)
@@ -300,8 +289,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     // ahead would hold that up for the sake of one hop.
     const bool may_be_put = ask.source.kind == MemoryKind::pinned && peer.shared_memory &&
                             ask.tuning.ipc && ask.bytes > kSmallestChunk;
-    if (!ask.question.sink_known && line.ahead && !may_be_put)
-        plan.ahead = plan.depth = depth_ahead(ask, line, pieces);
+    if (!ask.question.sink_known && line.ahead && !may_be_put) plan.ahead = pieces.depth;
     // A small copy into a shared GPU would wait for its compute queue; two rows do not.
     if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine &&
         std::min(plan.chunk, ask.bytes) < ask.sink_gpu.turns_below(MemoryKind::pinned))

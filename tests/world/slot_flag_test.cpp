@@ -41,6 +41,7 @@ constexpr Way kThatFlow[] = {{"OnePieceThatFlows", kOnePiece, false, true},
 void staged(config::Config& config) {
     config.ipc = false;
     config.chunk = kChunk;
+    config.depth = 8;  // all of a message leaves before its verdict
 }
 
 int pieces_of(Bytes bytes) {

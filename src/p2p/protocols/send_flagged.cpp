@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The sender's side of a message told by flags, and the short way of one like the last: what the
-// planner said of that, and its request to send, hold for the next. All of a message's copies are
-// started before anything else happens to it.
+// planner said of that, and its request to send, hold for the next.
 #include "p2p/protocols/flagged.hpp"
 #include "p2p/protocols/stage.hpp"
 
@@ -231,6 +230,7 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
            last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
            !core.explain.on() && !core.executor.hands_over() &&
+           // Else the whole way counts it.
            (to.go_by_chunks == 0 || last.bytes <= kLargeFlagged) &&
            core.shared_gpu(send.location.gpu).used() == 0;
 }

@@ -54,9 +54,11 @@ struct CudaFlow : CudaResident {
     Copy out(Bytes bytes, Bytes at = 0) {
         Copy copy{slots, pointer(from + at), bytes, 0, Engine::d2h};
         copy.number = ++number;
-        copy.pieces = {
-
-            .size = kPiece, .message = bytes, .words = words, .in_row = kInRow, .row = kRow};
+        copy.pieces = {.size = kPiece,
+                       .message = at == 0 ? bytes : 0,
+                       .words = words,
+                       .in_row = kInRow,
+                       .row = kRow};
         return copy;
     }
     Copy in(Bytes at, Bytes bytes) {
