@@ -34,7 +34,8 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
         copy_now(copy, done, -1);
         if (ends)
             consider_resident(*ends, copies, copy.gpu);
-        else if (const std::optional<Ends> flowing = flowing_ends(copy); flowing)
+        else if (const std::optional<Ends> flowing = flowing_ends(copy);
+                 flowing && copy.pieces.message > 0)
             launch_resident(copy.gpu,
                             resident(copy.gpu).consider_flow(*flowing, processor_.now(),
                                                              copy.pieces.message, neighbours_));

@@ -73,7 +73,7 @@ class ResidentModel {
     }
     bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
     bool consider_flow(Ends ends, Nanoseconds now, Bytes message, const Neighbours* neighbours) {
-        return message > 0 && possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
+        return possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
                residency_.invest_in_flow(ends, message, now, neighbours);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.
