@@ -76,6 +76,15 @@ class Table {
     double value(const std::string& column, Bytes bytes) const {
         return median(samples_.at(column).at(bytes)).value;
     }
+    // Of one column over another: each round's own, whose runs stood beside each other.
+    Median quotient(const std::string& over, const std::string& under, Bytes bytes) const {
+        const std::vector<double>& above = samples_.at(over).at(bytes);
+        const std::vector<double>& below = samples_.at(under).at(bytes);
+        std::vector<double> quotients;
+        for (std::size_t round = 0; round < std::min(above.size(), below.size()); ++round)
+            quotients.push_back(above[round] / below[round]);
+        return median(std::move(quotients));
+    }
 
   private:
     std::vector<std::string> columns_;
@@ -104,9 +113,9 @@ std::vector<Quotient> quotients_of(const Options& options) {
     return {{"first / staged", "Gantry: first, us", "staged: first, us"},
             {"all / staged", "Gantry: all, ms", "staged: all, ms"}};
 }
-std::optional<double> value_of(const Quotient& quotient, const Table& table, Bytes bytes) {
+std::optional<Median> value_of(const Quotient& quotient, const Table& table, Bytes bytes) {
     if (!table.has(quotient.over, bytes) || !table.has(quotient.under, bytes)) return std::nullopt;
-    return table.value(quotient.over, bytes) / table.value(quotient.under, bytes);
+    return table.quotient(quotient.over, quotient.under, bytes);
 }
 
 // Of a column's text, a gap included.
@@ -142,7 +151,7 @@ void print_text(const Options& options, const Table& table, const Told& first,
             heading += fmt::format("{:>8}", "ratio");
     }
     for (const Quotient& quotient : quotients_of(options))
-        heading += fmt::format("{:>18}", quotient.name);
+        heading += fmt::format("{:>18}{:>12}", quotient.name, "95 %");
     fmt::print("{}\n", heading);
     for (const Bytes bytes : table.sizes()) {
         std::string line = fmt::format("{:<10}", bytes);
@@ -158,8 +167,10 @@ void print_text(const Options& options, const Table& table, const Told& first,
                     : fmt::format("{:>8}", "-");
         }
         for (const Quotient& quotient : quotients_of(options)) {
-            const std::optional<double> value = value_of(quotient, table, bytes);
-            line += value ? fmt::format("{:>18.2f}", *value) : fmt::format("{:>18}", "-");
+            const std::optional<Median> value = value_of(quotient, table, bytes);
+            line += value ? fmt::format("{:>18.3f}{:>12}", value->value,
+                                        fmt::format("{:.2f}-{:.2f}", value->low, value->high))
+                          : fmt::format("{:>18}{:>12}", "-", "-");
         }
         fmt::print("{}\n", line);
     }
@@ -180,8 +191,10 @@ void print_json(const Options& options, const Table& table, const Told& first,
                 row["ratios"][column] = ratio(table, column, bytes, first.smaller_is_better);
         }
         for (const Quotient& quotient : quotients_of(options))
-            if (const std::optional<double> value = value_of(quotient, table, bytes))
-                row["ratios"][quotient.name] = *value;
+            if (const std::optional<Median> value = value_of(quotient, table, bytes)) {
+                row["ratios"][quotient.name] = value->value;
+                row["intervals"][quotient.name] = {value->low, value->high};
+            }
         rows.push_back(row);
     }
     const nlohmann::ordered_json document = {
@@ -280,8 +293,13 @@ int side_by_side(const Options& options) {
     Told first;
     std::map<std::string, std::string> not_run;
     int seconds = options.patience > 0 ? options.patience : kSecondsOfFirst;
-    for (int round = 0; round < options.rounds; ++round)
-        for (const Contender& contender : contenders) {
+    // What comes first in one round comes last in the next: a machine may grow slower as it works.
+    std::vector<const Contender*> order;
+    for (const Contender& contender : contenders)
+        order.push_back(&contender);
+    for (int round = 0; round < options.rounds; ++round, std::ranges::reverse(order))
+        for (const Contender* const next : order) {
+            const Contender& contender = *next;
             if (not_run.contains(contender.name) || (round > 0 && contender.once)) continue;
             if (isatty(STDERR_FILENO))
                 fmt::print(stderr, "\rround {} of {}: {:<20}", round + 1, options.rounds,

@@ -2,12 +2,6 @@
 #include "p2p/announcements.hpp"
 
 namespace gantry::p2p {
-namespace {
-
-constexpr std::size_t kRemembered = 4096;  // allocations
-
-}  // namespace
-
 bool Announcements::hear(const wire::ReadyAgain& receive, const wire::Handle* handle) {
     // A network that reorders may bring the short form before the whole one that it repeats.
     if (handle == nullptr && receive.buffer_id != handle_.buffer_id) return false;
@@ -18,13 +12,8 @@ bool Announcements::hear(const wire::ReadyAgain& receive, const wire::Handle* ha
     return true;
 }
 
-int Announcements::unused(std::uint64_t sink) {
-    if (unused_.size() >= kRemembered) unused_.clear();
-    return ++unused_[sink];
-}
-
 void Announcements::forget(std::uint64_t sink) {
-    unused_.erase(sink);
+    unused_.forget(sink);
     if (last_put.sink == sink) last_put = {};
     if (handle_.buffer_id != sink) return;
     handle_ = {};

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "p2p/request.hpp"
+#include "p2p/use_counts.hpp"
 #include "p2p/wire.hpp"
 
 #include <cstdint>
-#include <unordered_map>
 
 namespace gantry::p2p {
 
@@ -44,10 +44,8 @@ class Announcements {
     bool putting = false;
 
     // Messages that could have been put, were the allocation mapped; the one of now included.
-    int unused(std::uint64_t sink);
-    void opened(std::uint64_t sink) {
-        if (!unused_.empty()) unused_.erase(sink);
-    }
+    int unused(std::uint64_t sink) { return unused_.count(sink); }
+    void opened(std::uint64_t sink) { unused_.forget(sink); }
 
     // A moment's wait for the next announcement is worth it after one that came just too late, and
     // for as long as waiting leads to puts.
@@ -64,7 +62,7 @@ class Announcements {
     bool known_ = false;
     wire::ReadyAgain receive_{};
     device::IpcHandle handle_;
-    std::unordered_map<std::uint64_t, int> unused_;  // by allocation
+    UseCounts unused_;
     int looks_ = 0;
 };
 

@@ -364,24 +364,6 @@ void Core::end_loan(Outgoing& message, const Status& why) {
     message.fetched.complete(why);
 }
 
-// Only device memory, for a process of this node: what names it is most of the message.
-Status Core::request(int to, const wire::RequestToSend& rts) {
-    if (rts.handle.kind == 0 && rts.flag_number == 0) return send(to, wire::kRequestToSend, rts);
-    wire::RequestToSend rest = rts;
-    rest.envelope = {};
-    rest.send_id = rest.address = 0;
-    rest.set({});
-    wire::RequestToSend& last = peer(to).request_sent;
-    if (std::memcmp(&rest, &last, sizeof rest) == 0)
-        return send(to, wire::kRequestAgain,
-                    wire::RequestAgain{rts.envelope, rts.send_id, rts.address, rts.slot_flag()});
-    Status sent = send(to, wire::kRequestToSend, rts);
-    if (!sent.ok()) return sent;
-    std::memcpy(&last, &rest, sizeof last);
-    ++peer(to).whole_requests;
-    return sent;
-}
-
 void Core::read_whole(int from, std::uint64_t send_id) {
     Peer& sender = peer(from);
     if (sender.finished.empty()) tell_.push_back(from);

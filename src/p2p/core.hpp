@@ -74,7 +74,8 @@ struct Peer {
     bool last_answered = false;
     // So many large ones to come go by chunks: there were no slots for all of the last.
     int go_by_chunks = 0;
-    // The last whole requests to send, without what is each message's own, and how many were sent.
+    // What the next requests to send may repeat (requests_to_send.cpp): the last that said more than
+    // that, without what is each message's own, and how many of them were sent.
     wire::RequestToSend request_sent{};
     std::uint64_t whole_requests = 0;
     wire::RequestToSend request_received{};
@@ -302,7 +303,9 @@ class Core final : public transport::Receiver {
     void record_announced(int from, Bytes bytes, const Request& receive);
     void on_request_to_send(int from, const wire::RequestToSend& rts);
     void on_request_again(int from, const wire::RequestAgain& again);
-    void take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive);
+    void on_request_elsewhere(int from, const wire::RequestElsewhere& request);
+    void take_request(int from, const wire::RequestToSend& whole, const wire::RequestAgain& own);
+    void keep_or_deliver(int from, const wire::RequestToSend& rts, Request* receive);
     void take_early_followers(int from, std::uint64_t send_id);
     void on_clear_to_send(int from, const wire::ClearToSend& cts, transport::ConstSpan payload);
     bool keep_early_follower(int from, std::uint64_t send_id, transport::MessageKind kind,

@@ -38,6 +38,7 @@ void Core::on_message(int from, transport::MessageKind kind, transport::ConstSpa
         case wire::kEagerSynchronous:
         case wire::kRequestToSend:
         case wire::kRequestAgain:
+        case wire::kRequestElsewhere:
         case wire::kPutRequest: {
             wire::Envelope envelope;
             std::memcpy(&envelope, header.data(), sizeof envelope);
@@ -122,12 +123,11 @@ void Core::in_sequence(int from, transport::MessageKind kind, transport::ConstSp
                        transport::ConstSpan payload) {
     ++peer(from).next_expected;
     if (kind == wire::kRequestToSend) {
-        const auto rts = wire::read<wire::RequestToSend>(header);
-        if (rts.handle.kind != 0 || rts.flag_number != 0)
-            peer(from).request_received = rts;  // what the next may repeat
-        on_request_to_send(from, rts);
+        on_request_to_send(from, wire::read<wire::RequestToSend>(header));
     } else if (kind == wire::kRequestAgain) {
         on_request_again(from, wire::read<wire::RequestAgain>(header));
+    } else if (kind == wire::kRequestElsewhere) {
+        on_request_elsewhere(from, wire::read<wire::RequestElsewhere>(header));
     } else if (kind == wire::kPutRequest) {
         on_put_request(from, wire::read<wire::PutRequest>(header));
     } else {
@@ -252,7 +252,7 @@ void Core::deliver(std::unique_ptr<Incoming> message, Request& receive) {
 
 void Core::deliver_late(std::unique_ptr<Incoming> message, Request& receive) {
     const wire::RequestToSend& rts = message->rts;
-    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
+    const wire::RequestAgain own = rts.own();
     const int from = message->peer;
     if (!message->rendezvous || !message->failure.ok()) return deliver(std::move(message), receive);
     if (get_again(*this, from, rts, own, receive, device::Company::unknown))
@@ -281,38 +281,7 @@ void Core::take_early_followers(int from, std::uint64_t send_id) {
         on_message(from, follower.kind, follower.header, follower.payload);
 }
 
-void Core::on_request_again(int from, const wire::RequestAgain& again) {
-    Peer& sender = peer(from);
-    sender.last_rendezvous = again.send_id;
-    Request* receive = matcher.arrive(again.envelope);
-    // Others may come in the same turn, whose end is near.
-    if (receive != nullptr && get_again(*this, from, sender.request_received, again, *receive,
-                                        device::Company::expected)) {
-        gets_wait_ = true;
-    } else if (receive == nullptr ||
-               !take_flagged(*this, from, sender.request_received, again, *receive)) {
-        wire::RequestToSend rts = sender.request_received;
-        rts.envelope = again.envelope;
-        rts.send_id = again.send_id;
-        rts.address = again.address;
-        rts.set(again.slot_flag);
-        take_request_to_send(from, rts, receive);
-    }
-    take_early_followers(from, again.send_id);
-}
-
-void Core::on_request_to_send(int from, const wire::RequestToSend& rts) {
-    peer(from).last_rendezvous = rts.send_id;
-    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
-    Request* receive = matcher.arrive(rts.envelope);
-    if (receive != nullptr && get_again(*this, from, rts, own, *receive, device::Company::expected))
-        gets_wait_ = true;
-    else if (receive == nullptr || !take_flagged(*this, from, rts, own, *receive))
-        take_request_to_send(from, rts, receive);
-    take_early_followers(from, rts.send_id);
-}
-
-void Core::take_request_to_send(int from, const wire::RequestToSend& rts, Request* receive) {
+void Core::keep_or_deliver(int from, const wire::RequestToSend& rts, Request* receive) {
     auto message = std::make_unique<Incoming>(executor);
     if (rts.flag_number != 0) message->failure = await_flags(*this, from, rts);
     message->rts = rts;

@@ -5,24 +5,21 @@ namespace gantry::p2p {
 
 namespace {
 
-constexpr std::size_t kRemembered = 4096;  // allocations in each table
-
-template <class Table>
-Table& bounded(Table& table) {
-    if (table.size() >= kRemembered) table.clear();
-    return table;
+std::unordered_set<std::uint64_t>& bounded(std::unordered_set<std::uint64_t>& buffers) {
+    if (buffers.size() >= UseCounts::kRemembered) buffers.clear();
+    return buffers;
 }
 
 }  // namespace
 
 void Mappings::staged(const wire::Handle& source, const device::Location& sink, Open open) {
-    if (source.kind != 0 && !open.get) ++bounded(staged_gets_)[source.buffer_id];
+    if (source.kind != 0 && !open.get) staged_gets_.count(source.buffer_id);
     const bool sink_exportable = sink.on_device() && sink.ipc != device::IpcKind::none;
-    if (sink_exportable && !open.put) ++bounded(staged_puts_)[sink.buffer_id];
+    if (sink_exportable && !open.put) staged_puts_.count(sink.buffer_id);
 }
 
 void Mappings::put(std::uint64_t sink) {
-    staged_puts_.erase(sink);
+    staged_puts_.forget(sink);
     bounded(put_open_).insert(sink);
 }
 
@@ -38,7 +35,7 @@ void Mappings::put_refused(std::uint64_t sink) {
 void Mappings::freed(std::uint64_t sink) {
     put_open_.erase(sink);
     put_refused_.erase(sink);
-    staged_puts_.erase(sink);
+    staged_puts_.forget(sink);
 }
 
 }  // namespace gantry::p2p

@@ -9,11 +9,11 @@
 // Nothing here is needed for right data: what was forgotten only delays an opening.
 #pragma once
 
+#include "p2p/use_counts.hpp"
 #include "p2p/wire.hpp"
 #include "plan/question.hpp"
 
 #include <cstdint>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace gantry::p2p {
@@ -26,29 +26,23 @@ class Mappings {
     };
     void staged(const wire::Handle& source, const device::Location& sink, Open open);
     // The sender's allocation is mapped here.
-    void got(std::uint64_t source) { staged_gets_.erase(source); }
+    void got(std::uint64_t source) { staged_gets_.forget(source); }
     // The sender has, has no more, cannot have a mapping of our allocation.
     void put(std::uint64_t sink);
     void put_closed(std::uint64_t sink);
     void put_refused(std::uint64_t sink);
     // Its descriptor could not be sent this time.
-    void put_failed(std::uint64_t sink) { staged_puts_.erase(sink); }
+    void put_failed(std::uint64_t sink) { staged_puts_.forget(sink); }
     // We freed that allocation of ours.
     void freed(std::uint64_t sink);
 
-    int gets_staged(std::uint64_t source) const { return times(staged_gets_, source); }
-    int puts_staged(std::uint64_t sink) const { return times(staged_puts_, sink); }
+    int gets_staged(std::uint64_t source) const { return staged_gets_.of(source); }
+    int puts_staged(std::uint64_t sink) const { return staged_puts_.of(sink); }
     bool is_put_open(std::uint64_t sink) const { return put_open_.contains(sink); }
     bool is_put_refused(std::uint64_t sink) const { return put_refused_.contains(sink); }
 
   private:
-    using Counts = std::unordered_map<std::uint64_t, int>;
-    static int times(const Counts& counts, std::uint64_t buffer_id) {
-        const auto found = counts.find(buffer_id);
-        return found != counts.end() ? found->second : 0;
-    }
-
-    Counts staged_gets_, staged_puts_;
+    UseCounts staged_gets_, staged_puts_;
     std::unordered_set<std::uint64_t> put_open_, put_refused_;
 };
 

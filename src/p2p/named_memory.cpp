@@ -26,7 +26,6 @@ device::IpcHandle NamedMemory::name_later(int peer, const device::Location& loca
     device::IpcHandle handle;
     handle.kind = location.ipc;
     handle.buffer_id = location.buffer_id;
-    handle.base = location.base;
     handle.size = location.size;
     return handle;
 }

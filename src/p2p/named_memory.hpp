@@ -37,7 +37,7 @@ class NamedMemory {
     // What that peer maps the allocation by, which it is told with this; kind `none`: the driver does
     // not share it.
     device::IpcHandle name(int peer, const device::Location& location);
-    // The same where the peer may as well do without for now: then its kind and identity alone
+    // The same where the peer may as well do without for now: then its kind, identity and size alone
     // (origin 0).
     device::IpcHandle name_later(int peer, const device::Location& location);
     // It was told of memory that was exported elsewhere.

@@ -17,9 +17,9 @@ bool reads_device_memory_itself(const Outgoing& message) {
 }
 
 // A receiver that could read as well mostly does, unless this process used their GPU last or gets
-// are slow here.
+// are slow here. What lies in slots already is taken from there.
 bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::RequestToSend& rts) {
-    if (rts.handle.kind == 0) return false;
+    if (rts.handle.kind == 0 || wire::all_ahead(rts.offer, message.bytes)) return false;
     if (rts.gpu_used != 0) return true;
     return plan::gets_are_slow(core.device.gpu_facts(message.location.gpu));
 }

@@ -31,6 +31,7 @@ enum Kind : transport::MessageKind {
     kReady = 13,
     kReadyAgain = 14,
     kPutRequest = 15,
+    kRequestElsewhere = 16,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -72,13 +73,15 @@ struct SlotFlag {
     std::uint8_t flows = 0;
 };
 
+struct RequestAgain;
+
 struct RequestToSend {
     Envelope envelope;
     std::uint64_t send_id;
     Plan offer;
     std::uint64_t address;  // of the first data byte at the sender (with `handle`)
     // Kind 0: the source cannot be mapped. Origin 0: not by this, which comes when it is asked for
-    // (ClearToSend::direct_next). Its GPU is named all the same.
+    // (ClearToSend::direct_next), and has no base. Its GPU is named all the same.
     Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
@@ -94,6 +97,8 @@ struct RequestToSend {
     std::uint8_t flag_unit;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
     SlotFlag slot_flag() const { return {flag_number, flag_unit, flag_flows}; }
+    RequestAgain own() const;  // what is each message's own
+    void set_own(const RequestAgain& own);
     void set(const SlotFlag& flag) {
         flag_number = flag.number;
         flag_unit = flag.unit;
@@ -112,6 +117,22 @@ struct RequestAgain {
     std::uint64_t send_id;
     std::uint64_t address;
     SlotFlag slot_flag{};
+};
+inline RequestAgain RequestToSend::own() const {
+    return {envelope, send_id, address, slot_flag()};
+}
+inline void RequestToSend::set_own(const RequestAgain& own) {
+    envelope = own.envelope;
+    send_id = own.send_id;
+    address = own.address;
+    set(own.slot_flag);
+}
+
+// The same of another allocation, of whose handle there is no more than the last gave of its own
+// (origin 0): one cache line, still.
+struct RequestElsewhere {
+    RequestAgain again;
+    std::uint64_t buffer_id;
 };
 
 // A receive that waits for the peer's envelope `sequence`, if that has this context, source and tag

@@ -317,7 +317,8 @@ TEST_P(FlaggedSlots, ARequestThatCannotLeaveLosesNoSlot) {
         bool refuse = false;
         Options with = options(seed);
         with.on_send_in_node = [&refuse](int, transport::MessageKind kind) {
-            const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain;
+            const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain ||
+                                 kind == wire::kRequestElsewhere;
             return refuse && request ? failure(MPI_ERR_NO_MEM, "no room for it") : success();
         };
         run([&refuse](Rank& rank, Bytes each) { return failing_requests(rank, each, refuse); },

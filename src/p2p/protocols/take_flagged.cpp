@@ -144,7 +144,7 @@ Bytes least_told(const FlaggedReceive& message) {
 }  // namespace
 
 Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
-    const wire::RequestAgain own{rts.envelope, rts.send_id, rts.address, rts.slot_flag()};
+    const wire::RequestAgain own = rts.own();
     const FlaggedPieces pieces = pieces_of(rts, own);
     const std::span<Flag> flags = flags_of(core, from, pieces);
     if (!flags.empty()) {
