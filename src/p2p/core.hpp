@@ -387,7 +387,7 @@ void release_source(Core& core, Outgoing& message);
 Result<bool> send_again(Core& core, const Group& group, int tag, bool in_budget, Request& send);
 void remember_offer(Core& core, const Outgoing& message, const wire::RequestToSend& rts);
 // Takes the message over, which is gone from the table then, if its pieces can be told by flags.
-bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts);
+bool send_flagged(Core& core, Outgoing& message, const wire::Envelope& envelope);
 bool send_flagged_again(Core& core, const Group& group, int tag, bool in_budget, Request& send);
 // The request of one under way; null: there is none.
 const Request* flagged_send(Core& core, std::uint64_t id);

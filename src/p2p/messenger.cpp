@@ -164,13 +164,11 @@ Result<bool> Messenger::start_send(const Group& group, const Buffer& buffer,
         sent = payload.ok() ? core.send(to, wire::kEagerSynchronous,
                                         wire::EagerSynchronous{envelope, id}, payload->bytes)
                             : payload.status();
+    } else if (send_flagged(core, message, envelope)) {
+        return false;
     } else {
-        wire::RequestToSend rts = request_to_send(core, message);
-        rts.envelope = envelope;
-        rts.send_id = id;
-        rts.address = reinterpret_cast<std::uintptr_t>(buffer.data());
+        const wire::RequestToSend rts = request_to_send(core, message, envelope);
         message.lent = wire::lends(rts.offer);
-        if (send_flagged(core, message, rts)) return false;
         started = copies_before_it_tells(core, message);
         if (started) core.start(message);  // it may be over, and gone, from here on
         if (started && eager && !question.synchronous && core.outgoing(id) != nullptr)

@@ -59,6 +59,7 @@ bool copies_before_it_tells(Core& core, const Outgoing& message) {
 void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     const Peer& peer = core.peer(message.peer);
     message.question = question;
+    message.busy = core.device.pending();
     name_what_was_asked_for(core, message);
     if (peer.facts.shared_memory && !peer.facts.self)
         peer.sinks.expect(message.location, message.question);
@@ -75,8 +76,11 @@ void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
     core.explain.record(message.question, message.facts, message.choice, message.peer, false);
 }
 
-wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
+wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::Envelope& envelope) {
     wire::RequestToSend rts{};
+    rts.envelope = envelope;
+    rts.send_id = message.id;
+    rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
     rts.offer = wire::encode(message.choice.plan);
     rts.source_kind = static_cast<std::uint8_t>(message.location.kind);
     rts.contiguous = message.buffer.contiguous() ? 1 : 0;
@@ -92,7 +96,7 @@ wire::RequestToSend request_to_send(Core& core, Outgoing& message) {
     rts.uses_driver = core.device.active() ? 1 : 0;
     if (rts.uses_driver != 0 && peer.shared_memory && !peer.self && core.tuning.ipc) {
         rts.inbox = core.device.descriptor_inbox();
-        rts.busy = core.device.pending() ? 1 : 0;
+        rts.busy = message.busy ? 1 : 0;
     }
     if (message.location.gpu >= 0) {
         rts.gpu_used = static_cast<std::uint64_t>(core.shared_gpu(message.location.gpu).used());

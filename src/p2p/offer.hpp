@@ -17,7 +17,7 @@ inline bool host_memory_of(const device::Location& location) {
 
 void make_offer(Core& core, Outgoing& message, const plan::Question& question);
 // All but what is each message's own.
-wire::RequestToSend request_to_send(Core& core, Outgoing& message);
+wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::Envelope& envelope);
 // Nothing is copied ahead of the verdict.
 bool waits_for_an_answer(const Outgoing& message);
 // A request to send costs a network microseconds of the processor, and a copy engine none: the copy

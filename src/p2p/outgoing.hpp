@@ -29,6 +29,7 @@ struct Outgoing {
     plan::Question question;
     plan::Facts facts;
     plan::Choice choice;  // the offer, then the verdict as this side sees it
+    bool busy = false;    // this process had device work pending when the offer was made
 
     Mailbox<wire::ClearToSend>
         answers;               // the verdict; a second one when the first could not be carried out

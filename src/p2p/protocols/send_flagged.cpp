@@ -2,6 +2,7 @@
 //
 // The sender's side of a message told by flags, and the short way of one like the last: what the
 // planner said of that, and its request to send, hold for the next.
+#include "p2p/offer.hpp"
 #include "p2p/protocols/flagged.hpp"
 #include "p2p/protocols/stage.hpp"
 
@@ -253,26 +254,29 @@ void remember(Core& core, const Request& send, const plan::Question& question,
 
 }  // namespace
 
-bool send_flagged(Core& core, Outgoing& message, wire::RequestToSend& rts) {
-    if (!may_be_flagged(core, core.peer(message.peer), message, rts.offer)) return false;
+bool send_flagged(Core& core, Outgoing& message, const wire::Envelope& envelope) {
+    const wire::Plan chosen = wire::encode(message.choice.plan);
+    if (!may_be_flagged(core, core.peer(message.peer), message, chosen)) return false;
     Request& request = *message.request;
     request.buffer = message.buffer;
     request.location = message.location;
     request.peer = message.peer;
-    const plan::Question question = message.question;
     const Peer::FlaggedOffer offer{.bytes = message.bytes,
-                                   .chunk = rts.offer.chunk,
-                                   .budget = question.budget,
+                                   .chunk = chosen.chunk,
+                                   .budget = message.question.budget,
                                    .notice = notice_of(message.choice.plan)};
     FlaggedSend* const flagged = prepare(core, request, offer);
     if (flagged == nullptr) return false;
     flagged->pieces.send_id = message.id;
+    wire::RequestToSend rts;
+    // What names the memory is looked up while the first copy is under way.
+    const bool announced = launch(*flagged, [&] {
+        rts = request_to_send(core, message, envelope);
+        rts.set(named(*flagged));
+        return core.request(request.peer, rts);
+    });
+    if (announced) remember(core, request, message.question, rts, offer);
     core.remove_outgoing(message.id);
-    if (launch(*flagged, [&] {
-            rts.set(named(*flagged));
-            return core.request(request.peer, rts);
-        }))
-        remember(core, request, question, rts, offer);
     return true;
 }
 
