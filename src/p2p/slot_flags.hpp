@@ -7,6 +7,9 @@
 // sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
 // and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
+// The slots for such messages are units of one part of the pool (SlotPool). Each of the first 256 of
+// that part has a flag; what lies behind them, in a pool of more than 64 MiB, goes by chunks.
+//
 //   flag of a unit:  | number: counts up with each message | one of each quarter | the rest of a cache line |
 //
 // A message flows where a kernel that stays copies it out of the device (Device::flow): it is one
@@ -32,7 +35,7 @@ namespace gantry::p2p {
 using transport::Flag;
 using transport::kSlotFlags;
 
-static_assert(kSlotFlags == 256, "wire::SlotFlag names a unit in one byte");
+static_assert(kSlotFlags == 256, "wire::SlotFlag names a flag in one byte");
 
 // More pieces flow better by chunks, which hold no slots for those behind them.
 inline constexpr int kMostFlagged = 16;
@@ -51,9 +54,10 @@ inline constexpr Bytes kFlowPiece = kDeviceSlotUnit / transport::kPiecesOfSlotUn
 struct FlaggedPieces {
     std::uint64_t send_id = 0;
     Bytes bytes = 0;
-    Bytes chunk = 0;  // whole units where there are several pieces
-    std::uint32_t unit = 0;
+    Bytes chunk = 0;                   // whole units where there are several pieces
+    std::uint32_t unit = 0, flag = 0;  // the first of each
 
+    std::uint32_t flag_of(std::uint32_t one) const { return flag + (one - unit); }
     int count() const { return static_cast<int>(divide_up(bytes, chunk)); }
     wire::Chunk piece(int index) const {
         const Bytes offset = static_cast<Bytes>(index) * chunk;

@@ -65,11 +65,13 @@ struct Handle {
 };
 
 // A message that is on its way to slots, the first at this unit of its sender's device slots: each piece
-// lies there when its unit's flag has that number (slot_flags.hpp). Number 0: chunks tell. `flows`:
-// it is one piece whatever the offer says, and parts of it may be told before.
+// lies there when its unit's flag, of which the first is number `flag` of the sender's, shows that
+// number (slot_flags.hpp). Number 0: chunks tell. `flows`: it is one piece whatever the offer says, and
+// parts of it may be told before.
 struct SlotFlag {
     std::uint32_t number = 0;
-    std::uint8_t unit = 0;
+    std::uint16_t unit = 0;
+    std::uint8_t flag = 0;
     std::uint8_t flows = 0;
 };
 
@@ -86,7 +88,7 @@ struct RequestToSend {
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous;
     std::uint8_t synchronous : 4;
-    std::uint8_t flag_flows : 4;  // with flag_number and flag_unit: SlotFlag
+    std::uint8_t flag_flows : 4;  // with flag_number, flag_first and flag_unit: SlotFlag
     std::uint8_t uses_driver;     // this process can map device memory
     std::uint32_t flag_number;
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
@@ -94,14 +96,18 @@ struct RequestToSend {
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
     std::uint8_t busy;          // it has device work pending
     std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
-    std::uint8_t flag_unit;
+    std::uint8_t flag_first;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
-    SlotFlag slot_flag() const { return {flag_number, flag_unit, flag_flows}; }
+    std::uint64_t flag_unit;
+    SlotFlag slot_flag() const {
+        return {flag_number, static_cast<std::uint16_t>(flag_unit), flag_first, flag_flows};
+    }
     RequestAgain own() const;  // what is each message's own
     void set_own(const RequestAgain& own);
     void set(const SlotFlag& flag) {
         flag_number = flag.number;
         flag_unit = flag.unit;
+        flag_first = flag.flag;
         flag_flows = flag.flows & 1;
     }
     // What flows is one piece whatever the offer says.

@@ -14,7 +14,7 @@ namespace wire = p2p::wire;
 struct Named {
     const char* what;
     Bytes bytes, chunk;
-    std::uint8_t unit;
+    std::uint8_t flag;
 };
 constexpr Named kImpossible[] = {{"pieces of nothing", 64 * kKiB, 0, 0},
                                  {"too many pieces", 64 * kMiB, 64 * kKiB, 0},
@@ -32,7 +32,7 @@ Task<Status> refuse(Rank& rank, Named named, bool posted) {
     rts.envelope = {rank.all.context, 0, 7, 0, named.bytes};
     rts.send_id = 1;
     rts.offer.chunk = named.chunk;
-    rts.set({9, named.unit});
+    rts.set({9, 128, named.flag});
     Result<p2p::Request*> receive = nullptr;
     const auto post = [&] { receive = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 7); };
     if (posted) post();

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -18,7 +19,7 @@ FlaggedSend::Piece::Piece(FlaggedSend& of) : Completion(of.core.executor), messa
 FlaggedSend::FlaggedSend(Core& in, Request& of, const Peer::FlaggedOffer& offer)
     : core(in),
       request(of),
-      pieces{0, of.buffer.bytes(), offer.chunk, 0},
+      pieces{0, of.buffer.bytes(), offer.chunk},
       notice(offer.notice),
       copies(pieces.count()) {
     static_assert(sizeof(FlaggedSend) % alignof(Piece) == 0);
@@ -56,7 +57,7 @@ void piece_ended(Resumable& waiting) {
     FlaggedSend& message = piece.message;
     if (message.failure.ok()) message.failure = piece.status();
     if (message.failure.ok()) message.failure = message.core.peer(message.request.peer).lost;
-    Flag& flag = message.flags[piece.slot.unit];
+    Flag& flag = message.flags[message.pieces.flag_of(piece.slot.unit)];
     if (message.failure.ok()) raise(flag, message.number);
     message.slots->settle(piece.slot);
     // Nobody else gives back what nobody knows of.
@@ -78,7 +79,7 @@ device::Copy copy_of(const FlaggedSend& message, const wire::Chunk& chunk) {
     copy.engine = device::Engine::d2h;
     copy.notice = message.notice;
     copy.number = message.number;
-    Flag& flag = message.flags[chunk.unit];
+    Flag& flag = message.flags[message.pieces.flag_of(chunk.unit)];
     if (may_flow(message.request.buffer.data(), message.pieces.bytes))
         copy.pieces = {.size = kFlowPiece,
                        .message = chunk.offset == 0 ? message.pieces.bytes : 0,
@@ -100,7 +101,8 @@ void start(FlaggedSend& message, int index) {
     message.slots->lend_early(piece.slot, message.request.peer);
     device::Copy copy = copy_of(message, chunk);
     // A piece right behind one with a number waits longer than behind one with an event.
-    if (message.pieces.count() == 1) copy.word = &message.flags[chunk.unit].number;
+    if (message.pieces.count() == 1)
+        copy.word = &message.flags[message.pieces.flag_of(chunk.unit)].number;
     ++message.running;
     piece.then(piece_ended);
     message.core.device.copy(copy, piece);
@@ -174,9 +176,10 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer)
         return nullptr;
     }
     const auto copies = static_cast<int>(divide_up(offer.bytes, offer.chunk));
-    void* memory = all.unit + all.units <= kSlotFlags
-                       ? core.executor.allocate_frame(FlaggedSend::frame_bytes(copies))
-                       : nullptr;
+    const std::uint32_t flag = all.unit - (*slots)->first(SlotUse::ahead);
+    const bool named = flag + all.units <= kSlotFlags &&
+                       all.unit <= std::numeric_limits<decltype(wire::SlotFlag::unit)>::max();
+    void* memory = named ? core.executor.allocate_frame(FlaggedSend::frame_bytes(copies)) : nullptr;
     if (memory == nullptr) {
         (*slots)->release(all);
         return nullptr;
@@ -185,12 +188,14 @@ FlaggedSend* prepare(Core& core, Request& send, const Peer::FlaggedOffer& offer)
     message->slots = *slots;
     message->flags = flags.data();
     message->pieces.unit = all.unit;
+    message->pieces.flag = flag;
     message->number = core.flagged.numbers.next();
     return message;
 }
 
 wire::SlotFlag named(const FlaggedSend& message) {
-    return {message.number, static_cast<std::uint8_t>(message.pieces.unit),
+    return {message.number, static_cast<std::uint16_t>(message.pieces.unit),
+            static_cast<std::uint8_t>(message.pieces.flag),
             static_cast<std::uint8_t>(message.flows)};
 }
 

@@ -116,7 +116,7 @@ bool like_the_last(Core& core, int from, const wire::RequestToSend& whole,
 std::span<Flag> flags_of(Core& core, int from, const FlaggedPieces& pieces) {
     const bool possible = pieces.chunk > 0 && pieces.bytes > 0 &&
                           divide_up(pieces.bytes, pieces.chunk) <= kMostFlagged &&
-                          pieces.unit + divide_up(pieces.bytes, kDeviceSlotUnit) <= kSlotFlags;
+                          pieces.flag + divide_up(pieces.bytes, kDeviceSlotUnit) <= kSlotFlags;
     return possible ? core.peer(from).transport->flags(from) : std::span<Flag>();
 }
 
@@ -124,15 +124,15 @@ void await(Core& core, int from, std::span<Flag> flags, const FlaggedPieces& pie
            const wire::SlotFlag& slot_flag, FlaggedReceive* receive, Bytes least = 0) {
     for (int index = 0; index < pieces.count(); ++index) {
         const wire::Chunk chunk = pieces.piece(index);
-        core.flagged.awaited.await({from, &flags[chunk.unit], slot_flag.number, chunk, receive,
-                                    slot_flag.flows != 0, least});
+        core.flagged.awaited.await({from, &flags[pieces.flag_of(chunk.unit)], slot_flag.number,
+                                    chunk, receive, slot_flag.flows != 0, least});
     }
 }
 
 FlaggedPieces pieces_of(const wire::RequestToSend& whole, const wire::RequestAgain& own) {
     const Bytes bytes = own.envelope.bytes;
     return {own.send_id, bytes, own.slot_flag.flows != 0 ? bytes : whole.offer.chunk,
-            own.slot_flag.unit};
+            own.slot_flag.unit, own.slot_flag.flag};
 }
 
 // Where no kernel stays, a copy engine takes what it would have been sent at once.
@@ -151,9 +151,9 @@ Status await_flags(Core& core, int from, const wire::RequestToSend& rts) {
         await(core, from, flags, pieces, own.slot_flag, nullptr);
         return success();
     }
-    Status impossible =
-        failure(MPI_ERR_INTERN, "rank {} names flags that cannot be: unit {}, pieces of {} bytes",
-                from, pieces.unit, pieces.chunk);
+    Status impossible = failure(
+        MPI_ERR_INTERN, "rank {} names flags that cannot be: the first {}, pieces of {} bytes",
+        from, pieces.flag, pieces.chunk);
     log::error("{}", impossible.text());
     const Status told = tell_failure(core, from, rts.send_id, impossible, wire::For::sender);
     if (!told.ok()) log::error("rank {} was not told of a refused message: {}", from, told.text());
