@@ -86,22 +86,21 @@ struct RequestToSend {
     // (ClearToSend::direct_next), and has no base. Its GPU is named all the same.
     Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
-    std::uint8_t contiguous;
-    std::uint8_t synchronous : 4;
-    std::uint8_t flag_flows : 4;  // with flag_number, flag_first and flag_unit: SlotFlag
-    std::uint8_t uses_driver;     // this process can map device memory
+    std::uint8_t contiguous : 1;
+    std::uint8_t synchronous : 1;
+    std::uint8_t uses_driver : 1;  // this process can map device memory
+    std::uint8_t busy : 1;         // it has device work pending
+    std::uint8_t claims : 1;       // the message has a claim word (p2p/claims.hpp)
+    std::uint8_t flag_flows : 1;   // all of flag_*: SlotFlag
+    std::uint16_t flag_unit;
     std::uint32_t flag_number;
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's
                                 // clock); 0: not lately, see p2p/shared_gpu.hpp
     std::uint8_t source_reach;  // plan::Reach at the sender, of this source
-    std::uint8_t busy;          // it has device work pending
-    std::uint8_t claims;        // the message has a claim word (p2p/claims.hpp)
     std::uint8_t flag_first;
+    std::uint16_t nothing;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
-    std::uint64_t flag_unit;
-    SlotFlag slot_flag() const {
-        return {flag_number, static_cast<std::uint16_t>(flag_unit), flag_first, flag_flows};
-    }
+    SlotFlag slot_flag() const { return {flag_number, flag_unit, flag_first, flag_flows}; }
     RequestAgain own() const;  // what is each message's own
     void set_own(const RequestAgain& own);
     void set(const SlotFlag& flag) {
