@@ -24,13 +24,16 @@ namespace {
 // Ours may take so long; who hangs shall not keep the others from running.
 constexpr int kSecondsOfFirst = 600, kFewestSeconds = 60, kTimesTheFirst = 30;
 
-// The last line that says something; launchers like to end with a rule of dashes.
-std::string last_line(const std::string& text) {
+// What the program itself says, or the last line that says something; launchers like to end with a
+// rule of dashes.
+std::string reason_in(const std::string& text) {
     std::string last = "it printed nothing", line;
     std::istringstream lines(text);
-    while (std::getline(lines, line))
+    while (std::getline(lines, line)) {
+        if (line.starts_with("gantry-bench: ") || line.starts_with("ompi_abi: ")) return line;
         if (std::ranges::any_of(line, [](unsigned char c) { return std::isalpha(c) != 0; }))
             last = line;
+    }
     return last;
 }
 
@@ -235,7 +238,7 @@ Told run_gantry_bench(const std::string& name, const std::vector<std::string>& l
     const nlohmann::json document = document_in(ended.output);
     Told told;
     if (ended.status != 0 || !document.is_object()) {
-        told.why_not = last_line(ended.output);
+        told.why_not = reason_in(ended.output);
         return told;
     }
     told.unit = document.at("unit");

@@ -53,6 +53,7 @@ void* of(MPI_Datatype type) {
     static void* const byte = find("ompi_mpi_byte");
     if (type == MPI_BYTE) return byte;
     if (type == MPI_CHAR) return find("ompi_mpi_char");
+    if (type == MPI_INT) return find("ompi_mpi_int");
     if (type == MPI_LONG) return find("ompi_mpi_long");
     if (type == MPI_DOUBLE) return find("ompi_mpi_double");
     if (type == MPI_UINT64_T) return find("ompi_mpi_uint64_t");

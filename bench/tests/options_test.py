@@ -212,6 +212,30 @@ class Options(unittest.TestCase):
                 self.assertAlmostEqual(row["ratios"]["impi"], row["values"]["impi"] / row["values"]["Gantry"])
             self.assertEqual(found["not_run"], {"ompi": "no such luck"})
 
+    def test_floors_are_measured_in_our_own_run_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, "impi/bin/mpiexec.hydra", f'echo "$@" > "$I_MPI_ROOT/../seen"; exec env LD_LIBRARY_PATH="{BUILD}/lib:$LD_LIBRARY_PATH" {MPIEXEC} "$@"')
+            found = self.document("latency", "D", "D", "-m", "8", "-i", "2", "--rounds", "1", "--floor", "--peers", folder)
+            self.assertIn("put+flag", found["rows"][0]["values"])
+            self.assertIn("impi", found["rows"][0]["values"])
+            self.assertNotIn("--floor", (Path(folder) / "seen").read_text())
+
+    def test_a_peer_s_reason_is_what_the_program_said_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, "ompi/bin/mpiexec", 'echo "ompi_abi: a datatype of Mars"; echo "Signal: Aborted (6)"; exit 134')
+            found = self.document("latency", "D", "D", "-m", "8", "-i", "1", "--rounds", "1", "--peers", folder)
+            self.assertEqual(found["not_run"], {"ompi": "ompi_abi: a datatype of Mars"})
+
+    def test_the_adapter_to_open_mpi_knows_all_that_the_program_uses(self):
+        program = "".join(file.read_text() for pattern in ("*.cpp", "*.hpp") for file in BENCH_FOLDER.glob(pattern))
+        adapter = (BENCH_FOLDER / "ompi_abi" / "ompi_abi.cpp").read_text()
+        called = set(re.findall(r"\b(MPI_[A-Z][a-z]\w*)\s*\(", program))
+        defined = set(re.findall(r"^\w[\w ]*\b(MPI_\w+)\(", adapter, re.M))
+        self.assertEqual(called - defined, set())
+        types = set(re.findall(r"\bMPI_(?:BYTE|CHAR|SHORT|INT|LONG|UNSIGNED\w*|FLOAT|DOUBLE|U?INT\d+_T|AINT|COUNT)\b", program))
+        self.assertGreater(len(types), 3)
+        self.assertEqual({name for name in types if f"== {name}" not in adapter}, set())
+
     def test_peers_stage_when_gantry_does(self):
         for ipc, shown in (({"GANTRY_IPC": "off"}, ["0", "cuda_copy,sm,self", "cuda_copy,sm,self"]),
                            ({}, ["none", "cuda,sm,self", "cuda,sm,self"])):
