@@ -121,6 +121,11 @@ std::optional<Median> value_of(const Quotient& quotient, const Table& table, Byt
     return table.quotient(quotient.over, quotient.under, bytes);
 }
 
+// Of fewer rounds all of them say less than 95 %.
+bool has_interval(const Median& median) {
+    return median.samples >= 6;
+}
+
 // Of a column's text, a gap included.
 int width_of(const Options& options, const std::string& column) {
     return has_ratios(options) ? 24 : std::max(12, static_cast<int>(column.size()) + 3);
@@ -171,9 +176,10 @@ void print_text(const Options& options, const Table& table, const Told& first,
         }
         for (const Quotient& quotient : quotients_of(options)) {
             const std::optional<Median> value = value_of(quotient, table, bytes);
-            line += value ? fmt::format("{:>18.3f}{:>12}", value->value,
-                                        fmt::format("{:.2f}-{:.2f}", value->low, value->high))
-                          : fmt::format("{:>18}{:>12}", "-", "-");
+            line += fmt::format("{:>18}{:>12}", value ? fmt::format("{:.3f}", value->value) : "-",
+                                value && has_interval(*value)
+                                    ? fmt::format("{:.2f}-{:.2f}", value->low, value->high)
+                                    : "-");
         }
         fmt::print("{}\n", line);
     }
@@ -196,7 +202,8 @@ void print_json(const Options& options, const Table& table, const Told& first,
         for (const Quotient& quotient : quotients_of(options))
             if (const std::optional<Median> value = value_of(quotient, table, bytes)) {
                 row["ratios"][quotient.name] = value->value;
-                row["intervals"][quotient.name] = {value->low, value->high};
+                if (has_interval(*value))
+                    row["intervals"][quotient.name] = {value->low, value->high};
             }
         rows.push_back(row);
     }

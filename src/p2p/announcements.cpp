@@ -2,6 +2,7 @@
 #include "p2p/announcements.hpp"
 
 namespace gantry::p2p {
+
 bool Announcements::hear(const wire::ReadyAgain& receive, const wire::Handle* handle) {
     // A network that reorders may bring the short form before the whole one that it repeats.
     if (handle == nullptr && receive.buffer_id != handle_.buffer_id) return false;

@@ -54,14 +54,15 @@ struct Peer {
     // The last offer of device memory that was only to be read: the next one from the same
     // allocation is made like it (send_again).
     struct Offer {
-        std::uint64_t source = 0;          // the allocation; 0: none
-        std::uint64_t whole_requests = 0;  // its request is the last whole one while this is so
+        std::uint64_t source = 0;  // the allocation; 0: none
+        std::uint64_t whole_requests =
+            0;  // its request is the last that said more while this is so
         plan::Question question;
         plan::Facts facts;
         plan::Choice choice;
     };
     Offer last_offer;
-    // The last message to it that was told by flags, of memory that cannot be mapped: likewise.
+    // The last message to it that was told by flags, likewise.
     struct FlaggedOffer {
         std::uint64_t source = 0, whole_requests = 0;
         Bytes bytes = 0, chunk = 0;

@@ -5,8 +5,10 @@ namespace gantry::p2p {
 
 namespace {
 
+constexpr std::size_t kRemembered = 4096;  // allocations
+
 std::unordered_set<std::uint64_t>& bounded(std::unordered_set<std::uint64_t>& buffers) {
-    if (buffers.size() >= UseCounts::kRemembered) buffers.clear();
+    if (buffers.size() >= kRemembered) buffers.clear();
     return buffers;
 }
 

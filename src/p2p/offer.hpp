@@ -16,7 +16,7 @@ inline bool host_memory_of(const device::Location& location) {
 }
 
 void make_offer(Core& core, Outgoing& message, const plan::Question& question);
-// All but what is each message's own.
+// All but the flags that it may be told by.
 wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::Envelope& envelope);
 // Nothing is copied ahead of the verdict.
 bool waits_for_an_answer(const Outgoing& message);

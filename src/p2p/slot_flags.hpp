@@ -8,7 +8,8 @@
 // and a word from the sender, docs/design/0002); else the sender raises the flags.
 //
 // The slots for such messages are units of one part of the pool (SlotPool). Each of the first 256 of
-// that part has a flag; what lies behind them, in a pool of more than 64 MiB, goes by chunks.
+// that part has a flag; what lies behind them, in a pool of more than 64 MiB, goes by chunks, as does all of it
+// in one of more than 8 GiB, whose units are too many for a request.
 //
 //   flag of a unit:  | number: counts up with each message | one of each quarter | the rest of a cache line |
 //

@@ -43,7 +43,7 @@ class SlotPool {
     Bytes offset_of(const Slot& slot) const { return slot.unit * unit_bytes_; }
     std::uint32_t free_units() const { return free_units_; }
     std::uint32_t total_units() const { return static_cast<std::uint32_t>(used_.size()); }
-    // The first unit that such slots can have.
+    // The first unit that slots for this use can have.
     std::uint32_t first(SlotUse use) const { return part(use).begin; }
     // The largest slot that can ever be had for this use.
     Bytes largest(SlotUse use) const;

@@ -2,8 +2,8 @@
 //
 // UseCounts: how often each allocation was used, by its buffer id. Every staged message counts, so
 // counting takes no memory of its own: open addressing in one array, where what is forgotten keeps
-// its place until there is need of it. Of more than kRemembered allocations all are forgotten at
-// once: nothing here is needed for right data.
+// its place until there is need of it. Of kRemembered allocations, or up to twice as many, all are
+// forgotten at once: nothing here is needed for right data.
 #pragma once
 
 #include <cstddef>

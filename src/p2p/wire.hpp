@@ -115,8 +115,8 @@ struct RequestToSend {
     }
 };
 
-// A request to send that says of everything else what the last whole one to that peer said: one
-// cache line instead of four.
+// A request to send that says of everything else what the last one to that peer that said more did:
+// one cache line instead of four.
 struct RequestAgain {
     Envelope envelope;
     std::uint64_t send_id;
@@ -139,6 +139,7 @@ struct RequestElsewhere {
     RequestAgain again;
     std::uint64_t buffer_id;
 };
+static_assert(sizeof(RequestElsewhere) <= 56, "else its record in a ring is two cache lines");
 
 // A receive that waits for the peer's envelope `sequence`, if that has this context, source and tag
 // (MPI_ANY_TAG: any), is no larger than `room`, and nothing else takes it: whoever sends it may

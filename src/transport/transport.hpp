@@ -82,7 +82,7 @@ struct AtomicOperands {
 inline constexpr std::size_t kClaimWords = 1024;
 
 // A word by which a device, or its process, tells another process that bytes lie where they belong
-// (p2p/slot_flags.hpp). The first so many units of the device slots have one.
+// (p2p/slot_flags.hpp). So many units of the device slots have one.
 inline constexpr std::size_t kSlotFlags = 256;
 inline constexpr unsigned kPiecesOfSlotUnit = 4;
 struct alignas(64) Flag {

@@ -82,7 +82,7 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
 // Those that differ from others only by what kind of host or device memory an end is.
 std::string rows_where_they_matter(const Scene& scene) {
     constexpr std::string_view kScenes[] = {
-        "one shared GPU (H200), mapping open",
+        "one shared GPU (H200), busy: nobody copied in it lately",
         "two GPUs with peer access (H200), mapping not open yet",
         "two GPUs with peer access (H200), mappings open",
         "two GPUs, GANTRY_IPC=off (H200)",

@@ -116,7 +116,9 @@ inline std::vector<Scene> scenes() {
     auto two_gpus = facts(shared_memory(), h200(), other_h200());
     two_gpus.peer_access = true;
 
-    add("one shared GPU (H200), mapping open", same_gpu, IpcKind::legacy);
+    add("one shared GPU (H200), busy: nobody copied in it lately", same_gpu, IpcKind::legacy);
+    add("one shared GPU (H200), idle: the receiver used it last", same_gpu, IpcKind::legacy)
+        .facts.last_user = plan::GpuUser::receiver;
     add("one shared GPU (H200), the sender used it last", same_gpu, IpcKind::legacy)
         .facts.last_user = plan::GpuUser::sender;
     add("one shared GPU (H200), under MPS: no turns", same_gpu, IpcKind::legacy)
@@ -126,6 +128,13 @@ inline std::vector<Scene> scenes() {
     often.uses = often.put_uses = 300;
     add("two GPUs with peer access (H200), 300 messages of the buffer were staged", often,
         IpcKind::legacy);
+    auto working = two_gpus;
+    working.uses = working.put_uses = 50;
+    add("two GPUs with peer access (H200), 50 messages were staged, both are idle", working,
+        IpcKind::legacy);
+    working.receiver_busy = working.sender_busy = true;
+    add("two GPUs with peer access (H200), 50 messages were staged, both have work pending",
+        working, IpcKind::legacy);
     often.descriptor = false;
     add("two GPUs, virtual memory (H200), often staged, descriptor on its way", often, IpcKind::vmm)
         .facts.sender_opens = false;

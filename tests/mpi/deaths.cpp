@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Device messages inside a node, by direct copies, of which one rank dies in the middle:
+// Device messages inside a node, by direct copies, of which one rank dies, or stops, in the middle:
 // deaths_test.py starts the ranks itself, so that nobody ends the others, and reads what they print.
 #include "gpu.hpp"
 #include "test.hpp"
@@ -81,11 +81,12 @@ void receive_from_anybody_and_forget() {
 }  // namespace
 
 // MPI_TESTS_DIES kills itself after so many looks at a window as MPI_TESTS_LOOKS says. What each of
-// the others had with it fails; what they have with each other goes on.
+// the others had with it fails; what they have with each other goes on. With MPI_TESTS_STOPS it stops
+// instead until somebody wakes it, and nothing fails. MPI_TESTS_GPUS: the ranks use so many in turn.
 MPI_CASE_ENDING(direct_messages_until_a_rank_dies, 3) {
     if (!gpu().simulated) skip("needs the simulator's counters");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    use_device(0);
+    use_device(rank() % std::max(number("MPI_TESTS_GPUS"), 1));
     receive_from_anybody_and_forget();
     Ring ring;
     const int dies = number("MPI_TESTS_DIES");
@@ -106,12 +107,19 @@ MPI_CASE_ENDING(direct_messages_until_a_rank_dies, 3) {
 
     OK(MPI_Barrier(MPI_COMM_WORLD));
     ring.start(window);
-    for (int done = 0; rank() == dies;) {
-        if (looks-- == 0) std::raise(SIGKILL);
+    const bool stops = number("MPI_TESTS_STOPS") > 0;
+    for (int done = 0; rank() == dies && !(stops && done != 0 && looks < 0);) {
+        if (looks-- == 0) std::raise(stops ? SIGSTOP : SIGKILL);
         MPI_Testall(static_cast<int>(ring.requests.size()), ring.requests.data(), &done,
                     MPI_STATUSES_IGNORE);
     }
-    ring.finish(window);
+    const bool all_came = ring.finish(window);
+    if (stops) {
+        CHECK(all_came);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        std::printf("rank %d was waited for\n", dies);
+        return;
+    }
     for (std::size_t i = 0; i < ring.codes.size(); ++i) {
         if (ring.peer(i) != dies) CHECK_EQ(ring.codes[i], MPI_SUCCESS);
         if (ring.codes[i] != MPI_SUCCESS)

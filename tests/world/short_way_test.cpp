@@ -7,6 +7,7 @@
 
 #include "p2p/wire.hpp"
 
+#include <map>
 #include <memory>
 #include <random>
 
@@ -73,6 +74,60 @@ TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
                 EXPECT_LE(asked, 42u);
             }
         }
+    }
+}
+
+// Requests in any form that cannot leave: the next message names the right allocation all the same,
+// and has a slot. From each allocation twice, then from the next: too few for a mapping.
+constexpr std::size_t kSome = 40;
+Task<Status> refused_now_and_then(Rank& rank, bool& refuse) {
+    std::vector<std::unique_ptr<Bytebuffer>> buffers;
+    for (std::size_t i = 0; i < kSome; ++i)
+        buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kOnePiece, 0));
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        Bytebuffer& buffer = *buffers[i / 2 % kSome];
+        if (rank.number == 0) {
+            buffer.fill(i);
+            refuse = i % 3 == 0;
+            Status status = co_await send(rank, buffer.whole(), 1, 0);
+            WORLD_CHECK(status.ok() != refuse);
+            if (std::exchange(refuse, false)) status = co_await send(rank, buffer.whole(), 1, 0);
+            GANTRY_CO_TRY(status);
+            Received token = co_await receive(rank, kNothing, 1, 1);
+            GANTRY_CO_TRY(token.status);
+        } else {
+            Received received = co_await receive(rank, buffer.whole(), 0, 0);
+            GANTRY_CO_TRY(received.status);
+            WORLD_CHECK(buffer.holds(i, kOnePiece));
+            Status told = co_await send(rank, kNothing, 0, 1);
+            GANTRY_CO_TRY(told);
+        }
+    }
+    co_return success();
+}
+
+TEST(FreshMemory, ARequestThatCannotLeaveIsNotTakenForSaid) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        bool refuse = false;
+        std::map<transport::MessageKind, int> refused;
+        Options with = one_node(seed);
+        with.on_send_in_node = [&](int, transport::MessageKind kind) {
+            const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain ||
+                                 kind == wire::kRequestElsewhere;
+            if (!refuse || !request) return success();
+            ++refused[kind];
+            return failure(MPI_ERR_NO_MEM, "no room for it");
+        };
+        World world(std::move(with));
+        const Ending ending =
+            world.run([&refuse](Rank& rank) { return refused_now_and_then(rank, refuse); });
+        ASSERT_TRUE(ending.good()) << ending;
+        ASSERT_TRUE(world.settle());
+        EXPECT_EQ(world.rank(0).device.counts().opens + world.rank(1).device.counts().opens, 0u);
+        EXPECT_GT(refused[wire::kRequestAgain], 10);
+        EXPECT_GT(refused[wire::kRequestElsewhere], 10);
+        EXPECT_LE(count(world, wire::kRequestToSend), 4u);
+        EXPECT_EQ(count(world, wire::kChunk), 0u) << "slots were lost";
     }
 }
 

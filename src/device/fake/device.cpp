@@ -194,6 +194,7 @@ Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
     handle.base = location.base;
     handle.size = allocation->size;
     handle.gpu = Gpus::uuid(allocation->gpu);
+    handle.origin = 1;  // it is named; one world counts allocations once
     return handle;
 }
 

@@ -9,7 +9,7 @@
 namespace gantry::p2p {
 namespace {
 
-// Behind another whole request to that rank the receiver would repeat the wrong one.
+// Behind another request to that rank that says more the receiver would repeat the wrong one.
 bool like_the_last(Core& core, const Peer& peer, const Request& send, Bytes bytes, bool in_budget) {
     const Peer::Offer& last = peer.last_offer;
     return last.source == send.location.buffer_id && last.source != 0 &&

@@ -229,7 +229,7 @@ bool may_be_flagged(const Core& core, const Peer& to, const Outgoing& message,
     return pieces == 1 || (pieces <= kMostFlagged && offer.chunk % kDeviceSlotUnit == 0);
 }
 
-// Behind another whole request to that rank the receiver would repeat the wrong one. Whether this
+// Behind another request to that rank that says more the receiver would repeat the wrong one. Whether this
 // process has work pending makes its mappings dearer.
 bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budget) {
     const Peer::FlaggedOffer& last = to.last_flagged;
@@ -237,21 +237,17 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
            last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
            !core.explain.on() && !core.executor.hands_over() &&
-           (to.request_sent.handle.kind == 0 ||
-            (to.request_sent.busy != 0) == core.device.pending()) &&
+           (to.request_sent.busy != 0) == (core.tuning.ipc && core.device.pending()) &&
            // Else the whole way counts it.
            (to.go_by_chunks == 0 || last.bytes <= kLargeFlagged) &&
            core.shared_gpu(send.location.gpu).used() == 0;
 }
 
-// What its receiver can map by this request may be copied directly from the next on. What it cannot,
-// it asks for when that pays, and then its answer ends the repeating.
+// Where its receiver would rather map the memory it says so when that pays, which ends the repeating.
 void remember(Core& core, const Request& send, const plan::Question& question,
               const wire::RequestToSend& rts, Peer::FlaggedOffer offer) {
     Peer& to = core.peer(send.peer);
-    const bool named = rts.handle.kind != 0 && rts.handle.origin != 0;
-    const bool same_again =
-        !named && rts.gpu_used == 0 && rts.claims == 0 && !question.sink_expected;
+    const bool same_again = rts.gpu_used == 0 && !question.sink_expected;
     offer.source = same_again ? send.location.buffer_id : 0;
     offer.whole_requests = to.whole_requests;
     to.last_flagged = offer;
