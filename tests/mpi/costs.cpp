@@ -30,6 +30,9 @@ namespace {
 // Opening the peer's memory is put off until the messages have paid for it, and a small one saves
 // little: so many are enough for that.
 constexpr unsigned kMessages = 16;
+// Its context is made current and left again, the program's capture of a stream is let be and taken
+// up again, and the context must be the one that it was.
+constexpr unsigned kCallsAroundAVisit = 5;
 unsigned warm_up_messages(std::size_t bytes) {
     return bytes < 65536 ? 512 : 64;
 }
@@ -46,6 +49,7 @@ struct Cost {
     // Memory that a peer has mapped is looked at every 10 ms, apart from messages (DESIGN section
     // 5).
     std::uint64_t looks_at_mapped = 0;
+    std::uint64_t milliseconds = 0;  // begun and over
 };
 
 void only_on_the_simulator() {
@@ -94,7 +98,9 @@ Cost cost_of(std::byte* buffer, std::size_t bytes) {
     const double begin = MPI_Wtime();
     exchange(buffer, bytes, kMessages);
     Cost cost;
-    cost.looks_at_mapped = 2 * (1 + static_cast<std::uint64_t>((MPI_Wtime() - begin) / 0.010));
+    const double seconds = MPI_Wtime() - begin;
+    cost.looks_at_mapped = 2 * (1 + static_cast<std::uint64_t>(seconds / 0.010));
+    cost.milliseconds = static_cast<std::uint64_t>(seconds / 0.001);
     cost.calls = calls();
     cost.done = operations();
     cost.copies_of_both = sum_of_both(cost.done.copies);
@@ -109,6 +115,16 @@ void check_steady_state(const Cost& cost) {
     CHECK_EQ(cost.calls.set_up, 0);
     CHECK(cost.done.flags <= cost.done.copies);  // one behind a copy that is alone
     CHECK_EQ(cost.done.others, 0);
+    // Each copy has one end, which the driver is asked about unless it is a flag that comes within a
+    // millisecond; and there is no other call.
+    const Calls& calls = cost.calls;
+    CHECK_EQ(calls.ends, calls.copies);
+    if (cost.done.flags == cost.done.copies) CHECK(calls.queries <= cost.milliseconds);
+    // Who only names its memory, for the peer to copy, looks whether its context lives.
+    const std::uint64_t visits = calls.copies + calls.queries;
+    CHECK_EQ(calls.around,
+             visits == 0 && calls.around != 0 ? kMessages : kCallsAroundAVisit * visits);
+    CHECK_EQ(calls.all, calls.attribute + calls.copies + calls.ends + calls.queries + calls.around);
 }
 
 void device_messages(std::size_t bytes, std::uint64_t copies_per_side) {

@@ -272,6 +272,12 @@ Calls calls() {
              "cuMemcpyHtoD_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoD_v2", "cuMemcpyDtoDAsync_v2",
              "cuMemcpy2D_v2", "cuMemcpy2DAsync_v2", "cuMemcpyPeer", "cuMemcpyPeerAsync",
              "cuMemcpy3D_v2", "cuMemcpy3DAsync_v2", "cuMemcpyBatchAsync"});
+    found.ends = sum({"cuEventRecord", "cuStreamWriteValue32_v2", "cuStreamWriteValue64_v2",
+                      "cuStreamBatchMemOp_v2"});
+    found.queries = sum({"cuEventQuery", "cuStreamQuery"});
+    found.around = sum({"cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxPushCurrent_v2",
+                        "cuCtxPopCurrent_v2", "cuCtxGetId", "cuThreadExchangeStreamCaptureMode"});
+    found.launches = sum({"cuLaunchKernel"});
     found.synchronise = sum({"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"});
     found.set_up = sum({"cuStreamCreate",
                         "cuStreamCreateWithPriority",

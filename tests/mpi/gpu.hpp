@@ -78,6 +78,10 @@ struct Calls {
     std::uint64_t synchronise = 0;  // stream, event and context
     std::uint64_t set_up =
         0;  // streams, events, contexts, pins, mappings, allocations made or given back
+    std::uint64_t ends = 0;     // events and words recorded behind copies
+    std::uint64_t queries = 0;  // of events and streams
+    std::uint64_t around = 0;   // what each visit to the driver begins and ends with
+    std::uint64_t launches = 0;
     std::uint64_t all = 0;
 };
 Calls calls();
