@@ -44,18 +44,9 @@ Task<Status> fresh_memory(Rank& rank) {
     for (int round = 0; round < kAllocations; ++round) {
         Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
         for (int use = 0; use < kUses; ++use) {
-            const auto key = static_cast<std::uint64_t>(kUses * round + use);
-            if (rank.number == 0) {
-                buffer.fill(key);
-                Status sent = co_await send(rank, buffer.whole(), 1, 1);
-                GANTRY_CO_TRY(sent);
-                buffer.clear();  // nobody reads it any more
-            } else {
-                buffer.clear();
-                Received received = co_await receive(rank, buffer.whole(), 0, 1);
-                GANTRY_CO_TRY(received.status);
-                WORLD_CHECK(buffer.holds(key, kBytes));
-            }
+            Status passed =
+                co_await pass_on(rank, buffer, static_cast<std::uint64_t>(kUses * round + use));
+            GANTRY_CO_TRY(passed);
         }
     }
     co_return success();
