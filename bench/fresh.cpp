@@ -10,9 +10,9 @@
 // each buffer, each to a place of its own in it, so that every byte of all of them is checked.
 // Printed are the median of the first message to a buffer, what 99 % of them stay below, and the
 // time of the whole loop. A library that invests in a buffer shows it here: the same job with
-// GANTRY_IPC=off stages them all (side_by_side.cpp runs both in turn and prints the medians of the rounds'
-// ratios: two jobs differ by more than what is looked for). Some buffers
-// of a kind go before, not timed: they are fresh too and teach nobody anything about the others.
+// GANTRY_IPC=off stages them all. side_by_side.cpp runs both in turn and prints the medians of the
+// rounds' ratios, because two jobs differ by more than what is looked for. Some buffers of a kind go
+// before, not timed: they are fresh too and teach nobody anything about the others.
 #include "benchmarks.hpp"
 #include "job.hpp"
 #include "measure.hpp"

@@ -54,9 +54,8 @@ struct Peer {
     // The last offer of device memory that was only to be read: the next one from the same
     // allocation is made like it (send_again).
     struct Offer {
-        std::uint64_t source = 0;  // the allocation; 0: none
-        std::uint64_t whole_requests =
-            0;  // its request is the last that said more while this is so
+        std::uint64_t source = 0;           // the allocation; 0: none
+        std::uint64_t request_version = 0;  // its request may be repeated while this is so
         plan::Question question;
         plan::Facts facts;
         plan::Choice choice;
@@ -64,7 +63,7 @@ struct Peer {
     Offer last_offer;
     // The last message to it that was told by flags, likewise.
     struct FlaggedOffer {
-        std::uint64_t source = 0, whole_requests = 0;
+        std::uint64_t source = 0, request_version = 0;
         Bytes bytes = 0, chunk = 0;
         bool budget = false;
         device::Notice notice = device::Notice::event;
@@ -76,9 +75,9 @@ struct Peer {
     // So many large ones to come go by chunks: there were no slots for all of the last.
     int go_by_chunks = 0;
     // What the next requests to send may repeat (requests_to_send.cpp): the last that said more than
-    // that, without what is each message's own, and how many of them were sent.
+    // that, without what is each message's own; each such one is a new version.
     wire::RequestToSend request_sent{};
-    std::uint64_t whole_requests = 0;
+    std::uint64_t request_version = 0;
     wire::RequestToSend request_received{};
     // The last device message that was read out of its memory by its plan alone, for the short way
     // of the next one (get_again): what must be the same, and what the plan said.

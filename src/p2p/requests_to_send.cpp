@@ -9,6 +9,7 @@
 #include "p2p/core.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace gantry::p2p {
 namespace {
@@ -29,14 +30,15 @@ Status Core::request(int to, const wire::RequestToSend& rts) {
     rest.set_own({});
     wire::RequestToSend& last = peer(to).request_sent;
     if (same(rest, last)) return send(to, wire::kRequestAgain, rts.own());
-    wire::RequestToSend like = last;
-    like.handle.buffer_id = rts.handle.buffer_id;
-    Status sent = same(rest, like) ? send(to, wire::kRequestElsewhere,
-                                          wire::RequestElsewhere{rts.own(), rts.handle.buffer_id})
-                                   : send(to, wire::kRequestToSend, rts);
+    const std::uint64_t allocation = std::exchange(rest.handle.buffer_id, last.handle.buffer_id);
+    const bool elsewhere = same(rest, last);
+    Status sent =
+        elsewhere ? send(to, wire::kRequestElsewhere, wire::RequestElsewhere{rts.own(), allocation})
+                  : send(to, wire::kRequestToSend, rts);
     if (!sent.ok()) return sent;
-    std::memcpy(&last, &rest, sizeof last);
-    ++peer(to).whole_requests;
+    if (!elsewhere) std::memcpy(&last, &rest, sizeof last);
+    last.handle.buffer_id = allocation;
+    ++peer(to).request_version;
     return sent;
 }
 

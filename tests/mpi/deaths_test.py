@@ -68,7 +68,7 @@ class Deaths(unittest.TestCase):
                 ranks = start(victim, looks, gpus, MPI_TESTS_STOPS="1")
                 limit = time.monotonic() + PATIENCE
                 while ranks[victim].poll() is None and not is_stopped(ranks[victim]) and time.monotonic() < limit:
-                    time.sleep(0.001)
+                    time.sleep(0.001)  # between two looks: a process that is no tracer is not told of a stop
                 if ranks[victim].poll() == 77:
                     self.skipTest(all_they_say(ranks)[0][0])
                 # Nobody can have ended: all meet behind its messages.

@@ -61,12 +61,18 @@ std::string cost(Options options, Shape shape) {
         if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, count);
     };
     constexpr std::pair<wire::Kind, const char*> kKinds[] = {
-        {wire::kEager, "eager"},           {wire::kEagerSynchronous, "eager_sync"},
-        {wire::kRequestToSend, "rts"},     {wire::kClearToSend, "cts"},
-        {wire::kChunk, "chunk"},           {wire::kCredit, "credit"},
-        {wire::kFinish, "finish"},         {wire::kBudget, "budget"},
-        {wire::kPayload, "payload"},       {wire::kFinishMany, "finish_many"},
-        {wire::kRequestAgain, "rts again"}};
+        {wire::kEager, "eager"},
+        {wire::kEagerSynchronous, "eager_sync"},
+        {wire::kRequestToSend, "rts"},
+        {wire::kClearToSend, "cts"},
+        {wire::kChunk, "chunk"},
+        {wire::kCredit, "credit"},
+        {wire::kFinish, "finish"},
+        {wire::kBudget, "budget"},
+        {wire::kPayload, "payload"},
+        {wire::kFinishMany, "finish_many"},
+        {wire::kRequestAgain, "rts again"},
+        {wire::kRequestElsewhere, "rts elsewhere"}};
     for (const auto& [kind, name] : kKinds)
         add(name, fabric.count(kind).messages);
     add("put", fabric.puts().messages);

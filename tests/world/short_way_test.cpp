@@ -86,22 +86,12 @@ Task<Status> refused_now_and_then(Rank& rank, bool& refuse) {
         buffers.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kOnePiece, 0));
     for (std::uint64_t i = 0; i < 200; ++i) {
         Bytebuffer& buffer = *buffers[i / 2 % kSome];
-        if (rank.number == 0) {
-            buffer.fill(i);
-            refuse = i % 3 == 0;
-            Status status = co_await send(rank, buffer.whole(), 1, 0);
-            WORLD_CHECK(status.ok() != refuse);
-            if (std::exchange(refuse, false)) status = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(status);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-        } else {
-            Received received = co_await receive(rank, buffer.whole(), 0, 0);
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, kOnePiece));
-            Status told = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(told);
-        }
+        Status passed;
+        if (i % 3 == 0)
+            passed = co_await pass_on_at_second_try(rank, buffer, i, refuse);
+        else
+            passed = co_await pass_on(rank, buffer, i);
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }
@@ -112,9 +102,7 @@ TEST(FreshMemory, ARequestThatCannotLeaveIsNotTakenForSaid) {
         std::map<transport::MessageKind, int> refused;
         Options with = one_node(seed);
         with.on_send_in_node = [&](int, transport::MessageKind kind) {
-            const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain ||
-                                 kind == wire::kRequestElsewhere;
-            if (!refuse || !request) return success();
+            if (!refuse || !is_request(kind)) return success();
             ++refused[kind];
             return failure(MPI_ERR_NO_MEM, "no room for it");
         };

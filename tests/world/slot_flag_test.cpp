@@ -291,23 +291,8 @@ TEST_P(FlaggedSlots, ACopyThatFailsAtTheReceiverEndsItAndLosesNoSlot) {
 Task<Status> failing_requests(Rank& rank, Bytes bytes, bool& refuse) {
     Bytebuffer buffer(rank, Place::device, bytes, rank.number);
     for (std::uint64_t i = 0; i < many(bytes); ++i) {
-        if (rank.number == 0) {
-            buffer.fill(i);
-            refuse = true;
-            Status status = co_await send(rank, buffer.whole(), 1, 0);
-            WORLD_CHECK(!status.ok());
-            refuse = false;
-            status = co_await send(rank, buffer.whole(), 1, 0);
-            GANTRY_CO_TRY(status);
-            Received token = co_await receive(rank, kNothing, 1, 1);
-            GANTRY_CO_TRY(token.status);
-        } else {
-            Received received = co_await receive(rank, buffer.whole(), 0, 0);
-            GANTRY_CO_TRY(received.status);
-            WORLD_CHECK(buffer.holds(i, bytes));
-            Status told = co_await send(rank, kNothing, 0, 1);
-            GANTRY_CO_TRY(told);
-        }
+        Status passed = co_await pass_on_at_second_try(rank, buffer, i, refuse);
+        GANTRY_CO_TRY(passed);
     }
     co_return success();
 }
@@ -317,9 +302,8 @@ TEST_P(FlaggedSlots, ARequestThatCannotLeaveLosesNoSlot) {
         bool refuse = false;
         Options with = options(seed);
         with.on_send_in_node = [&refuse](int, transport::MessageKind kind) {
-            const bool request = kind == wire::kRequestToSend || kind == wire::kRequestAgain ||
-                                 kind == wire::kRequestElsewhere;
-            return refuse && request ? failure(MPI_ERR_NO_MEM, "no room for it") : success();
+            return refuse && is_request(kind) ? failure(MPI_ERR_NO_MEM, "no room for it")
+                                              : success();
         };
         run([&refuse](Rank& rank, Bytes each) { return failing_requests(rank, each, refuse); },
             std::move(with));

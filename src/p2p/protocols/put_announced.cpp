@@ -211,10 +211,6 @@ class Ready {
     device::Device& device_;
 };
 
-}  // namespace
-
-namespace {
-
 // Whether its sender would rather put into that buffer, if it knew of it.
 bool is_worth_announcing(const Peer& peer, const Request& receive) {
     const device::Location& place = receive.location;

@@ -14,7 +14,7 @@ bool like_the_last(Core& core, const Peer& peer, const Request& send, Bytes byte
     const Peer::Offer& last = peer.last_offer;
     return last.source == send.location.buffer_id && last.source != 0 &&
            last.question.bytes == bytes && last.question.source.ipc == send.location.ipc &&
-           last.question.budget == in_budget && last.whole_requests == peer.whole_requests &&
+           last.question.budget == in_budget && last.request_version == peer.request_version &&
            send.buffer.contiguous() && !core.explain.on() &&
            core.shared_gpu(send.location.gpu).used() == 0;
 }
@@ -43,7 +43,7 @@ void remember_offer(Core& core, const Outgoing& message, const wire::RequestToSe
         message.question.sink_expected)
         return;
     core.make_whole(message.peer);
-    peer.last_offer = {message.location.buffer_id, peer.whole_requests, message.question,
+    peer.last_offer = {message.location.buffer_id, peer.request_version, message.question,
                        message.facts, message.choice};
 }
 

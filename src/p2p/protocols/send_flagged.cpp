@@ -235,7 +235,7 @@ bool like_the_last(Core& core, const Peer& to, const Request& send, bool in_budg
     const Peer::FlaggedOffer& last = to.last_flagged;
     return last.source == send.location.buffer_id && last.source != 0 &&
            last.bytes == send.buffer.bytes() && last.budget == in_budget &&
-           last.whole_requests == to.whole_requests && send.buffer.contiguous() &&
+           last.request_version == to.request_version && send.buffer.contiguous() &&
            !core.explain.on() && !core.executor.hands_over() &&
            (to.request_sent.busy != 0) == (core.tuning.ipc && core.device.pending()) &&
            // Else the whole way counts it.
@@ -249,7 +249,7 @@ void remember(Core& core, const Request& send, const plan::Question& question,
     Peer& to = core.peer(send.peer);
     const bool same_again = rts.gpu_used == 0 && !question.sink_expected;
     offer.source = same_again ? send.location.buffer_id : 0;
-    offer.whole_requests = to.whole_requests;
+    offer.request_version = to.request_version;
     to.last_flagged = offer;
 }
 

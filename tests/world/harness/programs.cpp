@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "world/harness/programs.hpp"
 
+#include "p2p/wire.hpp"
+
 #include <algorithm>
 
 namespace gantry::world {
@@ -111,6 +113,23 @@ Task<Status> pass_on(Rank& rank, Bytebuffer& buffer, std::uint64_t key) {
         WORLD_CHECK(buffer.holds(key, buffer.bytes()));
     }
     co_return success();
+}
+
+Task<Status> pass_on_at_second_try(Rank& rank, Bytebuffer& buffer, std::uint64_t key,
+                                   bool& refuse) {
+    if (rank.number == 0) {
+        refuse = true;
+        Status status = co_await send(rank, buffer.whole(), 1, 0);
+        refuse = false;
+        WORLD_CHECK(!status.ok());
+    }
+    Status passed = co_await pass_on(rank, buffer, key);
+    co_return passed;
+}
+
+bool is_request(transport::MessageKind kind) {
+    return kind == p2p::wire::kRequestToSend || kind == p2p::wire::kRequestAgain ||
+           kind == p2p::wire::kRequestElsewhere;
 }
 
 Task<Status> meet(Rank& rank, int tag) {

@@ -62,6 +62,10 @@ Task<Received> receive(Rank& rank, p2p::Buffer buffer, int from, int tag);
 // Rank 0 fills that buffer of its own and sends it to rank 1, which has posted its receive before and
 // checks what came into its own.
 Task<Status> pass_on(Rank& rank, Bytebuffer& buffer, std::uint64_t key);
+// The same behind a first try whose request is refused while `refuse` is set.
+Task<Status> pass_on_at_second_try(Rank& rank, Bytebuffer& buffer, std::uint64_t key, bool& refuse);
+// The request to send of a device message, in any form.
+bool is_request(transport::MessageKind kind);
 // All ranks meet (a dissemination barrier of empty messages).
 Task<Status> meet(Rank& rank, int tag);
 
