@@ -68,7 +68,7 @@ int attribute(Driver& d, const Device& device, CUdevice_attribute which) {
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return modern ? 132 : 14;
         case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
         case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR: return 32;
-        case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return modern ? 3 : 2;
+        case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return gpu.copy_engines;
         case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return pci_bus(device);
         case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return gpu.compute_major;
         case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return gpu.compute_minor;

@@ -14,7 +14,7 @@ Cost Model::cost_of(const Work& work) const {
         return {};
     }
     const gantry::model::Gpu& gpu = machine_.gpu;
-    return {static_cast<int>(gantry::model::engine_of(work.operation)),
+    return {static_cast<int>(gantry::model::engine_of(gpu, work.operation)),
             scaled(gantry::model::launch_time(gpu, work)),
             scaled(gantry::model::engine_time(gpu, work)), gantry::model::needs_turn(gpu, work)};
 }

@@ -39,6 +39,7 @@ inline constexpr Bytes kMostFused = 64 * kKiB, kMostInOneLaunch = 256 * kKiB,
 // What one GPU's operations cost.
 struct GpuFacts {
     Uuid uuid{};
+    int copy_engines = 2;  // with one, copies to and from host memory take turns
     double d2h_bytes_per_second = 12e9;
     double h2d_bytes_per_second = 12e9;
     double d2d_bytes_per_second = 200e9;

@@ -17,6 +17,7 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     const model::Gpu& gpu = mps ? machine.gpu_under_mps : machine.gpu;
     GpuFacts facts;
     facts.mps = mps;
+    facts.copy_engines = gpu.copy_engines;
     facts.d2h_bytes_per_second = gpu.d2h.rate.peak();
     facts.h2d_bytes_per_second = gpu.h2d.rate.peak();
     facts.d2d_bytes_per_second = gpu.d2d.rate.peak();

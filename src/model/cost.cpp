@@ -25,13 +25,13 @@ const CopyCost& copy_cost(const Gpu& gpu, Operation operation) {
 
 }  // namespace
 
-Engine engine_of(Operation operation) {
+Engine engine_of(const Gpu& gpu, Operation operation) {
     switch (operation) {
         case Operation::d2h:
         case Operation::pageable_d2h: return Engine::d2h;
         case Operation::h2d:
         case Operation::h2d_2d:
-        case Operation::pageable_h2d: return Engine::h2d;
+        case Operation::pageable_h2d: return gpu.copy_engines > 1 ? Engine::h2d : Engine::d2h;
         case Operation::peer:
         case Operation::peer_get: return Engine::peer;
         case Operation::d2d:

@@ -4,8 +4,8 @@
 // no state, so that the simulated GPU can hold the free-at times in shared memory and the world on
 // its virtual clock.
 //
-// A GPU has five engines; operations on one engine run one after the other, engines run side by
-// side. When processes share a GPU, whoever used the compute queue last owns it; work of another
+// A GPU has five engines (four where one copies in both directions between it and host memory);
+// operations on one engine run one after the other, engines run side by side. When processes share a GPU, whoever used the compute queue last owns it; work of another
 // process that needs the queue pays for a turn (facts: 146 us on an H200).
 #pragma once
 
@@ -44,7 +44,7 @@ struct Interval {
     Nanoseconds end = 0;    // when the effect is visible; the engine is free again
 };
 
-Engine engine_of(Operation operation);
+Engine engine_of(const Gpu& gpu, Operation operation);
 
 // Whether the work needs the GPU's compute queue (its price is paid only after a change of
 // process).

@@ -89,6 +89,7 @@ struct Gpu {
     std::string name;
     int compute_major = 0, compute_minor = 0;
     Bytes memory = 0;
+    int copy_engines = 2;  // with one, copies to and from host memory take turns
     CopyCost d2h, h2d, h2d_2d, d2d;
     CopyCost peer;  // to another GPU of the node, by the GPU that the bytes come from
     CopyCost

@@ -182,6 +182,8 @@ void read_gpu(Fields& fields, Gpu& gpu) {
         gpu.compute_minor = (*capability)[1].get<int>();
     }
     fields.integer("memory_bytes", gpu.memory);
+    fields.integer("copy_engines", gpu.copy_engines);
+    if (gpu.copy_engines < 1) fields.complain("copy_engines", "at least 1");
     fields.integer("turn_ns", gpu.turn);
     fields.object("d2h", gpu.d2h, read_copy);
     fields.object("h2d", gpu.h2d, read_copy);
@@ -294,6 +296,7 @@ Json gpu_json(const Gpu& gpu) {
     return {{"name", gpu.name},
             {"compute_capability", Json::array({gpu.compute_major, gpu.compute_minor})},
             {"memory_bytes", gpu.memory},
+            {"copy_engines", gpu.copy_engines},
             {"turn_ns", gpu.turn},
             {"d2h", copy_json(gpu.d2h)},
             {"h2d", copy_json(gpu.h2d)},

@@ -13,20 +13,34 @@ constexpr Nanoseconds kNever = 3600 * kSecond;
 constexpr Bytes kMostEqualParts = 24;
 constexpr Bytes kFewestUnits = 4;  // below, rounding up to whole units makes the last part short
 
+int slowest_leg(const Line& line, Bytes piece) {
+    int slowest = 0;
+    for (int i = 1; i < line.leg_count; ++i)
+        if (line.legs[static_cast<std::size_t>(i)].further(piece) >
+            line.legs[static_cast<std::size_t>(slowest)].further(piece))
+            slowest = i;
+    return slowest;
+}
+
+// From one piece to the next, where all legs work.
+Nanoseconds pace_of(const Line& line, Bytes piece) {
+    if (!line.take_turns)
+        return line.legs[static_cast<std::size_t>(slowest_leg(line, piece))].further(piece);
+    Nanoseconds sum = 0;
+    for (int i = 0; i < line.leg_count; ++i)
+        sum += line.legs[static_cast<std::size_t>(i)].further(piece);
+    return sum;
+}
+
 Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
     const Bytes pieces = std::max<Bytes>(1, divide_up(bytes, chunk));
     const Bytes first = std::min(bytes, chunk);
 
-    Nanoseconds fill = 0, pace = 0;
-    Pieces result{.chunk = chunk};
-    for (int i = 0; i < line.leg_count; ++i) {
-        const Leg& leg = line.legs[static_cast<std::size_t>(i)];
-        fill += leg.first(first);
-        if (leg.further(first) > pace) {
-            pace = leg.further(first);
-            result.slowest_leg = i;
-        }
-    }
+    Nanoseconds fill = 0;
+    for (int i = 0; i < line.leg_count; ++i)
+        fill += line.legs[static_cast<std::size_t>(i)].first(first);
+    Pieces result{.chunk = chunk, .slowest_leg = slowest_leg(line, first)};
+    Nanoseconds pace = pace_of(line, first);
 
     // Enough slots that the slowest leg never waits for one: a slot is busy while its piece passes
     // every leg.
@@ -48,10 +62,8 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
     result.expected = start + fill + line.tail;
     if (pieces > 1) {
         const Bytes last = bytes - (pieces - 1) * chunk;
-        Nanoseconds last_pace = 0;
-        for (int i = 0; i < line.leg_count; ++i)
-            last_pace = std::max(last_pace, line.legs[static_cast<std::size_t>(i)].further(last));
-        result.expected += static_cast<Nanoseconds>(pieces - 2) * pace + std::min(last_pace, pace);
+        result.expected +=
+            static_cast<Nanoseconds>(pieces - 2) * pace + std::min(pace_of(line, last), pace);
     }
     return result;
 }

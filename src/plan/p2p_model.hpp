@@ -34,6 +34,7 @@ Nanoseconds transfer_time(Bytes bytes, double bytes_per_second);
 struct Line {
     std::array<Leg, 3> legs{};
     int leg_count = 0;
+    bool take_turns = false;    // the legs have one engine between them
     Nanoseconds handshake = 0;  // until the verdict is known
     bool ahead = false;         // the first leg starts before the verdict
     Nanoseconds tail = 0;       // from the last piece's arrival until it is known

@@ -221,6 +221,12 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
         line.add(slot_leg(ask, plan.sink_engine, ask.sink_gpu, ask.sink_gpu.h2d_bytes_per_second,
                           Executor::receiver));
 
+    const auto by_engine = [](CopyEngine engine) {
+        return engine == CopyEngine::copy_engine || engine == CopyEngine::copy_engine_2d;
+    };
+    line.take_turns = ask.facts.same_gpu && ask.source_gpu.copy_engines == 1 &&
+                      by_engine(plan.source_engine) && by_engine(plan.sink_engine);
+
     // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
     line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
     Bytes ceiling = std::max(line.in_flight, kSmallestFixedChunk);

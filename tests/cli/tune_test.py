@@ -26,7 +26,7 @@ def copy(latency, gap, rate, **more):
 MACHINE = {
     "name": "tortoise", "about": "", "gpus_per_node": 2, "peer_access": True, "ipc": True,
     "gpu": {
-        "name": "Tortoise", "compute_capability": [7, 0], "memory_bytes": 1 << 33, "turn_ns": 3000000,
+        "name": "Tortoise", "compute_capability": [7, 0], "memory_bytes": 1 << 33, "copy_engines": 4, "turn_ns": 3000000,
         "d2h": copy(600000, 300000, 0.5e9, row_ns=60), "h2d": copy(800000, 240000, 0.7e9, turn_below=32768),
         "h2d_2d": copy(1000000, 260000, 0.4e9, row_ns=90), "d2d": copy(700000, 280000, 0.8e9, turn_below="always"),
         "peer": copy(900000, 320000, 0.6e9), "peer_get": copy(900000, 340000, 0.3e9),
@@ -102,7 +102,7 @@ class Tune(unittest.TestCase):
             if not was / factor <= is_now <= was * factor:
                 found.append(f"{name}: measured {is_now:.4g}, given {was:.4g}")
 
-        self.assertEqual((measured["ipc"], measured["peer_access"], measured["gpus_per_node"]), (True, True, 2))
+        self.assertEqual((measured["ipc"], measured["peer_access"], measured["gpus_per_node"], gpu["copy_engines"]), (True, True, 2, 4))
         for name in COPIES:
             near(name, gpu[name]["latency_ns"], given[name]["latency_ns"], 1.4)
             near(name, peak(gpu[name]["bytes_per_second"]), given[name]["bytes_per_second"], 1.4)

@@ -103,7 +103,7 @@ Check describe_device(const Probe& probe, CUdevice device, const model::Traits& 
     std::string found =
         fmt::format("{}, {}, compute capability {}.{}, {} copy engines", traits.name,
                     plan::bytes_text(traits.memory), traits.compute_major, traits.compute_minor,
-                    probe.attribute(device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT));
+                    traits.copy_engines);
     if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_MPS_ENABLED) != 0) found += ", MPS";
     if (probe.attribute(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED) != 0)
         found += ", GPUDirect RDMA possible";

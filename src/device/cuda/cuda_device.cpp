@@ -192,6 +192,7 @@ Device::Resident CudaDevice::resident() const {
         const ResidentCopies::Counts& each = streams->resident().counts();
         all.copies += each.copies - each.untaken;
         all.launches += each.launches;
+        all.flows += each.flows;
     }
     return all;
 }

@@ -170,7 +170,10 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
     }
     if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
     took(copy, user, first, share, false, now, out ? until : 0);
-    if (out || copy.pieces.flow) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+    if (out || copy.pieces.flow) {
+        saved_ += residency_.saving_of_flow(ends, copy.bytes);
+        counts_.flows += copy.pieces.message > 0 ? 1 : 0;
+    }
     return true;
 }
 

@@ -63,6 +63,7 @@ class ResidentCopies {
     void progress();
     struct Counts {
         std::uint64_t copies = 0, launches = 0, untaken = 0;
+        std::uint64_t flows = 0;  // messages of which the first part went so
     };
     const Counts& counts() const { return counts_; }
     // Found dead, or closed.

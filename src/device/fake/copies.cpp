@@ -183,6 +183,7 @@ bool FakeDevice::flow(const Copy& copy, Completion& done) {
         return false;
     ++in_flight_;
     ++counts_.resident_copies;
+    if ((out || copy.pieces.flow) && copy.pieces.message > 0) ++counts_.flows;
     const Place source = place(copy.source, copy.bytes).value();
     const Place sink = place(copy.destination, copy.bytes).value();
     Nanoseconds extra = 0;

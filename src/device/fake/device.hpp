@@ -43,6 +43,7 @@ struct Counts {
     std::uint64_t row_launches = 0;       // kernels, for rows
     std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
     std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
+    std::uint64_t flows = 0;  // staged messages that went through them piece by piece
     // Of the compute queue, each taken from another process that used it last.
     std::uint64_t turns = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
@@ -102,7 +103,7 @@ class FakeDevice final : public Device {
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
     Resident resident() const override {
-        return {counts_.resident_copies, counts_.resident_launches};
+        return {counts_.resident_copies, counts_.resident_launches, counts_.flows};
     }
     bool has_windows() override { return windows && active_; }
     bool window(const Location& location, const void* address, Bytes bytes) override;

@@ -54,7 +54,8 @@ std::shared_ptr<Allocation> Gpus::find(std::uint64_t id) const {
 
 Gpus::Reserved Gpus::reserve(int gpu, const model::Work& work, int process, Nanoseconds ready) {
     State& state = states_[static_cast<std::size_t>(gpu)];
-    Nanoseconds& free_at = state.free_at[static_cast<int>(model::engine_of(work.operation))];
+    const model::Engine engine = model::engine_of(machine_.gpu, work.operation);
+    Nanoseconds& free_at = state.free_at[static_cast<int>(engine)];
     const Nanoseconds turn = model::turn_cost(machine_.gpu, work, process, state.last_process);
     Nanoseconds earliest = free_at;
     if (model::needs_turn(machine_.gpu, work)) {

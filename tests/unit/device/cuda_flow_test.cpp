@@ -114,6 +114,7 @@ TEST_F(CudaFlow, WhatHasComeGoesInPartByPart) {
     const std::vector<std::uint8_t> data = pattern(kBytes, 5);
     std::mt19937 dice(7);
     const cuda::Calls before = cuda->calls();
+    const std::uint64_t flows = cuda->resident().flows;
     for (const Bytes bytes : {kBytes, kPiece + 16, Bytes{3}, Bytes{300'007}}) {
         std::memcpy(slots, data.data(), kBytes);
         clear();
@@ -133,6 +134,7 @@ TEST_F(CudaFlow, WhatHasComeGoesInPartByPart) {
         }
     }
     EXPECT_EQ(cuda->calls().copies, before.copies);
+    EXPECT_EQ(cuda->resident().flows - flows, 4u) << "messages, not their parts";
 }
 
 // Also from memory that was never copied: most buffers of some programs are new.

@@ -33,6 +33,20 @@ TEST(Cost, CopiesInARowPayTheGapAndNotTheLatency) {
     EXPECT_EQ(second.end - first.end, gpu.d2h.gap + gpu.d2h.rate.time(work.bytes));
 }
 
+TEST(Cost, OneCopyEngineServesBothDirections) {
+    Gpu gpu = machine("h200").gpu;
+    const auto shared = [&gpu](Operation operation) {
+        return engine_of(gpu, operation) == engine_of(gpu, Operation::d2h);
+    };
+    for (const Operation in : {Operation::h2d, Operation::h2d_2d, Operation::pageable_h2d})
+        EXPECT_FALSE(shared(in));
+    gpu.copy_engines = 1;
+    for (const Operation in : {Operation::h2d, Operation::h2d_2d, Operation::pageable_h2d})
+        EXPECT_TRUE(shared(in));
+    for (const Operation other : {Operation::d2d, Operation::peer, Operation::kernel})
+        EXPECT_FALSE(shared(other));
+}
+
 TEST(Cost, FurtherCopiesOfOneCallPayLessThanTheGap) {
     Gpu gpu = machine("h100").gpu;
     const Work further{Operation::peer_get, kMiB, 1, 0, true};

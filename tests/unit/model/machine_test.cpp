@@ -76,6 +76,12 @@ TEST(Machine, UnderMpsAGpuIsTheSameButForTurnsAndWhatIsSaid) {
                 HasSubstr("gpu_under_mps.calls.speed"));
 }
 
+TEST(Machine, AGpuHasACopyEngineAtLeast) {
+    EXPECT_EQ(from_json(R"({"name":"m","gpu":{"copy_engines":1}})", "test")->gpu.copy_engines, 1);
+    EXPECT_THAT(problem(R"({"name":"m","gpu":{"copy_engines":0}})"),
+                HasSubstr("gpu.copy_engines is not at least 1"));
+}
+
 TEST(Machine, NetworksNobodyDescribedAreTcpOrACard) {
     const Link tcp = built_in_network("tcp"), card = built_in_network("card");
     for (const Link& link : {tcp, card}) {

@@ -301,6 +301,22 @@ TEST(Choose, AProcessWithoutADriverNeverCopiesForTheOther) {
     EXPECT_EQ(plan.sink_engine, CopyEngine::cpu);
 }
 
+TEST(Choose, WhatOneCopyEngineStagesInsideOneGpuTakesNearlyTwiceTheTime) {
+    auto expected = [](int copy_engines, bool same_gpu) {
+        auto with = facts(shared_memory(), h200(), h200());
+        with.same_gpu = same_gpu;
+        with.source_gpu.copy_engines = with.sink_gpu.copy_engines = copy_engines;
+        const auto plan = plan_for(
+            verdict(64 * kMiB, MemoryKind::device, MemoryKind::device, IpcKind::none), with);
+        EXPECT_EQ(plan.protocol, Protocol::pipeline);
+        return static_cast<double>(plan.expected);
+    };
+    // Not quite: two engines wait for the first piece and behind the last.
+    EXPECT_NEAR(expected(1, true) / expected(2, true), 1.9, 0.1);
+    EXPECT_EQ(expected(1, false), expected(2, false)) << "each end has an engine of its own";
+    EXPECT_EQ(expected(3, true), expected(2, true));
+}
+
 TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {
     auto with = facts(shared_memory(), h200(), h200());
     with.same_gpu = with.peer_access = with.ipc_open = with.put_open = true;

@@ -50,6 +50,9 @@ void describe(Cuda& cuda, int gpu, bool mps, model::Machine& machine) {
                               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
     cuda.cuDeviceGetAttribute(&machine.gpu.compute_minor,
                               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
+    int copy_engines = 0;
+    cuda.cuDeviceGetAttribute(&copy_engines, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, gpu);
+    if (copy_engines > 0) machine.gpu.copy_engines = copy_engines;
     int driver = 0;
     cuda.cuDriverGetVersion(&driver);
     machine.about = fmt::format(
