@@ -222,6 +222,7 @@ Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
                        handle.buffer_id);
     }
     ++counts_.opens;
+    counts_.opens_beside_work += pending() ? 1 : 0;
     active_ = true;
     const model::CallCost& calls = gpus_.machine().gpu.calls;
     const bool other_gpu = allocation->gpu != first_gpu_ + gpu;

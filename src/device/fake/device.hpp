@@ -48,9 +48,10 @@ struct Counts {
     std::uint64_t turns = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t refused_opens = 0;
-    std::uint64_t opens_again = 0;  // of what was open still, by open_again()
-    std::uint64_t looks = 0;        // at copies in flight: completion queries
-    std::uint64_t rechecks = 0;     // of exported memory
+    std::uint64_t opens_beside_work = 0;  // while copies of this process were under way
+    std::uint64_t opens_again = 0;        // of what was open still, by open_again()
+    std::uint64_t looks = 0;              // at copies in flight: completion queries
+    std::uint64_t rechecks = 0;           // of exported memory
     std::uint64_t descriptors = 0;
     std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
     std::uint64_t all_copies() const;
