@@ -193,7 +193,7 @@ Options parse(int argc, char** argv, bool talk) {
         if (row.benchmark == Benchmark::overlap)
             command
                 ->add_option("--compute", options.compute,
-                             "computing lasts so many times the transfer (default 1)")
+                             "computing lasts so many times the transfer (default 2)")
                 ->check(CLI::PositiveNumber);
         if (row.benchmark == Benchmark::fresh) {
             command

@@ -30,7 +30,7 @@ struct Options {
     int pairs = 1;        // of ranks; mr only
     bool busy = false;    // the second rank of each pair keeps its GPU busy
     bool floors = false;  // bare driver copies beside the library
-    double compute = 1;   // overlap: computing lasts so many transfers
+    double compute = 2;   // overlap: computing lasts so many transfers
     int buffers = 1000;   // fresh: on each side
     int uses = 1;         // fresh: messages to each of them
     std::string peers;    // a folder with other libraries

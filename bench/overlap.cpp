@@ -7,8 +7,8 @@
 //     hidden = 1 - (total - computing) / transfer        between 0 and 1
 //
 //     transfer    from before the post until after the wait, nothing between them
-//     computing   the computation alone; a fixed number of steps that takes about as long as
-//                 the transfer (`--compute` times as long), so that it takes longer when
+//     computing   the computation alone; a fixed number of steps that takes about twice as long
+//                 as the transfer (`--compute` times as long), so that it takes longer when
 //                 somebody else uses its processor
 //     total       post, compute, wait
 //

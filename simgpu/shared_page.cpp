@@ -12,12 +12,33 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <string_view>
 
 namespace simgpu {
 namespace {
 
-bool has_died(pid_t process) {
+bool is_gone(pid_t process) {
     return kill(process, 0) != 0 && errno == ESRCH;
+}
+
+// Also one whose parent has not heard of its end, whom kill() finds still.
+bool has_died(pid_t process) {
+    if (is_gone(process)) {
+        return true;
+    }
+    std::FILE* file = std::fopen(("/proc/" + std::to_string(process) + "/stat").c_str(), "re");
+    if (file == nullptr) {
+        return is_gone(process);
+    }
+    char text[256] = {};
+    const std::size_t length = std::fread(text, 1, sizeof text - 1, file);
+    std::fclose(file);
+    // The state stands behind the program's name in brackets.
+    const std::string_view all(text, length);
+    const std::size_t end = all.rfind(')');
+    return end != std::string_view::npos && end + 2 < all.size() &&
+           (all[end + 2] == 'Z' || all[end + 2] == 'X');
 }
 
 std::string prefix() {
@@ -86,7 +107,8 @@ void SharedPage::leave() {
     }
 }
 
-void SharedPage::lock(DeviceTimes& device) {
+void SharedPage::lock(int physical_device) {
+    DeviceTimes& device = page_->devices[physical_device];
     const pid_t self = getpid();
     for (int attempt = 1;; ++attempt) {
         pid_t holder = 0;
@@ -97,7 +119,8 @@ void SharedPage::lock(DeviceTimes& device) {
             continue;
         }
         sched_yield();
-        // A rank killed in the few instructions of the critical section must not stop the others.
+        // A rank killed in the few instructions of the critical section must not stop the others, nor
+        // a parent that waits for one of them before it asks after the dead.
         if (holder != 0 && has_died(holder)) {
             device.lock.compare_exchange_strong(holder, 0, std::memory_order_relaxed);
         }
@@ -110,7 +133,7 @@ Interval SharedPage::reserve(int physical_device, const Cost& cost, Nanoseconds 
         return {ready, ready + cost.occupancy};
     }
     DeviceTimes& device = page_->devices[physical_device];
-    lock(device);
+    lock(physical_device);
     Nanoseconds start = ready;
     if (cost.engine != kNoEngine) {
         start = std::max(start, device.free_at[cost.engine]);
@@ -118,7 +141,7 @@ Interval SharedPage::reserve(int physical_device, const Cost& cost, Nanoseconds 
     if (cost.needs_turn) {
         const pid_t self = getpid();
         if (device.turn_owner != self) {
-            const bool alone = device.turn_owner == 0 || has_died(device.turn_owner);
+            const bool alone = device.turn_owner == 0 || is_gone(device.turn_owner);
             start = std::max(start, device.turn_busy_until) + (alone ? 0 : turn_price);
             device.turn_owner = self;
         }

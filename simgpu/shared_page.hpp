@@ -41,6 +41,9 @@ class SharedPage {
     Interval reserve(int physical_device, const Cost& cost, Nanoseconds ready,
                      Nanoseconds turn_price);
 
+    // The device's times, which reserve() changes, are this process's until it ends or reserves.
+    void lock(int physical_device);
+
     EventSlot* new_event_slot();
     EventSlot* event_slot(std::uint32_t index);
     std::uint32_t index_of(const EventSlot* slot) const;
@@ -59,7 +62,6 @@ class SharedPage {
         DeviceTimes devices[kMaxDevices];
         EventSlot events[kEventSlots];
     };
-    static void lock(DeviceTimes& device);
 
     Page* page_ = nullptr;
     std::string run_;

@@ -153,7 +153,7 @@ class Device {
     virtual bool pending() const = 0;
     // What kernels that stay for a while have done in the contexts that live.
     struct Resident {
-        std::uint64_t copies = 0, launches = 0, flows = 0;  // flows: messages
+        std::uint64_t copies = 0, launches = 0;
     };
     virtual Resident resident() const { return {}; }
 

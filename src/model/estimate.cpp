@@ -75,7 +75,6 @@ void scale(Gpu& gpu, const Traits& traits) {
     gpu.compute_major = traits.compute_major;
     gpu.compute_minor = traits.compute_minor;
     gpu.memory = traits.memory;
-    if (traits.copy_engines > 0) gpu.copy_engines = traits.copy_engines;
 }
 
 }  // namespace

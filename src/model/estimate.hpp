@@ -24,7 +24,7 @@ struct Traits {
     std::string name;
     int compute_major = 0, compute_minor = 0;
     Bytes memory = 0;
-    int copy_engines = 0;
+    int copy_engines = 0;  // that describe() believes, whatever the description says
     // Raw rates, one direction of a link.
     double memory_bytes_per_second = 0;
     double host_link_bytes_per_second = 0;

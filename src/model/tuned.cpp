@@ -56,7 +56,9 @@ Result<Machine> built_in_for(std::string_view gpu_name) {
     return failure(MPI_ERR_ARG, "no built-in description is of a GPU called \"{}\"", gpu_name);
 }
 
-Description describe(std::string_view asked_for, const Traits& traits) {
+namespace {
+
+Description find(std::string_view asked_for, const Traits& traits) {
     Description description;
     // False: it was there, and cannot be read.
     const auto take = [&description](Origin origin, std::string_view place) {
@@ -80,6 +82,18 @@ Description describe(std::string_view asked_for, const Traits& traits) {
     if (built_in.ok()) description.place = built_in->name;
     description.origin = built_in.ok() ? Origin::built_in : Origin::estimated;
     description.machine = built_in.ok() ? *built_in : estimate(traits);
+    return description;
+}
+
+}  // namespace
+
+Description describe(std::string_view asked_for, const Traits& traits) {
+    Description description = find(asked_for, traits);
+    // An instance of a partitioned GPU is called like the whole one and may have fewer.
+    if (description.origin != Origin::asked_for && traits.copy_engines > 0) {
+        description.machine.gpu.copy_engines = traits.copy_engines;
+        description.machine.gpu_under_mps.copy_engines = traits.copy_engines;
+    }
     return description;
 }
 

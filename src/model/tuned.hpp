@@ -28,7 +28,8 @@ struct Description {
     std::string place;  // the file, or the name of the built-in one
     Status problem;     // a better one was there, but could not be read
 };
-// `asked_for`: a file or a built-in name; empty: nothing was.
+// `asked_for`: a file or a built-in name, which goes before what the driver says, too; empty: nothing
+// was.
 Description describe(std::string_view asked_for, const Traits& traits);
 // What describes the GPU, for people: "measured by gantry tune (FILE)".
 std::string origin_text(const Description& description);

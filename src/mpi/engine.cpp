@@ -129,9 +129,8 @@ void Engine::write_explanation() {
     const device::Device::Resident resident = parts_.device->resident();
     if (resident.launches > 0)
         explain_.note(fmt::format(
-            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER), "
-            "staged messages that flowed through them: {}",
-            resident.copies, resident.launches, resident.flows));
+            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER)",
+            resident.copies, resident.launches));
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
 }

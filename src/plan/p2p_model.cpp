@@ -13,23 +13,25 @@ constexpr Nanoseconds kNever = 3600 * kSecond;
 constexpr Bytes kMostEqualParts = 24;
 constexpr Bytes kFewestUnits = 4;  // below, rounding up to whole units makes the last part short
 
+std::span<const Leg> legs_of(const Line& line) {
+    return std::span(line.legs).first(static_cast<std::size_t>(line.leg_count));
+}
+
 int slowest_leg(const Line& line, Bytes piece) {
-    int slowest = 0;
-    for (int i = 1; i < line.leg_count; ++i)
-        if (line.legs[static_cast<std::size_t>(i)].further(piece) >
-            line.legs[static_cast<std::size_t>(slowest)].further(piece))
-            slowest = i;
-    return slowest;
+    const std::span<const Leg> legs = legs_of(line);
+    const auto slowest =
+        std::ranges::max_element(legs, {}, [piece](const Leg& leg) { return leg.further(piece); });
+    return static_cast<int>(slowest - legs.begin());
 }
 
 // From one piece to the next, where all legs work.
 Nanoseconds pace_of(const Line& line, Bytes piece) {
-    if (!line.take_turns)
-        return line.legs[static_cast<std::size_t>(slowest_leg(line, piece))].further(piece);
-    Nanoseconds sum = 0;
-    for (int i = 0; i < line.leg_count; ++i)
-        sum += line.legs[static_cast<std::size_t>(i)].further(piece);
-    return sum;
+    Nanoseconds sum = 0, slowest = 0;
+    for (const Leg& leg : legs_of(line)) {
+        sum += leg.further(piece);
+        slowest = std::max(slowest, leg.further(piece));
+    }
+    return line.take_turns ? sum : slowest;
 }
 
 Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
@@ -37,8 +39,8 @@ Pieces with_chunk(const Line& line, Bytes bytes, Bytes chunk) {
     const Bytes first = std::min(bytes, chunk);
 
     Nanoseconds fill = 0;
-    for (int i = 0; i < line.leg_count; ++i)
-        fill += line.legs[static_cast<std::size_t>(i)].first(first);
+    for (const Leg& leg : legs_of(line))
+        fill += leg.first(first);
     Pieces result{.chunk = chunk, .slowest_leg = slowest_leg(line, first)};
     Nanoseconds pace = pace_of(line, first);
 

@@ -221,11 +221,10 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
         line.add(slot_leg(ask, plan.sink_engine, ask.sink_gpu, ask.sink_gpu.h2d_bytes_per_second,
                           Executor::receiver));
 
-    const auto by_engine = [](CopyEngine engine) {
-        return engine == CopyEngine::copy_engine || engine == CopyEngine::copy_engine_2d;
-    };
-    line.take_turns = ask.facts.same_gpu && ask.source_gpu.copy_engines == 1 &&
-                      by_engine(plan.source_engine) && by_engine(plan.sink_engine);
+    // An offer, which does not know its sink, takes the engines for two.
+    line.take_turns = peer.shared_memory && ask.facts.same_gpu &&
+                      ask.source_gpu.copy_engines == 1 && is_copy_engine(plan.source_engine) &&
+                      is_copy_engine(plan.sink_engine);
 
     // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
     line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
@@ -248,7 +247,7 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
     return line;
 }
 
-const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces) {
+const char* why_pipeline(const Ask& ask, const Plan& plan, const Line& line, const Pieces& pieces) {
     const bool to_gpu = by_copy_engine(ask.sink);
     if (!by_copy_engine(ask.source) && !to_gpu)
         return ask.facts.peer.shared_memory ? "through shared cells: both sides copy at once"
@@ -260,6 +259,8 @@ const char* why_pipeline(const Ask& ask, const Plan& plan, const Pieces& pieces)
     if (ask.bytes <= pieces.chunk)
         return plan.source_stage == Stage::slot ? "one piece, copied to its slot before the answer"
                                                 : "one piece";
+    if (line.take_turns)
+        return "staged in shared pinned memory: the GPU's only copy engine makes all copies";
     if (ask.facts.peer.shared_memory) return "staged in shared pinned memory: the copies overlap";
     const int wire = plan.source_stage == Stage::slot ? 1 : 0;
     return pieces.slowest_leg == wire ? "the copies hide behind the link, which is slower"
@@ -300,7 +301,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     if (ask.facts.same_gpu && plan.sink_engine == CopyEngine::copy_engine &&
         std::min(plan.chunk, ask.bytes) < ask.sink_gpu.turns_below(MemoryKind::pinned))
         plan.sink_engine = CopyEngine::copy_engine_2d;
-    plan.why = why_pipeline(ask, plan, pieces);
+    plan.why = why_pipeline(ask, plan, line, pieces);
     if (ask.question.already_staged)
         plan.why = "the sender had copied all of it to slots before the receive was known";
     return candidate;

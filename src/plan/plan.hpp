@@ -35,6 +35,9 @@ enum class CopyEngine : std::uint8_t {
     fused = 4,   // copy engine, or one kernel or call with those that come while some are in flight
     window = 5,  // the processor, through a window on device memory (GDRCopy)
 };
+inline bool is_copy_engine(CopyEngine engine) {
+    return engine == CopyEngine::copy_engine || engine == CopyEngine::copy_engine_2d;
+}
 enum class Completion : std::uint8_t { event = 0, flag = 1 };  // how the end of a copy is seen
 enum class Stage : std::uint8_t {
     direct = 0,

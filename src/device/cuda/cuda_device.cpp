@@ -190,9 +190,8 @@ Device::Resident CudaDevice::resident() const {
     Resident all;
     for (const auto& streams : streams_) {
         const ResidentCopies::Counts& each = streams->resident().counts();
-        all.copies += each.copies - each.untaken;
+        all.copies += each.copies;
         all.launches += each.launches;
-        all.flows += each.flows;
     }
     return all;
 }

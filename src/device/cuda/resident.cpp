@@ -115,7 +115,8 @@ bool ResidentCopies::take(const Copy& copy, const Way& way, Copies copies, User&
             ring_.put(next_, to + begin, slot, bytes);
         }
     }
-    took(copy, user, first, share, host == HostEnd::slot && ends == Ends::to_host, now, 0);
+    took(copy, user, first, share, host == HostEnd::slot && ends == Ends::to_host, &counts_.copies,
+         now, 0);
     saved_ += residency_.saving(ends, copies);
     return true;
 }
@@ -126,13 +127,15 @@ bool ResidentCopies::has_room(Bytes items) const {
 }
 
 void ResidentCopies::took(const Copy& copy, User& user, std::uint64_t first, Bytes share,
-                          bool in_slots, Nanoseconds now, Nanoseconds until) {
-    flights_.push({copy, &user, first, static_cast<unsigned>(next_ - first), 0, share, in_slots});
+                          bool in_slots, std::uint64_t* counted, Nanoseconds now,
+                          Nanoseconds until) {
+    flights_.push(
+        {copy, &user, first, static_cast<unsigned>(next_ - first), 0, share, in_slots, counted});
+    if (counted != nullptr) ++*counted;
     last_item_at_ = now;
     link_busy_until_ = std::max(link_busy_until_, until);
     residency_.took(std::max(now, link_busy_until_));
     doubt_.reset();
-    ++counts_.copies;
 }
 
 bool ResidentCopies::would_flow(Ends ends) const {
@@ -169,11 +172,10 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
             ring_.put(next_++, to + at, from + at, bytes);
     }
     if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
-    took(copy, user, first, share, false, now, out ? until : 0);
-    if (out || copy.pieces.flow) {
-        saved_ += residency_.saving_of_flow(ends, copy.bytes);
-        counts_.flows += copy.pieces.message > 0 ? 1 : 0;
-    }
+    const bool flows = out || copy.pieces.flow;
+    std::uint64_t* const counted = flows && copy.pieces.message > 0 ? &counts_.flows : nullptr;
+    took(copy, user, first, share, false, counted, now, out ? until : 0);
+    if (flows) saved_ += residency_.saving_of_flow(ends, copy.bytes);
     return true;
 }
 
@@ -270,6 +272,7 @@ void ResidentCopies::progress() {
 
 void ResidentCopies::give_back(const Flight& flight) {
     ++counts_.untaken;
+    if (flight.counted != nullptr) --*flight.counted;
     flight.user->untaken(flight.copy);
 }
 
@@ -328,8 +331,10 @@ void ResidentCopies::close() {
     if (lost_) return;
     lost_ = true;
     if (stream_ != nullptr) {
-        log::info("cuda: GPU {}: {} copies by {} resident kernels, {} that came too late",
-                  context_.gpu, counts_.copies, counts_.launches, counts_.untaken);
+        log::info(
+            "cuda: GPU {}: {} copies and {} staged messages piece by piece by {} resident kernels, "
+            "{} that came too late",
+            context_.gpu, counts_.copies, counts_.flows, counts_.launches, counts_.untaken);
         driver_.call(driver_.cu.cuStreamSynchronize, stream_);
         driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(stream_, nullptr));
     }

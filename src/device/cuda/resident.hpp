@@ -63,7 +63,7 @@ class ResidentCopies {
     void progress();
     struct Counts {
         std::uint64_t copies = 0, launches = 0, untaken = 0;
-        std::uint64_t flows = 0;  // messages of which the first part went so
+        std::uint64_t flows = 0;  // messages that went piece by piece: not among the copies
     };
     const Counts& counts() const { return counts_; }
     // Found dead, or closed.
@@ -81,9 +81,10 @@ class ResidentCopies {
         User* user = nullptr;
         std::uint64_t first = 0;  // item
         unsigned items = 0;
-        unsigned ended = 0;     // of them
-        Bytes share = 0;        // of each item
-        bool in_slots = false;  // to be copied out of them in the end
+        unsigned ended = 0;                // of them
+        Bytes share = 0;                   // of each item
+        bool in_slots = false;             // to be copied out of them in the end
+        std::uint64_t* counted = nullptr;  // among Counts, if at all
     };
     enum class Kernel : std::uint8_t { none, launched, stays };
 
@@ -91,7 +92,7 @@ class ResidentCopies {
     bool has_ended();
     bool has_room(Bytes items) const;
     void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
-              Nanoseconds now, Nanoseconds until);
+              std::uint64_t* counted, Nanoseconds now, Nanoseconds until);
     bool may_launch();
     bool prepare();
     bool launch();

@@ -104,7 +104,7 @@ class FakeDevice final : public Device {
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
     Resident resident() const override {
-        return {counts_.resident_copies, counts_.resident_launches, counts_.flows};
+        return {counts_.resident_copies, counts_.resident_launches};
     }
     bool has_windows() override { return windows && active_; }
     bool window(const Location& location, const void* address, Bytes bytes) override;

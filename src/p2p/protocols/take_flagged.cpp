@@ -262,10 +262,8 @@ void remember_taken(const Receiving& receiving) {
     const wire::RequestToSend& rts = receiving.message.rts;
     const plan::Facts& facts = receiving.facts;
     const plan::CopyEngine engine = plan_of(receiving).sink_engine;
-    const bool by_engine =
-        engine == plan::CopyEngine::copy_engine || engine == plan::CopyEngine::copy_engine_2d;
     const device::Location& sink = receiving.side.location;
-    if (rts.flag_number == 0 || !by_engine || receiving.direct_next != 0 ||
+    if (rts.flag_number == 0 || !plan::is_copy_engine(engine) || receiving.direct_next != 0 ||
         receiving.wants_descriptor || receiving.accepted != rts.envelope.bytes ||
         !receiving.side.on_device() || !receiving.side.contiguous())
         return;

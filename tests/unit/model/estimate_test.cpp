@@ -116,6 +116,21 @@ class Describe : public testing::Test {
     std::filesystem::path folder;
 };
 
+TEST_F(Describe, HowManyCopyEnginesThereAreTheDriverSaysUnlessAMachineWasAskedFor) {
+    Traits one = h200();
+    one.copy_engines = 1;
+    for (const char* name : {"NVIDIA H200 MIG 1g.18gb", "NVIDIA A100-SXM4-80GB"}) {
+        one.name = name;
+        const Machine machine = describe("", one).machine;
+        EXPECT_EQ(machine.gpu.copy_engines, 1) << name;
+        EXPECT_EQ(machine.gpu_under_mps.copy_engines, 1) << name;
+    }
+    EXPECT_EQ(describe("h200", one).machine.gpu.copy_engines, 3);
+    one.copy_engines = 0;  // not told
+    one.name = "NVIDIA H200";
+    EXPECT_EQ(describe("", one).machine.gpu.copy_engines, 3);
+}
+
 TEST_F(Describe, AGpuThatNobodyMeasuredIsEstimated) {
     const Description description = describe("", a100());
     EXPECT_EQ(description.origin, Origin::estimated);

@@ -309,12 +309,24 @@ TEST(Choose, WhatOneCopyEngineStagesInsideOneGpuTakesNearlyTwiceTheTime) {
         const auto plan = plan_for(
             verdict(64 * kMiB, MemoryKind::device, MemoryKind::device, IpcKind::none), with);
         EXPECT_EQ(plan.protocol, Protocol::pipeline);
+        const bool turns = copy_engines == 1 && same_gpu;
+        EXPECT_EQ(std::string_view(plan.why).find("only copy engine") != std::string_view::npos,
+                  turns);
         return static_cast<double>(plan.expected);
     };
     // Not quite: two engines wait for the first piece and behind the last.
     EXPECT_NEAR(expected(1, true) / expected(2, true), 1.9, 0.1);
     EXPECT_EQ(expected(1, false), expected(2, false)) << "each end has an engine of its own";
     EXPECT_EQ(expected(3, true), expected(2, true));
+
+    // With the network between them the wire is no copy of that engine.
+    auto apart = facts(ndr(), h200(), h200());
+    apart.same_gpu = true;
+    const Question question =
+        verdict(64 * kMiB, MemoryKind::device, MemoryKind::device, IpcKind::none);
+    const auto two = plan_for(question, apart);
+    apart.source_gpu.copy_engines = apart.sink_gpu.copy_engines = 1;
+    EXPECT_EQ(plan_for(question, apart), two);
 }
 
 TEST(Choose, ASharedGpuIsAvoidedUntilTheBytesPayForATurnOfItsQueue) {

@@ -119,6 +119,8 @@ void complete(model::Machine& machine, bool mps, const model::Machine& before,
             kept ? earlier->gpu_under_mps
                  : model::without_turns(like(measured, before.gpu, before.gpu_under_mps));
     }
+    // An older file did not say.
+    machine.gpu.copy_engines = machine.gpu_under_mps.copy_engines = measured.copy_engines;
     machine.about +=
         fmt::format(" What holds {} MPS {}.", mps ? "without" : "under",
                     kept ? "is an earlier run's" : "was not measured, but follows from it");
