@@ -7,8 +7,9 @@
 //     expected = handshake + first piece through every leg
 //                + (pieces - 1) x the slowest leg's time for one more piece
 //
-// Where one engine makes all copies it is all legs' time. A leg has a price per piece beside its rate: on modern machines that price, not the rate, decides
-// the size of a piece (facts/gpu-measured.md 1.5).
+// Where one engine makes all copies it is all legs' time. A leg has a price per piece beside its
+// rate: on modern machines that price, not the rate, decides the size of a piece
+// (facts/gpu-measured.md 1.5).
 #pragma once
 
 #include "plan/plan.hpp"

@@ -123,6 +123,64 @@ TEST(SharedGpu, SmallMessagesFromTheHostTakeNoTurnsWhoeverComputes) {
     }
 }
 
+struct Triangle {
+    Bytes bytes;
+    bool ipc = true;
+    Nanoseconds took = 0;  // the last rounds, on rank 0
+    std::uint64_t inside = 0, turns = 0;
+};
+
+// Three ranks of one GPU, each to its right: a request says when its sender used the GPU last, and
+// nobody hears of the third.
+Task<Status> around(Rank& rank, Triangle& test) {
+    constexpr int kRounds = 300, kMeasured = 100;
+    Bytebuffer out(rank, Place::device, test.bytes), in(rank, Place::device, test.bytes);
+    const int right = (rank.number + 1) % 3, left = (rank.number + 2) % 3;
+    Nanoseconds begin = 0;
+    for (int round = 0; round < kRounds; ++round) {
+        if (round == kRounds - kMeasured) {
+            begin = rank.processor.now();
+            rank.device.reset_counts();
+        }
+        out.fill(static_cast<std::uint64_t>(3 * round + rank.number));
+        in.clear();
+        Result<p2p::Request*> posted = rank.messenger.ireceive(rank.all, in.whole(), left, 0);
+        Status sent = co_await send(rank, out.whole(), right, 0);
+        GANTRY_CO_TRY(sent);
+        Received received = co_await finish(rank.executor, rank, std::move(posted));
+        GANTRY_CO_TRY(received.status);
+        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(3 * round + left), test.bytes));
+    }
+    if (rank.number == 0) test.took = rank.processor.now() - begin;
+    test.inside += rank.device.counts().copies[static_cast<int>(Operation::d2d)];
+    test.turns += rank.device.counts().turns;
+    co_return success();
+}
+
+void run(Triangle& test) {
+    World world({.machine = "h200",
+                 .ranks = 3,
+                 .ranks_per_node = 3,
+                 .seed = 3,
+                 .change_config = [&test](config::Config& config) { config.ipc = test.ipc; }});
+    const Ending ending = world.run([&test](Rank& rank) { return around(rank, test); });
+    EXPECT_TRUE(ending.good()) << ending;
+}
+
+// A turn for each of 300 messages would make it ten times as long.
+TEST(SharedGpu, ThreeRanksPayFewTurnsThatNobodyForesaw) {
+    for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB}) {
+        Triangle test{.bytes = bytes}, staged{.bytes = bytes, .ipc = false};
+        run(test);
+        run(staged);
+        EXPECT_EQ(staged.turns, 0u) << bytes;
+        EXPECT_GT(test.inside, 0u) << bytes << ": nobody tried";
+        EXPECT_LE(test.turns, 5u) << bytes;
+        const double most = bytes < kMiB ? 1.6 : 0.5;
+        EXPECT_LE(static_cast<double>(test.took), most * static_cast<double>(staged.took)) << bytes;
+    }
+}
+
 // As reductions do, which send no device memory: both ranks copy in at once.
 Task<Status> copies_in(Rank& rank) {
     Bytebuffer from(rank, Place::host, 1001), to(rank, Place::device, 1001);

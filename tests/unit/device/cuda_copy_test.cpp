@@ -55,13 +55,13 @@ TEST_F(CudaCopies, EveryEngineMovesTheBytesForEverySmallAndOddSize) {
         SCOPED_TRACE(testing::Message() << bytes << " bytes");
         const auto data = pattern(bytes);
         for (const Engine engine : {Engine::h2d, Engine::h2d_2d, Engine::automatic}) {
-            gpu.cuMemsetD8_v2(first, 0, kBytes);
+            gpu.fill(first, 0, kBytes);
             fill_host(data);
             ASSERT_TRUE(copy({pointer(first), host, bytes, 0, engine}).ok());
             EXPECT_EQ(read(first, bytes), data);
         }
         for (const Engine engine : {Engine::d2d, Engine::automatic}) {
-            gpu.cuMemsetD8_v2(second, 0, kBytes);
+            gpu.fill(second, 0, kBytes);
             ASSERT_TRUE(copy({pointer(second), pointer(first), bytes, 0, engine}).ok());
             EXPECT_EQ(read(second, bytes), data);
         }
@@ -74,7 +74,7 @@ TEST_F(CudaCopies, EveryEngineMovesTheBytesForEverySmallAndOddSize) {
 }
 
 TEST_F(CudaCopies, TwoRowsLeaveTheBytesAroundThemAlone) {
-    gpu.cuMemsetD8_v2(first, 0xee, kBytes);
+    gpu.fill(first, 0xee, kBytes);
     fill_host(pattern(101));
     ASSERT_TRUE(copy({pointer(first + 10), host, 101, 0, Engine::h2d_2d}).ok());
     const auto around = read(first, 200);
@@ -107,7 +107,7 @@ TEST_F(CudaCopies, SmallOnesIntoAGpuThatOthersUseGoInRows) {
             for (const CUdeviceptr to : {first, managed})
                 for (const Engine engine : {Engine::h2d, Engine::automatic})
                     for (const Bytes bytes : {Bytes{2}, Bytes{3}, Bytes{102}, odd, large}) {
-                        gpu.cuMemsetD8_v2(to, 0xee, kBytes);
+                        gpu.fill(to, 0xee, kBytes);
                         const std::uint64_t before = cuda->calls().copies;
                         ASSERT_TRUE(copy({pointer(to), from, bytes, 0, engine}).ok());
                         const bool rows = there && bytes % 2 == 1 && bytes < limit;
@@ -175,7 +175,7 @@ TEST_F(CudaCopies, AWarmCopyCostsOneCopyOneRecordAndOneQuery) {
 TEST_F(CudaCopies, AnAlignedWordFromTheHostCostsOneCallAndALook) {
     for (const std::size_t bytes : {4u, 8u}) {
         SCOPED_TRACE(testing::Message() << bytes << " bytes");
-        gpu.cuMemsetD8_v2(first, 0xee, 32);
+        gpu.fill(first, 0xee, 32);
         fill_host(pattern(8, 0x90));  // the highest bit of each byte is set
         ASSERT_TRUE(copy({pointer(first), host, bytes, 0, Engine::h2d}).ok());
         const cuda::Calls before = cuda->calls();
@@ -409,8 +409,7 @@ TEST_F(CopiesBetweenGpus, OfOneProcessMoveBytesWithoutPeerAccess) {
     write(first, data);
     for (const Engine engine : {Engine::peer, Engine::automatic}) {
         for (const int executor_gpu : {0, 1}) {
-            gpu.cuMemsetD8_v2(second, 0, kBytes);
-            gpu.cuCtxSynchronize();
+            gpu.fill(second, 0, kBytes);
             EXPECT_TRUE(copy({pointer(far), pointer(first), kBytes, executor_gpu, engine}).ok());
             EXPECT_TRUE(copy({pointer(second), pointer(far), kBytes, executor_gpu, engine}).ok());
             EXPECT_EQ(read(second, kBytes), data);

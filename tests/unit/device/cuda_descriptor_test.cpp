@@ -72,8 +72,7 @@ TEST_P(ByDescriptor, BytesMoveBothWays) {
     void* mapped = open_new(handle);
     EXPECT_EQ(fetch(mapped), all(7));
     const CUdeviceptr mine = allocate(GetParam(), kBytes);
-    gpu.cuMemsetD8_v2(mine, 9, kBytes);
-    gpu.cuCtxSynchronize();
+    gpu.fill(mine, 9, kBytes);
     classify(pointer(mine), kBytes);
     EXPECT_TRUE(copy({mapped, pointer(mine), kBytes, 0, Engine::automatic}).ok());
     EXPECT_TRUE(peer->holds(handle, 9));

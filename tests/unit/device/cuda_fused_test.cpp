@@ -18,8 +18,7 @@ struct CudaFused : CudaTest {
     std::uint64_t copy_all(int count) {
         const CUdeviceptr from = allocate(kBytes), to = allocate(kBytes);
         write(from, pattern(kBytes));
-        gpu.cuMemsetD8_v2(to, 0, kBytes);
-        gpu.cuCtxSynchronize();
+        gpu.fill(to, 0, kBytes);
         classify(pointer(from), kBytes);
         classify(pointer(to), kBytes);
         const std::uint64_t before = cuda->calls().launches;
@@ -115,8 +114,7 @@ struct CudaTogether : CudaTest {
     }
     // The driver's calls for that many copies, of which others are expected to follow.
     std::uint64_t copy_all(Bytes count, Notice notice = Notice::event) {
-        gpu.cuMemsetD8_v2(to, 0, kMost * kPiece);
-        gpu.cuCtxSynchronize();
+        gpu.fill(to, 0, kMost * kPiece);
         const std::uint64_t before = cuda->calls().copies;
         start(count, notice);
         cuda->start_waiting(Company::none);

@@ -54,8 +54,7 @@ TEST_F(CudaIpc, BytesMoveBothWaysThroughAMapping) {
     EXPECT_EQ(fetch(mapped, kBytes), all(7));
     const CUdeviceptr mine = allocate(kBytes);
     classify(pointer(mine), kBytes);
-    gpu.cuMemsetD8_v2(mine, 9, kBytes);
-    gpu.cuCtxSynchronize();
+    gpu.fill(mine, 9, kBytes);
     EXPECT_TRUE(copy({mapped, pointer(mine), handle.size, 0, Engine::d2d}).ok() ||
                 handle.size > kBytes);
     EXPECT_TRUE(copy({mapped, pointer(mine), kBytes, 0, Engine::automatic}).ok());
@@ -232,8 +231,7 @@ TEST_F(CudaIpc, AMappingIsGoneWhenOwnMemoryLiesWhereItWas) {
     for (int i = 0; i < 64 && mine != mapped; ++i)
         mine = allocate(kBytes);
     if (mine != mapped) GTEST_SKIP() << "the driver does not use the addresses again";
-    gpu.cuMemsetD8_v2(mine, 9, kBytes);
-    gpu.cuCtxSynchronize();
+    gpu.fill(mine, 9, kBytes);
     classify(pointer(mine), kBytes);
     EXPECT_FALSE(is_open(handle, 0));
     void* const again = open(handle);

@@ -74,6 +74,13 @@ struct GpuProgram {
         return simgpu_calls != nullptr;
     }
 
+    // Before it returns, which cuMemsetD8 alone does not promise: what copies behind it waits for no
+    // stream of the program's.
+    void fill(CUdeviceptr to, unsigned char value, std::size_t bytes) const {
+        cuMemsetD8_v2(to, value, bytes);
+        cuStreamSynchronize(nullptr);
+    }
+
     // File name of the driver to test with; empty when there is none.
     static std::string library();
     // Loads it; false when it cannot be.
