@@ -31,7 +31,9 @@ model::Machine starting_point(Cuda& cuda, int gpu) {
     const model::Traits traits = device::cuda::traits_of(
         cuda, [](auto function, auto... arguments) { return function(arguments...); }, gpu);
     Result<model::Machine> known = model::built_in_for(traits.name);
-    return known.ok() ? *known : model::estimate(traits);
+    model::Machine machine = known.ok() ? *known : model::estimate(traits);
+    if (traits.copy_engines > 0) machine.gpu.copy_engines = traits.copy_engines;
+    return machine;
 }
 
 bool under_mps(Cuda& cuda, int gpu) {
@@ -50,9 +52,6 @@ void describe(Cuda& cuda, int gpu, bool mps, model::Machine& machine) {
                               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu);
     cuda.cuDeviceGetAttribute(&machine.gpu.compute_minor,
                               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu);
-    int copy_engines = 0;
-    cuda.cuDeviceGetAttribute(&copy_engines, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, gpu);
-    if (copy_engines > 0) machine.gpu.copy_engines = copy_engines;
     int driver = 0;
     cuda.cuDriverGetVersion(&driver);
     machine.about = fmt::format(
