@@ -385,7 +385,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "abi/call.hpp"
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
-#include "mpi/outside.hpp"
+#include "mpi/engine/outside.hpp"
 
 using namespace gantry;
 using namespace gantry::abi;

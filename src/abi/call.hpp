@@ -16,14 +16,14 @@
 
 #include "abi/handle_kind.hpp"
 #include "base/status.hpp"
-#include "mpi/boundary.hpp"
-#include "mpi/comm.hpp"
-#include "mpi/datatype.hpp"
-#include "mpi/errhandler.hpp"
-#include "mpi/handles.hpp"
-#include "mpi/pending.hpp"
-#include "mpi/process.hpp"
-#include "mpi/session.hpp"
+#include "mpi/engine/boundary.hpp"
+#include "mpi/comm/comm.hpp"
+#include "mpi/datatype/datatype.hpp"
+#include "mpi/errhandler/errhandler.hpp"
+#include "mpi/engine/handles.hpp"
+#include "mpi/engine/pending.hpp"
+#include "mpi/engine/process.hpp"
+#include "mpi/session/session.hpp"
 
 #include <mpi.h>
 

@@ -65,7 +65,7 @@ class Gate {
   private:
     static constexpr int kLooksBeforeYield = 200;
     // Sequentially consistent, like Bell's words: who saw the gate taken hears a ring that follows
-    // its opening (mpi/progress_thread.cpp).
+    // its opening (mpi/engine/progress_thread.cpp).
     std::atomic<std::uint32_t> taken_{0};
     std::atomic<std::uint32_t> waiting_{0};  // the program's threads before the gate
     std::atomic<std::uintptr_t> owner_{0};   // the program's thread inside

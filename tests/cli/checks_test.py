@@ -43,7 +43,7 @@ class Checks(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_a_layer_may_not_include_one_above_it(self):
-        self.refused("layers", "src/p2p/a.cpp", '#include "mpi/comm.hpp"\n', 2, "above it")
+        self.refused("layers", "src/p2p/a.cpp", '#include "mpi/comm/comm.hpp"\n', 2, "above it")
 
     def test_a_layer_may_not_include_its_sibling(self):
         self.refused("layers", "src/device/a.cpp", '#include "transport/transport.hpp"\n', 2, "sibling")

@@ -3,8 +3,8 @@
 // The end of a blocking call flushes the transports that hold messages back, and no other.
 #include "device/none/none_device.hpp"
 #include "job/singleton.hpp"
-#include "mpi/engine.hpp"
-#include "mpi/pending.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/pending.hpp"
 #include "transport/self/self.hpp"
 
 #include <gtest/gtest.h>

@@ -2,10 +2,10 @@
 //
 // What the program leaves in the postbox is started in its order by who comes next into the engine,
 // and taken out without going there. One rank sends to itself; nobody else drives its engine.
-#include "mpi/engine.hpp"
-#include "mpi/outside.hpp"
-#include "mpi/postbox.hpp"
-#include "mpi/status.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/outside.hpp"
+#include "mpi/engine/postbox.hpp"
+#include "mpi/request/status.hpp"
 #include "running.hpp"
 
 #include <array>

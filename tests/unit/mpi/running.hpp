@@ -6,7 +6,7 @@
 #pragma once
 
 #include "mpi/bodies.hpp"
-#include "mpi/process.hpp"
+#include "mpi/engine/process.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the progress thread does between two looks: decided without a thread and without a clock.
-#include "mpi/vigil.hpp"
+#include "mpi/engine/vigil.hpp"
 
 #include <gtest/gtest.h>
 

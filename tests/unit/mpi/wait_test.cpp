@@ -2,7 +2,7 @@
 //
 // Wait and Test forms on messages of a rank to itself: statuses, null and inactive requests,
 // failures among several.
-#include "mpi/engine.hpp"
+#include "mpi/engine/engine.hpp"
 #include "running.hpp"
 
 #include <array>

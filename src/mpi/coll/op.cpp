@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reduction operations: the predefined ones by table, the program's own, and local reduction.
+#include "mpi/coll/op.hpp"
+
+#include "base/program_thread.hpp"
+#include "coll/host_image.hpp"
+#include "mpi/bodies.hpp"
+#include "mpi/engine/buffer.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/process.hpp"
+
+namespace gantry::mpi {
+namespace {
+
+struct Row {
+    MPI_Op handle;
+    layout::Operation operation;
+};
+const Row kRows[] = {
+    {MPI_SUM, layout::Operation::sum},         {MPI_MIN, layout::Operation::min},
+    {MPI_MAX, layout::Operation::max},         {MPI_PROD, layout::Operation::prod},
+    {MPI_BAND, layout::Operation::band},       {MPI_BOR, layout::Operation::bor},
+    {MPI_BXOR, layout::Operation::bxor},       {MPI_LAND, layout::Operation::land},
+    {MPI_LOR, layout::Operation::lor},         {MPI_LXOR, layout::Operation::lxor},
+    {MPI_MINLOC, layout::Operation::minloc},   {MPI_MAXLOC, layout::Operation::maxloc},
+    {MPI_REPLACE, layout::Operation::replace}, {MPI_NO_OP, layout::Operation::no_op},
+};
+
+// The buffer itself where the CPU may work on it, else a copy.
+Task<Status> load(Executor& executor, coll::Team team, p2p::Buffer buffer, coll::HostImage* image) {
+    if (coll::on_host(team, buffer)) {
+        image->borrow(buffer);
+        co_return success();
+    }
+    Status ready = image->allocate(buffer.count, *buffer.layout);
+    GANTRY_CO_TRY(ready);
+    Status copied = co_await coll::copy(executor, team, buffer, image->buffer());
+    co_return copied;
+}
+
+Task<Status> reduce_images(Executor& executor, coll::Team team, p2p::Buffer source,
+                           p2p::Buffer sink, coll::Reducer how) {
+    coll::HostImage in, inout;
+    Status loaded = co_await load(executor, team, source, &in);
+    GANTRY_CO_TRY(loaded);
+    loaded = co_await load(executor, team, sink, &inout);
+    GANTRY_CO_TRY(loaded);
+    if (how.calls_program()) co_await ProgramThread(executor);
+    how.apply(in.address(), inout.address(), sink.count);
+    Status stored = co_await coll::copy(executor, team, inout.buffer(), sink);
+    co_return stored;
+}
+
+}  // namespace
+
+void fill_predefined(Slab<Op>& slab, Op* (&table)[kPredefinedOps]) {
+    for (const Row& row : kRows) {
+        Op* op = slab.create();
+        GANTRY_ASSERT(op != nullptr);
+        op->handle = row.handle;
+        op->predefined = true;
+        op->operation = row.operation;
+        op->name = layout::name(row.operation);
+        // What the last operand is matters to it.
+        op->commutative = row.operation != layout::Operation::replace &&
+                          row.operation != layout::Operation::no_op;
+        table[reinterpret_cast<std::uintptr_t>(row.handle) -
+              reinterpret_cast<std::uintptr_t>(MPI_OP_NULL)] = op;
+    }
+}
+
+void release(Op* op) {
+    if (let_go(op)) process().ops.destroy(op);
+}
+
+Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
+    coll::Reducer made;
+    made.extent = datatype.extent();
+    made.commutative = op.commutative;
+    made.datatype = datatype.handle;
+    made.handles = &datatype.handles;
+    if (!op.predefined) {
+        made.function = op.function;
+        made.function_c = op.function_c;
+        return made;
+    }
+    if (op.operation == layout::Operation::replace || op.operation == layout::Operation::no_op)
+        return failure(MPI_ERR_OP, "{} serves one-sided accumulation only", op.name);
+    if (!datatype.predefined)
+        return failure(
+            MPI_ERR_OP,
+            "{} takes predefined datatypes; for derived ones make an operation with MPI_Op_create",
+            op.name);
+    made.predefined = layout::reduction(op.operation, datatype.element);
+    if (made.predefined == nullptr)
+        return failure(MPI_ERR_OP,
+                       "{} is not defined on {}: see the table of operations and types in MPI 5.0 "
+                       "section 6.9.2",
+                       op.name, datatype.name.empty() ? "this datatype" : datatype.name);
+    return made;
+}
+
+Status op_create(MPI_User_function* user_fn, MPI_User_function_c* user_fn_c, int commute,
+                 MPI_Op* op) {
+    if (user_fn == nullptr && user_fn_c == nullptr)
+        return failure(MPI_ERR_ARG, "argument user_fn is a null pointer");
+    Op* made = create(process().ops);
+    if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a reduction operation");
+    made->function = user_fn;
+    made->function_c = user_fn_c;
+    made->commutative = commute != 0;
+    *op = made->handle;
+    return success();
+}
+
+Status op_free(MPI_Op* op) {
+    Op* object = find(*op);
+    if (object->predefined)
+        return failure(MPI_ERR_OP, "{} is predefined and cannot be freed", object->name);
+    release(take_handle(object));
+    *op = MPI_OP_NULL;
+    return success();
+}
+
+Status op_commutative(Op& op, int* commute) {
+    *commute = op.commutative;
+    return success();
+}
+
+// Where a device may be involved the CPU reduces copies.
+Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
+                     Op& op) {
+    if (inbuf == inoutbuf && count > 0)
+        return failure(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same address {}", inbuf);
+    Result<coll::Reducer> how = reducer(op, datatype);
+    if (!how.ok()) return std::move(how).status();
+    Engine& engine = *process().engine;
+    if (!engine.device().active()) {
+        how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
+        return success();
+    }
+    return Pending(engine,
+                   reduce_images(engine.executor(), engine.alone(), buffer(inbuf, count, datatype),
+                                 buffer(inoutbuf, count, datatype), *how));
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Communicators: their life, and what can be asked of one without communication.
+#include "mpi/comm/comm.hpp"
+
+#include "mpi/bodies.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/process.hpp"
+#include "mpi/engine/text.hpp"
+
+#include <algorithm>
+
+namespace gantry::mpi {
+
+namespace {
+
+Status not_inter() {
+    return failure(MPI_ERR_COMM,
+                   "the communicator has one group; remote groups belong to inter-communicators");
+}
+
+}  // namespace
+
+Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank,
+                Errhandler* errhandler) {
+    Comm* comm = create(process().comms);
+    if (comm == nullptr) return nullptr;
+    comm->engine = &engine;
+    comm->group.context = context;
+    comm->group.rank = rank;
+    comm->group.peers = std::move(peers);
+    comm->collective = comm->group;
+    comm->collective.context |= p2p::kCollectiveContext;
+    comm->errhandler = retain(errhandler);
+    set_pair(comm->hints, kMemoryKindsKey, kMemoryKinds);
+    return comm;
+}
+
+void release(Comm* comm) {
+    if (--comm->references > 0) return;
+    if (comm->errhandler != nullptr) release(comm->errhandler);
+    process().comms.destroy(comm);
+}
+
+// Tags wrap long before they could meet themselves. 0x4000'0000 and up belong to agreements among
+// some ranks (comm_create.cpp).
+coll::Team Comm::team() {
+    const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
+    return {&engine->messenger(), &collective, tag};
+}
+
+coll::Team Comm::background_team() {
+    const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
+    return {&engine->messenger(), &collective, tag};
+}
+
+Status comm_rank(Comm& comm, int* rank) {
+    *rank = comm.rank();
+    return success();
+}
+
+Status comm_size(Comm& comm, int* size) {
+    *size = comm.size();
+    return success();
+}
+
+Status comm_test_inter(Comm&, int* flag) {
+    *flag = 0;  // every communicator is an intra-communicator so far
+    return success();
+}
+
+Status comm_remote_size(Comm&, int*) {
+    return not_inter();
+}
+Status comm_remote_group(Comm&, MPI_Group*) {
+    return not_inter();
+}
+
+Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
+    const std::vector<int>&a = comm1.group.peers, &b = comm2.group.peers;
+    if (&comm1 == &comm2) {
+        *result = MPI_IDENT;
+    } else if (a == b) {
+        *result = MPI_CONGRUENT;
+    } else {
+        *result =
+            std::is_permutation(a.begin(), a.end(), b.begin(), b.end()) ? MPI_SIMILAR : MPI_UNEQUAL;
+    }
+    return success();
+}
+
+Status comm_group(Comm& comm, MPI_Group* group) {
+    *group = make_group(comm.group.peers);
+    if (*group == MPI_GROUP_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
+    return success();
+}
+
+Status comm_set_name(Comm& comm, const char* comm_name) {
+    comm.name = object_name(comm_name);
+    return success();
+}
+
+Status comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
+    const Comm* object = find(comm);
+    copy_text(object != nullptr ? object->name : "MPI_COMM_NULL", comm_name, MPI_MAX_OBJECT_NAME,
+              resultlen);
+    return success();
+}
+
+Status comm_set_info(Comm& comm, Info* info) {
+    // No hint changes what Gantry does; MPI_Comm_get_info tells those that it keeps.
+    if (info == nullptr) return success();
+    take_hints(comm.hints, info->pairs);
+    return success();
+}
+
+Status comm_get_info(Comm& comm, MPI_Info* info_used) {
+    *info_used = make_info(comm.hints);
+    if (*info_used == MPI_INFO_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for an info object");
+    return success();
+}
+
+Status comm_get_parent(MPI_Comm* parent) {
+    *parent = MPI_COMM_NULL;  // nothing is spawned so far
+    return success();
+}
+
+}  // namespace gantry::mpi

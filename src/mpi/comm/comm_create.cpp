@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Making and freeing communicators. Everything that communicates is a task on the old
+// communicator's collective context; the new handle is written when it ends. Attribute callbacks
+// run before, outside progress().
+#include "coll/gather.hpp"
+#include "coll/exchange.hpp"
+#include "mpi/bodies.hpp"
+#include "mpi/comm/context.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/process.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_set>
+
+namespace gantry::mpi {
+namespace {
+
+Status no_memory() {
+    return failure(MPI_ERR_NO_MEM, "out of memory for a communicator");
+}
+
+// The new communicator of a duplicate, made before anything is sent; it gets its context when the
+// members have agreed.
+Result<Comm*> prepare_duplicate(Comm& comm, bool copy_hints, const Info* hints) {
+    Comm* made = make_comm(*comm.engine, 0, comm.group.peers, comm.rank(), comm.errhandler);
+    if (made == nullptr) return no_memory();
+    Status copied = comm.attributes.copy_to(comm.handle, made->attributes);
+    if (!copied.ok()) {
+        release(made);
+        return copied;
+    }
+    if (copy_hints) made->hints = comm.hints;
+    if (hints != nullptr) take_hints(made->hints, hints->pairs);
+    return made;
+}
+
+void set_context(Comm& comm, std::uint32_t context) {
+    comm.group.context = context;
+    comm.collective.context = context | p2p::kCollectiveContext;
+}
+
+Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, Comm* made,
+                       MPI_Comm* newcomm) {
+    std::uint32_t context = 0;
+    Status shared = co_await share_context(executor, *old->engine, team, &context);
+    if (!shared.ok()) {
+        release(made);
+        co_return shared;
+    }
+    set_context(*made, context);
+    *newcomm = made->handle;
+    co_return success();
+}
+
+Result<Task<Status>> start_duplicate(Comm& comm, coll::Team team, bool copy_hints,
+                                     const Info* hints, MPI_Comm* newcomm) {
+    Result<Comm*> made = prepare_duplicate(comm, copy_hints, hints);
+    if (!made.ok()) return std::move(made).status();
+    return duplicate(comm.engine->executor(), &comm, team, *made, newcomm);
+}
+
+Status duplicate_in_background(Comm& comm, bool copy_hints, const Info* hints, MPI_Comm* newcomm,
+                               MPI_Request* request) {
+    Result<Task<Status>> task =
+        start_duplicate(comm, comm.background_team(), copy_hints, hints, newcomm);
+    if (!task.ok()) return std::move(task).status();
+    Result<p2p::Request*> started = comm.engine->requests().spawn(std::move(*task));
+    if (!started.ok()) return std::move(started).status();
+    *request = comm.engine->requests().hand_out(*started, comm);
+    return success();
+}
+
+// A new communicator over these ranks of the old one, in this order; none for who is not among
+// them.
+Status finish(Comm& old, const std::vector<int>& members, std::uint32_t context,
+              MPI_Comm* newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    std::vector<int> peers;
+    peers.reserve(members.size());
+    int rank = MPI_UNDEFINED;
+    for (int member : members) {
+        if (member == old.rank()) rank = static_cast<int>(peers.size());
+        peers.push_back(old.group.peer(member));
+    }
+    if (rank == MPI_UNDEFINED) return success();
+    Comm* made = make_comm(*old.engine, context, std::move(peers), rank, old.errhandler);
+    if (made == nullptr) return no_memory();
+    *newcomm = made->handle;
+    return success();
+}
+
+// What each rank says about itself in a split: also which context its new communicator has if it is
+// the first there.
+struct Share {
+    int color, key;
+    std::uint32_t context;
+};
+
+Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, MPI_Comm* newcomm) {
+    std::vector<Share> all(static_cast<std::size_t>(old->size()));
+    const p2p::Buffer send = coll::bytes_buffer(&mine, sizeof mine);
+    coll::Blocks blocks;
+    blocks.address = all.data();
+    blocks.count = sizeof mine;
+    blocks.layout = send.layout;
+    Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
+    GANTRY_CO_TRY(gathered);
+    const auto of = [&all](int rank) -> const Share& {
+        return all[static_cast<std::size_t>(rank)];
+    };
+    std::vector<int> members;
+    for (int rank = 0; rank < old->size(); ++rank)
+        if (of(rank).color == mine.color && mine.color != MPI_UNDEFINED) members.push_back(rank);
+    std::stable_sort(members.begin(), members.end(),
+                     [&of](int a, int b) { return of(a).key < of(b).key; });
+    co_return finish(*old, members, members.empty() ? 0 : of(members.front()).context, newcomm);
+}
+
+// Only the members take part.
+Task<Status> create_among(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members,
+                          int tag, Errhandler* errhandler, MPI_Comm* newcomm) {
+    const coll::Team team{&engine->messenger(), members.get(), tag};
+    std::uint32_t context = 0;
+    Status shared = co_await share_context(executor, *engine, team, &context);
+    GANTRY_CO_TRY(shared);
+    Comm* made = make_comm(*engine, context, members->peers, members->rank, errhandler);
+    if (made == nullptr) co_return no_memory();
+    *newcomm = made->handle;
+    co_return success();
+}
+
+Pending create(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    if (group.rank == MPI_UNDEFINED) return success();
+    auto members = std::make_shared<p2p::Group>();
+    members->context = comm.collective.context;
+    members->shared_context = true;  // overlapping groups follow each other under one tag
+    members->rank = group.rank;
+    members->peers = group.peers;
+    return Pending(*comm.engine, create_among(comm.engine->executor(), comm.engine,
+                                              std::move(members), tag, comm.errhandler, newcomm));
+}
+
+Status check_members(const Comm& comm, const Group& group) {
+    const std::unordered_set<int> peers(comm.group.peers.begin(), comm.group.peers.end());
+    for (int peer : group.peers)
+        if (!peers.contains(peer))
+            return failure(
+                MPI_ERR_GROUP,
+                "the group names process {} of the job, which is not in the communicator", peer);
+    return success();
+}
+
+}  // namespace
+
+Pending comm_dup(Comm& comm, MPI_Comm* newcomm) {
+    Result<Task<Status>> task = start_duplicate(comm, comm.team(), true, nullptr, newcomm);
+    if (!task.ok()) return std::move(task).status();
+    return Pending(*comm.engine, std::move(*task));
+}
+
+Pending comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
+    Result<Task<Status>> task = start_duplicate(comm, comm.team(), false, info, newcomm);
+    if (!task.ok()) return std::move(task).status();
+    return Pending(*comm.engine, std::move(*task));
+}
+
+Status comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) {
+    return duplicate_in_background(comm, true, nullptr, newcomm, request);
+}
+
+Status comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
+    return duplicate_in_background(comm, false, info, newcomm, request);
+}
+
+Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
+    Result<std::uint32_t> context = comm.engine->new_context();
+    if (!context.ok()) return std::move(context).status();
+    return Pending(*comm.engine, split(comm.engine->executor(), &comm, comm.team(),
+                                       Share{color, key, *context}, newcomm));
+}
+
+Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Comm* newcomm) {
+    int color = MPI_UNDEFINED;
+    const std::vector<int>& nodes = comm.engine->job().nodes();
+    const int node = nodes[static_cast<std::size_t>(comm.engine->rank())];
+    switch (split_type) {
+        case MPI_UNDEFINED: break;
+        case MPI_COMM_TYPE_SHARED: color = node; break;
+        case MPI_COMM_TYPE_HW_GUIDED:
+        case MPI_COMM_TYPE_RESOURCE_GUIDED: {
+            const std::string* wanted =
+                info != nullptr ? value_of(info->pairs, "mpi_hw_resource_type") : nullptr;
+            // Everybody on a node shares its memory; other resources are not distinguished, so they
+            // give no communicator.
+            if (wanted != nullptr && *wanted == "mpi_shared_memory") color = node;
+            break;
+        }
+        case MPI_COMM_TYPE_HW_UNGUIDED: break;
+        default:
+            return failure(MPI_ERR_ARG, "split type {} is none of MPI_COMM_TYPE_*", split_type);
+    }
+    return comm_split(comm, color, key, newcomm);
+}
+
+Pending comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
+    GANTRY_TRY(check_members(comm, group));
+    const int tag =
+        comm.team().tag;  // also on ranks outside: everybody's next collective has the next tag
+    return create(comm, group, tag, newcomm);
+}
+
+Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
+    GANTRY_TRY(check_members(comm, group));
+    // Under the program's tag, apart from the tags of collectives (comm.cpp).
+    return create(comm, group, 0x4000'0000 | (tag & 0x3fff'ffff), newcomm);
+}
+
+Pending comm_free(MPI_Comm* comm) {
+    Comm* object = find(*comm);
+    if (object->predefined)
+        return failure(MPI_ERR_COMM, "{} is predefined and cannot be freed", object->name);
+    GANTRY_TRY(object->attributes.remove_all(object->handle));
+    // What is in flight on it goes on; only the handle ends here.
+    release(take_handle(object));
+    *comm = MPI_COMM_NULL;
+    return success();
+}
+
+Pending comm_disconnect(MPI_Comm* comm) {
+    return comm_free(comm);
+}
+
+}  // namespace gantry::mpi

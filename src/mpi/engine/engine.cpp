@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Starting, driving and ending an engine.
+#include "mpi/engine/engine.hpp"
+
+#include "base/log.hpp"
+#include "coll/barrier.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace gantry::mpi {
+namespace {
+
+// Of the whole node: a launcher may bind each rank to a processor of its own, and the mask of one
+// says nothing about how many share it. Who shares one after all learns it (base/patience.hpp).
+bool crowded(int local_ranks) {
+    return local_ranks > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+std::vector<transport::Transport*> addresses(
+    const std::vector<std::unique_ptr<transport::Transport>>& owned) {
+    std::vector<transport::Transport*> list;
+    for (const auto& transport : owned)
+        list.push_back(transport.get());
+    return list;
+}
+
+}  // namespace
+
+Engine::Engine(Parts parts)
+    : parts_(std::move(parts)),
+      explain_(parts_.config->explain || !parts_.config->explain_file.empty()),
+      postbox_(*this),
+      requests_(*this),
+      universe_size_(parts_.job->size()),
+      patience_(crowded(parts_.job->local_size()) ? 0 : parts_.config->spin) {
+    everybody_.context = kEngineContext | p2p::kCollectiveContext;
+    everybody_.rank = rank();
+    for (int peer = 0; peer < size(); ++peer)
+        everybody_.peers.push_back(peer);
+    alone_.context = kAloneContext | p2p::kCollectiveContext;
+    alone_.peers = {rank()};
+}
+
+Engine::~Engine() = default;
+
+coll::Team Engine::alone() {
+    const int tag = static_cast<int>(copies_++ & 0x3fff'ffff);
+    return {messenger_.get(), &alone_, tag};
+}
+
+Task<Status> Engine::start(Executor& executor) {
+    for (const auto& transport : parts_.transports) {
+        Status published = transport->publish(*parts_.job);
+        GANTRY_CO_TRY(published);
+    }
+    Status fenced = co_await parts_.job->fence(executor);
+    GANTRY_CO_TRY(fenced);
+    for (const auto& transport : parts_.transports) {
+        Status opened = transport->open(*parts_.job, relay_);
+        GANTRY_CO_TRY(opened);
+    }
+    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device,
+                                                  addresses(parts_.transports), rank(), size(),
+                                                  *parts_.config, explain_);
+    relay_.to = &messenger_->receiver();
+    for (const auto& transport : parts_.transports)
+        if (transport->holds_back()) holding_back_.push_back(transport.get());
+    started_ = true;
+    co_return success();
+}
+
+Task<Status> Engine::stop(Executor& executor) {
+    Status drained = co_await messenger_->drain(executor);
+    GANTRY_CO_TRY(drained);
+    // Behind this barrier nobody waits for a message of ours any more.
+    const coll::Team everybody{messenger_.get(), &everybody_, 0};
+    Status met = co_await coll::barrier(executor, everybody);
+    GANTRY_CO_TRY(met);
+    Status left = co_await leave(executor);
+    co_return left;
+}
+
+Task<Status> Engine::leave(Executor& executor) {
+    Status drained = co_await messenger_->drain(executor);
+    GANTRY_CO_TRY(drained);
+    write_explanation();
+    if (postbox_.count() > 0)
+        log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",
+                  postbox_.count(), postbox_.taken());
+    for (const auto& transport : parts_.transports) {
+        Status closed = co_await transport->close(executor);
+        if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
+    }
+    parts_.device->shut_down();
+    holding_back_.clear();
+    started_ = false;
+    stopped_ = true;
+    co_return parts_.job->finalize();
+}
+
+int Engine::progress() {
+    if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
+    int events = messenger_->progress();
+    events += requests_.progress();
+    return events;
+}
+
+int Engine::progress_in_background() {
+    if (!started_) return 0;
+    executor().set_background(true);
+    const int started = postbox_.start();
+    const int events = messenger_->progress();
+    executor().set_background(false);
+    return started + events;
+}
+
+void Engine::rest_unless(bool something_happened) {
+    if (something_happened) return patience_.rewarded();
+    if (!patience_.exhausted()) return;
+    const Nanoseconds since = clock().now();
+    sched_yield();
+    patience_.yielded(clock().now() - since);
+}
+
+void Engine::write_explanation() {
+    if (!explain_.on()) return;
+    const device::Device::Resident resident = parts_.device->resident();
+    if (resident.launches > 0)
+        explain_.note(fmt::format(
+            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER)",
+            resident.copies, resident.launches));
+    const Status written = explain_.write(rank(), parts_.config->explain_file);
+    if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the
+// launcher's job, the CUDA device and the real transports; tests make many in one process, also
+// from fakes. Starting and stopping communicate, so they are Tasks.
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/config.hpp"
+#include "base/executor.hpp"
+#include "base/patience.hpp"
+#include "coll/team.hpp"
+#include "device/device.hpp"
+#include "job/job.hpp"
+#include "mpi/engine/postbox.hpp"
+#include "mpi/request/requests.hpp"
+#include "p2p/messenger.hpp"
+#include "plan/explain.hpp"
+#include "transport/transport.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace gantry::mpi {
+
+// What an engine is made of.
+struct Parts {
+    // By address, since the parts below may refer to them.
+    std::unique_ptr<config::Config> config;
+    std::unique_ptr<Clock> clock;
+    std::unique_ptr<Executor> executor;
+    std::unique_ptr<job::Job> job;
+    std::unique_ptr<device::Device> device;
+    std::vector<std::unique_ptr<transport::Transport>> transports;  // in order of preference
+};
+
+class Engine {
+  public:
+    explicit Engine(Parts parts);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Wires up with every rank: publish, fence, open.
+    Task<Status> start(Executor& executor);
+    // Ends together with every rank: what was sent has left, nobody needs us any more.
+    Task<Status> stop(Executor& executor);
+    // The same without waiting for others, when it is known that nobody will send to us.
+    Task<Status> leave(Executor& executor);
+    // One turn of everything; returns how much happened.
+    int progress();
+    // One turn between two calls of the program, by the progress thread: what only the program's
+    // own threads may do (its functions, handles) is left to its next call.
+    int progress_in_background();
+    // Whether such a turn may be of use.
+    bool pending() const { return started_ && messenger_->pending(); }
+    // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
+    int progress_waiting() {
+        const int events = progress();
+        return events == 0 && started_ ? messenger_->look_again() : events;
+    }
+    // Lets go of messages that transports hold back for company.
+    void flush() {
+        for (transport::Transport* transport : holding_back_)
+            transport->flush();
+    }
+    // Called after each poll of somebody who waits: after many empty ones it lets other processes
+    // run, at once when ranks outnumber processors.
+    void rest_unless(bool something_happened);
+    bool started() const { return started_; }
+    bool stopped() const { return stopped_; }
+
+    int rank() const { return parts_.job->rank(); }
+    int size() const { return parts_.job->size(); }
+    const config::Config& config() const { return *parts_.config; }
+    const Clock& clock() const { return *parts_.clock; }
+    Executor& executor() { return *parts_.executor; }
+    job::Job& job() { return *parts_.job; }
+    device::Device& device() { return *parts_.device; }
+    p2p::Messenger& messenger() { return *messenger_; }
+    Requests& requests() { return requests_; }
+    Postbox& postbox() { return postbox_; }
+    // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
+    const int* universe_size() const { return &universe_size_; }
+
+    // This rank alone, for copies between buffers of any kind: messages to itself, each under a tag
+    // of its own.
+    coll::Team alone();
+
+    // A context id that no other rank of the job has or will have (context.cpp).
+    Result<std::uint32_t> new_context();
+
+  private:
+    // What transports deliver to. They are opened before the messenger is made, since it asks them
+    // at once whom they reach.
+    struct Relay final : transport::Receiver {
+        transport::Receiver* to = nullptr;
+        void on_message(int peer, transport::MessageKind kind, transport::ConstSpan header,
+                        transport::ConstSpan payload) override {
+            to->on_message(peer, kind, header, payload);
+        }
+        void on_peer_lost(int peer, const Status& why) override { to->on_peer_lost(peer, why); }
+    };
+
+    void write_explanation();
+
+    Parts parts_;
+    plan::Explain explain_;
+    Relay relay_;
+    std::unique_ptr<p2p::Messenger> messenger_;
+    std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
+    Postbox postbox_;  // outlives the requests: those that end give their slots back
+    Requests requests_;
+    p2p::Group everybody_;  // the engine's own group of all ranks, for its end
+    p2p::Group alone_;
+    std::uint32_t copies_ = 0;
+    std::uint64_t contexts_taken_ = 0;
+    int universe_size_ = 0;
+    Patience patience_;
+    bool started_ = false;
+    bool stopped_ = false;
+};
+
+// Contexts that exist without agreement.
+inline constexpr std::uint32_t kWorldContext = 1;
+inline constexpr std::uint32_t kSelfContext = 2;
+inline constexpr std::uint32_t kEngineContext = 3;
+inline constexpr std::uint32_t kAloneContext = 4;
+inline constexpr std::uint64_t kFirstContext = 16;
+
+// Sees to it that the process has its engine: its launcher, its GPUs, its ways to the other ranks.
+// MPI_Finalize makes it leave the job, or, when sessions use it, the end of the process.
+Status need_engine();
+
+}  // namespace gantry::mpi

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Waiting: poll the condition, drive the engine, and when nothing has happened for a while let
+// other processes run.
+#include "mpi/engine/pending.hpp"
+
+#include "mpi/engine/engine.hpp"
+#include "mpi/request/status.hpp"
+
+namespace gantry::mpi {
+
+Pending::Pending(Engine& engine, Task<Status> task)
+    : kind_(Kind::task), engine_(&engine), task_(std::move(task)) {
+    if (!task_.started()) task_.start();
+}
+
+bool Pending::poll() {
+    switch (kind_) {
+        case Kind::over: return true;
+        case Kind::request:
+            if (!request_->done) return false;
+            write(user_status_, request_->outcome);
+            status_ = request_->status;
+            engine_->messenger().discard(request_);
+            break;
+        case Kind::task:
+            if (!task_.done()) return false;
+            status_ = task_.take();
+            break;
+        case Kind::polled:
+            if (!polled_.function(polled_, status_)) return false;
+            break;
+    }
+    kind_ = Kind::over;
+    return true;
+}
+
+Status wait(Pending pending) {
+    while (!pending.poll()) {
+        Engine& engine = *pending.engine();
+        engine.rest_unless(engine.progress_waiting() > 0);
+    }
+    // The program may now compute for long: nothing that it sent may wait here meanwhile.
+    if (Engine* engine = pending.engine()) engine->flush();
+    return pending.take();
+}
+
+}  // namespace gantry::mpi

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Process: the one object that is not an Engine's (DESIGN 2.3). It holds what the program may use
+// before MPI_Init and after MPI_Finalize, and the memory of all handles. It is made at its first
+// use and never destroyed, so that a handle can be judged at any time. A forked child finds
+// `forked` set (no system call per MPI call) and does nothing with it.
+#pragma once
+
+#include "base/slab.hpp"
+#include "mpi/attr/attribute.hpp"
+#include "mpi/comm/comm.hpp"
+#include "mpi/datatype/datatype.hpp"
+#include "mpi/errhandler/errhandler.hpp"
+#include "mpi/errhandler/error_codes.hpp"
+#include "mpi/comm/group.hpp"
+#include "mpi/info/info.hpp"
+#include "mpi/coll/op.hpp"
+#include "mpi/session/session.hpp"
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace gantry::mpi {
+
+class Boundary;
+class Engine;
+
+struct Process {
+    Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    enum class Phase { before, running, finalized };
+    // Whether the world model's MPI_Init has been called, and MPI_Finalize.
+    Phase phase = Phase::before;
+    pid_t pid;
+    bool forked =
+        false;  // this is a child made by fork(); set by the handler that Process() registers
+    std::thread::id main_thread;
+    int thread_level = MPI_THREAD_SINGLE;
+    int sessions_open = 0;
+
+    // What a call passes when a progress thread exists; else null (mpi/engine/boundary.hpp).
+    Boundary* boundary = nullptr;
+    bool stops_thread_at_exit = false;
+    std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
+    Comm* world = nullptr;           // while running
+    Comm* self = nullptr;
+    // The communicator of the request whose failure the running call is about to report (calls such
+    // as MPI_Wait have none).
+    Comm* failed_on = nullptr;
+
+    Slab<Comm> comms;
+    Slab<Datatype> datatypes;
+    Slab<Op> ops;
+    Slab<Group> groups;
+    Slab<Info> infos;
+    Slab<Errhandler> errhandlers;
+    Slab<Session> sessions;
+    Slab<Message> messages;
+    Slab<Win> wins;
+    Slab<File> files;
+    Keyvals keyvals;
+    SendBuffer send_buffer;  // of MPI_Buffer_attach
+    UserErrors user_errors;
+
+    Datatype* predefined_datatypes[256] = {};
+    std::vector<Datatype*> fortran_types;  // made by MPI_Type_create_f90_x
+    Op* predefined_ops[kPredefinedOps] = {};
+    Group* empty_group = nullptr;
+    Info* environment = nullptr;  // MPI_INFO_ENV
+    Errhandler* errors_are_fatal = nullptr;
+    Errhandler* errors_abort = nullptr;
+    Errhandler* errors_return = nullptr;
+    Errhandler* initial_errhandler = nullptr;
+
+    // Whether calls that need a running MPI may be made: by this process, between Init and Finalize
+    // or while a session is open.
+    bool running() const { return (phase == Phase::running || sessions_open > 0) && !forked; }
+};
+
+// Always the same object: one look serves a whole function.
+[[gnu::const]] Process& process();
+
+}  // namespace gantry::mpi

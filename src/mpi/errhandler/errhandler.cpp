@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Error handlers and where failures end.
+#include "mpi/errhandler/errhandler.hpp"
+
+#include "base/log.hpp"
+#include "mpi/engine/boundary.hpp"
+#include "mpi/bodies.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/process.hpp"
+#include "mpi/engine/text.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace gantry::mpi {
+namespace {
+
+// An exit code that a shell shows: 1 to 255.
+int exit_code(int code) {
+    return code > 0 && code < 256 ? code : 1;
+}
+
+std::string describe(const Comm* comm) {
+    if (comm == nullptr) return {};
+    return fmt::format("communicator {}, rank {} of {}",
+                       comm->name.empty() ? "without a name" : comm->name, comm->rank(),
+                       comm->size());
+}
+
+[[noreturn]] void end_job(const std::string& where, const Status& status, const char* function,
+                          const char* handler) {
+    Process& p = process();
+    const std::string rank =
+        p.engine != nullptr ? fmt::format("rank {}: ", p.engine->rank()) : std::string{};
+    const std::string line = fmt::format(
+        "gantry: {}{} failed: {}: {}{}{}{}\ngantry: {}the error handler is {}: the job ends\n",
+        rank, function, class_name(class_of(status.error_class())), status.text(),
+        where.empty() ? "" : " (", where, where.empty() ? "" : ")", rank, handler);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+    const int code = exit_code(status.error_class());
+    drop_boundary();
+    if (p.engine != nullptr && !p.forked)
+        p.engine->job().abort(
+            code, fmt::format("{} failed: {}", function, class_name(status.error_class())));
+    _exit(code);
+}
+
+// The predefined kinds; false when a program's function is to be called.
+bool apply_predefined(const Errhandler& errhandler, const std::string& where, const Status& status,
+                      const char* function) {
+    remember_failure(status.error_class(), function, status.text());
+    switch (errhandler.kind) {
+        case Errhandler::Kind::fatal: end_job(where, status, function, "MPI_ERRORS_ARE_FATAL");
+        case Errhandler::Kind::abort: end_job(where, status, function, "MPI_ERRORS_ABORT");
+        case Errhandler::Kind::return_code:
+            log::debug("mpi: {} returns {}: {}", function, class_name(status.error_class()),
+                       status.text());
+            return true;
+        default: return false;
+    }
+}
+
+Status no_memory() {
+    return failure(MPI_ERR_NO_MEM, "out of memory for an error handler");
+}
+
+Status make(Errhandler::Kind kind, Errhandler** made, MPI_Errhandler* handle) {
+    *made = create(process().errhandlers);
+    if (*made == nullptr) return no_memory();
+    (*made)->kind = kind;
+    *handle = (*made)->handle;
+    return success();
+}
+
+// The function of the program's own handler.
+void call_program(const Errhandler& errhandler, MPI_Comm comm, int code) {
+    if (errhandler.comm_function != nullptr) errhandler.comm_function(&comm, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_Win win, int code) {
+    if (errhandler.win_function != nullptr) errhandler.win_function(&win, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_File file, int code) {
+    if (errhandler.file_function != nullptr) errhandler.file_function(&file, &code);
+}
+void call_program(const Errhandler& errhandler, MPI_Session session, int code) {
+    if (errhandler.session_function != nullptr) errhandler.session_function(&session, &code);
+}
+
+template <class Handle>
+int apply(const Errhandler& errhandler, Handle handle, const std::string& where,
+          const Status& status, const char* function) {
+    const int code = status.error_class();
+    if (!apply_predefined(errhandler, where, status, function))
+        call_program(errhandler, handle, code);
+    return code;
+}
+
+}  // namespace
+
+void release(Errhandler* errhandler) {
+    if (let_go(errhandler)) process().errhandlers.destroy(errhandler);
+}
+
+void assign(Errhandler*& slot, Errhandler* errhandler) {
+    retain(errhandler);
+    if (slot != nullptr) release(slot);
+    slot = errhandler;
+}
+
+Status check_serves(const Errhandler& errhandler, Errhandler::Kind kind) {
+    if (errhandler.predefined || errhandler.kind == kind) return success();
+    const bool session = kind == Errhandler::Kind::session;
+    return failure(
+        MPI_ERR_ARG,
+        "this error handler was not made by MPI_{}_create_errhandler; a {} cannot use it",
+        session ? "Session" : "Comm", session ? "session" : "communicator");
+}
+
+int raise(Comm* comm, const Status& status, const char* function) {
+    if (comm == nullptr) return raise(nullptr, status, function);
+    return apply(*comm->errhandler, comm->handle, describe(comm), status, function);
+}
+
+int raise(Win* win, const Status& status, const char* function) {
+    if (win == nullptr || win->errhandler == nullptr) return raise(nullptr, status, function);
+    return apply(*win->errhandler, win->handle, "window", status, function);
+}
+
+int raise(File* file, const Status& status, const char* function) {
+    // Files begin with MPI_ERRORS_RETURN, and so do calls that have no file yet (MPI 5.0
+    // section 14.7).
+    if (file == nullptr || file->errhandler == nullptr) return status.error_class();
+    return apply(*file->errhandler, file->handle, "file", status, function);
+}
+
+int raise(Session* session, const Status& status, const char* function) {
+    if (session == nullptr) return raise(nullptr, status, function);
+    return apply(*session->errhandler, session->handle, "session", status, function);
+}
+
+int raise(const Errhandler& errhandler, const Status& status, const char* function) {
+    if (errhandler.kind == Errhandler::Kind::session)
+        return apply(errhandler, MPI_SESSION_NULL, {}, status, function);
+    return apply(errhandler, MPI_COMM_NULL, {}, status, function);
+}
+
+int raise(std::nullptr_t, const Status& status, const char* function) {
+    Process& p = process();
+    if (Comm* failed_on = std::exchange(p.failed_on, nullptr);
+        failed_on != nullptr && p.comms.find(failed_on) != nullptr)
+        return raise(failed_on, status, function);
+    if (p.running() && p.self != nullptr) {
+        // Programs older than MPI 4.0 set the handler of MPI_COMM_WORLD for this; it counts while
+        // nobody has set MPI_COMM_SELF's.
+        const bool only_world_set = p.self->errhandler == p.initial_errhandler &&
+                                    p.world->errhandler != p.initial_errhandler;
+        return raise(only_world_set ? p.world : p.self, status, function);
+    }
+    const std::string where = p.phase == Process::Phase::finalized ? "after MPI_Finalize"
+                              : p.phase == Process::Phase::before  ? "before MPI_Init"
+                                                                   : "";
+    apply_predefined(*p.initial_errhandler, where, status, function);
+    return status.error_class();
+}
+
+Status comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+                              MPI_Errhandler* errhandler) {
+    Errhandler* made = nullptr;
+    GANTRY_TRY(make(Errhandler::Kind::comm, &made, errhandler));
+    made->comm_function = comm_errhandler_fn;
+    return success();
+}
+
+Status win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+                             MPI_Errhandler* errhandler) {
+    Errhandler* made = nullptr;
+    GANTRY_TRY(make(Errhandler::Kind::win, &made, errhandler));
+    made->win_function = win_errhandler_fn;
+    return success();
+}
+
+Status file_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+                              MPI_Errhandler* errhandler) {
+    Errhandler* made = nullptr;
+    GANTRY_TRY(make(Errhandler::Kind::file, &made, errhandler));
+    made->file_function = file_errhandler_fn;
+    return success();
+}
+
+Status session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
+                                 MPI_Errhandler* errhandler) {
+    Errhandler* made = nullptr;
+    GANTRY_TRY(make(Errhandler::Kind::session, &made, errhandler));
+    made->session_function = session_errhandler_fn;
+    return success();
+}
+
+Status errhandler_free(MPI_Errhandler* errhandler) {
+    // Freeing a predefined one changes nothing but the program's variable.
+    Errhandler* object = find(*errhandler);
+    if (!object->predefined) release(take_handle(object));
+    *errhandler = MPI_ERRHANDLER_NULL;
+    return success();
+}
+
+Status comm_set_errhandler(Comm& comm, Errhandler& errhandler) {
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::comm));
+    assign(comm.errhandler, &errhandler);
+    return success();
+}
+
+Status comm_get_errhandler(Comm& comm, MPI_Errhandler* errhandler) {
+    *errhandler = give_handle(comm.errhandler);
+    return success();
+}
+
+Status comm_call_errhandler(Comm& comm, int errorcode) {
+    raise(&comm, Status::make(errorcode, error_text(errorcode)), "MPI_Comm_call_errhandler");
+    return success();
+}
+
+Status session_set_errhandler(Session& session, Errhandler& errhandler) {
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::session));
+    assign(session.errhandler, &errhandler);
+    return success();
+}
+
+Status session_get_errhandler(Session& session, MPI_Errhandler* errhandler) {
+    *errhandler = give_handle(session.errhandler);
+    return success();
+}
+
+Status session_call_errhandler(Session& session, int errorcode) {
+    raise(&session, Status::make(errorcode, error_text(errorcode)), "MPI_Session_call_errhandler");
+    return success();
+}
+
+}  // namespace gantry::mpi

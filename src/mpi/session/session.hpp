@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Sessions, matched messages, and the two kinds of handle that have no objects yet (windows and
+// files come with their chapters).
+#pragma once
+
+#include "mpi/errhandler/errhandler.hpp"
+#include "mpi/info/info.hpp"
+#include "mpi/engine/object.hpp"
+#include "p2p/messenger.hpp"
+
+namespace gantry::mpi {
+
+class Engine;
+
+struct Session : Object<MPI_Session> {
+    Engine* engine = nullptr;
+    Errhandler* errhandler = nullptr;
+    InfoPairs hints;
+    int thread_level = MPI_THREAD_SERIALIZED;
+};
+
+// A message between MPI_Mprobe and MPI_Mrecv.
+struct Message : Object<MPI_Message> {
+    Comm* comm = nullptr;
+    p2p::Matched matched;
+};
+
+struct Win : Object<MPI_Win> {
+    Errhandler* errhandler = nullptr;
+};
+
+struct File : Object<MPI_File> {
+    Errhandler* errhandler = nullptr;
+};
+
+}  // namespace gantry::mpi
