@@ -135,6 +135,7 @@ Context* new_context(Driver& d, Device& device, unsigned flags) {
 
 void activate(Driver& d, Context& context) {
     if (!context.alive) {
+        context.id = ++d.last_id;  // each life of a primary context has its own
         context.alive = true;
         context.sticky = CUDA_SUCCESS;
         context.legacy = new_stream(d, context, 0, 0);

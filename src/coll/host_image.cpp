@@ -5,7 +5,7 @@
 #include "coll/host_image.hpp"
 
 #include "coll/exchange.hpp"
-#include "p2p/strided.hpp"
+#include "transfer/pack.hpp"
 
 #include <algorithm>
 
@@ -25,8 +25,9 @@ Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
 bool on_host(const Team& team, const p2p::Buffer& buffer) {
     device::Device& device = team.messenger->device();
     if (!device.active() || buffer.bytes() == 0) return true;
-    Result<device::Location> location = buffer.contiguous() ? device.classify(buffer.data(), 1)
-                                                            : p2p::locate_blocks(device, buffer);
+    Result<device::Location> location = buffer.contiguous()
+                                            ? device.classify(buffer.data(), 1)
+                                            : transfer::locate_blocks(device, buffer);
     return location.ok() && !location->on_device();
 }
 

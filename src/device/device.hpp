@@ -44,8 +44,8 @@ enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused
 enum class Notice : std::uint8_t { event, flag };
 
 // Whether more fused copies follow, as far as is known. Of a copy: `unknown`, it goes at once if
-// nothing is in flight; `expected`, it waits at least for start_waiting().
-enum class Company : std::uint8_t { unknown, expected, none };
+// nothing is in flight; `expected`, it waits at least for flush_batch().
+enum class BatchHint : std::uint8_t { unknown, expected, none };
 
 // Rows of a copy between host and device memory: `count` runs of `width` bytes. Nothing between them
 // is touched.
@@ -59,9 +59,9 @@ struct Rows {
 // The pieces in which a copy out of a device may be told: each has a word of its own, which becomes
 // Copy::number. `in_row` of them lie side by side, rows `row` bytes apart.
 struct Pieces {
-    Bytes size = 0;     // of each but the last; 0: the copy is none of those
-    bool flow = false;  // of a copy into a device: its message comes so
-    Bytes message = 0;  // of a message's first copy: all of the message
+    Bytes size = 0;            // of each but the last; 0: the copy is none of those
+    bool cut_through = false;  // of a copy into a device: its message comes so
+    Bytes message = 0;         // of a message's first copy: all of the message
     std::uint32_t* words = nullptr;
     unsigned in_row = 1;
     Bytes row = sizeof(std::uint32_t);
@@ -77,7 +77,7 @@ struct Copy {
     int gpu = 0;  // whose stream and engine run it
     Engine engine = Engine::automatic;
     Notice notice = Notice::event;
-    Company company = Company::unknown;
+    BatchHint batch = BatchHint::unknown;
     // To page-locked memory: the device may set this word, page-locked too, to `number` behind the
     // bytes, so that another process sees the end before this one does. It stays so until `done`.
     std::uint32_t* word = nullptr;
@@ -102,7 +102,7 @@ struct IpcHandle {
 };
 
 // Device::flow(): a piece of a message is at most a quarter of the slots.
-inline constexpr Bytes kMostFlowing = 4 * kMiB;
+inline constexpr Bytes kMostCutThrough = 4 * kMiB;
 
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
@@ -134,20 +134,20 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
-    // A copy to or from a slot, of at most kMostFlowing bytes, by a kernel that stays: out of the device
+    // A copy to or from a slot, of at most kMostCutThrough bytes, by a kernel that stays: out of the device
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
     // nothing has happened, since none stays now, or cannot make this copy. copy() of a message's first
     // bytes, with pieces, is how the device learns that one would pay.
-    virtual bool flow(const Copy&, Completion&) { return false; }
+    virtual bool cut_through(const Copy&, Completion&) { return false; }
     // Whether one that comes to a device now would be taken, as far as is known.
-    virtual bool would_flow(Engine) const { return false; }
+    virtual bool would_cut_through(Engine) const { return false; }
     // Has ready what the driver wants for a copy like that one, on this thread, until let_go(): for
     // who waits for something of a peer's and must not be late then.
     virtual void get_ready(const Copy&) {}
     virtual void let_go() {}
     // Of fused copies all that came at once is there. When no more follow, those that wait go; else
     // one that got no company goes alone, if nothing is in flight.
-    virtual void start_waiting(Company more) = 0;
+    virtual void flush_batch(BatchHint more) = 0;
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;

@@ -33,7 +33,7 @@ inline Sizes sizes_of(const Copy& copy) {
 // Those of which nobody knows whether others come are started at once from kMostFused on: their
 // program may go and compute.
 inline bool goes_with_others(const Copy& copy) {
-    return copy.bytes <= kMostFused || copy.company == Company::expected;
+    return copy.bytes <= kMostFused || copy.batch == BatchHint::expected;
 }
 
 class FusedQueue {
@@ -56,18 +56,18 @@ class FusedQueue {
         items_.push({copy, &done});
         bytes_ += copy.bytes;
         more_came_ = true;
-        company_ = copy.company;
+        company_ = copy.batch;
     }
     // Right behind push(): not to wait for progress().
     bool goes_at_once(bool flying, Launches launches) const {
-        if (company_ == Company::none) return true;
+        if (company_ == BatchHint::none) return true;
         if (sizes_ == Sizes::small && much_waits(launches)) return true;
-        return company_ == Company::unknown && items_.size() == 1 && !flying;
+        return company_ == BatchHint::unknown && items_.size() == 1 && !flying;
     }
     // When all that came at once is there; `more`: whether others are to come.
-    bool goes_after_all(bool flying, Company more) {
+    bool goes_after_all(bool flying, BatchHint more) {
         company_ = more;
-        if (more == Company::none || items_.empty()) return !items_.empty();
+        if (more == BatchHint::none || items_.empty()) return !items_.empty();
         if (flying) return sizes_ == Sizes::large && bytes_ >= worth_bytes_;
         return items_.size() == 1 || first().bytes > kMostFused;
     }
@@ -75,7 +75,7 @@ class FusedQueue {
     bool goes_now(bool flying, Launches launches) {
         const bool more_came = std::exchange(more_came_, false);
         if (items_.empty()) return false;
-        if (company_ == Company::none || much_waits(launches)) return true;
+        if (company_ == BatchHint::none || much_waits(launches)) return true;
         return !flying && (!more_came || items_.size() >= worth_copies_);
     }
     // How many of the oldest go together: not too many bytes, nor more than `most`.
@@ -113,8 +113,8 @@ class FusedQueue {
     const std::size_t worth_copies_;
     Fifo<Item> items_;
     Bytes bytes_ = 0;
-    bool more_came_ = false;              // since the last goes_now()
-    Company company_ = Company::unknown;  // of those that wait
+    bool more_came_ = false;                  // since the last goes_now()
+    BatchHint company_ = BatchHint::unknown;  // of those that wait
 };
 
 }  // namespace gantry::device

@@ -87,7 +87,7 @@ class Residency {
     }
     // Whether it takes part of a message that flows through slots, and what that saves at this end:
     // copy engines begin at the other one when a half of a large message is there, or all of it.
-    bool flows(Ends ends) const { return makes(ends) && pace_ > 0; }
+    bool cuts_through(Ends ends) const { return makes(ends) && pace_ > 0; }
     // Whether it is quicker in all, at two GPUs alike, though alone a kernel may be slower.
     bool pays_to_flow(Bytes bytes) const {
         return both_sooner_by_ + takes_to_leave(std::min(bytes, kLargestPiece)) > 0;
@@ -107,7 +107,7 @@ class Residency {
     Nanoseconds life() const { return kLives * lingers_; }
 
     // Whoever shares this GPU waits for kernels of others.
-    bool takes_turns() const { return takes_turns_; }
+    bool is_time_sliced() const { return takes_turns_; }
 
     // `neighbours`: null, nobody is known.
     bool invest(Ends ends, Nanoseconds now, const Neighbours* neighbours,

@@ -7,24 +7,22 @@
 // Collectives use `send` and `receive` (Tasks) on a Group whose context has kCollectiveContext set.
 #pragma once
 
-#include "base/config.hpp"
-#include "base/slab.hpp"
 #include "base/task.hpp"
 #include "device/device.hpp"
-#include "p2p/aside.hpp"
 #include "p2p/group.hpp"
 #include "p2p/request.hpp"
-#include "plan/explain.hpp"
-#include "plan/plan.hpp"
-#include "transport/transport.hpp"
+#include "transfer/bounce_buffer.hpp"
 
 #include <memory>
 #include <vector>
 
+namespace gantry::transfer {
+class Context;
+}
+
 namespace gantry::p2p {
 
-class HostCopies;
-class Core;                // everything inside (p2p/core.hpp)
+class Messages;            // everything inside (p2p/messages.hpp)
 struct UnexpectedMessage;  // a message that a matched probe has taken out of the queues
 
 // A message found by a probe.
@@ -35,17 +33,12 @@ struct Matched {
 
 class Messenger {
   public:
-    // `transports` in order of preference; each peer uses the first that reaches it. All references
-    // outlive the messenger.
-    Messenger(Executor& executor, device::Device& device,
-              std::vector<transport::Transport*> transports, int world_rank, int world_size,
-              const config::Config& config, plan::Explain& explain);
+    // Moves its bytes by `context`, which outlives the messenger, and takes the active messages of
+    // point-to-point from there.
+    explicit Messenger(transfer::Context& context);
     ~Messenger();
     Messenger(const Messenger&) = delete;
     Messenger& operator=(const Messenger&) = delete;
-
-    // Where transports deliver to.
-    transport::Receiver& receiver();
 
     // --- the MPI operations ----------------------------------------------------------------------
     // A request that may be done already, or the reason why nothing was started. Tags and ranks are
@@ -85,7 +78,7 @@ class Messenger {
     bool cancel(Request& request);
 
     // Memory to receive into, in one run, what shall replace that buffer, which is being sent.
-    Aside aside(const Buffer& replaced);
+    transfer::BounceBuffer bounce_buffer(const Buffer& replaced);
 
     // --- for coroutines --------------------------------------------------------------------------
     Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination,
@@ -111,9 +104,7 @@ class Messenger {
 
     // --- progress --------------------------------------------------------------------------------
     int progress();
-    // What a second thread may copy.
-    HostCopies& host_copies();
-    // For a blocking wait, after a turn that brought nothing (Core::look_again).
+    // For a blocking wait, after a turn that brought nothing (Messages::look_again).
     int look_again();
     bool idle() const;  // nothing queued, copied or awaited by this engine
     // Whether anything may happen without a call of the program: work under way, a posted receive.
@@ -126,16 +117,10 @@ class Messenger {
   private:
     // What a message is sent from, if its receiver is not lost.
     Result<device::Location> source_of(const Group& group, const Buffer& buffer, int destination);
-    // Whether the message has left already. `request` is made if it is null and one is needed; when
-    // nothing was started, it is still the caller's. `waits`: the caller does nothing else
-    // meanwhile.
-    Result<bool> start_send(const Group& group, const Buffer& buffer,
-                            const device::Location& location, int destination, int tag,
-                            SendMode mode, Request*& request, bool waits);
     Result<Request*> start_receive(const Group& group, const Buffer& buffer, int source, int tag,
                                    bool waits);
 
-    std::unique_ptr<Core> core_;
+    std::unique_ptr<Messages> messages_;
 };
 
 }  // namespace gantry::p2p

@@ -1,110 +1,158 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "p2p/offer.hpp"
 
-#include "p2p/core.hpp"
+#include "p2p/messages.hpp"
 
 #include <cstring>
 
 namespace gantry::p2p {
 namespace {
 
-bool reads_device_memory_itself(const Outgoing& message) {
-    const plan::Plan& plan = message.choice.plan;
-    const bool puts =
-        plan.protocol == plan::Protocol::rdma ||
-        (plan.protocol == plan::Protocol::pipeline && plan.source_stage == plan::Stage::direct);
-    return puts && message.location.on_device() && message.bytes > 0;
+// Asking may start what lets later messages expose their memory.
+bool may_expose(const Conversation& to, const Departure& departure) {
+    const transport::PeerFacts& facts = to.endpoint.facts;
+    return facts.exposes_from > 0 && departure.bytes() >= facts.exposes_from &&
+           departure.buffer.contiguous() && transfer::in_host_memory(departure.location) &&
+           to.endpoint.transport->exposes(departure.to);
 }
 
-// A receiver that could read as well mostly does, unless this process used their GPU last or gets
-// are slow here. What lies in slots already is taken from there.
-bool may_be_told_to_put(Core& core, const Outgoing& message, const wire::RequestToSend& rts) {
-    if (rts.handle.kind == 0 || wire::all_ahead(rts.offer, message.bytes)) return false;
-    if (rts.gpu_used != 0) return true;
-    return plan::gets_are_slow(core.device.gpu_facts(message.location.gpu));
-}
-
-// A false may start what lets later messages lend.
-bool may_lend(Core& core, const Outgoing& message) {
-    const Peer& peer = core.peer(message.peer);
-    return peer.facts.lends_from > 0 && message.bytes >= peer.facts.lends_from &&
-           message.buffer.contiguous() && host_memory_of(message.location) &&
-           peer.transport->lends(message.peer);
-}
-
-// It asked for this allocation, so that later messages from there need no copy ahead.
-void name_what_was_asked_for(Core& core, const Outgoing& message) {
-    auto& asked = core.peer(message.peer).direct_buffers;
-    const device::Location& source = message.location;
-    if (source.ipc == device::IpcKind::none || !asked.contains(source.buffer_id) ||
-        core.named.knows(message.peer, source.buffer_id))
-        return;
-    if (core.named.name(message.peer, source).kind == device::IpcKind::none)
-        asked.erase(source.buffer_id);
+// The receiver asked for this allocation, so that later messages from there need no copy ahead. False:
+// it cannot be named after all.
+bool name_what_was_asked_for(transfer::Context& context, transfer::Endpoint& to,
+                             const device::Location& source) {
+    if (context.exports.knows(to.rank, source.buffer_id)) return true;
+    if (context.exports.name(to.rank, source).kind != device::IpcKind::none) return true;
+    to.memory.refuse(source.buffer_id);
+    return false;
 }
 
 }  // namespace
 
-bool waits_for_an_answer(const Outgoing& message) {
-    const plan::Plan& offer = message.choice.plan;
+plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
+                            const device::Location& source) {
+    if (source.on_device()) context.arbiter.use(source.gpu);
+    plan::Facts facts = context.facts_for(to, source, true, nullptr);
+    // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
+    // knows.
+    const bool asked_for = source.ipc != device::IpcKind::none &&
+                           to.memory.is_asked_for(source.buffer_id) &&
+                           name_what_was_asked_for(context, to, source);
+    facts.ipc_open = facts.peer_access = asked_for;
+    return facts;
+}
+
+plan::Selection& select_offer(Messages& messages, const Departure& departure) {
+    Conversation& to = messages.with(departure.to);
+    plan::Question question;
+    question.bytes = departure.bytes();
+    question.source = transfer::end_of(departure.location, departure.buffer);
+    question.synchronous = departure.synchronous;
+    question.eager_credit = departure.eager_credit;
+    if (to.endpoint.facts.shared_memory && !to.endpoint.facts.self)
+        to.destinations.expect(departure.location, question);
+    plan::Facts facts = facts_for_offer(messages.context, to.endpoint, departure.location);
+    facts.gpu_shared = !question.source.contiguous && to.destinations.gpu_shared();
+    facts.exposed = may_expose(to, departure);
+    return messages.context.selections.select(question, facts);
+}
+
+plan::Selection& select_offer_unregistered(Messages& messages, const plan::Selection& refused) {
+    const plan::Question question = refused.question;
+    plan::Facts facts = refused.facts;
+    facts.source_reach = plan::Reach::nothing;
+    return messages.context.selections.select(question, facts);
+}
+
+bool reads_device_memory_itself(const plan::Plan& offer, const Departure& departure) {
+    const bool puts =
+        offer.protocol == plan::Protocol::rdma ||
+        (offer.protocol == plan::Protocol::pipeline && offer.source_stage == plan::Stage::direct);
+    return puts && departure.location.on_device() && departure.bytes() > 0;
+}
+
+bool waits_for_an_answer(const plan::Plan& offer) {
     if (offer.protocol == plan::Protocol::eager) return false;
     return offer.protocol != plan::Protocol::pipeline || offer.ahead == 0;
 }
 
-bool copies_before_it_tells(Core& core, const Outgoing& message) {
-    return !core.peer(message.peer).facts.shared_memory && message.location.on_device() &&
-           message.buffer.contiguous() && !waits_for_an_answer(message);
+bool copies_before_rts(const transfer::Endpoint& to, const Departure& departure,
+                       const plan::Plan& offer) {
+    return !to.facts.shared_memory && departure.location.on_device() &&
+           departure.buffer.contiguous() && !waits_for_an_answer(offer);
 }
 
-void make_offer(Core& core, Outgoing& message, const plan::Question& question) {
-    const Peer& peer = core.peer(message.peer);
-    message.question = question;
-    message.busy = core.device.pending();
-    name_what_was_asked_for(core, message);
-    if (peer.facts.shared_memory && !peer.facts.self)
-        peer.sinks.expect(message.location, message.question);
-    message.facts = core.facts_for_offer(message.peer, message.location);
-    message.facts.gpu_shared = !message.buffer.contiguous() && peer.sinks.gpu_shared();
-    message.facts.lent = may_lend(core, message);
-    message.choice = core.choose(message.question, message.facts);
-    // The receiver must know for sure what our rails reach, and an offer that stages starts at
-    // once.
-    if (reads_device_memory_itself(message) && !register_source(core, message).ok()) {
-        message.facts.source_reach = plan::Reach::nothing;
-        message.choice = core.choose(message.question, message.facts);
-    }
-    core.explain.record(message.question, message.facts, message.choice, message.peer, false);
-}
-
-wire::RequestToSend request_to_send(Core& core, Outgoing& message, const wire::Envelope& envelope) {
-    wire::RequestToSend rts{};
+wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::Selection& offer,
+                   std::uint64_t id, const wire::Envelope& envelope) {
+    transfer::Context& context = messages.context;
+    const transport::PeerFacts& peer = messages.endpoint(departure.to).facts;
+    const device::Location& location = departure.location;
+    const bool may_map = peer.shared_memory && !peer.self && context.tuning.ipc;
+    wire::Rts rts{};
     rts.envelope = envelope;
-    rts.send_id = message.id;
-    rts.address = reinterpret_cast<std::uintptr_t>(message.buffer.data());
-    rts.offer = wire::encode(message.choice.plan);
-    rts.source_kind = static_cast<std::uint8_t>(message.location.kind);
-    rts.contiguous = message.buffer.contiguous() ? 1 : 0;
-    rts.synchronous = message.question.synchronous ? 1 : 0;
-    const transport::PeerFacts& peer = core.peer(message.peer).facts;
-    if (peer.shared_memory && !peer.self && core.tuning.ipc && message.location.on_device() &&
-        message.location.ipc != device::IpcKind::none && message.buffer.contiguous()) {
-        rts.handle = wire::encode(wire::all_ahead(rts.offer, message.bytes)
-                                      ? core.named.name_later(message.peer, message.location)
-                                      : core.named.name(message.peer, message.location));
+    rts.send_id = id;
+    rts.address = reinterpret_cast<std::uintptr_t>(departure.buffer.data());
+    rts.offer = wire::encode(offer.plan());
+    rts.source_kind = static_cast<std::uint8_t>(location.kind);
+    rts.contiguous = departure.buffer.contiguous() ? 1 : 0;
+    rts.synchronous = departure.synchronous ? 1 : 0;
+    if (may_map && location.on_device() && location.ipc != device::IpcKind::none &&
+        departure.buffer.contiguous())
+        rts.handle = wire::encode(wire::all_ahead(rts.offer, departure.bytes())
+                                      ? context.exports.export_lazily(departure.to, location)
+                                      : context.exports.name(departure.to, location));
+    rts.source_reach = static_cast<std::uint8_t>(offer.facts.source_reach);
+    rts.uses_driver = context.device.active() ? 1 : 0;
+    if (rts.uses_driver != 0 && may_map) {
+        rts.inbox = context.device.descriptor_inbox();
+        rts.busy = departure.busy ? 1 : 0;
     }
-    rts.source_reach = static_cast<std::uint8_t>(message.facts.source_reach);
-    rts.uses_driver = core.device.active() ? 1 : 0;
-    if (rts.uses_driver != 0 && peer.shared_memory && !peer.self && core.tuning.ipc) {
-        rts.inbox = core.device.descriptor_inbox();
-        rts.busy = message.busy ? 1 : 0;
-    }
-    if (message.location.gpu >= 0) {
-        rts.gpu_used = static_cast<std::uint64_t>(core.shared_gpu(message.location.gpu).used());
-        std::memcpy(rts.handle.gpu, core.device.gpu_facts(message.location.gpu).uuid.data(),
+    if (location.gpu >= 0) {
+        rts.gpu_used = static_cast<std::uint64_t>(context.arbiter.shared(location.gpu).used());
+        std::memcpy(rts.handle.gpu, context.device.gpu_facts(location.gpu).uuid.data(),
                     sizeof rts.handle.gpu);
     }
-    if (may_be_told_to_put(core, message, rts)) rts.claims = core.name_claim(message) ? 1 : 0;
     return rts;
+}
+
+bool may_be_told_to_put(Messages& messages, const Departure& departure, const wire::Rts& rts) {
+    if (!messages.context.tuning.mechanisms.claims || rts.handle.kind == 0 ||
+        wire::all_ahead(rts.offer, departure.bytes()))
+        return false;
+    if (rts.gpu_used != 0) return true;
+    return plan::gets_are_slow(messages.device.gpu_facts(departure.location.gpu));
+}
+
+bool rts_holds(Messages& messages, const Departure& departure, const plan::Selection& offer) {
+    return offer.rts_template != 0 &&
+           offer.rts_template == messages.with(departure.to).rts_version &&
+           offer.rts_source == departure.location.buffer_id &&
+           messages.context.arbiter.shared(departure.location.gpu).used() == 0;
+}
+
+void remember_rts(Messages& messages, const Departure& departure, plan::Selection& offer,
+                  const wire::Rts& rts) {
+    const bool repeats =
+        messages.context.tuning.mechanisms.rts_templates && departure.location.buffer_id != 0 &&
+        rts.gpu_used == 0 && rts.claims == 0 && !departure.synchronous &&
+        (rts.handle.kind != 0 || rts.flag_number != 0) && !offer.question.sink_expected;
+    offer.rts_template = repeats ? messages.with(departure.to).rts_version : 0;
+    offer.rts_source = departure.location.buffer_id;
+}
+
+Status register_source(Messages& messages, Outgoing& message) {
+    if (message.source.id != 0) return success();
+    Result<transport::Region> region =
+        messages.endpoint(message.peer)
+            .transport->register_memory(
+                transfer::extent_of(message.location, message.buffer.data(), message.bytes));
+    if (region.ok()) message.source = *region;
+    return region.status();
+}
+
+void release_source(Messages& messages, Outgoing& message) {
+    if (message.source.id != 0)
+        messages.endpoint(message.peer).transport->release_memory(message.source);
+    message.source = {};
 }
 
 }  // namespace gantry::p2p

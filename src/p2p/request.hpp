@@ -8,9 +8,8 @@
 
 #include "base/intrusive_list.hpp"
 #include "base/task.hpp"
-#include "device/device.hpp"
-#include "layout/layout.hpp"
 #include "p2p/group.hpp"
+#include "transfer/buffer.hpp"
 
 #include <mpi.h>
 
@@ -18,23 +17,7 @@
 
 namespace gantry::p2p {
 
-// A user's buffer: `count` elements of `layout` at `address` (which may be null with absolute
-// displacements, MPI_BOTTOM).
-struct Buffer {
-    void* address = nullptr;
-    std::uint64_t count = 0;
-    const layout::Layout* layout =
-        nullptr;  // outlives the request (predefined, or held by `type_reference` of the request)
-    Bytes bytes() const { return layout != nullptr ? count * layout->size : 0; }
-    bool contiguous() const {
-        return layout == nullptr || layout->contiguous() ||
-               (count == 1 && layout->blocks.size() == 1);
-    }
-    // First data byte: what must be classified (facts/abi-and-conformance.md section 3).
-    std::byte* data() const {
-        return static_cast<std::byte*>(address) + (layout != nullptr ? layout->first_byte() : 0);
-    }
-};
+using transfer::Buffer;
 
 enum class SendMode : std::uint8_t { standard, synchronous, ready };
 
@@ -58,7 +41,7 @@ class Request : public Link<Request> {
     void* owner = nullptr;   // the mpi layer's communicator, for its error handler; opaque here
     void* posted = nullptr;  // the mpi layer's, of one whose work another request does; opaque here
 
-    // --- posted receives (read by the matcher); of sends, those that only wait to be read ---
+    // --- posted receives (read by the matcher), and sends that await their FIN ---
     Buffer buffer;
     device::Location location;  // of the buffer, when bytes > 0
     std::uint8_t in_use = 0;    // what it holds of that memory (in_use.hpp)
@@ -68,7 +51,7 @@ class Request : public Link<Request> {
     int peer = -1;                 // world rank of `source`, -1 for any; of a send, where it goes
     std::uint64_t order = 0;       // posting order, for receives from any source
     const Group* group = nullptr;  // of those: who may send; outlives the request
-    bool announced = false;        // the peer knows where its next message goes (put_announced.cpp)
+    bool rtr_sent = false;         // the peer knows where its next message goes (put_after_rtr.cpp)
 
     // Called once by the layer that ran the operation.
     void complete(Status with) {

@@ -37,36 +37,42 @@ inline bool in_host_memory(const End& end) {
 struct Ask {
     const Question& question;
     const Facts& facts;
+    const Machine& machine;
     const Tuning& tuning;
     End source, sink;
-    device::GpuFacts source_gpu, sink_gpu;
+    const transport::PeerFacts& peer;
+    const device::GpuFacts& source_gpu;
+    const device::GpuFacts& sink_gpu;
     Reach source_reach, sink_reach;
     bool source_window, sink_window;
     Bytes bytes;
     Nanoseconds hop;  // an empty message, one way
 
-    Ask(const Question& q, const Facts& f, const Tuning& t)
+    Ask(const Question& q, const Facts& f, const Machine& m, const Tuning& t)
         : question(q),
           facts(f),
+          machine(m),
           tuning(t),
           source(q.source),
           sink(q.sink),
-          source_gpu(f.source_gpu),
-          sink_gpu(f.sink_gpu),
+          peer(m.network(f.network)),
+          source_gpu(m.gpu(f.source_gpu)),
+          sink_gpu(m.gpu(q.sink_known ? f.sink_gpu : f.source_gpu)),
           source_reach(f.source_reach),
           sink_reach(f.sink_reach),
           source_window(f.source_window),
           sink_window(f.sink_window),
           bytes(q.bytes),
-          hop(f.peer.message_latency) {
+          hop(peer.message_latency) {
         if (q.sink_known) return;
         if (!q.sink_expected) sink = source;
         sink.contiguous = true;
-        sink_gpu = source_gpu;
         sink_window = source_window;
         sink_reach = source_reach == Reach::nothing ? Reach::host_memory : source_reach;
     }
 
+    // Both ends share a GPU whose compute queue goes from one process to the other at a price.
+    bool is_time_sliced() const { return facts.same_gpu && sink_gpu.queue_turn > 0; }
     bool contiguous() const { return source.contiguous && sink.contiguous; }
     // What an operation on the compute queue of a GPU that both processes share costs before it
     // starts.

@@ -46,9 +46,7 @@ void replace(std::string& text, std::string_view mark, long value) {
 
 }  // namespace
 
-void Explain::record(const Question& question, const Facts&, const Choice& choice, int peer,
-                     bool received) {
-    if (!on_) return;
+void Explain::add(const Question& question, const Choice& choice, int peer, bool received) {
     const int sink_kind = question.sink_known ? static_cast<int>(question.sink.kind) : kUnknownKind;
     const Key key{.peer = peer,
                   .received = received,

@@ -8,6 +8,7 @@
 #include "base/status.hpp"
 #include "plan/path_table.hpp"
 #include "plan/plan.hpp"
+#include "plan/selection_cache.hpp"
 
 #include <map>
 #include <string>
@@ -21,8 +22,15 @@ class Explain {
     bool on() const { return on_; }
 
     // One message that this rank sent (or received: `received`), as it finally went.
-    void record(const Question& question, const Facts& facts, const Choice& choice, int peer,
-                bool received);
+    void record(const Question& question, const Choice& choice, int peer, bool received) {
+        if (on_) [[unlikely]]
+            add(question, choice, peer, received);
+    }
+    void record(const Selection& selection, int peer, bool received) {
+        record(selection.question, selection.choice, peer, received);
+    }
+    // The ledger, for messages that are sent without a question; null: nobody keeps one.
+    Explain* ledger() { return on_ ? this : nullptr; }
 
     // A sentence about what no message of its own tells.
     void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
@@ -36,6 +44,7 @@ class Explain {
     Status write(int rank, std::string file) const;
 
   private:
+    void add(const Question& question, const Choice& choice, int peer, bool received);
     Record record_of(int rank) const;
 
     struct Key {

@@ -7,6 +7,8 @@
 #include "plan/direct_copy.hpp"
 #include "plan/p2p_model.hpp"
 
+#include <algorithm>
+
 namespace gantry::plan {
 namespace {
 
@@ -17,18 +19,17 @@ constexpr int kBusyOpening = 2;
 
 // Why no process could make one direct copy, or null.
 const char* ipc_obstacle(const Ask& ask) {
-    const Facts& facts = ask.facts;
-    if (facts.peer.self) return "the peer is this process";
+    if (ask.peer.self) return "the peer is this process";
     if (!by_copy_engine(ask.source) && !by_copy_engine(ask.sink)) return "no end is on a device";
-    if (!facts.peer.shared_memory) return "the peer is on another node";
+    if (!ask.peer.shared_memory) return "the peer is on another node";
     if (!ask.tuning.ipc) return "GANTRY_IPC is off";
     if (ask.bytes < ask.tuning.ipc_threshold) return "below GANTRY_IPC_THRESHOLD";
     if (!ask.contiguous()) return "an end is not contiguous";
     const bool exportable = ask.source.ipc != IpcKind::none ||
                             (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
     if (!exportable) return "the driver cannot share this memory between processes";
-    if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !facts.same_gpu &&
-        !facts.peer_access)
+    if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !ask.facts.same_gpu &&
+        !ask.facts.peer_access)
         return ask.question.sink_known ? "the GPUs do not reach each other"
                                        : "the receiver has not asked for this memory yet";
     return nullptr;
@@ -68,6 +69,8 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     if (gets ? ask.source.ipc == IpcKind::none
              : !ask.question.sink_known || ask.sink.ipc == IpcKind::none)
         return impossible(Protocol::ipc, "the driver cannot share this memory between processes");
+    if (!gets && ask.question.sender_absent)
+        return impossible(Protocol::ipc, "the sender did not come to copy");
     if (gets ? !ask.facts.receiver_opens : !ask.facts.sender_opens)
         return impossible(Protocol::ipc,
                           "the process that would copy does not use the driver or "
@@ -92,14 +95,14 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         price += investment;
         candidate.lost = "opening the peer's memory costs more than it saves";
     }
-    if (from_gpu && to_gpu && copy.engine == CopyEngine::copy_engine && shares_calls(ask, gets))
+    if (from_gpu && to_gpu && copy.engine == CopyEngine::copy_engine &&
+        ask.tuning.mechanisms.batches && shares_calls(ask, gets))
         copy.engine = CopyEngine::fused;
     Nanoseconds event = gpu.host_event_seen;
     if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;
     // The flag of an announced put tells the receiver, too, and writing it is hidden by its bytes
     // (docs/design/0002, 23).
-    if (!gets && ask.facts.announced)
-        event += ask.hop + transfer_time(ask.bytes, copy.bytes_per_second);
+    if (!gets && ask.facts.rtr) event += ask.hop + transfer_time(ask.bytes, copy.bytes_per_second);
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::ipc,
             .executor = executor,
@@ -108,21 +111,39 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
             .completion = seen_by(gpu, event)};
     // A get starts when the offer arrives; a put after the verdict, or at once into an announced
     // buffer, and its end must be told.
-    const bool answered = !gets && !ask.facts.announced;
+    const bool answered = !gets && !ask.facts.rtr;
     plan.expected = (answered ? 3 : 1) * ask.hop + (answered ? 2 * kPieceHandling : 0) + price;
     if (from_gpu && to_gpu)
         plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
-                   : !gets && ask.facts.announced
+                   : !gets && ask.facts.rtr
                        ? "one copy between the GPUs, into the buffer that the receiver announced"
                        : "one copy between the GPUs";
     else
         plan.why = gets ? "one copy straight out of the sender's device memory"
                         : "one copy straight into the receiver's device memory";
-    candidate.settled = ask.tuning.ipc_threshold > 0;
+    // Without its sender a message cannot be staged.
+    candidate.settled = ask.tuning.ipc_threshold > 0 || ask.question.sender_absent;
     return candidate;
 }
 
 }  // namespace
+
+int pays_at(const Ask& ask, Executor executor, Nanoseconds staged) {
+    if (ipc_obstacle(ask) != nullptr) return Advice::kNever;
+    const Candidate direct = ipc_by(ask, executor);
+    const Nanoseconds now = opening(ask, executor);
+    const int used = executor == Executor::receiver ? ask.facts.uses : ask.facts.put_uses;
+    if (direct.impossible != nullptr || now == 0) return Advice::kNever;
+    const Nanoseconds saved = staged - (direct.plan.expected - now);
+    if (saved < 0) return Advice::kNever;
+    Facts unused = ask.facts;
+    unused.uses = unused.put_uses = 0;
+    const Nanoseconds price = opening(Ask(ask.question, unused, ask.machine, ask.tuning), executor);
+    // The share of the (n + 1)-th message is price / (n + 1).
+    const Nanoseconds at = std::min<Nanoseconds>(price / (saved + 1), Advice::kNever - 1);
+    // Where the other executor keeps this one from being chosen, asking again and again is in vain.
+    return at > used ? static_cast<int>(at) : used + 1 + used / 8;
+}
 
 Candidate ipc_candidate(const Ask& ask) {
     if (const char* obstacle = ipc_obstacle(ask)) return impossible(Protocol::ipc, obstacle);
@@ -132,7 +153,7 @@ Candidate ipc_candidate(const Ask& ask) {
     if (put.impossible != nullptr) return get;
     // What a get takes longer alone counts against a put that was announced, and against no other: in a
     // window latencies overlap, and a put that is answered needs its sender's attention, too.
-    const Nanoseconds alone = ask.facts.announced ? 0 : ask.sink_gpu.peer_get_more;
+    const Nanoseconds alone = ask.facts.rtr ? 0 : ask.sink_gpu.peer_get_more;
     // Whoever opens will copy from then on: that one of them has work pending puts it off, and is no
     // reason to have the other do it.
     const auto when_idle = [&ask](const Candidate& candidate) {

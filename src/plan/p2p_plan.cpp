@@ -36,17 +36,17 @@ constexpr Bytes kSmallestStripe = 64 * kKiB;
 // its end: it waits for neither hop.
 Nanoseconds latency_to_slot(const Ask& ask) {
     const device::GpuFacts& gpu = ask.source_gpu;
-    const bool takes_turns = (ask.facts.same_gpu || ask.facts.gpu_shared) && gpu.queue_turn > 0;
-    const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo && !takes_turns &&
-                       !by_copy_engine(ask.sink) && !reads_by_window(ask);
-    const Nanoseconds hops = ask.facts.peer.shared_memory ? 2 * ask.hop : 0;
+    const bool is_time_sliced = (ask.facts.same_gpu || ask.facts.gpu_shared) && gpu.queue_turn > 0;
+    const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo &&
+                       !is_time_sliced && !by_copy_engine(ask.sink) && !reads_by_window(ask);
+    const Nanoseconds hops = ask.peer.shared_memory ? 2 * ask.hop : 0;
     return small ? std::min(std::max<Nanoseconds>(gpu.copy_latency - hops, 0),
                             gpu.resident_out_latency)
                  : gpu.copy_latency;
 }
 
 Candidate self_candidate(const Ask& ask) {
-    if (!ask.facts.peer.self) return impossible(Protocol::self, "the peer is another process");
+    if (!ask.peer.self) return impossible(Protocol::self, "the peer is another process");
     DirectCopy copy = direct_copy(ask, ask.source_gpu.uuid == ask.sink_gpu.uuid, Executor::sender);
     if (ask.bytes == 0) copy = {0, kHostCopyRate, CopyEngine::cpu};
     Candidate candidate;
@@ -66,28 +66,28 @@ CopyEngine slot_engine(const Ask& ask, const End& end) {
     if (end.contiguous) return CopyEngine::copy_engine;
     // Where two processes share the GPU a kernel would wait for its turn, and sets of rows do not.
     const bool shared = ask.facts.same_gpu || ask.facts.gpu_shared;
-    const bool takes_turns = shared && ask.source_gpu.queue_turn > 0;
-    return ask.tuning.kernels && !takes_turns ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
+    const bool is_time_sliced = shared && ask.source_gpu.queue_turn > 0;
+    return ask.tuning.kernels && !is_time_sliced ? CopyEngine::kernel : CopyEngine::copy_engine_2d;
 }
 
 Candidate eager_candidate(const Ask& ask) {
-    if (ask.facts.peer.self) return impossible(Protocol::eager, "the peer is this process");
+    if (ask.peer.self) return impossible(Protocol::eager, "the peer is this process");
     const bool empty = ask.bytes == 0;
     const bool from_device = !empty && by_copy_engine(ask.source);
     const bool by_window = from_device && reads_by_window(ask);
-    if (from_device && !by_window && (ask.facts.peer.shared_memory || !ask.facts.peer.put))
+    if (from_device && !by_window && (ask.peer.shared_memory || !ask.peer.put))
         return impossible(Protocol::eager, "the source is not in host memory");
-    if (ask.bytes > eager_limit(ask.facts.peer, ask.tuning))
+    if (ask.bytes > eager_limit(ask.peer, ask.tuning))
         return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
-    if (ask.bytes > ask.facts.peer.eager_max)
+    if (ask.bytes > ask.peer.eager_max)
         return impossible(Protocol::eager, "larger than one message of this transport");
-    if (!ask.question.budget)
+    if (!ask.question.eager_credit)
         return impossible(Protocol::eager, "the peer holds GANTRY_EAGER_BUDGET bytes unreceived");
 
     Candidate candidate;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
-    plan.expected = ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second) +
+    plan.expected = ask.hop + transfer_time(ask.bytes, ask.peer.bytes_per_second) +
                     transfer_time(ask.bytes, kHostCopyRate);
     if (by_window) {
         plan.source_engine = CopyEngine::window;
@@ -116,7 +116,7 @@ Candidate eager_candidate(const Ask& ask) {
 int rails_for(const Ask& ask, Bytes piece) {
     const Bytes useful = std::max<Bytes>(1, piece / kSmallestStripe);
     return static_cast<int>(
-        std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.facts.peer.rails))));
+        std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.peer.rails))));
 }
 
 // Rails read or write this end in place.
@@ -133,7 +133,7 @@ const char* why_not_reached(const End& end, Reach reach) {
 
 // Cards may read a GPU's memory more slowly than they send, and write it at another rate.
 double wire_rate(const Ask& ask, Stage source, Stage sink) {
-    const transport::PeerFacts& peer = ask.facts.peer;
+    const transport::PeerFacts& peer = ask.peer;
     double rate = peer.bytes_per_second;
     if (source == Stage::direct && ask.source.on_device() && peer.device_read_bytes_per_second > 0)
         rate = std::min(rate, peer.device_read_bytes_per_second);
@@ -143,10 +143,10 @@ double wire_rate(const Ask& ask, Stage source, Stage sink) {
 }
 
 Candidate rdma_candidate(const Ask& ask) {
-    if (ask.facts.peer.self) return impossible(Protocol::rdma, "the peer is this process");
-    if (!ask.facts.peer.put)
+    if (ask.peer.self) return impossible(Protocol::rdma, "the peer is this process");
+    if (!ask.peer.put)
         return impossible(Protocol::rdma,
-                          ask.facts.peer.shared_memory
+                          ask.peer.shared_memory
                               ? "the peer is reached through shared memory"
                               : "this transport cannot write into the peer's memory");
     if (!ask.contiguous()) return impossible(Protocol::rdma, "an end is not contiguous");
@@ -157,9 +157,9 @@ Candidate rdma_candidate(const Ask& ask) {
     Candidate candidate;
     Plan& plan = candidate.plan;
     const bool in_host = in_host_memory(ask.source) && in_host_memory(ask.sink);
-    if (ask.facts.lent && in_host) {
+    if (ask.facts.exposed && in_host) {
         plan = {.protocol = Protocol::rdma, .executor = Executor::receiver};
-        plan.expected = 3 * ask.hop + transfer_time(ask.bytes, ask.facts.peer.bytes_per_second);
+        plan.expected = 3 * ask.hop + transfer_time(ask.bytes, ask.peer.bytes_per_second);
         plan.why = "straight into the receiver's buffer, by a connection of its own";
         return candidate;
     }
@@ -168,12 +168,12 @@ Candidate rdma_candidate(const Ask& ask) {
     plan.expected =
         3 * ask.hop +
         transfer_time(ask.bytes, wire_rate(ask, Stage::direct, Stage::direct) * plan.rails) +
-        ask.facts.peer.put_cost;
+        ask.peer.put_cost;
     plan.why = by_copy_engine(ask.source) || by_copy_engine(ask.sink)
                    ? "GPUDirect: one put between the buffers, no copy"
                    : "one put into the receiver's buffer, no copy";
-    if (ask.facts.peer.straight_from > 0) {
-        const bool straight = ask.bytes >= ask.facts.peer.straight_from;
+    if (ask.peer.straight_from > 0) {
+        const bool straight = ask.bytes >= ask.peer.straight_from;
         if (straight) plan.expected += 2 * ask.hop;
         plan.why = straight ? "one put into the receiver's buffer, by a connection of its own"
                             : "one put into the receiver's buffer, in pieces";
@@ -184,11 +184,10 @@ Candidate rdma_candidate(const Ask& ask) {
 Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, double engine_rate,
              Executor executor) {
     if (engine == CopyEngine::cpu) {
-        double rate =
-            ask.facts.peer.shared_memory ? ask.facts.peer.bytes_per_second : kHostCopyRate;
+        double rate = ask.peer.shared_memory ? ask.peer.bytes_per_second : kHostCopyRate;
         // Beside a device's slot: in the cache, or by streaming stores past it.
         if (by_copy_engine(ask.source) || by_copy_engine(ask.sink)) {
-            const bool into = executor == Executor::sender && ask.facts.peer.shared_memory;
+            const bool into = executor == Executor::sender && ask.peer.shared_memory;
             rate = ask.bytes < (into ? kStreamedIntoSlotsFrom : kStreamedFrom)
                        ? gpu.host_bytes_per_second
                        : gpu.host_streaming_bytes_per_second;
@@ -206,7 +205,7 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
 }
 
 Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) {
-    const transport::PeerFacts& peer = ask.facts.peer;
+    const transport::PeerFacts& peer = ask.peer;
     Line line;
     line.handshake = 2 * ask.hop;
     line.tail = ask.hop;
@@ -250,8 +249,8 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
 const char* why_pipeline(const Ask& ask, const Plan& plan, const Line& line, const Pieces& pieces) {
     const bool to_gpu = by_copy_engine(ask.sink);
     if (!by_copy_engine(ask.source) && !to_gpu)
-        return ask.facts.peer.shared_memory ? "through shared cells: both sides copy at once"
-                                            : "an end is not contiguous: packed piece by piece";
+        return ask.peer.shared_memory ? "through shared cells: both sides copy at once"
+                                      : "an end is not contiguous: packed piece by piece";
     const bool direct_source = plan.source_stage == Stage::direct && by_copy_engine(ask.source);
     const bool direct_sink = plan.sink_stage == Stage::direct && to_gpu;
     if (direct_source) return "GPUDirect at the source, slots at the sink";
@@ -261,14 +260,14 @@ const char* why_pipeline(const Ask& ask, const Plan& plan, const Line& line, con
                                                 : "one piece";
     if (line.take_turns)
         return "staged in shared pinned memory: the GPU's only copy engine makes all copies";
-    if (ask.facts.peer.shared_memory) return "staged in shared pinned memory: the copies overlap";
+    if (ask.peer.shared_memory) return "staged in shared pinned memory: the copies overlap";
     const int wire = plan.source_stage == Stage::slot ? 1 : 0;
     return pieces.slowest_leg == wire ? "the copies hide behind the link, which is slower"
                                       : "the link hides behind the copies, which are slower";
 }
 
 Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
-    const transport::PeerFacts& peer = ask.facts.peer;
+    const transport::PeerFacts& peer = ask.peer;
     const bool put = !peer.shared_memory && peer.put;
     Candidate candidate;
     Plan& plan = candidate.plan;
@@ -310,7 +309,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
 // Each end through slots or, where rails reach it, in place. Device memory that they reach slowly
 // may be better off in slots: small messages in place, large ones staged, as the rates say.
 Candidate pipeline_candidate(const Ask& ask) {
-    const transport::PeerFacts& peer = ask.facts.peer;
+    const transport::PeerFacts& peer = ask.peer;
     if (peer.self) return impossible(Protocol::pipeline, "the peer is this process");
     if (!peer.shared_memory && !peer.put && peer.eager_max == 0)
         return impossible(Protocol::pipeline, "this transport moves no data");
@@ -333,14 +332,12 @@ Candidate pipeline_candidate(const Ask& ask) {
     return best ? *best : impossible(Protocol::pipeline, "nothing to stage: one put does it");
 }
 
-}  // namespace
-
-Choice choose(const Question& question, const Facts& facts, const Tuning& tuning) {
-    const Ask ask(question, facts, tuning);
+// The cheapest of all candidates, and what it beat.
+Choice best_of(const Ask& ask) {
     Candidate candidates[] = {self_candidate(ask), eager_candidate(ask), rdma_candidate(ask),
                               ipc_candidate(ask), pipeline_candidate(ask)};
     // Its sender may be done, and its buffer hold something else.
-    if (question.already_staged)
+    if (ask.question.already_staged)
         for (Candidate& candidate : candidates)
             if (candidate.plan.protocol != Protocol::pipeline)
                 candidate = impossible(candidate.plan.protocol, "it lies in the sender's slots");
@@ -353,7 +350,8 @@ Choice choose(const Question& question, const Facts& facts, const Tuning& tuning
     }
     GANTRY_ASSERT(best != nullptr && "every peer can be reached by active messages at least");
 
-    Choice choice{.plan = best->plan, .rejected = {}};
+    Choice choice;
+    choice.plan = best->plan;
     for (const Candidate& candidate : candidates) {
         if (&candidate == best) continue;
         const bool priced = candidate.impossible == nullptr;
@@ -361,6 +359,90 @@ Choice choose(const Question& question, const Facts& facts, const Tuning& tuning
                                                     priced ? candidate.plan.expected : 0,
                                                     priced ? candidate.lost : candidate.impossible};
     }
+    return choice;
+}
+
+bool is_ipc_by(const Plan& plan, Executor executor) {
+    return plan.protocol == Protocol::ipc && plan.executor == executor;
+}
+
+// The answer to the same question with other facts.
+template <class Change>
+Plan plan_if(const Ask& ask, Change change) {
+    Question question = ask.question;
+    Facts facts = ask.facts;
+    change(question, facts);
+    return best_of(Ask(question, facts, ask.machine, ask.tuning)).plan;
+}
+
+// On a GPU that neither end used lately: what it would save if this process were its last user.
+void advise_on_time_slice(const Ask& ask, const Plan& best, Advice& advice) {
+    Question question = ask.question;
+    question.already_staged = false;
+    question.started_chunk = 0;
+    Facts facts = ask.facts;
+    facts.last_user = GpuUser::receiver;
+    const Ask taken(question, facts, ask.machine, ask.tuning);
+    const Plan with_it = best_of(taken).plan;
+    int asks_again_at = pays_at(taken, Executor::receiver, best.expected);
+    if (is_ipc_by(with_it, Executor::receiver) && with_it.expected < best.expected) {
+        advice.saved_by_time_slice = best.expected - with_it.expected;
+        // With each message the mapping that is to be opened costs less.
+        if (!facts.ipc_open) asks_again_at = facts.uses + 1 + facts.uses / 8;
+    }
+    advice.source_pays_at = std::min(advice.source_pays_at, asks_again_at);
+}
+
+// Of a verdict, where the two ends could copy directly.
+Advice advice_for(const Ask& ask, const Plan& chosen) {
+    Advice advice;
+    const auto as_sent = [](Question& question, Facts&) {
+        question.already_staged = false;
+        question.started_chunk = 0;
+    };
+    // What would be best, wherever the bytes lie by now.
+    const Plan best = ask.question.already_staged ? plan_if(ask, as_sent) : chosen;
+    advice.direct_next = best.protocol == Protocol::ipc;
+    if (best.protocol == Protocol::ipc)
+        advice.opens =
+            best.executor == Executor::receiver ? !ask.facts.ipc_open : !ask.facts.put_open;
+    if (is_ipc_by(chosen, Executor::receiver) && !ask.is_time_sliced()) {
+        const Plan with_rtr =
+            plan_if(ask, [](Question&, Facts& facts) { facts.rtr = facts.put_open = true; });
+        advice.rtr_pays = is_ipc_by(with_rtr, Executor::sender);
+    }
+    if (best.protocol == Protocol::ipc) {
+        // What a get takes longer alone counts against puts after an RTR only (ipc_candidate.cpp).
+        const Nanoseconds alone = ask.facts.rtr ? 0 : ask.sink_gpu.peer_get_more;
+        if (best.executor == Executor::receiver)
+            advice.sink_pays_at = pays_at(ask, Executor::sender, best.expected - alone);
+        else
+            advice.source_pays_at = pays_at(ask, Executor::receiver, best.expected + alone);
+        return advice;
+    }
+    advice.source_pays_at = pays_at(ask, Executor::receiver, best.expected);
+    advice.sink_pays_at = pays_at(ask, Executor::sender, best.expected);
+    if (!ask.facts.descriptor) {
+        const Plan with_it = plan_if(ask, [&](Question& question, Facts& facts) {
+            as_sent(question, facts);
+            facts.descriptor = true;
+        });
+        advice.wants_descriptor = is_ipc_by(with_it, Executor::receiver);
+    }
+    if (ask.is_time_sliced() && ask.facts.last_user == GpuUser::unknown)
+        advise_on_time_slice(ask, best, advice);
+    return advice;
+}
+
+}  // namespace
+
+Choice choose(const Question& question, const Facts& facts, const Machine& machine,
+              const Tuning& tuning) {
+    const Ask ask(question, facts, machine, tuning);
+    Choice choice = best_of(ask);
+    const bool may_be_direct = question.sink_known && ask.peer.shared_memory && tuning.ipc &&
+                               (by_copy_engine(ask.source) || by_copy_engine(ask.sink));
+    if (may_be_direct) choice.advice = advice_for(ask, choice.plan);
     return choice;
 }
 

@@ -95,6 +95,9 @@ Tuning tuning_from(const config::Config& config) {
     tuning.host_cell = std::max<Bytes>(1, config.host_cell);
     tuning.host_pool = config.host_pool;
     tuning.device_pool = config.device_pool;
+    // A list that is wrong was refused when the configuration was read.
+    if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())
+        tuning.mechanisms = *mechanisms;
     return tuning;
 }
 

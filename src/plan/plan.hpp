@@ -6,8 +6,10 @@
 #pragma once
 
 #include "base/config.hpp"
+#include "base/status.hpp"
 #include "plan/question.hpp"
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +69,27 @@ struct Rejected {
     Nanoseconds expected;  // 0: not possible at all
     const char* why;
 };
+
+// What else follows from a question than its plan: what would change the answer, and what the two
+// ends do for messages to come.
+struct Advice {
+    // So many staged messages of the source's allocation (or into the sink's) repay opening it.
+    int source_pays_at = kNever, sink_pays_at = kNever;
+    // The message is staged, but copying it directly would be better: the sender need not copy the
+    // next one of this allocation to slots.
+    bool direct_next = false;
+    bool opens = false;             // the plan opens a mapping, for this allocation alone
+    bool wants_descriptor = false;  // the receiver would read the source, had it the descriptor
+    bool rtr_pays = false;          // a put would be better if the receiver sent an RTR
+    // What reading the source would save if this process had used the time-sliced GPU last.
+    Nanoseconds saved_by_time_slice = 0;
+    static constexpr int kNever = std::numeric_limits<int>::max();
+    bool operator==(const Advice&) const = default;
+};
+
 struct Choice {
     Plan plan;
+    Advice advice;
     Rejected rejected[5];
     int rejected_count = 0;
 };
@@ -83,6 +104,23 @@ inline constexpr Bytes kStreamedIntoSlotsFrom = 64 * kKiB;
 // took 8.4 us at 16 KiB and 16.2 at 64 KiB on an H200, from page-locked memory 8.5 and 8.4.
 inline constexpr Bytes kKeptInSlotsFrom = 32 * kKiB;
 
+// Mechanisms that make messages faster and change no result (GANTRY_MECHANISMS): with all of them off
+// everything works, slower.
+struct Mechanisms {
+    bool selection_cache = true;  // the planner's answers are kept (plan/selection_cache.hpp)
+    bool rts_templates = true;    // an RTS says no more than what differs from the last one
+    bool one_copy = true;         // a message that is one copy needs no coroutine
+    bool notify_flags = true;     // flags beside slots tell of staged pieces
+    bool cut_through = true;      // staged messages go on piece by piece while a kernel copies them
+    bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
+    bool batches = true;           // copies that come together are made by one launch or call
+    bool claims = true;            // who is not late copies what either end could
+    bool operator==(const Mechanisms&) const = default;
+};
+// What a list such as "all" or "none" or "all,-claims" or "none,batches" switches on; an error names the
+// word that is none of them.
+Result<Mechanisms> mechanisms_from(std::string_view list);
+
 // What the user or `gantry tune` fixed; the rest is chosen from Facts.
 struct Tuning {
     Bytes eager_limit = 0;  // 0: what the way to the peer is best served with
@@ -94,10 +132,12 @@ struct Tuning {
     Bytes host_cell = 64 * kKiB;
     Bytes host_pool = 4 * kMiB;
     Bytes device_pool = 16 * kMiB;
+    Mechanisms mechanisms;
 };
 Tuning tuning_from(const config::Config& config);
 
-Choice choose(const Question& question, const Facts& facts, const Tuning& tuning);
+Choice choose(const Question& question, const Facts& facts, const Machine& machine,
+              const Tuning& tuning);
 
 inline Bytes eager_limit(const transport::PeerFacts& peer, const Tuning& tuning) {
     return tuning.eager_limit != 0 ? tuning.eager_limit : peer.eager_limit;

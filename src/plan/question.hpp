@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the planner is asked: one message, as far as it is known, with the facts about both ends and
-// the way between them.
+// the way between them. GPUs and networks are named by index into a Machine, so a question with its
+// facts is small: it is the key of the selection cache (plan/selection_cache.hpp).
 #pragma once
 
 #include "base/units.hpp"
 #include "device/facts.hpp"
 #include "transport/facts.hpp"
+
+#include <cstddef>
+#include <vector>
 
 namespace gantry::plan {
 
@@ -22,15 +26,15 @@ struct End {
 struct Question {
     Bytes bytes = 0;
     End source;
-    End sink;                    // meaningful when sink_known or sink_expected
-    bool sink_known = false;     // false: the sender's offer; true: the receiver's verdict
-    bool sink_expected = false;  // of an offer: the last message like it ended there
-    bool synchronous = false;    // MPI_Ssend: completes only when matched
-    bool budget = true;          // the peer still has room for eager bytes
-    bool already_staged =
-        false;  // the sender has put all of it into slots: only taking it out is left
-    Bytes started_chunk =
-        0;  // pieces of this size are already being copied ahead: a pipeline keeps them (0: none)
+    End sink;                     // meaningful when sink_known or sink_expected
+    bool sink_known = false;      // false: the sender's offer; true: the receiver's verdict
+    bool sink_expected = false;   // of an offer: the last message like it ended there
+    bool synchronous = false;     // MPI_Ssend: completes only when matched
+    bool eager_credit = true;     // the peer still has room for eager bytes
+    bool already_staged = false;  // all of it is in the sender's slots: only taking it out is left
+    bool sender_absent = false;   // of a verdict: the sender did not come to do its part
+    // Pieces of this size are already being copied ahead, and a pipeline keeps them. 0: none.
+    Bytes started_chunk = 0;
     bool operator==(const Question&) const = default;
 };
 
@@ -44,35 +48,52 @@ enum class Reach : std::uint8_t {
     device_memory = 2,  // that too (GPUDirect)
 };
 
+// What the indexes of Facts name.
+struct Machine {
+    std::vector<device::GpuFacts> gpus;                 // by GPU of this process
+    std::vector<const transport::PeerFacts*> networks;  // by peer; each outlives the machine
+
+    const device::GpuFacts& gpu(int index) const {
+        static constexpr device::GpuFacts kNone{};
+        const auto at = static_cast<std::size_t>(index);
+        return index >= 0 && at < gpus.size() ? gpus[at] : kNone;
+    }
+    const transport::PeerFacts& network(int index) const {
+        return *networks[static_cast<std::size_t>(index)];
+    }
+};
+
 struct Facts {
-    transport::PeerFacts peer;
+    int network = 0;                     // of the machine: the way to the peer
+    int source_gpu = -1, sink_gpu = -1;  // of the machine; -1: the end is on no GPU that is known
+    int uses = 0;      // messages from the source's allocation that were staged since it was closed
+    int put_uses = 0;  // the same of messages into the sink's allocation
     // A sender that does not know the sink expects it like its own end.
     Reach source_reach = Reach::host_memory;
     Reach sink_reach = Reach::host_memory;
-    device::GpuFacts source_gpu;  // meaningful when the source is on a device
-    device::GpuFacts sink_gpu;
-    bool same_gpu = false;  // both ends on one GPU (two processes share it)
+    GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
+    bool same_gpu = false;                 // both ends on one GPU (two processes share it)
     bool gpu_shared =
         false;  // of an offer: the last strided message to that peer stayed on its GPU
     bool peer_access = false;  // the GPUs reach each other directly
     bool ipc_open = false;     // the receiver has opened the source's memory already
     bool put_open = false;     // the sender has opened the sink's memory already
-    bool announced = false;    // the receiver waits, and has named its buffer to the sender
-    int uses = 0;      // messages from the source's allocation that were staged since it was closed
-    int put_uses = 0;  // likewise into the sink's allocation
-    bool lent = false;         // the transport lends the source's memory with the announcement
+    bool rtr = false;          // the receiver waits, and has named its buffer to the sender (RTR)
+    bool exposed = false;      // the transport exposes the source's memory with the RTS
     bool descriptor = true;    // what the receiver needs to open the source's memory is there
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
-    bool receiver_opens = true;  // likewise the receiver's process and the source's GPU
+    bool receiver_opens = true;  // the same of the receiver's process and the source's GPU
     bool source_window = false;  // the sender's processor reads the source itself (GDRCopy)
     bool sink_window = false;    // the receiver's processor writes the sink itself
-    GpuUser last_user = GpuUser::unknown;  // of a GPU that both share
-    // Both ends share a GPU, and its compute queue goes from one process to the other at a price;
-    // under MPS it does not.
-    bool takes_turns() const { return same_gpu && sink_gpu.queue_turn > 0; }
     bool operator==(const Facts&) const = default;
 };
+
+// Both ends share a GPU whose compute queue goes from one process to the other at a price. Under MPS
+// it does not.
+inline bool is_time_sliced(const Facts& facts, const Machine& machine) {
+    return facts.same_gpu && machine.gpu(facts.sink_gpu).queue_turn > 0;
+}
 
 }  // namespace gantry::plan

@@ -10,8 +10,8 @@ void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const Remote
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} has no atomic operations", name()));
 }
 
-Status Transport::lend(int, MessageKind, ConstSpan, std::uint64_t, const void*, Bytes,
-                       Completion&) {
+Status Transport::expose(int, MessageKind, ConstSpan, std::uint64_t, const void*, Bytes,
+                         Completion&) {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name());
 }
 
@@ -20,7 +20,7 @@ bool Transport::put_and_tell(int, int, const void*, Bytes, const Region&, const 
     return false;
 }
 
-void Transport::fetch(int, std::uint64_t, void*, Bytes, Completion& done) {
+void Transport::get_exposed(int, std::uint64_t, void*, Bytes, Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name()));
 }
 

@@ -82,7 +82,7 @@ struct AtomicOperands {
 inline constexpr std::size_t kClaimWords = 1024;
 
 // A word by which a device, or its process, tells another process that bytes lie where they belong
-// (p2p/slot_flags.hpp). So many units of the device slots have one.
+// (transfer/notify_flags.hpp). So many units of the device slots have one.
 inline constexpr std::size_t kSlotFlags = 256;
 inline constexpr unsigned kPiecesOfSlotUnit = 4;
 struct alignas(64) Flag {
@@ -140,15 +140,16 @@ class Transport {
     // A message may lend the memory that it announces: the bytes go straight to where the peer
     // wants them, once it has said where. `loan` is a number of the sender's, never given twice.
     // Whether a message to that peer may lend now; asking may start what lets later ones do so.
-    virtual bool lends(int) { return false; }
+    virtual bool exposes(int) { return false; }
     // As send(). `done`: the peer has fetched all of it, or is lost, and the memory is free again.
-    virtual Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
-                        const void* source, Bytes bytes, Completion& done);
+    virtual Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                          const void* source, Bytes bytes, Completion& done);
     // The peer said that it wants the bytes another way: `done` is not completed any more.
     virtual void take_back(int, std::uint64_t) {}
     // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the lender is
     // lost and nothing writes there any more.
-    virtual void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done);
+    virtual void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+                             Completion& done);
 
     // One atomic operation on a word of `width` bytes (4 or 8, aligned) at `offset` of the peer's
     // region, as MPI's windows need them. The old value goes to the low bytes of `*result`, which
@@ -163,14 +164,14 @@ class Transport {
     // first call.
     virtual Result<std::span<std::byte>> own_pool(Pool pool) = 0;
     virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
-    // kClaimWords words in that rank's segment (p2p/claims.hpp). Null when not shared.
+    // kClaimWords words in that rank's segment (transfer/claim_words.hpp). Null when not shared.
     virtual std::uint32_t* claim_words(int rank) = 0;
     // All flags in that rank's segment, on pages of their own; the first kSlotFlags are those of its
     // slots. Empty when not shared.
     virtual std::span<Flag> flags(int) { return {}; }
     // The one of them that tells of its puts to another rank of the node. Null when not shared.
     virtual Flag* put_flag(int, int) { return nullptr; }
-    // This rank uses a GPU, named by a number that is not 0 (p2p/gpu_neighbours.hpp); whether another
+    // This rank uses a GPU, named by a number that is not 0 (transfer/gpu_neighbours.hpp); whether another
     // rank of the node does, as far as it said so.
     virtual void note_gpu(std::uint64_t) {}
     virtual bool others_use(std::uint64_t) const { return false; }

@@ -64,7 +64,7 @@ std::string rows(const Scene& scene, MemoryKind source, std::optional<MemoryKind
         question.sink_known = sink.has_value();
         question.source.contiguous = !(scene.strided && question.source.on_device());
         question.sink.contiguous = !(scene.strided && question.sink.on_device());
-        const plan::Choice choice = plan::choose(question, scene.facts, scene.tuning);
+        const plan::Choice choice = choose(question, scene.facts, scene.tuning);
         const std::string ends = fmt::format("{}->{}", letter(source), sink ? letter(*sink) : "?");
         const std::string impossible = impossible_text(choice);
         if (impossible != said && !scene.facts.peer.self)

@@ -88,17 +88,34 @@ inline transport::PeerFacts ndr(int rails = 1) {
     return peer;
 }
 
+// Facts with the GPUs and the network that they name, which a test may change.
+struct Described : plan::Facts {
+    device::GpuFacts source_gpu, sink_gpu;
+    transport::PeerFacts peer;
+    bool is_time_sliced() const { return same_gpu && sink_gpu.queue_turn > 0; }
+};
+
+// plan::choose on a machine of just these.
+inline plan::Choice choose(const plan::Question& question, const Described& described,
+                           const plan::Tuning& tuning) {
+    const plan::Machine machine{{described.source_gpu, described.sink_gpu}, {&described.peer}};
+    plan::Facts facts = described;
+    facts.network = 0;
+    facts.source_gpu = 0;
+    facts.sink_gpu = 1;
+    return plan::choose(question, facts, machine, tuning);
+}
+
 struct Scene {
     std::string name;
-    plan::Facts facts;
+    Described facts;
     plan::Tuning tuning;
     device::IpcKind ipc = device::IpcKind::none;  // of device memory in this scene
     bool strided = false;                         // data in device memory is
 };
 
-inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source,
-                         device::GpuFacts sink) {
-    plan::Facts result;
+inline Described facts(transport::PeerFacts peer, device::GpuFacts source, device::GpuFacts sink) {
+    Described result;
     result.peer = peer;
     result.source_gpu = source;
     result.sink_gpu = sink;
@@ -108,7 +125,7 @@ inline plan::Facts facts(transport::PeerFacts peer, device::GpuFacts source,
 inline std::vector<Scene> scenes() {
     using device::IpcKind;
     std::vector<Scene> all;
-    auto add = [&all](std::string name, plan::Facts scene_facts, IpcKind ipc) -> Scene& {
+    auto add = [&all](std::string name, Described scene_facts, IpcKind ipc) -> Scene& {
         return all.emplace_back(Scene{std::move(name), scene_facts, {}, ipc});
     };
     auto same_gpu = facts(shared_memory(), h200(), h200());
@@ -142,7 +159,7 @@ inline std::vector<Scene> scenes() {
     auto open = two_gpus;
     open.ipc_open = open.put_open = true;
     add("two GPUs with peer access (H200), mappings open", open, IpcKind::legacy);
-    open.announced = true;
+    open.rtr = true;
     open.sink_gpu.peer_get_more = 1000;
     open.sink_gpu.peer_get_bytes_per_second = 382e9;
     add("two GPUs (H200), mappings open, the receiver waits and announced its buffer", open,

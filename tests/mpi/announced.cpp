@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Announced puts between two GPUs (p2p/protocols/put_announced.cpp) of real processes: large ones are
+// Announced puts between two GPUs (p2p/protocols/put_after_rtr.cpp) of real processes: large ones are
 // told by a flag that the device raises in the sender's segment, smaller ones by the sender.
 #include "gpu.hpp"
 #include "test.hpp"

@@ -115,6 +115,20 @@ TEST(Contexts, ThePrimaryHandleSurvivesARelease) {
     });
 }
 
+TEST(Contexts, EachLifeOfThePrimaryHasAnIdOfItsOwn) {
+    simulated("", [] {
+        CUcontext context = nullptr;
+        OK(cuda().cuCtxGetCurrent(&context));
+        unsigned long long before = 0, after = 0;
+        OK(cuda().cuCtxGetId(context, &before));
+        OK(cuda().cuDevicePrimaryCtxReset_v2(0));
+        OK(cuda().cuDevicePrimaryCtxRetain(&context, 0));
+        OK(cuda().cuCtxGetId(context, &after));
+        EXPECT_NE(before, after);
+        OK(cuda().cuDevicePrimaryCtxRelease_v2(0));
+    });
+}
+
 TEST(Contexts, DestroyTakesStreamsEventsAndMemoryAlong) {
     NEEDS_SIMULATOR();
     simulated("", [] {

@@ -5,7 +5,7 @@
 // faster than they read, so that a put is the better plan.
 #include "world/harness/programs.hpp"
 
-#include "p2p/claims.hpp"
+#include "transfer/claim_words.hpp"
 
 #include <fmt/format.h>
 
@@ -211,17 +211,17 @@ TEST(Claims, ASenderThatCannotPutSendsThePieces) {
 // One GPU, used last by rank 1: it is told to put, and claims; or it is late, and rank 0 does. The
 // copy lasts long enough for somebody to die in the middle of it.
 struct Dies {
-    p2p::Claimant claimant;
+    transfer::Claimant claimant;
     int victim;
     Nanoseconds after = 0;   // of the send
     bool in_a_copy = false;  // result: the claimant's
     int taken = 0;           // result: words that the claimant had by then
     Status ended[2] = {};
     bool right = false;
-    int copies_of() const { return claimant == p2p::Claimant::sender ? 1 : 0; }
+    int copies_of() const { return claimant == transfer::Claimant::sender ? 1 : 0; }
 };
 
-using Words = std::array<std::uint32_t, p2p::kClaimWords>;
+using Words = std::array<std::uint32_t, transfer::kClaimWords>;
 
 Words words_of_rank_1(World& world) {
     Words words;
@@ -263,7 +263,7 @@ Task<Status> dies_in_the_middle(Rank& rank, Dies& test, Words& before,
         rank.world.timeline().at(rank.processor.now() + test.after, die);
         Result<p2p::Request*> sending =
             rank.messenger.isend(rank.all, buffer.whole(), 0, 0, p2p::SendMode::standard);
-        if (test.claimant == p2p::Claimant::receiver) rank.work(5 * kMillisecond);
+        if (test.claimant == transfer::Claimant::receiver) rank.work(5 * kMillisecond);
         Received sent = co_await finish(rank.executor, rank, std::move(sending));
         test.ended[1] = sent.status;
     } else {
@@ -311,7 +311,8 @@ void run(Dies& test, std::uint64_t seed) {
 }
 
 TEST(Claims, TheDeathOfWhoeverClaimedEndsTheMessageAtTheOther) {
-    for (const p2p::Claimant claimant : {p2p::Claimant::sender, p2p::Claimant::receiver}) {
+    for (const transfer::Claimant claimant :
+         {transfer::Claimant::sender, transfer::Claimant::receiver}) {
         for (const int victim : {0, 1}) {
             int in_a_copy = 0;
             for (std::uint64_t seed = 1; seed <= 16; ++seed) {
@@ -340,36 +341,39 @@ TEST(Claims, TheDeathOfWhoeverClaimedEndsTheMessageAtTheOther) {
 
 TEST(Claims, AnOlderMessageLosesItsWordAndItsClaim) {
     std::uint32_t word = 0;
-    p2p::name_claim(word, 5);
-    EXPECT_TRUE(p2p::take_claim(word, 5, p2p::Claimant::sender));
-    EXPECT_TRUE(p2p::take_claim(word, 5, p2p::Claimant::sender)) << "it still is the sender's";
-    EXPECT_FALSE(p2p::take_claim(word, 5, p2p::Claimant::receiver));
-    p2p::name_claim(word, 5 + p2p::kClaimWords);
-    EXPECT_FALSE(p2p::take_claim(word, 5, p2p::Claimant::receiver)) << "that message is over";
-    EXPECT_TRUE(p2p::take_claim(word, 5 + p2p::kClaimWords, p2p::Claimant::receiver));
+    transfer::name_claim(word, 5);
+    EXPECT_TRUE(transfer::take_claim(word, 5, transfer::Claimant::sender));
+    EXPECT_TRUE(transfer::take_claim(word, 5, transfer::Claimant::sender))
+        << "it still is the sender's";
+    EXPECT_FALSE(transfer::take_claim(word, 5, transfer::Claimant::receiver));
+    transfer::name_claim(word, 5 + transfer::kClaimWords);
+    EXPECT_FALSE(transfer::take_claim(word, 5, transfer::Claimant::receiver))
+        << "that message is over";
+    EXPECT_TRUE(
+        transfer::take_claim(word, 5 + transfer::kClaimWords, transfer::Claimant::receiver));
 }
 
 TEST(Claims, AWordIsOneMessagesAtATime) {
-    p2p::ClaimWords words;
+    transfer::ClaimWords words;
     EXPECT_TRUE(words.reserve(7));
-    EXPECT_FALSE(words.reserve(7 + p2p::kClaimWords));
+    EXPECT_FALSE(words.reserve(7 + transfer::kClaimWords));
     words.release(7);
-    EXPECT_TRUE(words.reserve(7 + p2p::kClaimWords));
+    EXPECT_TRUE(words.reserve(7 + transfer::kClaimWords));
 }
 
 TEST(Claims, OfTwoThreadsOneWins) {
     std::uint32_t word = 0;
     for (std::uint64_t id = 1; id <= 2000; ++id) {
-        p2p::name_claim(word, id);
+        transfer::name_claim(word, id);
         std::atomic<int> winners{0}, ready{0};
-        const auto contend = [&](p2p::Claimant who) {
+        const auto contend = [&](transfer::Claimant who) {
             ++ready;
             while (ready.load() < 2) {
             }
-            if (p2p::take_claim(word, id, who)) ++winners;
+            if (transfer::take_claim(word, id, who)) ++winners;
         };
-        std::thread other(contend, p2p::Claimant::receiver);
-        contend(p2p::Claimant::sender);
+        std::thread other(contend, transfer::Claimant::receiver);
+        contend(transfer::Claimant::sender);
         other.join();
         ASSERT_EQ(winners.load(), 1) << id;
     }

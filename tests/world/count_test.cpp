@@ -63,16 +63,16 @@ std::string cost(Options options, Shape shape) {
     constexpr std::pair<wire::Kind, const char*> kKinds[] = {
         {wire::kEager, "eager"},
         {wire::kEagerSynchronous, "eager_sync"},
-        {wire::kRequestToSend, "rts"},
-        {wire::kClearToSend, "cts"},
+        {wire::kRts, "rts"},
+        {wire::kCts, "cts"},
         {wire::kChunk, "chunk"},
         {wire::kCredit, "credit"},
-        {wire::kFinish, "finish"},
-        {wire::kBudget, "budget"},
+        {wire::kFin, "finish"},
+        {wire::kEagerCredit, "budget"},
         {wire::kPayload, "payload"},
-        {wire::kFinishMany, "finish_many"},
-        {wire::kRequestAgain, "rts again"},
-        {wire::kRequestElsewhere, "rts elsewhere"}};
+        {wire::kFins, "finish_many"},
+        {wire::kRtsFromTemplate, "rts again"},
+        {wire::kRtsOtherBuffer, "rts elsewhere"}};
     for (const auto& [kind, name] : kKinds)
         add(name, fabric.count(kind).messages);
     add("put", fabric.puts().messages);
@@ -131,10 +131,9 @@ TEST(MessageCost, LargeHostMessagesOfANodeGoThroughCells) {
 TEST(MessageCost, SmallDeviceMessages) {
     EXPECT_EQ(cost(network(), {D, D, 8}),
               "rts 1, payload 1, data bytes 8, sender d2h 1, receiver pageable h2d 1");
-    EXPECT_EQ(cost(one_node(), {D, D, 8}),
-              "cts 1, credit 1, rts again 1, sender d2h 1, receiver h2d 1");
+    EXPECT_EQ(cost(one_node(), {D, D, 8}), "credit 1, rts again 1, sender d2h 1, receiver h2d 1");
     EXPECT_EQ(cost(one_gpu(), {D, D, 8}),
-              "cts 1, credit 1, rts again 1, sender d2h 1, receiver h2d two rows 1");
+              "credit 1, rts again 1, sender d2h 1, receiver h2d two rows 1");
     EXPECT_EQ(cost(network(), {H, D, 8}), "eager 1, data bytes 8, receiver pageable h2d 1");
     EXPECT_EQ(cost(network(), {D, H, 8}), "rts 1, payload 1, data bytes 8, sender d2h 1");
 }

@@ -17,7 +17,7 @@ struct Way {
     const char* machine;
     int ranks_per_node;
     int sink_gpu;
-    Bytes lends_from = 0;
+    Bytes exposes_from = 0;
 };
 constexpr Way kWays[] = {
     {"Network", "c2050-qdr", 1, 0}, {"NetworkThatLends", "c2050-qdr", 1, 0, 64 * kKiB},
@@ -93,7 +93,7 @@ class Exchange : public testing::TestWithParam<std::tuple<Place, Place, Way>> {
                          .network_order = seed % 2 == 0 ? transport::fake::Order::shuffled
                                                         : transport::fake::Order::kept,
                          .duplicate_envelopes = seed % 3 == 0,
-                         .lends_from = way.lends_from});
+                         .exposes_from = way.exposes_from});
             const Ending ending = world.run([&test](Rank& rank) {
                 return rank.number == 0 ? source_side(rank, test) : sink_side(rank, test);
             });

@@ -16,7 +16,7 @@ struct Way {
     const char* name;
     const char* machine;
     int ranks_per_node;
-    Bytes lends_from = 0;
+    Bytes exposes_from = 0;
     int gpus = 0;  // above 0: by direct copies, among so many GPUs
 };
 constexpr Way kWays[] = {{"Network", "c2050-qdr", 1},
@@ -122,7 +122,7 @@ class Faults : public testing::TestWithParam<std::tuple<Pair, Way>> {
                         .ranks_per_node = way().ranks_per_node,
                         .seed = seed,
                         .jitter = static_cast<Nanoseconds>(seed % 3) * 5 * kMicrosecond,
-                        .lends_from = way().lends_from};
+                        .exposes_from = way().exposes_from};
         if (direct())
             options.change_config = [](config::Config& config) {
                 config.ipc_threshold = 1;

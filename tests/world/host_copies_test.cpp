@@ -3,18 +3,18 @@
 // Pageable buffers of large device messages, with a second thread to copy: who copies which pieces.
 // The helper of these tests comes at every second call, so the counts are exact; real threads are
 // in tests/unit/p2p/host_copies_test.cpp.
-#include "p2p/host_copies.hpp"
+#include "transfer/host_copies.hpp"
 #include "world/harness/programs.hpp"
 
 namespace gantry::world {
 namespace {
 
-struct EverySecondCall final : p2p::CopyHelper {
-    explicit EverySecondCall(p2p::HostCopies& which) : copies(which) {}
+struct EverySecondCall final : transfer::CopyHelper {
+    explicit EverySecondCall(transfer::HostCopies& which) : copies(which) {}
     void call() override {
         if (++calls % 2 == 0) copies.help();
     }
-    p2p::HostCopies& copies;
+    transfer::HostCopies& copies;
     std::uint64_t calls = 0;
 };
 
@@ -52,9 +52,9 @@ Task<Status> send_one(Rank& rank, Shape shape) {
 }
 
 // Of the rank whose buffer is pageable.
-p2p::HostCopies::Counts counts_of(Shape shape, int pageable_rank) {
+transfer::HostCopies::Counts counts_of(Shape shape, int pageable_rank) {
     World world(staged());
-    p2p::HostCopies& copies = world.rank(pageable_rank).messenger.host_copies();
+    transfer::HostCopies& copies = world.rank(pageable_rank).transfer.host_copies;
     EverySecondCall helper(copies);
     copies.share_with(&helper);
     const Ending ending = world.run([shape](Rank& rank) { return send_one(rank, shape); });

@@ -28,7 +28,7 @@ Task<Status> refuse(Rank& rank, Named named, bool posted) {
         Status slept = co_await rank.sleep(rank.executor, kMillisecond);
         co_return slept;
     }
-    wire::RequestToSend rts{};
+    wire::Rts rts{};
     rts.envelope = {rank.all.context, 0, 7, 0, named.bytes};
     rts.send_id = 1;
     rts.offer.chunk = named.chunk;
@@ -36,7 +36,7 @@ Task<Status> refuse(Rank& rank, Named named, bool posted) {
     Result<p2p::Request*> receive = nullptr;
     const auto post = [&] { receive = rank.messenger.ireceive(rank.all, buffer.whole(), 0, 7); };
     if (posted) post();
-    rank.messenger.receiver().on_message(0, wire::kRequestToSend, wire::bytes_of(rts), {});
+    rank.transfer.messages.on_message(0, wire::kRts, wire::bytes_of(rts), {});
     if (!posted) post();
     Received got = co_await finish(rank.executor, rank, std::move(receive));
     WORLD_CHECK(got.status.error_class() == MPI_ERR_INTERN);
@@ -51,7 +51,7 @@ TEST(ImpossibleFlags, EndTheReceiveAndAreToldToTheSender) {
             const Ending ending =
                 world.run([named, posted](Rank& rank) { return refuse(rank, named, posted); });
             EXPECT_TRUE(ending.good()) << named.what << ": " << ending;
-            EXPECT_EQ(world.shared_memory().count(wire::kFinish).messages, 2u)
+            EXPECT_EQ(world.shared_memory().count(wire::kFin).messages, 2u)
                 << named.what << ": the refusal, and that nothing is in flight";
             EXPECT_TRUE(world.settle());
         }

@@ -4,7 +4,7 @@
 // as ever, as far as there are flags.
 #include "world/harness/programs.hpp"
 
-#include "p2p/slot_flags.hpp"
+#include "transfer/notify_flags.hpp"
 #include "p2p/wire.hpp"
 
 namespace gantry::world {
@@ -91,7 +91,7 @@ TEST(LargePools, WhatLiesBehindTheLastFlagGoesByChunks) {
     const Ending ending = world.run(&fill_more_than_have_flags);
     ASSERT_TRUE(ending.good()) << ending;
     ASSERT_TRUE(world.settle());
-    EXPECT_EQ(chunks(world), kMoreThanFlags - p2p::kSlotFlags);
+    EXPECT_EQ(chunks(world), kMoreThanFlags - transfer::kSlotFlags);
 }
 
 }  // namespace

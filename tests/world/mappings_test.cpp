@@ -70,7 +70,7 @@ void run(Stream& test, bool ipc = true) {
                  .change_config = [ipc](config::Config& config) { config.ipc = ipc; }});
     const Ending ending = world.run([&test](Rank& rank) { return stream(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
-    test.whole_requests = world.shared_memory().count(p2p::wire::kRequestToSend).messages;
+    test.whole_requests = world.shared_memory().count(p2p::wire::kRts).messages;
     for (int rank = 0; rank < 2; ++rank) {
         test.openings += world.rank(rank).device.counts().opens;
         test.descriptors += world.rank(rank).device.counts().descriptors;
@@ -80,7 +80,7 @@ void run(Stream& test, bool ipc = true) {
 
 constexpr IpcKind kKinds[] = {IpcKind::legacy, IpcKind::vmm, IpcKind::pool};
 
-TEST(Mappings, TheFirstMessageOfABufferIsNotDearerThanStagingIt) {
+TEST(RemoteMemory, TheFirstMessageOfABufferIsNotDearerThanStagingIt) {
     for (const IpcKind kind : kKinds)
         for (const Bytes bytes : {Bytes{8}, 64 * kKiB, kMiB, 4 * kMiB, 64 * kMiB}) {
             Stream test{.bytes = bytes, .kind = kind}, staged{.bytes = bytes, .kind = kind};
@@ -93,7 +93,7 @@ TEST(Mappings, TheFirstMessageOfABufferIsNotDearerThanStagingIt) {
 }
 
 // A sender that remembers where staged messages ended must not keep what could be read in slots.
-TEST(Mappings, PageLockedMemoryIsReadIntoOnceTheSourceIsMappedWhateverWasStagedBefore) {
+TEST(RemoteMemory, PageLockedMemoryIsReadIntoOnceTheSourceIsMappedWhateverWasStagedBefore) {
     for (const Bytes bytes : {64 * kKiB, 256 * kKiB, kMiB}) {
         Stream test{.bytes = bytes, .messages = 600, .sink = Place::pinned};
         run(test);
@@ -103,7 +103,7 @@ TEST(Mappings, PageLockedMemoryIsReadIntoOnceTheSourceIsMappedWhateverWasStagedB
     }
 }
 
-TEST(Mappings, AThousandFreshBuffersAreStaged) {
+TEST(RemoteMemory, AThousandFreshBuffersAreStaged) {
     for (const IpcKind kind : kKinds) {
         Stream test{.bytes = 64 * kKiB, .messages = 1000, .buffers = 1000, .kind = kind};
         Stream staged = test;
@@ -121,7 +121,7 @@ TEST(Mappings, AThousandFreshBuffersAreStaged) {
     }
 }
 
-TEST(Mappings, MemoryThatTheDriverDoesNotShareIsStagedAsIfNobodyHadAskedForIt) {
+TEST(RemoteMemory, MemoryThatTheDriverDoesNotShareIsStagedAsIfNobodyHadAskedForIt) {
     for (const Place sink : {Place::device, Place::host, Place::pinned})
         for (const Bytes bytes : {64 * kKiB, kMiB}) {
             Stream test{.bytes = bytes, .messages = 120, .sink = sink, .refuse_export = true};
@@ -133,7 +133,7 @@ TEST(Mappings, MemoryThatTheDriverDoesNotShareIsStagedAsIfNobodyHadAskedForIt) {
         }
 }
 
-TEST(Mappings, AnOpeningComesOnceWhenItHasRepaidItself) {
+TEST(RemoteMemory, AnOpeningComesOnceWhenItHasRepaidItself) {
     for (const IpcKind kind : kKinds) {
         Stream test{.bytes = 4 * kMiB, .messages = 120, .kind = kind};
         run(test);
@@ -149,7 +149,7 @@ TEST(Mappings, AnOpeningComesOnceWhenItHasRepaidItself) {
     }
 }
 
-TEST(Mappings, WithoutItsDescriptorMemoryStaysStaged) {
+TEST(RemoteMemory, WithoutItsDescriptorMemoryStaysStaged) {
     Stream test{.bytes = 4 * kMiB, .messages = 30, .kind = IpcKind::vmm, .refuse_descriptor = true};
     run(test);
     EXPECT_EQ(test.openings, 0u);
@@ -187,7 +187,7 @@ Task<Status> fresh_sources(Rank& rank, Bytes bytes) {
     co_return success();
 }
 
-TEST(Mappings, WhatAFreshBufferHadCopiedAheadIsTakenFromSlotsWhereverOpeningsAreSettled) {
+TEST(RemoteMemory, WhatAFreshBufferHadCopiedAheadIsTakenFromSlotsWhereverOpeningsAreSettled) {
     for (const Bytes bytes : {Bytes{8}, 100 * kKiB, kMiB})
         for (const bool slow_gets : {false, true}) {
             Options options{.machine = "h200", .ranks_per_node = 2, .seed = 5};

@@ -78,7 +78,7 @@ TEST(NetworkDeviceMessages, AreBeingCopiedWhenTheirRequestLeaves) {
         World* running = nullptr;
         int copies = -1;
         World world({.machine = "h200", .on_send = [&](int rank, transport::MessageKind kind) {
-                         if (rank == 0 && kind == p2p::wire::kRequestToSend)
+                         if (rank == 0 && kind == p2p::wire::kRts)
                              copies = running->rank(0).device.in_flight();
                          return success();
                      }});
@@ -111,7 +111,7 @@ TEST(NetworkDeviceMessages, OfOneMessageAreKeptInSlotsWhereTheDriverWouldStageTh
 TEST(NetworkDeviceMessages, WhoseRequestCannotLeaveFailWithItsReason) {
     for (const Bytes bytes : {Bytes{8}, 4 * kMiB}) {
         World world({.machine = "h200", .on_send = [](int, transport::MessageKind kind) {
-                         return kind == p2p::wire::kRequestToSend
+                         return kind == p2p::wire::kRts
                                     ? failure(MPI_ERR_NO_MEM, "the network has no room")
                                     : success();
                      }});
@@ -151,7 +151,7 @@ TEST(NetworkOrder, AMessageThatCannotLeaveHoldsUpNoneBehindIt) {
             int envelopes = 0;
             World world({.machine = "h200", .on_send = [&](int rank, transport::MessageKind kind) {
                              const bool envelope = rank == 0 && (kind == p2p::wire::kEager ||
-                                                                 kind == p2p::wire::kRequestToSend);
+                                                                 kind == p2p::wire::kRts);
                              return envelope && ++envelopes == 1
                                         ? failure(MPI_ERR_NO_MEM, "the network has no room")
                                         : success();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How the end of an announced put is told (p2p/protocols/put_announced.cpp): by a flag, which the
+// How the end of an announced put is told (p2p/protocols/put_after_rtr.cpp): by a flag, which the
 // device raises behind a large copy; one put to a peer at a time, whatever other threads do.
 #include "world/harness/announced.hpp"
 
@@ -117,7 +117,7 @@ TEST(PutFlags, NothingIsAnnouncedWhileAPutIsComing) {
 
 // The next receive is announced before the sender has seen the end of the put before: its receiver
 // was told by the device.
-Task<Status> sends_of_two_threads(Rank& rank, wire::ReadyAgain& next) {
+Task<Status> sends_of_two_threads(Rank& rank, wire::RtrSameBuffer& next) {
     const p2p::Group group = another(rank);
     Bytebuffer both(rank, Place::device, 2 * kLarge, rank.number);
     const p2p::Buffer first = both.part(0, kLarge), second = both.part(kLarge, kLarge);
@@ -129,7 +129,7 @@ Task<Status> sends_of_two_threads(Rank& rank, wire::ReadyAgain& next) {
         GANTRY_CO_TRY(slept);
         const auto standard = p2p::SendMode::standard;
         Result<p2p::Request*> one = rank.messenger.send_to_wait(rank.all, first, 1, 7, standard);
-        rank.messenger.receiver().on_message(1, wire::kReadyAgain, wire::bytes_of(next), {});
+        rank.transfer.messages.on_message(1, wire::kRtrSameBuffer, wire::bytes_of(next), {});
         Result<p2p::Request*> two = rank.messenger.send_to_wait(group, second, 1, 7, standard);
         WORLD_CHECK(one.ok() && !(*one)->done);
         Received ended = co_await finish(rank.executor, rank, std::move(one));
@@ -156,7 +156,7 @@ Task<Status> sends_of_two_threads(Rank& rank, wire::ReadyAgain& next) {
 
 TEST(PutFlags, OneOfTwoThreadsPutsTheOthersMessageGoesAnotherWay) {
     World world(two_gpus());
-    wire::ReadyAgain next{};
+    wire::RtrSameBuffer next{};
     const Ending ending =
         world.run([&next](Rank& rank) { return sends_of_two_threads(rank, next); });
     EXPECT_TRUE(ending.good()) << ending;

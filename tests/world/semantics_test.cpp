@@ -19,7 +19,7 @@ Options rough(std::uint64_t seed, int ranks, int ranks_per_node = 1) {
             .jitter = 30 * kMicrosecond,
             .network_order = transport::fake::Order::shuffled,
             .duplicate_envelopes = true,
-            .lends_from = seed % 2 == 0 ? 0 : 32 * kKiB};
+            .exposes_from = seed % 2 == 0 ? 0 : 32 * kKiB};
 }
 
 void expect_good(const Program& program, int ranks, int ranks_per_node = 1,

@@ -64,7 +64,7 @@ TEST(FreshMemory, IsStagedLikeTheLastUntilAMappingPays) {
             ASSERT_TRUE(world.settle());
             const std::uint64_t opens =
                 world.rank(0).device.counts().opens + world.rank(1).device.counts().opens;
-            const std::uint64_t asked = count(world, wire::kClearToSend);
+            const std::uint64_t asked = count(world, wire::kCts);
             if (allocations == kMessages) {
                 EXPECT_EQ(opens, 0u);
                 EXPECT_LE(asked, 2u);
@@ -112,9 +112,9 @@ TEST(FreshMemory, ARequestThatCannotLeaveIsNotTakenForSaid) {
         ASSERT_TRUE(ending.good()) << ending;
         ASSERT_TRUE(world.settle());
         EXPECT_EQ(world.rank(0).device.counts().opens + world.rank(1).device.counts().opens, 0u);
-        EXPECT_GT(refused[wire::kRequestAgain], 10);
-        EXPECT_GT(refused[wire::kRequestElsewhere], 10);
-        EXPECT_LE(count(world, wire::kRequestToSend), 4u);
+        EXPECT_GT(refused[wire::kRtsFromTemplate], 10);
+        EXPECT_GT(refused[wire::kRtsOtherBuffer], 10);
+        EXPECT_LE(count(world, wire::kRts), 4u);
         EXPECT_EQ(count(world, wire::kChunk), 0u) << "slots were lost";
     }
 }
@@ -163,9 +163,9 @@ TEST(LateReceives, OfAMessageLikeTheLastNobodyIsAsked) {
                     world.run([&](Rank& rank) { return late_receives(rank, bytes, latest); });
                 EXPECT_TRUE(ending.good()) << ending;
                 EXPECT_TRUE(world.settle());
-                return count(world, wire::kClearToSend);
+                return count(world, wire::kCts);
             };
-            EXPECT_EQ(run(kMicrosecond), 1u);
+            EXPECT_EQ(run(kMicrosecond), 0u);
             EXPECT_GE(run(400 * kMicrosecond), 2u);
         }
     }
@@ -295,9 +295,9 @@ TEST(MixedSlots, AVerdictThatMakesAnotherOfferBetterIsHeard) {
     const Ending ending = world.run(&to_a_host);
     ASSERT_TRUE(ending.good()) << ending;
     ASSERT_TRUE(world.settle());
-    const std::uint64_t verdicts = count(world, wire::kClearToSend);
+    const std::uint64_t verdicts = count(world, wire::kCts);
     EXPECT_EQ(verdicts, 6u) << "each is asked about";
-    EXPECT_GE(count(world, wire::kRequestToSend), 2u) << "the offer stayed the same";
+    EXPECT_GE(count(world, wire::kRts), 2u) << "the offer stayed the same";
 }
 
 // Messages of all kinds in turn, several under way, receives posted before and behind them, on

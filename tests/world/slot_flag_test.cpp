@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages told by flags beside their slots: the receiver of one piece needs nothing of the
-// sender's processor, one like the last needs no answer, whatever goes wrong is an error in time,
-// and no slot is lost or given away twice. Each by the whole way, which the record of `explain`
-// sees, and by the short one.
+// Messages notified by flags beside their slots: the receiver of one piece needs nothing of the
+// sender's processor, none needs an answer, whatever goes wrong is an error in time, and no slot is lost
+// or given away twice. Each with the record of `explain` and without: it changes nothing.
 #include "world/harness/programs.hpp"
 
-#include "p2p/slot_flags.hpp"
+#include "transfer/notify_flags.hpp"
 #include "p2p/wire.hpp"
 
 namespace gantry::world {
@@ -82,7 +81,7 @@ class FlaggedSlots : public testing::TestWithParam<Way> {
         ASSERT_TRUE(world.settle());
         EXPECT_EQ(count(world, wire::kChunk), 0u) << "slots were lost";
         for (int rank = 0; rank < 2; ++rank)
-            flowed_ += world.rank(rank).device.counts().flows;
+            flowed_ += world.rank(rank).device.counts().cuts_through;
     }
     void expect_flow() const {
         if (GetParam().flows) {
@@ -214,15 +213,14 @@ Task<Status> repeat(Rank& rank, Bytes bytes) {
 }
 
 TEST_P(FlaggedSlots, OfAMessageLikeTheLastNobodyIsAsked) {
-    const bool whole = GetParam().whole;
     World world(options(1));
     const Bytes each = bytes();
     const Ending ending = world.run([each](Rank& rank) { return repeat(rank, each); });
     ASSERT_TRUE(ending.good()) << ending;
     ASSERT_TRUE(world.settle());
     EXPECT_EQ(count(world, wire::kChunk), 0u);
-    EXPECT_EQ(count(world, wire::kClearToSend), whole ? many(each) : 1u);
-    EXPECT_EQ(count(world, wire::kRequestToSend) + count(world, wire::kRequestAgain), many(each));
+    EXPECT_EQ(count(world, wire::kCts), 0u);
+    EXPECT_EQ(count(world, wire::kRts) + count(world, wire::kRtsFromTemplate), many(each));
     const std::uint64_t by_pieces = many(each) * static_cast<std::uint64_t>(pieces_of(each));
     if (!GetParam().flows || by_pieces == many(each)) {
         EXPECT_EQ(count(world, wire::kCredit), by_pieces);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Strided buffers in device memory (p2p/strided.hpp), over every way between two ranks and to
+// Strided buffers in device memory (transfer/pack.hpp), over every way between two ranks and to
 // oneself: blocks in any order, receives whose blocks lie between each other's, and gaps that
 // belong to the program while a receive is under way.
 #include "world/harness/programs.hpp"

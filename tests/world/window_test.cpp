@@ -46,6 +46,11 @@ Task<Status> windows(Rank& rank, Window& test) {
         Status met = co_await meet(rank, 1000 + round);
         GANTRY_CO_TRY(met);
         rank.device.reset_counts();
+        // No message leaves before all receives are posted.
+        if (rank.number == 0) {
+            Received posted = co_await receive(rank, kNothing, 1, 2000 + round);
+            GANTRY_CO_TRY(posted.status);
+        }
         const Nanoseconds begin = rank.processor.now();
         std::deque<Result<p2p::Request*>> requests;
         for (Bytes i = 0; i < count; ++i) {
@@ -55,6 +60,10 @@ Task<Status> windows(Rank& rank, Window& test) {
                                                         p2p::SendMode::standard));
             else
                 requests.push_back(rank.messenger.ireceive(rank.all, part, 0, static_cast<int>(i)));
+        }
+        if (rank.number == 1) {
+            Status told = co_await send(rank, kNothing, 0, 2000 + round);
+            GANTRY_CO_TRY(told);
         }
         for (Result<p2p::Request*>& request : requests) {
             Received ended = co_await finish(rank.executor, rank, std::move(request));

@@ -6,7 +6,7 @@
 // a change of these numbers is a change of the product.
 #include "world/harness/programs.hpp"
 
-#include "p2p/slot_flags.hpp"
+#include "transfer/notify_flags.hpp"
 #include "p2p/wire.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ Options options_of(std::string_view way) {
         };
         if (way != "gpudirect") options.gpudirect = [](int rank) { return rank == 0; };
     } else if (way == "lending") {
-        options.lends_from = 64 * kKiB;
+        options.exposes_from = 64 * kKiB;
     } else if (way == "node") {
         options.ranks_per_node = 2;
     } else if (way == "one gpu") {
@@ -138,7 +138,8 @@ std::string text_of(const Row& row) {
     // Each chunk is told and its slot comes back, over a network only while more is to come; beside
     // that a rendezvous takes three messages at most, whatever its size. A few pieces that nobody
     // has to tell of come back one by one.
-    EXPECT_LE(last.control, last.chunks > 0 ? 2 * last.chunks + 3 : 2 + p2p::kMostFlagged);
+    EXPECT_LE(last.control,
+              last.chunks > 0 ? 2 * last.chunks + 3 : 2 + transfer::kMostPiecesByFlags);
     const bool all_come_back =
         row.way == std::string_view("node") || row.way == std::string_view("one gpu");
     if (last.chunks > 0 && all_come_back) {
@@ -196,11 +197,11 @@ constexpr Row kRows[] = {
     {"node", H, H, 32 * kKiB, "eager | 1, 32792 | 0, 0 | 0 | 0 -> 0"},
     {"node", H, H, 32 * kKiB + 1, "pipeline | 0, 0 | 4, 496 | 1 | 0 -> 0"},
     {"node", H, H, kMiB, "pipeline | 0, 0 | 34, 1576 | 16 | 0 -> 0"},
-    {"node", D, D, 8, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
-    {"node", D, D, 64 * kKiB, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
-    {"node", D, D, kMiB, "pipeline | 0, 0 | 6, 352 | 0 | 0 -> 0"},
+    {"node", D, D, 8, "pipeline | 0, 0 | 2, 72 | 0 | 0 -> 0"},
+    {"node", D, D, 64 * kKiB, "pipeline | 0, 0 | 2, 72 | 0 | 0 -> 0"},
+    {"node", D, D, kMiB, "pipeline | 0, 0 | 5, 144 | 0 | 0 -> 0"},
     {"node", D, D, 4 * kMiB, "pipeline | 0, 0 | 34, 1576 | 16 | 0 -> 0"},
-    {"one gpu", D, D, 8, "pipeline | 0, 0 | 3, 280 | 0 | 0 -> 0"},
+    {"one gpu", D, D, 8, "pipeline | 0, 0 | 2, 72 | 0 | 0 -> 0"},
     {"one gpu", D, D, 4 * kMiB, "ipc | 0, 0 | 2, 232 | 0 | 0 -> 0"},
     {"gpudirect", D, D, 8, "rdma | 1, 8 | 3, 448 | 0 | 2 -> 0"},
     {"gpudirect", D, D, 64 * kKiB, "rdma | 1, 65536 | 3, 448 | 0 | 2 -> 0"},

@@ -104,9 +104,10 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         if (page_locked || copy.bytes <= kMostThroughSlots)
             route.order.resident = {out ? Ends::to_host : Ends::from_host, page_locked};
     }
-    route.order.may_flow = (route.order.lane == Lane::d2h || route.order.lane == Lane::h2d) &&
-                           copy.bytes <= kMostFlowing && reached(on_device) && !on_device.pages &&
-                           pins_.cover(out ? copy.destination : copy.source, copy.bytes);
+    route.order.may_cut_through =
+        (route.order.lane == Lane::d2h || route.order.lane == Lane::h2d) &&
+        copy.bytes <= kMostCutThrough && reached(on_device) && !on_device.pages &&
+        pins_.cover(out ? copy.destination : copy.source, copy.bytes);
     if (route.order.lane == Lane::peer) {
         route.order.outwards = source.home == route.gpu;
         route.order.peer = route.order.outwards ? destination.home : source.home;
@@ -195,7 +196,7 @@ bool CudaDevice::Way::carries(const Copy& copy, std::uint64_t losses_now) const 
 }
 
 void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
-    if (copy.pieces.size == 0 || !way.order.may_flow) return;
+    if (copy.pieces.size == 0 || !way.order.may_cut_through) return;
     Way& known = flowing_way(copy.engine);
     const std::uint32_t* const words = copy.engine == Engine::d2h ? copy.pieces.words : nullptr;
     if (known.carries(copy, losses()) && (words == nullptr || known.word.size > 0)) return;
@@ -203,20 +204,20 @@ void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
     if (words != nullptr) known.word = pins_.around(words, sizeof *words);
 }
 
-bool CudaDevice::would_flow(Engine engine) const {
+bool CudaDevice::would_cut_through(Engine engine) const {
     const Way& way = flowing_ways_[engine == Engine::d2h ? 0 : 1];
     return way.streams != nullptr && way.losses == losses() &&
-           way.streams->resident().would_flow(engine == Engine::d2h ? Ends::to_host
-                                                                    : Ends::from_host);
+           way.streams->resident().would_cut_through(engine == Engine::d2h ? Ends::to_host
+                                                                           : Ends::from_host);
 }
 
-bool CudaDevice::flow(const Copy& copy, Completion& done) {
-    if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostFlowing) return false;
+bool CudaDevice::cut_through(const Copy& copy, Completion& done) {
+    if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostCutThrough) return false;
     if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
         drop_dead_contexts();
         Way way;
         const Route route = this->route(copy, &way);
-        if (!route.order.may_flow || way.source.size == 0) return false;
+        if (!route.order.may_cut_through || way.source.size == 0) return false;
         Result<Streams*> streams = streams_in(route.context, route.gpu);
         if (!streams.ok()) return false;
         way.streams = *streams;
@@ -231,7 +232,7 @@ bool CudaDevice::flow(const Copy& copy, Completion& done) {
     }
     Order order = way.order;
     order.copy = copy;
-    return way.streams->flow(order, done);
+    return way.streams->cut_through(order, done);
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {

@@ -167,9 +167,9 @@ void CudaDevice::drop_context(CUcontext context) {
     }
 }
 
-void CudaDevice::start_waiting(Company more) {
+void CudaDevice::flush_batch(BatchHint more) {
     for (const auto& streams : streams_)
-        if (streams->pending()) streams->start_waiting(more);
+        if (streams->pending()) streams->flush_batch(more);
 }
 
 int CudaDevice::progress() {

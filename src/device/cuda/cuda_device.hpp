@@ -54,11 +54,11 @@ class CudaDevice final : public Device {
 
     void meet(const Neighbours* neighbours) override { settings_.neighbours = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
-    bool flow(const Copy& copy, Completion& done) override;
-    bool would_flow(Engine engine) const override;
+    bool cut_through(const Copy& copy, Completion& done) override;
+    bool would_cut_through(Engine engine) const override;
     void get_ready(const Copy& like) override;
     void let_go() override { kept_.reset(); }
-    void start_waiting(Company more) override;
+    void flush_batch(BatchHint more) override;
     int progress() override;
     bool pending() const override;
     Resident resident() const override;

@@ -60,21 +60,21 @@ bool FusedCopies::start(const Copy& copy, Completion& done) {
     waiting_.push(copy, done);
     Batch* batch = free_batch();
     if (batch == nullptr || !waiting_.goes_at_once(flying(), launches())) return true;
-    if (start_waiting(*batch) == CUDA_SUCCESS || waiting_.size() > 1) return true;
+    if (flush_batch(*batch) == CUDA_SUCCESS || waiting_.size() > 1) return true;
     waiting_.drop_first(1);
     return false;
 }
 
-void FusedCopies::start_waiting(Company more) {
+void FusedCopies::flush_batch(BatchHint more) {
     if (lost_ || !waiting_.goes_after_all(flying(), more)) return;
     Batch* batch = free_batch();
     if (batch == nullptr) return;
-    const CUresult result = start_waiting(*batch);
+    const CUresult result = flush_batch(*batch);
     if (result != CUDA_SUCCESS) abandon(result);
 }
 
 // An answer other than success: the context is dead, and what waited still waits.
-CUresult FusedCopies::start_waiting(Batch& batch) {
+CUresult FusedCopies::flush_batch(Batch& batch) {
     while (batch.unfinished == 0 && !waiting_.empty()) {
         const Current current(driver_, context_);
         if (!current.ok()) return current.result();
@@ -327,7 +327,7 @@ int FusedCopies::progress() {
     const bool now = waiting_.goes_now(flying(), launches());
     if (lost_ || !now) return ended;
     if (Batch* batch = free_batch()) {
-        const CUresult result = start_waiting(*batch);
+        const CUresult result = flush_batch(*batch);
         if (result != CUDA_SUCCESS) abandon(result);
     }
     return ended;

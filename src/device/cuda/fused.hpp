@@ -43,7 +43,7 @@ class FusedCopies {
     bool has_a_way() const { return one_call_ || module_.wanted(); }
     // False when the context was found dead before anything was started: `done` is untouched.
     bool start(const Copy& copy, Completion& done);
-    void start_waiting(Company more);
+    void flush_batch(BatchHint more);
     // Completes what has ended and starts what waited; returns how many ended.
     int progress();
     bool lost() const { return lost_; }
@@ -76,7 +76,7 @@ class FusedCopies {
     bool flying() const;
     Batch* free_batch();
     Launches launches() const { return module_.wanted() ? Launches::possible : Launches::none; }
-    CUresult start_waiting(Batch& batch);
+    CUresult flush_batch(Batch& batch);
     bool launch(Batch& batch);
     template <class Work>
     CUresult launch_as(CUfunction kernel, const Batch& batch);

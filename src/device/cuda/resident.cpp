@@ -138,14 +138,14 @@ void ResidentCopies::took(const Copy& copy, User& user, std::uint64_t first, Byt
     doubt_.reset();
 }
 
-bool ResidentCopies::would_flow(Ends ends) const {
+bool ResidentCopies::would_cut_through(Ends ends) const {
     std::uint64_t first_untaken = 0;
-    return kernel_ != Kernel::none && residency_.flows(ends) &&
+    return kernel_ != Kernel::none && residency_.cuts_through(ends) &&
            !ring_.has_ended(launch_, first_untaken);
 }
 
 bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
-    if (kernel_ == Kernel::none || !residency_.flows(ends)) return false;
+    if (kernel_ == Kernel::none || !residency_.cuts_through(ends)) return false;
     const bool out = ends == Ends::to_host;
     const Nanoseconds now = SteadyClock{}.now();
     const Nanoseconds begin = std::max(now, link_busy_until_);
@@ -172,10 +172,11 @@ bool ResidentCopies::take_flow(const Copy& copy, Ends ends, User& user) {
             ring_.put(next_++, to + at, from + at, bytes);
     }
     if (odd > 0) ring_.put(next_++, to + copy.bytes - odd, from + copy.bytes - odd, odd);
-    const bool flows = out || copy.pieces.flow;
-    std::uint64_t* const counted = flows && copy.pieces.message > 0 ? &counts_.flows : nullptr;
+    const bool cuts_through = out || copy.pieces.cut_through;
+    std::uint64_t* const counted =
+        cuts_through && copy.pieces.message > 0 ? &counts_.cuts_through : nullptr;
     took(copy, user, first, share, false, counted, now, out ? until : 0);
-    if (flows) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+    if (cuts_through) saved_ += residency_.saving_of_flow(ends, copy.bytes);
     return true;
 }
 
@@ -196,7 +197,7 @@ bool ResidentCopies::reaches(const Copy& copy, Ends ends) {
     return true;
 }
 
-// Items that the last one did not take must be out of the way first. Who asks would_flow() before
+// Items that the last one did not take must be out of the way first. Who asks would_cut_through() before
 // each copy may be the first to hear of a kernel's end here.
 bool ResidentCopies::may_launch() {
     if (lost_ || closing_ || !module_.wanted() || pending()) return false;
@@ -204,7 +205,7 @@ bool ResidentCopies::may_launch() {
 }
 
 void ResidentCopies::consider_flow(Ends ends, Bytes message) {
-    if (may_launch() && residency_.flows(ends) &&
+    if (may_launch() && residency_.cuts_through(ends) &&
         residency_.invest_in_flow(ends, message, SteadyClock{}.now(), settings_.neighbours) &&
         prepare())
         launch();
@@ -234,7 +235,7 @@ bool ResidentCopies::launch() {
     launch_ = launch_ % CopyRing::kMostLaunches + 1;
     kernels::Resident work = CopyRing::parameters(
         memory_.device(), next_, launch_, residency_.linger(), residency_.life(), residency_.pace(),
-        residency_.takes_turns() ? kPreempted : 0);
+        residency_.is_time_sliced() ? kPreempted : 0);
     void* parameters[] = {&work};
     launched_at_ = SteadyClock{}.now();
     link_busy_until_ = 0;
@@ -334,7 +335,7 @@ void ResidentCopies::close() {
         log::info(
             "cuda: GPU {}: {} copies and {} staged messages piece by piece by {} resident kernels, "
             "{} that came too late",
-            context_.gpu, counts_.copies, counts_.flows, counts_.launches, counts_.untaken);
+            context_.gpu, counts_.copies, counts_.cuts_through, counts_.launches, counts_.untaken);
         driver_.call(driver_.cu.cuStreamSynchronize, stream_);
         driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(stream_, nullptr));
     }

@@ -53,7 +53,7 @@ class ResidentCopies {
     // A copy to or from page-locked memory of ours, as part of a message that flows through slots
     // (Device::flow). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
-    bool would_flow(Ends ends) const;
+    bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.
     void consider_flow(Ends ends, Bytes message);
     // A copy that it could have taken was started another way, with the context current: launches a
@@ -63,7 +63,7 @@ class ResidentCopies {
     void progress();
     struct Counts {
         std::uint64_t copies = 0, launches = 0, untaken = 0;
-        std::uint64_t flows = 0;  // messages that went piece by piece: not among the copies
+        std::uint64_t cuts_through = 0;  // messages that went piece by piece: not among the copies
     };
     const Counts& counts() const { return counts_; }
     // Found dead, or closed.

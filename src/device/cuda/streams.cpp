@@ -97,7 +97,7 @@ void Streams::push_taken(LaneState& lane, const Copy& copy, Completion& done) {
     ++in_flight_;
 }
 
-bool Streams::flow(const Order& order, Completion& done) {
+bool Streams::cut_through(const Order& order, Completion& done) {
     if (lost_) return false;
     LaneState& lane = use(this->lane(order));
     if (!resident_.take_flow(order.copy, ends_of_flow(order.lane), lane.taken)) return false;
@@ -159,7 +159,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
-    else if (order.may_flow && order.copy.pieces.message > 0)
+    else if (order.may_cut_through && order.copy.pieces.message > 0)
         resident_.consider_flow(ends_of_flow(order.lane), order.copy.pieces.message);
     return true;
 }

@@ -51,10 +51,10 @@ class Streams {
     // lost() is true.
     bool start(const Order& order, Completion& done);
     // Device::flow(), of lanes d2h and h2d.
-    bool flow(const Order& order, Completion& done);
-    void start_waiting(Company more) {
-        small_.start_waiting(more);
-        large_.start_waiting(more);
+    bool cut_through(const Order& order, Completion& done);
+    void flush_batch(BatchHint more) {
+        small_.flush_batch(more);
+        large_.flush_batch(more);
     }
     // Completes what has ended; returns how many.
     int progress();

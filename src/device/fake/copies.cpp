@@ -51,7 +51,7 @@ void FakeDevice::copy(const Copy& copy, Completion& done) {
     if (batch >= 0 && fused.waiting.goes_at_once(flying(fused), launches_)) start(fused, batch);
 }
 
-void FakeDevice::start_waiting(Company more) {
+void FakeDevice::flush_batch(BatchHint more) {
     for (Fused* fused : {&small_, &large_}) {
         const bool now = fused->waiting.goes_after_all(flying(*fused), more);
         if (const int batch = free_batch(*fused); now && batch >= 0) start(*fused, batch);
@@ -152,7 +152,8 @@ void FakeDevice::launch_resident(int gpu, bool pays) {
 }
 
 std::optional<Ends> FakeDevice::flowing_ends(const Copy& copy) {
-    if (copy.pieces.size == 0 || copy.bytes == 0 || copy.bytes > kMostFlowing) return std::nullopt;
+    if (copy.pieces.size == 0 || copy.bytes == 0 || copy.bytes > kMostCutThrough)
+        return std::nullopt;
     Result<Place> from = place(copy.source, copy.bytes);
     Result<Place> to = place(copy.destination, copy.bytes);
     if (!from.ok() || !to.ok()) return std::nullopt;
@@ -165,25 +166,25 @@ std::optional<Ends> FakeDevice::flowing_ends(const Copy& copy) {
     return std::nullopt;
 }
 
-bool FakeDevice::would_flow(Engine engine) const {
+bool FakeDevice::would_cut_through(Engine engine) const {
     const Ends ends = engine == Engine::d2h ? Ends::to_host : Ends::from_host;
     return std::any_of(residents_.begin(), residents_.end(), [&](const ResidentModel& each) {
-        return each.flows(ends, processor_.now());
+        return each.cuts_through(ends, processor_.now());
     });
 }
 
 // Each piece lies there, and is told, at its own time; the copy ends with the last. One that fails
 // does so halfway.
-bool FakeDevice::flow(const Copy& copy, Completion& done) {
+bool FakeDevice::cut_through(const Copy& copy, Completion& done) {
     const std::optional<Ends> ends = flowing_ends(copy);
-    if (!ends || !resident(copy.gpu).flows(*ends, processor_.now())) return false;
+    if (!ends || !resident(copy.gpu).cuts_through(*ends, processor_.now())) return false;
     const bool out = *ends == Ends::to_host;
     if (out ? !resident(copy.gpu).pays_to_flow(copy.bytes)
             : resident(copy.gpu).has_backlog(processor_.now()))
         return false;
     ++in_flight_;
     ++counts_.resident_copies;
-    if ((out || copy.pieces.flow) && copy.pieces.message > 0) ++counts_.flows;
+    if ((out || copy.pieces.cut_through) && copy.pieces.message > 0) ++counts_.cuts_through;
     const Place source = place(copy.source, copy.bytes).value();
     const Place sink = place(copy.destination, copy.bytes).value();
     Nanoseconds extra = 0;
@@ -191,7 +192,7 @@ bool FakeDevice::flow(const Copy& copy, Completion& done) {
     const Status status = fault_of(copy);
     LastEnds& last = last_ends_[{copy.gpu, *ends}];
     std::uint32_t number = copy.number;
-    resident(copy.gpu).flow(
+    resident(copy.gpu).cut_through(
         *ends, processor_.now(), copy, gpus_.machine().gpu,
         [&](Bytes begin, Bytes bytes, Nanoseconds end) {
             last.resident = std::max({end + extra, last.usual, last.resident});

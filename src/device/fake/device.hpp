@@ -43,7 +43,7 @@ struct Counts {
     std::uint64_t row_launches = 0;       // kernels, for rows
     std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
     std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
-    std::uint64_t flows = 0;  // staged messages that went through them piece by piece
+    std::uint64_t cuts_through = 0;  // staged messages that went through them piece by piece
     // Of the compute queue, each taken from another process that used it last.
     std::uint64_t turns = 0;
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
@@ -98,9 +98,9 @@ class FakeDevice final : public Device {
     Result<Location> classify(const void* address, Bytes bytes) override;
     void meet(const Neighbours* neighbours) override { neighbours_ = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
-    bool flow(const Copy& copy, Completion& done) override;
-    bool would_flow(Engine engine) const override;
-    void start_waiting(Company more) override;
+    bool cut_through(const Copy& copy, Completion& done) override;
+    bool would_cut_through(Engine engine) const override;
+    void flush_batch(BatchHint more) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
     Resident resident() const override {

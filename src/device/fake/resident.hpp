@@ -48,15 +48,15 @@ class ResidentModel {
         return at(gpu.peer, gpu.kernel.resident);
     }
     // Whether it runs, and takes parts of messages that flow.
-    bool flows(Ends ends, Nanoseconds now) const {
-        return now >= starts_ && now < ends_ && residency_.flows(ends);
+    bool cuts_through(Ends ends, Nanoseconds now) const {
+        return now >= starts_ && now < ends_ && residency_.cuts_through(ends);
     }
     // One of them: `piece_end` hears when each piece of it is there.
     template <class PieceEnd>
-    void flow(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
-              const PieceEnd& piece_end) {
+    void cut_through(Ends ends, Nanoseconds now, const Copy& copy, const model::Gpu& gpu,
+                     const PieceEnd& piece_end) {
         const bool out = ends == Ends::to_host;
-        if (out || copy.pieces.flow) saved_ += residency_.saving_of_flow(ends, copy.bytes);
+        if (out || copy.pieces.cut_through) saved_ += residency_.saving_of_flow(ends, copy.bytes);
         Nanoseconds& free = link_free_[static_cast<std::size_t>(ends)];
         free = std::max(free, now);
         for (Bytes begin = 0; begin < copy.bytes; begin += copy.pieces.size) {
@@ -73,7 +73,7 @@ class ResidentModel {
     }
     bool pays_to_flow(Bytes bytes) const { return residency_.pays_to_flow(bytes); }
     bool consider_flow(Ends ends, Nanoseconds now, Bytes message, const Neighbours* neighbours) {
-        return possible() && residency_.flows(ends) && !stays(now) && ends_ == 0 &&
+        return possible() && residency_.cuts_through(ends) && !stays(now) && ends_ == 0 &&
                residency_.invest_in_flow(ends, message, now, neighbours);
     }
     // A copy goes the usual way: true when a kernel shall stay from now on.

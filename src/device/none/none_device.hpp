@@ -18,7 +18,7 @@ class NoneDevice final : public Device {
     bool can_access_peer(int, int) override { return false; }
     Result<Location> classify(const void*, Bytes) override { return Location{}; }
     void copy(const Copy& copy, Completion& done) override;
-    void start_waiting(Company) override {}
+    void flush_batch(BatchHint) override {}
     int progress() override { return 0; }
     bool pending() const override { return false; }
     bool has_windows() override { return false; }

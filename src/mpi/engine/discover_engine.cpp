@@ -20,6 +20,7 @@ namespace {
 Result<std::unique_ptr<Engine>> discover_engine() {
     Result<config::Config> config = config::from_environment();
     if (!config.ok()) return std::move(config).status();
+    GANTRY_TRY(plan::mechanisms_from(config->mechanisms).status());
     if (const std::optional<log::Level> level = log::level_named(config->log))
         log::set_level(*level);
     Parts parts;

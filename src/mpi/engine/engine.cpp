@@ -61,10 +61,11 @@ Task<Status> Engine::start(Executor& executor) {
         Status opened = transport->open(*parts_.job, relay_);
         GANTRY_CO_TRY(opened);
     }
-    messenger_ = std::make_unique<p2p::Messenger>(*parts_.executor, *parts_.device,
-                                                  addresses(parts_.transports), rank(), size(),
-                                                  *parts_.config, explain_);
-    relay_.to = &messenger_->receiver();
+    transfer_ = std::make_unique<transfer::Context>(*parts_.executor, *parts_.device,
+                                                    addresses(parts_.transports), rank(), size(),
+                                                    *parts_.config, explain_);
+    messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
+    relay_.to = &transfer_->messages;
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;

@@ -15,6 +15,7 @@
 #include "mpi/engine/postbox.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
+#include "transfer/context.hpp"
 #include "plan/explain.hpp"
 #include "transport/transport.hpp"
 
@@ -77,6 +78,7 @@ class Engine {
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
     device::Device& device() { return *parts_.device; }
+    transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
@@ -107,6 +109,7 @@ class Engine {
     Parts parts_;
     plan::Explain explain_;
     Relay relay_;
+    std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back

@@ -43,7 +43,7 @@ bool has_spare_processor(int local_ranks) {
 Status ProgressThread::start() {
     const std::string& share = engine_.config().share_copies;
     spare_ = has_spare_processor(engine_.job().local_size());
-    if (share == "on" || (share == "auto" && spare_)) copies_ = &engine_.messenger().host_copies();
+    if (share == "on" || (share == "auto" && spare_)) copies_ = &engine_.transfer().host_copies;
     // Signals are the program's: its handlers run in its threads.
     sigset_t all, before;
     sigfillset(&all);

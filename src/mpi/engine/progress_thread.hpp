@@ -13,7 +13,7 @@
 // How long each lasts: mpi/engine/vigil.hpp.
 //
 // While the program is inside MPI it copies: pieces between pageable memory and slots that the
-// engine offers (p2p/host_copies.hpp, GANTRY_SHARE_COPIES). For that it needs no gate.
+// engine offers (transfer/host_copies.hpp, GANTRY_SHARE_COPIES). For that it needs no gate.
 //
 // On a node with more of these threads and ranks than processors, and where the process is bound to
 // one, it rests between its looks when awake, too.
@@ -23,7 +23,7 @@
 #include "base/gate.hpp"
 #include "base/status.hpp"
 #include "mpi/engine/vigil.hpp"
-#include "p2p/host_copies.hpp"
+#include "transfer/host_copies.hpp"
 
 #include <pthread.h>
 
@@ -33,7 +33,7 @@ namespace gantry::mpi {
 
 class Engine;
 
-class ProgressThread final : public p2p::CopyHelper {
+class ProgressThread final : public transfer::CopyHelper {
   public:
     // Both outlive the thread.
     ProgressThread(Engine& engine, Gate& gate) : engine_(engine), gate_(gate) {}
@@ -70,8 +70,8 @@ class ProgressThread final : public p2p::CopyHelper {
     alignas(64) std::atomic<bool> left_pending_{false};
     alignas(64) pthread_t thread_{};
     bool running_ = false;
-    bool spare_ = false;                 // it has a processor beside the program's
-    p2p::HostCopies* copies_ = nullptr;  // null: it does not share them
+    bool spare_ = false;                      // it has a processor beside the program's
+    transfer::HostCopies* copies_ = nullptr;  // null: it does not share them
 };
 
 }  // namespace gantry::mpi

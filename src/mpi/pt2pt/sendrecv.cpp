@@ -62,8 +62,8 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
                      p2p::Outcome* received) {
     const Bytes bytes = incoming.buffer.bytes();
     const p2p::Buffer in_place = incoming.buffer;
-    p2p::Aside arrived =
-        comm->engine->messenger().aside(incoming.peer == MPI_PROC_NULL ? p2p::Buffer{} : in_place);
+    transfer::BounceBuffer arrived = comm->engine->messenger().bounce_buffer(
+        incoming.peer == MPI_PROC_NULL ? p2p::Buffer{} : in_place);
     if (arrived.data() == nullptr)
         co_return failure(MPI_ERR_NO_MEM,
                           "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",

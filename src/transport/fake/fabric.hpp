@@ -58,7 +58,7 @@ struct FabricOptions {
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
     std::function<bool(int rank)> gpudirect;
     // Messages of at least so much may lend what they announce; 0: none.
-    Bytes lends_from = 0;
+    Bytes exposes_from = 0;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
 };
@@ -147,8 +147,8 @@ class Fabric {
              Bytes offset, Completion& done);
     void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
-    void fetch(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
-               Completion& done);
+    void get_exposed(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
+                     Completion& done);
     Result<std::byte*> place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                              const char* what);
     MemoryPlace place_of(int to, const RemoteKey& key) const;
@@ -191,11 +191,12 @@ class FakeTransport final : public Transport, private Registrar {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
-    bool lends(int) override { return fabric_.options_.lends_from > 0; }
-    Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
-                const void* source, Bytes bytes, Completion& done) override;
+    bool exposes(int) override { return fabric_.options_.exposes_from > 0; }
+    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                  const void* source, Bytes bytes, Completion& done) override;
     void take_back(int peer, std::uint64_t loan) override;
-    void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) override;
+    void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+                     Completion& done) override;
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;

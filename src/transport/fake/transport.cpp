@@ -28,7 +28,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.bytes_per_second = link.rate.peak();
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;
-    facts.straight_from = facts.lends_from = fabric_.options_.lends_from;
+    facts.straight_from = facts.exposes_from = fabric_.options_.exposes_from;
     return facts;
 }
 
@@ -96,8 +96,8 @@ void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, con
     fabric_.put(rank_, peer, rail, static_cast<const std::byte*>(source), bytes, key, offset, done);
 }
 
-Status FakeTransport::lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
-                           const void* source, Bytes bytes, Completion& done) {
+Status FakeTransport::expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                             const void* source, Bytes bytes, Completion& done) {
     fabric_.loans_[{rank_, loan}] = {static_cast<const std::byte*>(source), bytes, &done};
     return send(peer, kind, header, {});
 }
@@ -109,8 +109,9 @@ void FakeTransport::take_back(int, std::uint64_t loan) {
     fabric_.loans_.erase(found);
 }
 
-void FakeTransport::fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) {
-    fabric_.fetch(rank_, peer, loan, static_cast<std::byte*>(sink), bytes, done);
+void FakeTransport::get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+                                Completion& done) {
+    fabric_.get_exposed(rank_, peer, loan, static_cast<std::byte*>(sink), bytes, done);
 }
 
 void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
@@ -184,9 +185,9 @@ int FakeTransport::progress() {
     for (; !losses_.empty(); ++events) {
         const Loss loss = std::move(losses_.front());
         losses_.pop_front();
-        for (const auto& fetch : fetches_)
-            if (fetch->lender == loss.peer && fetch->done != nullptr)
-                std::exchange(fetch->done, nullptr)->complete(loss.why);
+        for (const auto& get_exposed : fetches_)
+            if (get_exposed->lender == loss.peer && get_exposed->done != nullptr)
+                std::exchange(get_exposed->done, nullptr)->complete(loss.why);
         receiver_->on_peer_lost(loss.peer, loss.why);
     }
     return events;

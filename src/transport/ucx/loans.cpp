@@ -18,14 +18,14 @@
 
 namespace gantry::transport::ucx {
 
-bool UcxTransport::lends(int rank) {
+bool UcxTransport::exposes(int rank) {
     Peer& peer = peer_of(rank);
     return peer.lost.ok() && !peer.left && !peer.broken && !peer.endpoints.empty() &&
            goes_by_messages(kLoanRail) && bulk_to(peer, kLoanRail) != nullptr;
 }
 
-Status UcxTransport::lend(int rank, MessageKind kind, ConstSpan header, std::uint64_t number,
-                          const void* source, Bytes bytes, Completion& done) {
+Status UcxTransport::expose(int rank, MessageKind kind, ConstSpan header, std::uint64_t number,
+                            const void* source, Bytes bytes, Completion& done) {
     GANTRY_TRY(send(rank, kind, header, {}));
     peer_of(rank).loans.emplace(number, Loan{source, bytes, &done});
     ++loans_;
@@ -46,11 +46,11 @@ void UcxTransport::on_fetch(Peer& peer, std::uint64_t number) {
         *bulk, {kFrameMagic, static_cast<std::uint32_t>(Carried::loan), number, 0, 0, loan.bytes},
         loan.source, [this, &peer, number](const Status& left) {
             --in_flight_;
-            end_loan(peer, number, left);
+            end_exposure(peer, number, left);
         });
 }
 
-void UcxTransport::end_loan(Peer& peer, std::uint64_t number, const Status& how) {
+void UcxTransport::end_exposure(Peer& peer, std::uint64_t number, const Status& how) {
     const auto loan = peer.loans.extract(number);
     if (loan.empty() || receiver_ == nullptr) return;
     loan.mapped().done->complete(how.ok() ? success() : loss_of(peer, UCS_ERR_CONNECTION_RESET));
@@ -67,8 +67,8 @@ bool UcxTransport::expect_loan(const Peer& peer) {
     return true;
 }
 
-void UcxTransport::fetch(int rank, std::uint64_t number, void* sink, Bytes bytes,
-                         Completion& done) {
+void UcxTransport::get_exposed(int rank, std::uint64_t number, void* sink, Bytes bytes,
+                               Completion& done) {
     Peer& peer = peer_of(rank);
     if (!peer.lost.ok()) return done.complete(peer.lost);
     if (!expect_loan(peer))
@@ -79,17 +79,17 @@ void UcxTransport::fetch(int rank, std::uint64_t number, void* sink, Bytes bytes
 }
 
 void UcxTransport::finish_fetch(Peer& peer, std::uint64_t number, bool dropped) {
-    const auto fetch = peer.fetches.extract(number);
-    if (fetch.empty() || receiver_ == nullptr) return;
-    fetch.mapped().done->complete(
+    const auto get_exposed = peer.fetches.extract(number);
+    if (get_exposed.empty() || receiver_ == nullptr) return;
+    get_exposed.mapped().done->complete(
         dropped ? failure(MPI_ERR_INTERN, "rank {} lent another message", peer.rank) : success());
 }
 
 // The peer is lost or left: what it lent will not come, and what we lent it is ours again.
 void UcxTransport::end_fetches(Peer& peer) {
     const Status why = loss_of(peer, UCS_ERR_CONNECTION_RESET);
-    for (const auto& [number, fetch] : std::exchange(peer.fetches, {}))
-        if (receiver_ != nullptr) fetch.done->complete(why);
+    for (const auto& [number, get_exposed] : std::exchange(peer.fetches, {}))
+        if (receiver_ != nullptr) get_exposed.done->complete(why);
     for (const auto& [number, loan] : std::exchange(peer.loans, {}))
         if (receiver_ != nullptr) loan.done->complete(why);
 }

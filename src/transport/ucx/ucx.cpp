@@ -92,7 +92,7 @@ PeerFacts UcxTransport::facts(int) const {
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
-    if (tcp && config_.tcp_straight > 0) facts.lends_from = config_.tcp_lend;
+    if (tcp && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
     facts.eager_limit = link.eager_limit;
     facts.bytes_per_second = link.rate.peak();

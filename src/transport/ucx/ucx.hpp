@@ -49,11 +49,12 @@ class UcxTransport final : public Transport {
     bool put_and_tell(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                       const RemoteKey& key, Bytes offset, MessageKind kind, ConstSpan header,
                       Completion& done) override;
-    bool lends(int peer) override;
-    Status lend(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
-                const void* source, Bytes bytes, Completion& done) override;
+    bool exposes(int peer) override;
+    Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
+                  const void* source, Bytes bytes, Completion& done) override;
     void take_back(int peer, std::uint64_t loan) override;
-    void fetch(int peer, std::uint64_t loan, void* sink, Bytes bytes, Completion& done) override;
+    void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
+                     Completion& done) override;
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
@@ -204,7 +205,7 @@ class UcxTransport final : public Transport {
     // --- loans (loans.cpp)
     void on_fetch(Peer& peer, std::uint64_t number);
     bool expect_loan(const Peer& peer);
-    void end_loan(Peer& peer, std::uint64_t number, const Status& how);
+    void end_exposure(Peer& peer, std::uint64_t number, const Status& how);
     void finish_fetch(Peer& peer, std::uint64_t number, bool dropped);
     void end_fetches(Peer& peer);
 

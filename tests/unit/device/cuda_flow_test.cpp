@@ -63,7 +63,7 @@ struct CudaFlow : CudaResident {
     }
     Copy in(Bytes at, Bytes bytes) {
         Copy copy{pointer(to + at), slots + at, bytes, 0, Engine::h2d};
-        copy.pieces = {.size = kPiece, .flow = true, .message = at == 0 ? bytes : 0};
+        copy.pieces = {.size = kPiece, .cut_through = true, .message = at == 0 ? bytes : 0};
         return copy;
     }
     bool came(const Copy& copy, Bytes piece) const {
@@ -82,7 +82,7 @@ TEST_F(CudaFlow, EachPieceIsToldWhenItLiesThere) {
             std::memset(slots, 0, kBytes);
             const Copy flowing = out(bytes, at);
             Completion done(executor);
-            ASSERT_TRUE(cuda->flow(flowing, done));
+            ASSERT_TRUE(cuda->cut_through(flowing, done));
             const Bytes pieces = divide_up(bytes, kPiece);
             std::vector<bool> seen(pieces, false);
             Bytes missing = pieces;
@@ -121,7 +121,7 @@ TEST_F(CudaFlow, WhatHasComeGoesInPartByPart) {
         for (Bytes at = 0; at < bytes;) {
             const Bytes part = std::min(bytes - at, kPiece * (1 + dice() % 9));
             done.emplace_back(executor);
-            ASSERT_TRUE(cuda->flow(in(at, part), done.back()));
+            ASSERT_TRUE(cuda->cut_through(in(at, part), done.back()));
             at += part;
         }
         finish(done.back());
@@ -145,7 +145,7 @@ TEST_F(CudaFlow, NewMemoryFlowsToo) {
     Copy flowing = out(kBytes);
     flowing.source = pointer(fresh);
     Completion done(executor);
-    ASSERT_TRUE(cuda->flow(flowing, done));
+    ASSERT_TRUE(cuda->cut_through(flowing, done));
     finish(done);
     EXPECT_EQ(std::memcmp(slots, pattern(kBytes, 3).data(), kBytes), 0);
     gpu.cuMemFree_v2(fresh);
@@ -157,32 +157,33 @@ TEST_F(CudaFlow, IsRefusedWhereItCannotBeOrNoneStays) {
     classify(pointer(from), kBytes);
     Completion done(executor);
     ASSERT_TRUE(copy_until_one_stays());
-    EXPECT_FALSE(cuda->would_flow(Engine::d2h));  // nobody has asked for one
+    EXPECT_FALSE(cuda->would_cut_through(Engine::d2h));  // nobody has asked for one
     ASSERT_TRUE(copy(out(kBytes)).ok());
     // Memory that is not ours, on either side; by single bytes from the host.
     std::vector<std::byte> foreign(kPiece);
     Copy elsewhere = out(kPiece);
     elsewhere.destination = foreign.data();
-    EXPECT_FALSE(cuda->flow(elsewhere, done));
+    EXPECT_FALSE(cuda->cut_through(elsewhere, done));
     std::uint32_t foreign_words[4] = {};
-    Copy untold = out(kPiece);
-    untold.pieces.words = foreign_words;
-    EXPECT_FALSE(cuda->flow(untold, done));
+    Copy unsent_rts = out(kPiece);
+    unsent_rts.pieces.words = foreign_words;
+    EXPECT_FALSE(cuda->cut_through(unsent_rts, done));
     ASSERT_TRUE(copy(in(0, kBytes)).ok());
     // At odd addresses it would go by single bytes.
     for (Copy odd : {in(0, kPiece), out(kPiece)}) {
         odd.source = static_cast<const std::byte*>(odd.source) + 1;
-        EXPECT_FALSE(cuda->flow(odd, done));
+        EXPECT_FALSE(cuda->cut_through(odd, done));
     }
-    EXPECT_FALSE(cuda->flow({pointer(to), slots, kPiece, 0, Engine::h2d}, done)) << "no pieces";
-    EXPECT_TRUE(cuda->would_flow(Engine::d2h));
+    EXPECT_FALSE(cuda->cut_through({pointer(to), slots, kPiece, 0, Engine::h2d}, done))
+        << "no pieces";
+    EXPECT_TRUE(cuda->would_cut_through(Engine::d2h));
     // The same without kernels.
     config.kernels = false;
     CudaResident::start(kLong);
     ASSERT_TRUE(cuda->pin(slots, kBytes + kWords).ok());
     ASSERT_TRUE(copy(out(kBytes)).ok());
-    EXPECT_FALSE(cuda->would_flow(Engine::d2h));
-    EXPECT_FALSE(cuda->flow(out(kPiece), done));
+    EXPECT_FALSE(cuda->would_cut_through(Engine::d2h));
+    EXPECT_FALSE(cuda->cut_through(out(kPiece), done));
     EXPECT_FALSE(done.done());
 }
 
@@ -199,7 +200,8 @@ TEST_F(CudaFlow, LargeCopiesAreWorthAKernel) {
         while (cuda->calls().launches < before + 3 && std::chrono::steady_clock::now() < limit) {
             const Copy next = outwards ? out(kBytes) : in(0, kBytes);
             Completion done(executor);
-            if (!cuda->would_flow(next.engine) || !cuda->flow(next, done)) cuda->copy(next, done);
+            if (!cuda->would_cut_through(next.engine) || !cuda->cut_through(next, done))
+                cuda->copy(next, done);
             finish(done);
         }
         EXPECT_GE(cuda->calls().launches, before + 3) << outwards;
@@ -231,9 +233,9 @@ TEST_F(CudaFlow, WhatComesTooLateGoesAnotherWay) {
             std::memset(slots, 0, kBytes);
         cuda::Order order{outwards ? out(kBytes) : in(0, kBytes),
                           outwards ? cuda::Lane::d2h : cuda::Lane::h2d};
-        order.may_flow = true;
+        order.may_cut_through = true;
         Completion done(executor);
-        if (streams.flow(order, done))
+        if (streams.cut_through(order, done))
             ++flowed;
         else
             ASSERT_TRUE(streams.start(order, done));
@@ -248,7 +250,7 @@ TEST_F(CudaFlow, WhatComesTooLateGoesAnotherWay) {
     EXPECT_GE(late(), 20u);
     EXPECT_GE(flowed, 60);
     const cuda::ResidentCopies::Counts& counts = streams.resident().counts();
-    EXPECT_EQ(counts.flows, static_cast<std::uint64_t>(flowed) - counts.untaken);
+    EXPECT_EQ(counts.cuts_through, static_cast<std::uint64_t>(flowed) - counts.untaken);
     EXPECT_EQ(counts.copies, 0u) << "a message that flows is none";
     streams.close();
 }

@@ -117,7 +117,7 @@ struct CudaTogether : CudaTest {
         gpu.fill(to, 0, kMost * kPiece);
         const std::uint64_t before = cuda->calls().copies;
         start(count, notice);
-        cuda->start_waiting(Company::none);
+        cuda->flush_batch(BatchHint::none);
         while (cuda->pending())
             cuda->progress();
         for (const Completion& each : done)
@@ -132,7 +132,7 @@ struct CudaTogether : CudaTest {
         for (Bytes i = 0; i < count; ++i) {
             done.emplace_back(executor);
             cuda->copy({pointer(to + i * kPiece), pointer(from + i * kPiece), kPiece, 0,
-                        Engine::fused, notice, Company::expected},
+                        Engine::fused, notice, BatchHint::expected},
                        done.back());
         }
     }
@@ -172,10 +172,10 @@ TEST_F(CudaTogether, SmallOnesShareACallToo) {
             done.emplace_back(executor);
             const Bytes at = i * kPiece + kind.askew;
             cuda->copy({pointer(to + at), pointer(from + at), kind.bytes, 0, Engine::fused,
-                        Notice::event, Company::expected},
+                        Notice::event, BatchHint::expected},
                        done.back());
         }
-        cuda->start_waiting(Company::none);
+        cuda->flush_batch(BatchHint::none);
         while (cuda->pending())
             cuda->progress();
         EXPECT_EQ(cuda->calls().launches - launches, kind.launches) << kind.bytes;
@@ -202,11 +202,11 @@ TEST_F(CudaTogether, ManagedMemoryIsCopiedByItself) {
     const auto start = [&](Bytes at, Bytes bytes) {
         done.emplace_back(executor);
         cuda->copy({pointer(managed + at), pointer(from + at), bytes, 0, Engine::fused,
-                    Notice::event, Company::expected},
+                    Notice::event, BatchHint::expected},
                    done.back());
     };
     start(0, 64);  // its way is not that of larger ones
-    cuda->start_waiting(Company::none);
+    cuda->flush_batch(BatchHint::none);
     const std::uint64_t before = cuda->calls().copies;
     start(0, kPiece);
     start(kPiece, kPiece);
@@ -219,7 +219,7 @@ TEST_F(CudaTogether, ManagedMemoryIsCopiedByItself) {
 
 TEST_F(CudaTogether, InAContextThatIsDestroyedEachEndsWithAnError) {
     start(5);
-    cuda->start_waiting(Company::none);
+    cuda->flush_batch(BatchHint::none);
     ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
     from = to = 0;
     while (cuda->pending())
@@ -235,7 +235,7 @@ TEST_F(CudaTogether, ADeadContextThatTheCallFindsIsLeftAndTheyGoInTheNext) {
     if (!gpu.simulated()) GTEST_SKIP() << "needs fault injection";
     start(5);
     gpu.simgpu_fault("cuMemcpyBatchAsync:1:709,cuMemcpyDtoDAsync_v2:1:709");
-    cuda->start_waiting(Company::none);
+    cuda->flush_batch(BatchHint::none);
     while (cuda->pending())
         cuda->progress();
     gpu.simgpu_fault(nullptr);

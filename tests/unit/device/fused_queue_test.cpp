@@ -23,11 +23,11 @@ class FusedQueueTest : public testing::Test {
         facts.launch_worth_copies = 5;
         return facts;
     }
-    void push(int count, Bytes bytes, Company company = Company::unknown) {
+    void push(int count, Bytes bytes, BatchHint batch = BatchHint::unknown) {
         for (int i = 0; i < count; ++i) {
             Copy copy;
             copy.bytes = bytes;
-            copy.company = company;
+            copy.batch = batch;
             queue_.push(copy, done_);
         }
     }
@@ -69,23 +69,23 @@ TEST_F(FusedQueueTest, ManyBytesGoBehindCopiesInFlight) {
 }
 
 TEST_F(FusedQueueTest, OneThatExpectsCompanyGoesAloneWhenNoneCameWithIt) {
-    push(1, 8, Company::expected);
+    push(1, 8, BatchHint::expected);
     EXPECT_FALSE(queue_.goes_at_once(false, kYes));
-    EXPECT_FALSE(queue_.goes_after_all(true, Company::expected));
-    EXPECT_TRUE(queue_.goes_after_all(false, Company::expected));
-    push(1, 8, Company::expected);
-    EXPECT_FALSE(queue_.goes_after_all(false, Company::expected));
+    EXPECT_FALSE(queue_.goes_after_all(true, BatchHint::expected));
+    EXPECT_TRUE(queue_.goes_after_all(false, BatchHint::expected));
+    push(1, 8, BatchHint::expected);
+    EXPECT_FALSE(queue_.goes_after_all(false, BatchHint::expected));
     EXPECT_FALSE(queue_.goes_now(false, kYes)) << "more came";
     EXPECT_TRUE(queue_.goes_now(false, kYes));
 }
 
 TEST_F(FusedQueueTest, WhenNoMoreComeAllGoAlsoBehindCopiesInFlight) {
-    EXPECT_FALSE(queue_.goes_after_all(false, Company::none));
-    push(3, 8, Company::expected);
+    EXPECT_FALSE(queue_.goes_after_all(false, BatchHint::none));
+    push(3, 8, BatchHint::expected);
     EXPECT_FALSE(queue_.goes_now(true, kYes));
-    EXPECT_TRUE(queue_.goes_after_all(true, Company::none));
+    EXPECT_TRUE(queue_.goes_after_all(true, BatchHint::none));
     EXPECT_TRUE(queue_.goes_now(true, kYes)) << "when there was no room for them before";
-    push(1, 8, Company::expected);
+    push(1, 8, BatchHint::expected);
     EXPECT_FALSE(queue_.goes_now(true, kYes)) << "more came after all";
 }
 
@@ -100,12 +100,12 @@ TEST_F(FusedQueueTest, NotTooMuchGoesTogether) {
 }
 
 TEST_F(FusedQueueTest, NotSoSmallOnesWaitForTheEndOfTheTurnOnly) {
-    push(2, 8, Company::expected);
-    EXPECT_FALSE(queue_.goes_after_all(false, Company::expected));
+    push(2, 8, BatchHint::expected);
+    EXPECT_FALSE(queue_.goes_after_all(false, BatchHint::expected));
     queue_.drop_first(2);
-    push(2, kMostFused + 1, Company::expected);
-    EXPECT_FALSE(queue_.goes_after_all(true, Company::expected));
-    EXPECT_TRUE(queue_.goes_after_all(false, Company::expected));
+    push(2, kMostFused + 1, BatchHint::expected);
+    EXPECT_FALSE(queue_.goes_after_all(true, BatchHint::expected));
+    EXPECT_TRUE(queue_.goes_after_all(false, BatchHint::expected));
 }
 
 TEST_F(FusedQueueTest, LargeOnesWaitForThoseThatAreExpectedInTheSameTurn) {
@@ -114,24 +114,24 @@ TEST_F(FusedQueueTest, LargeOnesWaitForThoseThatAreExpectedInTheSameTurn) {
     FusedQueue large(worth, Sizes::large);
     Copy copy;
     copy.bytes = kMiB;
-    copy.company = Company::expected;
+    copy.batch = BatchHint::expected;
     large.push(copy, done_);
-    EXPECT_FALSE(large.goes_after_all(true, Company::expected));
+    EXPECT_FALSE(large.goes_after_all(true, BatchHint::expected));
     large.push(copy, done_);
     EXPECT_FALSE(large.goes_at_once(false, kNo)) << "the turn is not over";
-    EXPECT_TRUE(large.goes_after_all(false, Company::expected));
-    EXPECT_TRUE(large.goes_after_all(true, Company::expected)) << "2 MiB go behind others";
+    EXPECT_TRUE(large.goes_after_all(false, BatchHint::expected));
+    EXPECT_TRUE(large.goes_after_all(true, BatchHint::expected)) << "2 MiB go behind others";
     EXPECT_TRUE(large.goes_now(true, kNo)) << "copy engines need no kernels";
 }
 
 TEST_F(FusedQueueTest, OfWhichNobodyKnowsWhetherOthersComeOnlySmallOnesWait) {
     Copy copy;
-    for (const Company company : {Company::unknown, Company::expected}) {
-        copy.company = company;
+    for (const BatchHint batch : {BatchHint::unknown, BatchHint::expected}) {
+        copy.batch = batch;
         copy.bytes = kMostFused;
         EXPECT_TRUE(goes_with_others(copy));
         copy.bytes = kMostFused + 1;
-        EXPECT_EQ(goes_with_others(copy), company == Company::expected);
+        EXPECT_EQ(goes_with_others(copy), batch == BatchHint::expected);
     }
 }
 

@@ -178,7 +178,7 @@ GpuFacts fast_link() {
 
 TEST(Residency, OfAFlowingMessageItSavesWhatTheOtherEndNeedNotWaitFor) {
     Residency residency(fast_link(), kLinger);
-    ASSERT_TRUE(residency.flows(Ends::to_host) && residency.flows(Ends::from_host));
+    ASSERT_TRUE(residency.cuts_through(Ends::to_host) && residency.cuts_through(Ends::from_host));
     // A mebibyte takes 21 us at 50 GB/s, and 7 % more.
     EXPECT_NEAR(static_cast<double>(residency.pace()), 22440, 10);
     EXPECT_EQ(residency.saving_of_flow(Ends::to_host, 256 * kKiB), 3000 + residency.pace() / 8);
@@ -207,8 +207,8 @@ TEST(Residency, WhereItIsSlowerAloneNothingFlows) {
     GpuFacts slow = fast_link();
     slow.resident_out_latency = 2 * slow.copy_latency;
     Residency residency(slow, kLinger);
-    EXPECT_FALSE(residency.flows(Ends::to_host));
-    EXPECT_TRUE(residency.flows(Ends::from_host));
+    EXPECT_FALSE(residency.cuts_through(Ends::to_host));
+    EXPECT_TRUE(residency.cuts_through(Ends::from_host));
 }
 
 }  // namespace

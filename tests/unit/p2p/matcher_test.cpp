@@ -52,9 +52,9 @@ TEST_F(MatcherTest, OldestReceiveWinsForOneSource) {
 
 TEST_F(MatcherTest, OldestReceiveWinsBetweenNamedAndAnySource) {
     Request& any = post(MPI_ANY_SOURCE, 7);
-    Request& named = post(3, 7);
+    Request& exports = post(3, 7);
     EXPECT_EQ(arrive(3, 7), &any);
-    EXPECT_EQ(arrive(3, 7), &named);
+    EXPECT_EQ(arrive(3, 7), &exports);
 }
 
 TEST_F(MatcherTest, TagsAndContextsKeepMessagesApart) {
@@ -82,10 +82,10 @@ TEST_F(MatcherTest, WithdrawnReceivesTakeNothing) {
 }
 
 TEST_F(MatcherTest, ALostPeerFreesOnlyTheReceivesThatNameIt) {
-    Request& named = post(4, 0);
+    Request& exports = post(4, 0);
     Request& other = post(5, 0);
     Request& any = post(MPI_ANY_SOURCE, 0);
-    EXPECT_EQ(matcher.withdraw_from(4), std::vector<Request*>{&named});
+    EXPECT_EQ(matcher.withdraw_from(4), std::vector<Request*>{&exports});
     EXPECT_TRUE(matcher.posted(other));
     EXPECT_TRUE(matcher.posted(any));
     EXPECT_TRUE(matcher.withdraw_any([](const Request&) { return false; }).empty());
@@ -101,7 +101,7 @@ TEST_F(MatcherTest, AgreesWithAnObviousModelOnRandomPrograms) {
         int source, tag;
         Request* request;
     };
-    struct Kept {
+    struct UnexpectedBuffer {
         int source, tag;
         std::uint64_t mark;
     };
@@ -109,7 +109,7 @@ TEST_F(MatcherTest, AgreesWithAnObviousModelOnRandomPrograms) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
         std::list<Posted> posted;
-        std::list<Kept> kept;
+        std::list<UnexpectedBuffer> kept;
         const std::uint32_t context = 100 + seed;
         for (std::uint64_t step = 1; step <= 400; ++step) {
             const int source = static_cast<int>(random() % 3);

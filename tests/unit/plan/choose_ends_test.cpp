@@ -22,7 +22,7 @@ device::GpuFacts gpu_of(const char* machine) {
     return device::gpu_facts(described);
 }
 
-plan::Facts with_gpus(plan::Facts with, const device::GpuFacts& gpu) {
+Described with_gpus(Described with, const device::GpuFacts& gpu) {
     for (device::GpuFacts* each : {&with.source_gpu, &with.sink_gpu}) {
         const device::Uuid uuid = each->uuid;
         *each = gpu;
@@ -33,7 +33,7 @@ plan::Facts with_gpus(plan::Facts with, const device::GpuFacts& gpu) {
 
 TEST(ChooseEnds, OfCopiesToAndFromHostMemoryAreSeenByFlags) {
     for (const char* machine : {"h100", "h200"}) {
-        const plan::Facts facts = with_gpus(two_gpus(), gpu_of(machine));
+        const Described facts = with_gpus(two_gpus(), gpu_of(machine));
         plan::Tuning staged;
         staged.ipc = false;
         for (const Bytes bytes : {8 * kKiB, 64 * kKiB, 256 * kKiB}) {
@@ -52,7 +52,7 @@ TEST(ChooseEnds, OfCopiesToAndFromHostMemoryAreSeenByFlags) {
 }
 
 TEST(ChooseEnds, OfCopiesToAnotherGpuAreAskedFor) {
-    const plan::Facts facts = with_gpus(two_gpus(), gpu_of("h200"));
+    const Described facts = with_gpus(two_gpus(), gpu_of("h200"));
     for (const Bytes bytes : {8 * kKiB, kMiB, 16 * kMiB}) {
         const plan::Plan direct = plan_for(verdict(bytes, D, D, IpcKind::legacy), facts);
         ASSERT_EQ(direct.protocol, Protocol::ipc);
@@ -63,8 +63,8 @@ TEST(ChooseEnds, OfCopiesToAnotherGpuAreAskedFor) {
 // Its flag is seen by the receiver as well, and written while the bytes are on their way.
 TEST(ChooseEnds, OfLargeAnnouncedPutsAreToldByTheDevice) {
     for (const char* machine : {"h100", "h200"}) {
-        plan::Facts facts = with_gpus(two_gpus(), gpu_of(machine));
-        facts.announced = facts.put_open = true;
+        Described facts = with_gpus(two_gpus(), gpu_of(machine));
+        facts.rtr = facts.put_open = true;
         facts.sink_gpu.peer_get_more = 1000;
         for (const Bytes bytes : {8 * kKiB, 256 * kKiB, 512 * kKiB, 4 * kMiB}) {
             const plan::Plan put = plan_for(verdict(bytes, D, D, IpcKind::legacy), facts);
@@ -79,7 +79,7 @@ TEST(ChooseEnds, OfLargeAnnouncedPutsAreToldByTheDevice) {
 TEST(ChooseEnds, WithoutAFigureOfTheirOwnAreSeenAsThoseToAnotherGpu) {
     model::Machine described = model::load("h200").value();
     described.gpu.calls.host_event_seen = 0;
-    const plan::Facts facts = with_gpus(two_gpus(), device::gpu_facts(described));
+    const Described facts = with_gpus(two_gpus(), device::gpu_facts(described));
     plan::Tuning staged;
     staged.ipc = false;
     EXPECT_EQ(plan_for(verdict(64 * kKiB, D, D), facts, staged).completion, Completion::event);

@@ -50,8 +50,8 @@ device::GpuFacts any_gpu(Dice& dice) {
     return gpu;
 }
 
-plan::Facts any_facts(Dice& dice) {
-    plan::Facts with;
+Described any_facts(Dice& dice) {
+    Described with;
     with.source_gpu = any_gpu(dice);
     with.sink_gpu = any_gpu(dice);
     with.sink_gpu.uuid[0] = 9;
@@ -97,7 +97,7 @@ plan::Question any_question(Dice& dice) {
     question.sink_known = dice.coin();
     if (question.sink_known) question.sink = any_end(dice);
     question.synchronous = dice.coin();
-    question.budget = dice.coin();
+    question.eager_credit = dice.coin();
     return question;
 }
 
@@ -123,7 +123,7 @@ bool copied_by_engine(const plan::End& end) {
 }
 
 // The rules that a plan must keep, whatever it costs.
-void expect_possible(const plan::Question& question, const plan::Facts& with,
+void expect_possible(const plan::Question& question, const Described& with,
                      const plan::Tuning& tuning, const plan::Plan& plan) {
     const plan::End sink = question.sink_known ? question.sink : plan::End{};
     EXPECT_EQ(plan.protocol == Protocol::self, with.peer.self);
@@ -141,7 +141,7 @@ void expect_possible(const plan::Question& question, const plan::Facts& with,
                         (with.peer.put && !with.peer.shared_memory))
                 << "inside a node the pipeline's slots take it with fewer copies";
             EXPECT_LE(question.bytes, std::min(tuning.eager_limit, with.peer.eager_max));
-            EXPECT_TRUE(question.budget);
+            EXPECT_TRUE(question.eager_credit);
             break;
         case Protocol::rdma:
             EXPECT_TRUE(with.peer.put);
@@ -200,7 +200,7 @@ TEST(ChooseProperty, NoPlanNeedsWhatTheFactsDeny) {
         const auto with = any_facts(dice);
         const auto question = any_question(dice);
         const auto tuning = any_tuning(dice);
-        const auto choice = plan::choose(question, with, tuning);
+        const auto choice = choose(question, with, tuning);
         expect_possible(question, with, tuning, choice.plan);
         EXPECT_EQ(choice.rejected_count, 4) << "every other protocol lost for a reason";
         if (testing::Test::HasFailure()) {
@@ -216,7 +216,7 @@ TEST(ChooseProperty, AWinnerThatIsNotSettledIsTheCheapest) {
         const auto question = any_question(dice);
         auto tuning = any_tuning(dice);
         tuning.ipc_threshold = 0;
-        const auto choice = plan::choose(question, with, tuning);
+        const auto choice = choose(question, with, tuning);
         if (choice.plan.protocol == Protocol::eager || choice.plan.protocol == Protocol::self)
             continue;
         for (int i = 0; i < choice.rejected_count; ++i) {
@@ -236,7 +236,7 @@ TEST(ChooseProperty, WhatLiesInSlotsIsTakenFromThere) {
         const auto tuning = any_tuning(dice);
         if (!with.peer.shared_memory || with.peer.self) continue;
         question.already_staged = question.sink_known = true;
-        const auto choice = plan::choose(question, with, tuning);
+        const auto choice = choose(question, with, tuning);
         ASSERT_EQ(choice.plan.protocol, Protocol::pipeline)
             << "seed " << seed << ": " << plan::describe(choice.plan, question.bytes);
     }
@@ -255,7 +255,7 @@ TEST(ChooseProperty, ALargerMessageIsNeverExpectedToBeFaster) {
         Nanoseconds before = 0;
         for (Bytes bytes = 1; bytes <= kGiB; bytes += 1 + bytes / 3) {
             question.bytes = bytes;
-            const auto plan = plan::choose(question, with, tuning).plan;
+            const auto plan = choose(question, with, tuning).plan;
             ASSERT_GE(plan.expected, before)
                 << "seed " << seed << ", " << bytes << " bytes: " << plan::describe(plan, bytes);
             before = plan.expected;

@@ -22,7 +22,7 @@ using plan::Question;
 TEST(Choose, OnAnH200PageableMemoryGoesThroughSlots) {
     Result<model::Machine> machine = model::load("h200");
     ASSERT_TRUE(machine.ok()) << machine.status().text();
-    plan::Facts with = two_gpus();
+    Described with = two_gpus();
     for (device::GpuFacts* gpu : {&with.source_gpu, &with.sink_gpu}) {
         const device::Uuid uuid = gpu->uuid;
         *gpu = device::gpu_facts(*machine);
@@ -56,12 +56,12 @@ TEST(Choose, PiecesOfOneSizeAreNeverSlowerThanAnyPowerOfTwo) {
         plan::Tuning tuning;
         tuning.ipc = false;
         const Question staged = verdict(bytes, MemoryKind::device, MemoryKind::device);
-        const plan::Plan chosen = plan::choose(staged, without_ipc, tuning).plan;
+        const plan::Plan chosen = choose(staged, without_ipc, tuning).plan;
         ASSERT_EQ(chosen.protocol, Protocol::pipeline) << bytes;
         better += std::has_single_bit(chosen.chunk) ? 0 : 1;
         for (Bytes chunk = 128 * kKiB; chunk <= 4 * kMiB; chunk *= 2) {
             tuning.chunk = chunk;
-            EXPECT_LE(chosen.expected, plan::choose(staged, without_ipc, tuning).plan.expected)
+            EXPECT_LE(chosen.expected, choose(staged, without_ipc, tuning).plan.expected)
                 << bytes << " in pieces of " << chunk;
         }
     }

@@ -20,7 +20,7 @@ using plan::Reach;
 using plan::Stage;
 
 // By hand: copy everything to the host, send it as host memory, copy everything back.
-Nanoseconds by_hand(Bytes bytes, const plan::Facts& with) {
+Nanoseconds by_hand(Bytes bytes, const Described& with) {
     auto copy = [bytes](const device::GpuFacts& gpu, double rate) {
         return gpu.copy_latency + static_cast<Nanoseconds>(static_cast<double>(bytes) * 1e9 / rate);
     };
@@ -30,7 +30,7 @@ Nanoseconds by_hand(Bytes bytes, const plan::Facts& with) {
 }
 
 TEST(Choose, AMessageToOneselfIsOneLocalCopy) {
-    plan::Facts with = facts({}, h200(), h200());
+    Described with = facts({}, h200(), h200());
     with.peer.self = true;
     const auto on_device = plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with);
     EXPECT_EQ(on_device.protocol, Protocol::self);
@@ -40,7 +40,7 @@ TEST(Choose, AMessageToOneselfIsOneLocalCopy) {
 }
 
 TEST(Choose, HostMessagesWithinTheLimitGoAtOnce) {
-    const plan::Facts with = facts(shared_memory(), {}, {});
+    const Described with = facts(shared_memory(), {}, {});
     plan::Tuning tuning;
     for (const Bytes chosen : {Bytes{0}, 8 * kKiB}) {  // by the user; 0: by the way to the peer
         tuning.eager_limit = chosen;
@@ -55,7 +55,7 @@ TEST(Choose, HostMessagesWithinTheLimitGoAtOnce) {
 
 TEST(Choose, AMessageWithoutBudgetBecomesARendezvous) {
     Question question = offer(64, MemoryKind::host);
-    question.budget = false;
+    question.eager_credit = false;
     EXPECT_EQ(plan_for(question, facts(shared_memory(), {}, {})).protocol, Protocol::pipeline);
     EXPECT_EQ(plan_for(question, facts(ndr(), {}, {})).protocol, Protocol::rdma);
 }
@@ -77,7 +77,7 @@ TEST(Choose, ASmallHostMessageIsCopiedToTheDeviceOnArrival) {
 // copy them, by the kernel or by a copy that waits for no request; elsewhere that is so for pageable
 // memory only.
 TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
-    plan::Facts with = two_gpus();
+    Described with = two_gpus();
     const auto protocol = [&with](Bytes bytes, MemoryKind sink) {
         return plan_for(verdict(bytes, MemoryKind::device, sink, IpcKind::legacy), with).protocol;
     };
@@ -100,7 +100,7 @@ TEST(Choose, ASmallMessageToTheHostGoesWhereAKernelMayTakeIt) {
 
 // Over a network its end is told by a message, however long that takes.
 TEST(Choose, ASlotThatANetworkSendsIsPricedWithItsWholeCopy) {
-    plan::Facts with = facts(ndr(), two_gpus().source_gpu, {});
+    Described with = facts(ndr(), two_gpus().source_gpu, {});
     with.peer.message_latency = 20 * kMicrosecond;
     const Question question = verdict(1024, MemoryKind::device, MemoryKind::host);
     with.source_gpu.resident_out_latency = with.source_gpu.copy_latency;
@@ -119,7 +119,7 @@ TEST(Choose, WhatReplacesDeviceMemoryIsReceivedWhereItIsSoonerInPlace) {
 }
 
 TEST(Choose, APutThatAsksFirstIsPricedWithItsRoundTrip) {
-    plan::Facts with = facts(ndr(), {}, {});
+    Described with = facts(ndr(), {}, {});
     const Question question = verdict(kMiB, MemoryKind::host, MemoryKind::host);
     const plan::Plan at_once = plan_for(question, with);
     with.peer.straight_from = kMiB + 1;
@@ -175,7 +175,7 @@ TEST(Choose, GpuDirectMovesContiguousDeviceMessagesInOnePut) {
 }
 
 // A card that reads device memory at 1 GB/s and writes it at 5 (the chipsets of 2013).
-plan::Facts slow_reads() {
+Described slow_reads() {
     auto with = facts(qdr(), c2050(), c2050());
     with.source_reach = with.sink_reach = Reach::device_memory;
     with.peer.device_read_bytes_per_second = 1e9;
@@ -248,7 +248,7 @@ TEST(Choose, TwoGpusWithPeerAccessAreOneCopy) {
 // A get needs no answer and nothing of the sender: a put pays only where GPUs write to each other
 // faster than they read, and then the bytes decide.
 TEST(Choose, BetweenTwoGpusTheReceiverGetsUnlessPutsAreSoMuchFasterThatTheyRepayTheAnswer) {
-    const auto executor = [](Bytes bytes, const plan::Facts& with) {
+    const auto executor = [](Bytes bytes, const Described& with) {
         return plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy),
                         with)
             .executor;
@@ -258,12 +258,12 @@ TEST(Choose, BetweenTwoGpusTheReceiverGetsUnlessPutsAreSoMuchFasterThatTheyRepay
     for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB})
         EXPECT_EQ(executor(bytes, with), Executor::receiver) << bytes;
     // `gantry tune` on two H100s, of copies that come alone; those of a window do not.
-    plan::Facts alone = with;
+    Described alone = with;
     alone.sink_gpu.peer_get_more = 3300;
     for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB}) {
         EXPECT_EQ(executor(bytes, alone), Executor::receiver) << bytes;
-        plan::Facts announced = alone;
-        announced.announced = true;
+        Described announced = alone;
+        announced.rtr = true;
         EXPECT_EQ(executor(bytes, announced), Executor::sender) << bytes;
     }
     with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 236e9;
@@ -354,7 +354,7 @@ TEST(Choose, SmallDeviceMessagesToAnotherNodeNeedNoAnswer) {
     EXPECT_EQ(plan.protocol, Protocol::eager);
     EXPECT_EQ(plan.source_stage, plan::Stage::slot);
     auto full = offer(1024, MemoryKind::device);
-    full.budget = false;
+    full.eager_credit = false;
     EXPECT_EQ(plan_for(full, facts(ndr(), h200(), h200())).protocol, Protocol::pipeline);
 }
 
@@ -381,7 +381,7 @@ TEST(Choose, APipelineThatHasBegunKeepsItsChunk) {
 
 TEST(Choose, WhatLiesInSlotsAlreadyIsTakenFromThere) {
     Question question = verdict(64 * kKiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
-    question.budget = false;
+    question.eager_credit = false;
     EXPECT_EQ(plan_for(question, two_gpus()).protocol, Protocol::ipc);
     question.already_staged = true;
     question.started_chunk = 64 * kKiB;
@@ -441,7 +441,7 @@ TEST(Choose, KernelsOffGivesEveryPlanAFormWithoutKernels) {
 }
 
 TEST(Choose, ReachesNineTenthsOfTheIdealPipeliningGainAtPublishedRates) {
-    const plan::Facts with = facts(qdr(), c2050(), c2050());
+    const Described with = facts(qdr(), c2050(), c2050());
     const Bytes bytes = 4 * kMiB;
     const auto plan = plan_for(verdict(bytes, MemoryKind::device, MemoryKind::device), with);
     const double r = with.source_gpu.d2h_bytes_per_second / with.peer.bytes_per_second;

@@ -18,20 +18,20 @@ using plan::Protocol;
 
 constexpr MemoryKind H = MemoryKind::host, D = MemoryKind::device;
 
-plan::Facts facts_of_one_gpu() {
-    plan::Facts with = facts(shared_memory(), h200(), h200());
+Described facts_of_one_gpu() {
+    Described with = facts(shared_memory(), h200(), h200());
     with.same_gpu = with.peer_access = true;
     return with;
 }
 
-plan::Facts with_windows(plan::Facts facts, bool source, bool sink) {
+Described with_windows(Described facts, bool source, bool sink) {
     facts.source_window = source;
     facts.sink_window = sink;
     return facts;
 }
 
 TEST(ChooseWindows, ASmallMessageIsReadAndWrittenByTheProcessors) {
-    const plan::Facts facts = with_windows(two_gpus(), true, true);
+    const Described facts = with_windows(two_gpus(), true, true);
     const plan::Plan plan = plan_for(verdict(8, D, D, IpcKind::legacy), facts);
     EXPECT_EQ(plan.protocol, Protocol::eager);
     EXPECT_EQ(plan.source_engine, CopyEngine::window);
@@ -45,7 +45,7 @@ TEST(ChooseWindows, ASmallMessageIsReadAndWrittenByTheProcessors) {
 }
 
 TEST(ChooseWindows, TheOfferIsTheSame) {
-    const plan::Facts facts = with_windows(two_gpus(), true, false);
+    const Described facts = with_windows(two_gpus(), true, false);
     const plan::Plan plan = plan_for(offer(8, D, IpcKind::legacy), facts);
     EXPECT_EQ(plan.protocol, Protocol::eager);
     EXPECT_EQ(plan.source_engine, CopyEngine::window);
@@ -57,13 +57,13 @@ TEST(ChooseWindows, WhatIsReadIsSmallAndWhatIsWrittenMayBeLarger) {
     EXPECT_FALSE(plan::window_reads_win(gpu, 4096));
     EXPECT_TRUE(plan::window_writes_win(gpu, 32 * kKiB));
     EXPECT_FALSE(plan::window_writes_win(gpu, 128 * kKiB));
-    const plan::Facts facts = with_windows(two_gpus(), true, true);
+    const Described facts = with_windows(two_gpus(), true, true);
     EXPECT_EQ(plan_for(verdict(4096, D, D, IpcKind::legacy), facts).protocol, Protocol::ipc);
     EXPECT_EQ(plan_for(verdict(16 * kKiB, H, D), facts).sink_engine, CopyEngine::window);
 }
 
 TEST(ChooseWindows, ASlowWindowIsNotUsed) {
-    plan::Facts facts = with_windows(two_gpus(), true, true);
+    Described facts = with_windows(two_gpus(), true, true);
     facts.source_gpu.window_read = facts.sink_gpu.window_write = 20000;
     EXPECT_EQ(plan_for(verdict(8, D, D, IpcKind::legacy), facts).protocol, Protocol::ipc);
     EXPECT_EQ(plan_for(verdict(8, H, D), facts).sink_engine, CopyEngine::copy_engine);
@@ -81,7 +81,7 @@ TEST(ChooseWindows, AtTheSinkAloneTheProcessorTakesThePieceOutOfItsSlot) {
 }
 
 TEST(ChooseWindows, ManagedAndStridedMemoryHaveNone) {
-    const plan::Facts facts = with_windows(two_gpus(), true, true);
+    const Described facts = with_windows(two_gpus(), true, true);
     for (const bool strided : {false, true}) {
         plan::Question question =
             verdict(8, strided ? D : MemoryKind::managed, strided ? D : MemoryKind::managed);
@@ -93,7 +93,7 @@ TEST(ChooseWindows, ManagedAndStridedMemoryHaveNone) {
 
 TEST(ChooseWindows, WithoutOneNoPlanUsesIt) {
     for (const Scene& scene : scenes()) {
-        plan::Facts facts = scene.facts;
+        Described facts = scene.facts;
         if (facts.source_window || facts.sink_window) continue;
         for (const MemoryKind source : {H, D})
             for (const MemoryKind sink : {H, D})

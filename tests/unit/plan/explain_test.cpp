@@ -28,7 +28,7 @@ void record(plan::Explain& explain, Bytes bytes, int peer, MemoryKind source = M
                                   .sink = end(source, device::IpcKind::none),
                                   .sink_known = true};
     const auto with = facts(qdr(), c2050(), c2050());
-    explain.record(question, with, plan::choose(question, with, {}), peer, /*received=*/true);
+    explain.record(question, choose(question, with, {}), peer, /*received=*/true);
 }
 
 TEST(Explain, RecordsNothingUnlessAskedTo) {
@@ -82,7 +82,7 @@ TEST(Explain, TellsApartWhoCopies) {
     plan::Choice choice{.plan = {.protocol = plan::Protocol::ipc}, .rejected = {}};
     for (int message = 0; message < 10; ++message) {
         choice.plan.executor = message < 2 ? plan::Executor::receiver : plan::Executor::sender;
-        explain.record(question, {}, choice, 1, /*received=*/true);
+        explain.record(question, choice, 1, /*received=*/true);
     }
     auto read = plan::record_from_json(explain.json(0));
     ASSERT_TRUE(read.ok());

@@ -15,11 +15,11 @@ inline plan::Question offer(Bytes bytes, device::MemoryKind source,
                             device::IpcKind ipc = device::IpcKind::none) {
     return {.bytes = bytes, .source = end(source, ipc), .sink = {}};
 }
-inline plan::Plan plan_for(const plan::Question& question, const plan::Facts& with,
+inline plan::Plan plan_for(const plan::Question& question, const Described& with,
                            const plan::Tuning& tuning = {}) {
-    return plan::choose(question, with, tuning).plan;
+    return choose(question, with, tuning).plan;
 }
-inline plan::Facts two_gpus() {
+inline Described two_gpus() {
     auto with = facts(shared_memory(), h200(), other_h200());
     with.peer_access = with.ipc_open = with.put_open = true;
     return with;

@@ -22,14 +22,15 @@ class UcxLoanTest : public UcxTest {
     void start_lending() {
         start(2);
         ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
-        ASSERT_TRUE(until([&] { return transport(0).lends(1); }));
+        ASSERT_TRUE(until([&] { return transport(0).exposes(1); }));
         notebook(1).messages.clear();
     }
-    std::unique_ptr<Completion> lend(std::uint64_t number) {
+    std::unique_ptr<Completion> expose(std::uint64_t number) {
         auto done = std::make_unique<Completion>(ranks[0]->executor);
-        EXPECT_TRUE(transport(0)
-                        .lend(1, 7, bytes("announced"), number, source.data(), source.size(), *done)
-                        .ok());
+        EXPECT_TRUE(
+            transport(0)
+                .expose(1, 7, bytes("announced"), number, source.data(), source.size(), *done)
+                .ok());
         return done;
     }
     bool announced(std::size_t messages) {
@@ -44,17 +45,17 @@ TEST_F(UcxLoanTest, IsAnnouncedByItsMessageAndFetchedWhole) {
     start_lending();
     for (std::uint64_t number = 1; number <= 3; ++number) {
         std::fill(sink.begin(), sink.end(), std::byte{});
-        const auto lent = lend(number);
+        const auto exposed = expose(number);
         ASSERT_TRUE(announced(number));
         EXPECT_EQ(notebook(1).messages.back().kind, 7);
         EXPECT_EQ(notebook(1).messages.back().header, "announced");
         EXPECT_TRUE(notebook(1).messages.back().payload.empty());
-        EXPECT_FALSE(lent->done()) << "nobody has fetched it";
-        Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, number, sink.data(), sink.size(), fetched);
-        ASSERT_TRUE(until([&] { return fetched.done() && lent->done(); }));
-        EXPECT_TRUE(fetched.status().ok()) << fetched.status().text();
-        EXPECT_TRUE(lent->status().ok()) << lent->status().text();
+        EXPECT_FALSE(exposed->done()) << "nobody has fetched it";
+        Completion got(ranks[1]->executor);
+        transport(1).get_exposed(0, number, sink.data(), sink.size(), got);
+        ASSERT_TRUE(until([&] { return got.done() && exposed->done(); }));
+        EXPECT_TRUE(got.status().ok()) << got.status().text();
+        EXPECT_TRUE(exposed->status().ok()) << exposed->status().text();
         EXPECT_TRUE(sink == source);
     }
     EXPECT_EQ(transport(0).loans(), 3u);
@@ -63,56 +64,56 @@ TEST_F(UcxLoanTest, IsAnnouncedByItsMessageAndFetchedWhole) {
 
 TEST_F(UcxLoanTest, AreFetchedInAnyOrder) {
     start_lending();
-    std::vector<std::unique_ptr<Completion>> lent;
+    std::vector<std::unique_ptr<Completion>> exposed;
     for (const std::uint64_t number : {11, 12, 13})
-        lent.push_back(lend(number));
+        exposed.push_back(expose(number));
     ASSERT_TRUE(announced(3));
     for (const std::uint64_t number : {13, 11, 12}) {
         std::fill(sink.begin(), sink.end(), std::byte{});
-        Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, number, sink.data(), sink.size(), fetched);
-        ASSERT_TRUE(until([&] { return fetched.done(); }));
-        EXPECT_TRUE(fetched.status().ok() && sink == source) << number;
-        EXPECT_TRUE(until([&] { return lent[number - 11]->done(); })) << number;
+        Completion got(ranks[1]->executor);
+        transport(1).get_exposed(0, number, sink.data(), sink.size(), got);
+        ASSERT_TRUE(until([&] { return got.done(); }));
+        EXPECT_TRUE(got.status().ok() && sink == source) << number;
+        EXPECT_TRUE(until([&] { return exposed[number - 11]->done(); })) << number;
     }
 }
 
 TEST_F(UcxLoanTest, ThatIsTakenBackTellsNobody) {
     start_lending();
-    const auto lent = lend(5);
+    const auto exposed = expose(5);
     ASSERT_TRUE(announced(1));
     transport(0).take_back(1, 5);
-    const auto next = lend(6);  // and the connection goes on
+    const auto next = expose(6);  // and the connection goes on
     ASSERT_TRUE(announced(2));
-    Completion fetched(ranks[1]->executor);
-    transport(1).fetch(0, 6, sink.data(), sink.size(), fetched);
-    ASSERT_TRUE(until([&] { return fetched.done() && next->done(); }));
+    Completion got(ranks[1]->executor);
+    transport(1).get_exposed(0, 6, sink.data(), sink.size(), got);
+    ASSERT_TRUE(until([&] { return got.done() && next->done(); }));
     EXPECT_TRUE(sink == source);
-    EXPECT_FALSE(lent->done());
+    EXPECT_FALSE(exposed->done());
 }
 
 TEST_F(UcxLoanTest, CannotBeFetchedWhereNobodyLends) {
     config.tcp_straight = 0;
     start(2);
-    Completion fetched(ranks[1]->executor);
-    transport(1).fetch(0, 99, sink.data(), sink.size(), fetched);
-    ASSERT_TRUE(fetched.done());
-    EXPECT_EQ(fetched.status().error_class(), MPI_ERR_INTERN);
+    Completion got(ranks[1]->executor);
+    transport(1).get_exposed(0, 99, sink.data(), sink.size(), got);
+    ASSERT_TRUE(got.done());
+    EXPECT_EQ(got.status().error_class(), MPI_ERR_INTERN);
 }
 
 TEST_F(UcxLoanTest, OfAnotherSizeThanFetchedIsAnErrorAndTouchesNothing) {
     start_lending();
-    const auto lent = lend(1);
+    const auto exposed = expose(1);
     ASSERT_TRUE(announced(1));
-    Completion fetched(ranks[1]->executor);
-    transport(1).fetch(0, 1, sink.data(), sink.size() - 1, fetched);
-    ASSERT_TRUE(until([&] { return fetched.done() && lent->done(); }));
-    EXPECT_EQ(fetched.status().error_class(), MPI_ERR_INTERN);
+    Completion got(ranks[1]->executor);
+    transport(1).get_exposed(0, 1, sink.data(), sink.size() - 1, got);
+    ASSERT_TRUE(until([&] { return got.done() && exposed->done(); }));
+    EXPECT_EQ(got.status().error_class(), MPI_ERR_INTERN);
     EXPECT_TRUE(std::ranges::all_of(sink, [](std::byte each) { return each == std::byte{}; }));
-    const auto next = lend(2);  // and the connection goes on
+    const auto next = expose(2);  // and the connection goes on
     ASSERT_TRUE(announced(2));
     Completion again(ranks[1]->executor);
-    transport(1).fetch(0, 2, sink.data(), sink.size(), again);
+    transport(1).get_exposed(0, 2, sink.data(), sink.size(), again);
     ASSERT_TRUE(until([&] { return again.done(); }));
     EXPECT_TRUE(again.status().ok() && sink == source);
 }
@@ -121,15 +122,15 @@ TEST_F(UcxLoanTest, IsWholeWhenItsLenderLeavesAtOnce) {
     for (int round = 0; round < 5; ++round) {
         start_lending();
         std::fill(sink.begin(), sink.end(), std::byte{});
-        const auto lent = lend(1);
+        const auto exposed = expose(1);
         ASSERT_TRUE(announced(1));
-        Completion fetched(ranks[1]->executor);
-        transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
-        ASSERT_TRUE(until([&] { return lent->done(); }));
+        Completion got(ranks[1]->executor);
+        transport(1).get_exposed(0, 1, sink.data(), sink.size(), got);
+        ASSERT_TRUE(until([&] { return exposed->done(); }));
         leave(*ranks[0]);
         ranks[0].reset();
-        ASSERT_TRUE(until([&] { return fetched.done(); }));
-        EXPECT_TRUE(fetched.status().ok()) << fetched.status().text();
+        ASSERT_TRUE(until([&] { return got.done(); }));
+        EXPECT_TRUE(got.status().ok()) << got.status().text();
         EXPECT_TRUE(sink == source);
         leave(*ranks[1]);
         ranks.clear();
@@ -139,17 +140,18 @@ TEST_F(UcxLoanTest, IsWholeWhenItsLenderLeavesAtOnce) {
 TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheBorrowerVanishes) {
     for (const bool fetching : {false, true}) {
         start_lending();
-        auto lent = lend(1);
+        auto exposed = expose(1);
         ASSERT_TRUE(announced(1));
-        std::optional<Completion> fetched;
+        std::optional<Completion> got;
         if (fetching) {
-            fetched.emplace(ranks[1]->executor);
-            transport(1).fetch(0, 1, sink.data(), sink.size(), *fetched);
+            got.emplace(ranks[1]->executor);
+            transport(1).get_exposed(0, 1, sink.data(), sink.size(), *got);
             ranks[1]->transport.progress();
         }
         ranks[1].reset();
-        ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && lent->done(); }));
-        EXPECT_EQ(lent->status().error_class(), MPI_ERR_PROC_ABORTED) << lent->status().text();
+        ASSERT_TRUE(until([&] { return !notebook(0).lost.empty() && exposed->done(); }));
+        EXPECT_EQ(exposed->status().error_class(), MPI_ERR_PROC_ABORTED)
+            << exposed->status().text();
         EXPECT_EQ(notebook(0).lost.size(), 1u);
         leave(*ranks[0]);
         ranks.clear();
@@ -161,18 +163,18 @@ TEST_F(UcxLoanTest, EndsWithAnErrorWhenTheLenderVanishes) {
         start_lending();
         ASSERT_TRUE(transport(1).send(0, 1, bytes("connect"), {}).ok());
         ASSERT_TRUE(until([&] { return !notebook(0).messages.empty(); }));
-        auto lent = lend(1);
+        auto exposed = expose(1);
         ASSERT_TRUE(announced(1));
-        Completion fetched(ranks[1]->executor);
+        Completion got(ranks[1]->executor);
         if (fetching) {
-            transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
+            transport(1).get_exposed(0, 1, sink.data(), sink.size(), got);
             ranks[1]->transport.progress();
         }
         ranks[0].reset();
         ASSERT_TRUE(until([&] { return !notebook(1).lost.empty(); }));
-        if (!fetching) transport(1).fetch(0, 1, sink.data(), sink.size(), fetched);
-        ASSERT_TRUE(until([&] { return fetched.done(); }));
-        EXPECT_EQ(fetched.status().error_class(), MPI_ERR_PROC_ABORTED) << fetched.status().text();
+        if (!fetching) transport(1).get_exposed(0, 1, sink.data(), sink.size(), got);
+        ASSERT_TRUE(until([&] { return got.done(); }));
+        EXPECT_EQ(got.status().error_class(), MPI_ERR_PROC_ABORTED) << got.status().text();
         EXPECT_EQ(notebook(1).lost.size(), 1u);
         leave(*ranks[1]);
         ranks.clear();
@@ -184,7 +186,7 @@ TEST_F(UcxLoanTest, NeedsTheSecondConnection) {
     start(2);
     ASSERT_TRUE(transport(0).send(1, 1, bytes("connect"), {}).ok());
     ASSERT_TRUE(until([&] { return notebook(1).messages.size() == 1; }));
-    EXPECT_FALSE(transport(0).lends(1));
+    EXPECT_FALSE(transport(0).exposes(1));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What programs of announced receives are made of (p2p/protocols/put_announced.cpp).
+// What programs of announced receives are made of (p2p/protocols/put_after_rtr.cpp).
 #pragma once
 
 #include "world/harness/programs.hpp"

@@ -128,8 +128,8 @@ Task<Status> pass_on_at_second_try(Rank& rank, Bytebuffer& buffer, std::uint64_t
 }
 
 bool is_request(transport::MessageKind kind) {
-    return kind == p2p::wire::kRequestToSend || kind == p2p::wire::kRequestAgain ||
-           kind == p2p::wire::kRequestElsewhere;
+    return kind == p2p::wire::kRts || kind == p2p::wire::kRtsFromTemplate ||
+           kind == p2p::wire::kRtsOtherBuffer;
 }
 
 Task<Status> meet(Rank& rank, int tag) {

@@ -23,7 +23,7 @@ constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
 
 bool is_envelope(transport::MessageKind kind) {
     return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous ||
-           kind == p2p::wire::kRequestToSend;
+           kind == p2p::wire::kRts;
 }
 
 model::Machine machine_of(const Options& options) {
@@ -79,7 +79,7 @@ struct World::State {
             medium == Medium::network ? options.network_order : options.shared_memory_order;
         fabric.on_send = medium == Medium::network ? options.on_send : options.on_send_in_node;
         if (medium == Medium::network) {
-            fabric.lends_from = options.lends_from;
+            fabric.exposes_from = options.exposes_from;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;
             if (options.copies_through_host)
                 fabric.bounce = model::Rate(machine.host.memcpy.peak());
@@ -121,9 +121,10 @@ Rank::Rank(World& its_world, int its_number)
              its_world.state_->nodes[static_cast<std::size_t>(number)]),
       job(its_world.state_->board, number),
       explain(its_world.options_.explain),
-      messenger(executor, device,
-                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
-                its_world.ranks(), its_world.state_->config, explain) {
+      transfer(executor, device,
+               {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
+               its_world.ranks(), its_world.state_->config, explain),
+      messenger(transfer) {
     all.context = 1;
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
@@ -132,7 +133,7 @@ Rank::Rank(World& its_world, int its_number)
     device.let_kernels(config.kernels, config.linger);
     device.on_flush = [this] { world.network().settle(number); };
     for (Fabric* fabric : {&world.shared_memory(), &world.network()}) {
-        const Status opened = fabric->end(number).open(job, messenger.receiver());
+        const Status opened = fabric->end(number).open(job, transfer.messages);
         GANTRY_ASSERT(opened.ok());
     }
 }

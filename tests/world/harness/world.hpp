@@ -21,6 +21,7 @@
 #include "job/fake/job.hpp"
 #include "model/timeline.hpp"
 #include "p2p/messenger.hpp"
+#include "transfer/context.hpp"
 #include "plan/explain.hpp"
 #include "transport/fake/fabric.hpp"
 
@@ -50,13 +51,13 @@ struct Options {
     transport::HostPages host_pages = transport::HostPages::noticed;
     std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
     // Ranks record which paths messages took. What is like the message before takes a short way,
-    // past that record, only without it (p2p/protocols/send_again.cpp, get_again.cpp).
+    // past that record, only without it (p2p/protocols/cached_rts.cpp, cached_get.cpp).
     bool explain = true;
     // Asked before each message leaves by the network; a failure is its sender's.
     std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
     std::function<Status(int rank, transport::MessageKind kind)> on_send_in_node = {};
     // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.
-    Bytes lends_from = 0;
+    Bytes exposes_from = 0;
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
     std::function<bool(int rank)> gpudirect = {};
     std::function<void(model::Machine&)> change_machine = {};
@@ -76,6 +77,7 @@ class Rank {
     device::fake::FakeDevice device;
     job::fake::FakeJob job;
     plan::Explain explain;
+    transfer::Context transfer;
     p2p::Messenger messenger;
     p2p::Group all;  // every rank, as MPI_COMM_WORLD
 

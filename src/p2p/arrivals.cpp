@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What arrives from peers. Envelopes are taken in their sender's sequence; everything else concerns a
+// message already known by its id, or (early parts of a message over a network that reorders) one whose
+// RTS is still to come.
+#include "p2p/messages.hpp"
+
+#include "base/log.hpp"
+#include "p2p/protocols/flagged_message.hpp"
+#include "p2p/rendezvous_receive.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::p2p {
+namespace {
+
+Status truncated(Bytes bytes, Bytes room) {
+    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
+                   bytes, room);
+}
+
+}  // namespace
+
+template <wire::Kind kind>
+void Messages::on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+    Conversation& sender = with(from);
+    sender.read_by_bar = 0;
+    sender.sequence.arrive(kind, header, payload,
+                           [this, from](transport::MessageKind of, transport::ConstSpan its_header,
+                                        transport::ConstSpan its_payload) {
+                               take_envelope(from, of, its_header, its_payload);
+                           });
+}
+
+// A message whose header is one struct.
+template <class Header, auto Method>
+void Messages::on_header(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+    with(from).read_by_bar = 0;
+    (this->*Method)(from, wire::read<Header>(header), payload);
+}
+
+void Messages::register_handlers() {
+    transfer::ActiveMessages& messages = context.messages;
+    messages.handle<&Messages::on_envelope<wire::kEager>>(wire::kEager, *this);
+    messages.handle<&Messages::on_envelope<wire::kEagerSynchronous>>(wire::kEagerSynchronous,
+                                                                     *this);
+    messages.handle<&Messages::on_envelope<wire::kRts>>(wire::kRts, *this);
+    messages.handle<&Messages::on_envelope<wire::kRtsFromTemplate>>(wire::kRtsFromTemplate, *this);
+    messages.handle<&Messages::on_envelope<wire::kRtsOtherBuffer>>(wire::kRtsOtherBuffer, *this);
+    messages.handle<&Messages::on_envelope<wire::kPutRequest>>(wire::kPutRequest, *this);
+    messages.handle<&Messages::on_header<wire::Cts, &Messages::on_cts>>(wire::kCts, *this);
+    messages.handle<&Messages::on_chunk_message>(wire::kChunk, *this);
+    messages.handle<&Messages::on_header<wire::Credit, &Messages::on_credit>>(wire::kCredit, *this);
+    messages.handle<&Messages::on_fin_message>(wire::kFin, *this);
+    messages.handle<&Messages::on_header<wire::Fins, &Messages::on_fins>>(wire::kFins, *this);
+    messages.handle<&Messages::on_payload_message>(wire::kPayload, *this);
+    messages.handle<&Messages::on_header<wire::EagerCredit, &Messages::on_eager_credit>>(
+        wire::kEagerCredit, *this);
+    messages.handle<&Messages::on_header<wire::Forget, &Messages::on_forget>>(wire::kForget, *this);
+    messages.handle<&Messages::on_header<wire::Rtr, &Messages::on_rtr>>(wire::kRtr, *this);
+    messages.handle<&Messages::on_header<wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>>(
+        wire::kRtrSameBuffer, *this);
+    messages.tell_of_losses<&Messages::on_peer_lost>(*this);
+}
+
+void Messages::take_envelope(int from, transport::MessageKind kind, transport::ConstSpan header,
+                             transport::ConstSpan payload) {
+    switch (kind) {
+        case wire::kRts: return on_rts(from, wire::read<wire::Rts>(header));
+        case wire::kRtsFromTemplate:
+            return take_rts(from, with(from).rts_received,
+                            wire::read<wire::RtsFromTemplate>(header));
+        case wire::kRtsOtherBuffer:
+            return on_rts_other_buffer(from, wire::read<wire::RtsOtherBuffer>(header));
+        case wire::kPutRequest: return on_put_request(from, wire::read<wire::PutRequest>(header));
+        default: return on_eager(from, kind, header, payload);
+    }
+}
+
+void Messages::take_followers(int from, std::uint64_t send_id) {
+    for (const Sequencer::Parked& follower : with(from).sequence.take_followers(send_id))
+        context.messages.on_message(from, follower.kind, follower.header, follower.payload);
+}
+
+void Messages::deliver(std::unique_ptr<Incoming> message, Request& receive) {
+    if (!message->failure.ok()) {
+        receive.outcome = {message->envelope.source, message->envelope.tag, 0, false};
+        give_back(*message);
+        if (message->rendezvous) incoming.remove(message->peer, message->rts.send_id);
+        finish_request(receive, message->failure);
+        return;
+    }
+    if (!message->rendezvous) {
+        deliver_eager(message->envelope, message->peer, message->synchronous_id,
+                      {message->payload.data(), message->envelope.bytes}, receive);
+        return;
+    }
+    Incoming& reference = *message;
+    reference.rts.take_at_its_word();
+    reference.request = &receive;
+    receive.outcome = {reference.envelope.source, reference.envelope.tag,
+                       std::min<Bytes>(reference.envelope.bytes, receive.buffer.bytes()), false};
+    if (reference.envelope.bytes > receive.buffer.bytes())
+        receive.status = truncated(reference.envelope.bytes, receive.buffer.bytes());
+    incoming.add_matched(std::move(message));
+    context.operations.spawn(receive_rendezvous(executor, *this, reference));
+}
+
+void Messages::deliver_late(std::unique_ptr<Incoming> message, Request& receive) {
+    // A message by flags of which pieces have been told is taken piece by piece.
+    const bool whole = message->rendezvous && message->failure.ok() && message->arrived.empty();
+    const wire::RtsFromTemplate own = message->rts.own();
+    const int from = message->peer;
+    if (!whole || !deliver_at_once(from, message->rts, own, receive, true, message->verdict))
+        return deliver(std::move(message), receive);
+    incoming.remove(from, own.send_id);
+}
+
+void Messages::on_chunk_message(int from, transport::ConstSpan header,
+                                transport::ConstSpan payload) {
+    with(from).read_by_bar = 0;
+    const auto chunk = wire::read<wire::Chunk>(header);
+    if (!with(from).sequence.park_follower(chunk.send_id, wire::kChunk, header, payload))
+        on_chunk(from, chunk);
+}
+
+void Messages::on_chunk(int from, const wire::Chunk& chunk) {
+    if (chunk.pool == wire::kInPlace && end_of_put(from, chunk.send_id, success())) return;
+    Incoming* message = incoming.find(from, chunk.send_id);
+    if (message != nullptr && !message->discard_chunks) {
+        message->arrived.push(chunk);
+        return;
+    }
+    // Copied ahead of a verdict that does not need it, or past the room of a truncated receive: the
+    // slot goes back.
+    Status sent = send(from, wire::kCredit, wire::credit_for(chunk));
+    if (!sent.ok()) log::error("a staging slot of rank {} was not returned: {}", from, sent.text());
+}
+
+int Messages::take_raised_flags() {
+    int taken = 0;
+    for (; const auto raised = context.flags.awaited.next_raised(); ++taken) {
+        if (raised->waiter != nullptr)
+            take_raised(*raised);
+        else
+            on_chunk(raised->from, raised->chunk);
+    }
+    return taken;
+}
+
+void Messages::on_credit(int from, const wire::Credit& credit, transport::ConstSpan) {
+    if (!lost(from).ok()) return;  // everything that it held has been taken back
+    if (credit.units != 0)
+        context.pools.release(static_cast<transport::Pool>(credit.pool), credit.unit, credit.units);
+    Outgoing* const message = outgoing.find(credit.send_id);
+    if (message != nullptr) message->grants.push(credit.unit);
+}
+
+void Messages::on_cts(int from, const wire::Cts& cts, transport::ConstSpan payload) {
+    Conversation& receiver = with(from);
+    const plan::Plan verdict = wire::decode(cts.verdict);
+    if (cts.direct_next != 0) receiver.endpoint.memory.ask_for(cts.direct_next);
+    if (cts.inbox != 0) context.exports.send_descriptor(cts.wanted, cts.inbox);
+    receiver.destinations.learn_strided(verdict);
+    Outgoing* message = outgoing.find(cts.send_id);
+    const Request* const sent = send_by_flags_of(*this, cts.send_id);
+    if (cts.send_id == receiver.last_id_by_flags) receiver.last_was_answered = true;
+    if (message == nullptr && sent == nullptr) return;  // it all left ahead of the verdict
+    const device::Location& source = sent != nullptr ? sent->location : message->location;
+    const Bytes bytes = sent != nullptr ? sent->buffer.bytes() : message->bytes;
+    if (cts.direct_next != 0)  // taken from slots only because it lay there already
+        receiver.destinations.learn_read(source);
+    else
+        receiver.destinations.learn(source, bytes, verdict);
+    if (sent != nullptr) return;
+    if (cts.key_bytes > std::min<Bytes>(payload.size(), transport::RemoteKey::kLongest)) {
+        log::error("rank {} sent a verdict with a key of {} bytes", from, cts.key_bytes);
+        return;
+    }
+    if (cts.key_bytes != 0) message->key = transport::RemoteKey(payload.first(cts.key_bytes));
+    for (std::size_t at = cts.key_bytes; at + sizeof(std::uint32_t) <= payload.size();
+         at += sizeof(std::uint32_t)) {
+        std::uint32_t unit;
+        std::memcpy(&unit, payload.data() + at, sizeof unit);
+        message->grants.push(unit);
+    }
+    end_exposure(*message, failure(MPI_ERR_PENDING, "the receiver wants the message another way"));
+    message->answers.push(cts);
+    start(*message);
+}
+
+void Messages::on_fin_message(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+    with(from).read_by_bar = 0;
+    const auto fin = wire::read<wire::Fin>(header);
+    if (fin.target == wire::For::receiver &&
+        with(from).sequence.park_follower(fin.send_id, wire::kFin, header, payload))
+        return;
+    on_fin(from, fin, payload);
+}
+
+void Messages::on_fins(int from, const wire::Fins& fins, transport::ConstSpan payload) {
+    for (std::size_t i = 0; i < fins.count && (i + 1) * sizeof(std::uint64_t) <= payload.size();
+         ++i) {
+        wire::Fin fin{0, MPI_SUCCESS, wire::For::sender};
+        std::memcpy(&fin.send_id, payload.data() + i * sizeof fin.send_id, sizeof fin.send_id);
+        on_fin(from, fin, {});
+    }
+}
+
+void Messages::on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload) {
+    Status status;
+    if (fin.error_class != MPI_SUCCESS)
+        status = Status::make(
+            fin.error_class,
+            fmt::format(
+                "rank {} reports: {}", from,
+                std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size())));
+    if (fin.target == wire::For::sender) return on_fin_at_sender(from, fin, status);
+    if (!status.ok()) {
+        // What lies in slots goes back; nobody raises the other flags.
+        take_raised_flags();
+        context.flags.awaited.drop(from, fin.send_id);
+        fail_receives_by_flags(*this, from, fin.send_id, status);
+        if (end_of_put(from, fin.send_id, status)) return;
+    }
+    Incoming* message = incoming.find(from, fin.send_id);
+    if (message == nullptr) return;
+    if (!status.ok()) message->arrived.close(status);
+    if (message->request == nullptr) message->failure = status;
+    if (!message->finished.done()) message->finished.complete(status);
+}
+
+void Messages::on_fin_at_sender(int from, const wire::Fin& fin, const Status& status) {
+    Conversation& receiver = with(from);
+    if (Request* const read = status.ok() ? outgoing.take_awaiting(fin.send_id) : nullptr) {
+        receiver.destinations.learn_read(read->location);
+        finish_request(*read, status);
+        return;
+    }
+    Outgoing* message = outgoing.find(fin.send_id);
+    if (message == nullptr) {
+        if (status.ok() || fail_send_by_flags(*this, fin.send_id, status)) return;
+        // Already complete here, and the receiver gave up: it waits to hear that nothing of us is in
+        // flight.
+        Status sent =
+            send(from, wire::kFin, wire::Fin{fin.send_id, MPI_ERR_OTHER, wire::For::receiver});
+        if (!sent.ok())
+            log::error("an abort by rank {} was not acknowledged: {}", from, sent.text());
+        return;
+    }
+    if (status.ok()) receiver.destinations.learn_read(message->location);
+    if (status.ok() && !message->running) {  // it waited for nothing else
+        Request& request = *message->request;
+        remove(*message);
+        finish_request(request, status);
+        return;
+    }
+    if (!status.ok()) {
+        end_early(*message, status);
+    } else {
+        // The receiver has copied what we offered: its verdict, and the end, in one message.
+        wire::Cts verdict{};
+        verdict.send_id = fin.send_id;
+        verdict.verdict = wire::encode(message->offer);
+        verdict.accepted = message->bytes;
+        message->answers.push(verdict);
+    }
+    if (!message->finished.done()) message->finished.complete(status);
+    start(*message);
+}
+
+void Messages::on_forget(int from, const wire::Forget& forget, transport::ConstSpan) {
+    with(from).rtr.forget(forget.buffer_id);
+    device::Uuid gpu{};
+    std::memcpy(gpu.data(), forget.gpu, sizeof forget.gpu);
+    device.forget_memory(forget.buffer_id, gpu);
+}
+
+}  // namespace gantry::p2p

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages that come without a verdict: with their envelope, or (small, from a device of another node)
+// right behind their RTS. Who has no receive posted for one keeps its bytes.
+#include "base/log.hpp"
+#include "p2p/bar_copies.hpp"
+#include "p2p/eager.hpp"
+#include "transfer/mover.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace gantry::p2p {
+namespace {
+
+using transfer::Side;
+
+Status truncated(Bytes bytes, Bytes room) {
+    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
+                   bytes, room);
+}
+
+// Who takes bytes that are held: a receive's own processor, a copy engine, or a kernel, which reaches
+// only page-locked memory; rows of other memory would be the driver's to stage.
+enum class HeldFor : std::uint8_t { processor, copy_engine, page_locked };
+
+HeldFor held_for(const Request& receive) {
+    if (!receive.location.on_device()) return HeldFor::processor;
+    return receive.buffer.contiguous() ? HeldFor::copy_engine : HeldFor::page_locked;
+}
+
+// A copy of what a transport shows only for the moment; null data: no memory.
+UnexpectedBuffer hold(transfer::Context& context, transport::ConstSpan bytes, HeldFor whom) {
+    UnexpectedBuffer held;
+    if (whom == HeldFor::page_locked ||
+        (whom == HeldFor::copy_engine && bytes.size() >= plan::kKeptInSlotsFrom)) {
+        Result<transfer::SlotPool*> slots = context.pools.own(transport::Pool::device_slots);
+        const Slot slot = slots.ok() ? (*slots)->try_acquire(bytes.size(), SlotUse::sink) : Slot{};
+        if (slot.units != 0) held = UnexpectedBuffer(**slots, slot);
+    }
+    if (held.data() == nullptr)
+        held = UnexpectedBuffer(std::unique_ptr<std::byte[]>(
+            new (std::nothrow) std::byte[std::max<Bytes>(bytes.size(), 1)]));
+    if (held.data() != nullptr && !bytes.empty())
+        std::memcpy(held.data(), bytes.data(), bytes.size());
+    return held;
+}
+
+// A payload in memory of ours, into device memory. Where another rank uses the GPU, too, a kernel would
+// wait for a time slice, and so would a contiguous copy, which the device makes in rows there
+// (device/neighbours.hpp).
+Task<Status> copy_in_by_device(Executor& executor, transfer::Context& context, Side side,
+                               const std::byte* payload, Bytes bytes) {
+    const int gpu = side.location.gpu;
+    if (side.contiguous())
+        return transfer::device_copy(executor, context, side.at(0), payload, bytes, gpu,
+                                     device::Engine::h2d);
+    const bool sliced = context.arbiter.is_time_sliced(gpu);
+    return transfer::unpack_to_device(
+        executor, context, side.piece(0, bytes), payload,
+        transfer::movers_of(context,
+                            sliced ? plan::CopyEngine::copy_engine_2d : plan::CopyEngine::kernel));
+}
+
+Task<Status> receive_on_device(Executor& executor, Messages& messages, Request& receive,
+                               UnexpectedBuffer payload, Bytes bytes) {
+    const Status truncation = receive.status;
+    const Side side{receive.buffer, receive.location};
+    Status status =
+        co_await copy_in_by_device(executor, messages.context, side, payload.data(), bytes);
+    payload.let_go();
+    messages.finish_request(receive, status.ok() ? truncation : status);
+    co_return success();
+}
+
+}  // namespace
+
+Result<EagerPayload> payload_of(const Buffer& buffer) {
+    EagerPayload payload;
+    if (buffer.bytes() == 0) return payload;
+    if (buffer.contiguous()) {
+        payload.bytes = {buffer.data(), buffer.bytes()};
+        return payload;
+    }
+    payload.packed.reset(new (std::nothrow) std::byte[buffer.bytes()]);
+    if (payload.packed == nullptr)
+        return failure(MPI_ERR_NO_MEM, "no memory to pack {} bytes", buffer.bytes());
+    layout::pack(*buffer.layout, buffer.address, 0, buffer.bytes(), payload.packed.get());
+    payload.bytes = {payload.packed.get(), buffer.bytes()};
+    return payload;
+}
+
+void Messages::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
+                        transport::ConstSpan payload) {
+    wire::Envelope envelope;
+    std::memcpy(&envelope, header.data(), sizeof envelope);
+    const std::uint64_t synchronous_id =
+        kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
+    if (Request* receive = matcher.arrive(envelope)) {
+        deliver_eager(envelope, from, synchronous_id, payload, *receive);
+        return;
+    }
+    auto message = std::make_unique<Incoming>(executor);
+    message->envelope = envelope;
+    message->peer = from;
+    message->synchronous_id = synchronous_id;
+    if (!payload.empty()) {
+        message->payload = hold(context, payload, HeldFor::processor);
+        if (message->payload.data() == nullptr)
+            message->failure =
+                failure(MPI_ERR_NO_MEM,
+                        "no memory to keep a message of {} bytes from rank {} that no receive "
+                        "was posted for",
+                        payload.size(), from);
+    }
+    matcher.keep(std::move(message));
+}
+
+void Messages::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
+                             transport::ConstSpan payload, Request& receive) {
+    const Bytes room = receive.buffer.bytes();
+    const Bytes accepted = std::min<Bytes>(payload.size(), room);
+    receive.outcome = {envelope.source, envelope.tag, accepted, false};
+    consumed_eager(from, payload.size());
+    if (synchronous_id != 0) {
+        Status sent =
+            send(from, wire::kFin, wire::Fin{synchronous_id, MPI_SUCCESS, wire::For::sender});
+        if (!sent.ok())
+            log::error("the sender of a synchronous message was not told: {}", sent.text());
+    }
+    const auto whole = [&] {
+        return payload.size() > room ? truncated(payload.size(), room) : success();
+    };
+    if (transfer::in_host_memory(receive.location) || accepted == 0) {
+        if (!receive.buffer.contiguous())
+            layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted,
+                           payload.data());
+        else if (accepted > 0)
+            std::memcpy(receive.buffer.data(), payload.data(), accepted);
+        return finish_request(receive, whole());
+    }
+    if (receive.buffer.contiguous() &&
+        write_by_window(context, receive.location, receive.buffer.data(), payload.first(accepted)))
+        return finish_request(receive, whole());
+    // The payload lives in the transport's ring: it is held until the copy engine has read it.
+    UnexpectedBuffer held = hold(context, payload.first(accepted), held_for(receive));
+    if (held.data() == nullptr)
+        return finish_request(
+            receive,
+            failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
+    if (payload.size() > room) receive.status = truncated(payload.size(), room);
+    context.operations.spawn(
+        receive_on_device(executor, *this, receive, std::move(held), accepted));
+}
+
+void Messages::on_payload_message(int from, transport::ConstSpan header,
+                                  transport::ConstSpan payload) {
+    with(from).read_by_bar = 0;
+    const auto follower = wire::read<wire::Payload>(header);
+    if (with(from).sequence.park_follower(follower.send_id, wire::kPayload, header, payload))
+        return;
+    Incoming* message = incoming.find(from, follower.send_id);
+    if (message == nullptr || message->finished.done()) return;
+    if (payload.size() != message->envelope.bytes) {
+        message->finished.complete(failure(MPI_ERR_INTERN, "rank {} announced {} bytes and sent {}",
+                                           from, message->envelope.bytes, payload.size()));
+        return;
+    }
+    message->payload =
+        hold(context, payload,
+             message->request != nullptr ? held_for(*message->request) : HeldFor::processor);
+    if (message->payload.data() == nullptr) {
+        message->finished.complete(failure(MPI_ERR_NO_MEM,
+                                           "no memory to keep a message of {} bytes from rank {}",
+                                           payload.size(), from));
+        return;
+    }
+    message->finished.complete(success());
+}
+
+void Messages::on_eager_credit(int from, const wire::EagerCredit& credit, transport::ConstSpan) {
+    Bytes& outstanding = with(from).eager_outstanding;
+    outstanding -= std::min(outstanding, credit.bytes);
+}
+
+void Messages::consumed_eager(int from, Bytes bytes) {
+    Conversation& sender = with(from);
+    sender.eager_consumed += bytes;
+    if (sender.eager_consumed < context.config.eager_budget / 2) return;
+    Status sent = send(from, wire::kEagerCredit, wire::EagerCredit{sender.eager_consumed});
+    if (sent.ok()) sender.eager_consumed = 0;
+}
+
+Task<Status> take_payload(Executor& executor, Messages& messages, Incoming& message, Side side,
+                          Bytes accepted) {
+    if (message.rts.synchronous != 0) {
+        Status told = messages.send(message.peer, wire::kFin,
+                                    wire::Fin{message.rts.send_id, MPI_SUCCESS, wire::For::sender});
+        GANTRY_CO_TRY(told);
+    }
+    Status status = co_await message.finished;
+    messages.consumed_eager(message.peer, message.envelope.bytes);
+    if (!status.ok() || accepted == 0) co_return status;
+    if (!side.on_device()) {
+        transfer::copy_in(side, 0, accepted, message.payload.data());
+        co_return success();
+    }
+    if (side.contiguous() && write_by_window(messages.context, side.location, side.at(0),
+                                             {message.payload.data(), accepted}))
+        co_return success();
+    status = co_await copy_in_by_device(executor, messages.context, side, message.payload.data(),
+                                        accepted);
+    co_return status;
+}
+
+}  // namespace gantry::p2p

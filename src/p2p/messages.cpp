@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The tables of the messenger: conversations, requests, messages under way. arrivals.cpp handles what
+// comes from peers, progress.cpp drives it all.
+#include "p2p/messages.hpp"
+
+#include "base/log.hpp"
+#include "p2p/protocols/flagged_message.hpp"
+#include "p2p/rendezvous_send.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace gantry::p2p {
+namespace {
+
+// Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
+// as to hear that a copy is not done (docs/design/0002, 11).
+constexpr int kLooksBesideNetwork = 4;
+
+}  // namespace
+
+Messages::Messages(transfer::Context& transfer)
+    : context(transfer),
+      executor(transfer.executor),
+      device(transfer.device),
+      explain(transfer.explain),
+      outgoing(transfer.executor),
+      conversations_(static_cast<std::size_t>(transfer.endpoints.size())) {
+    for (int rank = 0; rank < context.endpoints.size(); ++rank) {
+        const transport::Transport* way = context.endpoints.transport_to(rank);
+        if (way == nullptr) continue;
+        const transport::PeerFacts facts = way->facts(rank);
+        if (!facts.self && !facts.shared_memory) looks_at_copies_ = kLooksBesideNetwork;
+    }
+    only_network_ = the_only_network();
+    register_handlers();
+}
+
+Messages::~Messages() = default;
+
+// The network, when every other rank is reached by it; else null.
+transport::Transport* Messages::the_only_network() const {
+    transport::Transport* network = nullptr;
+    for (int rank = 0; rank < context.endpoints.size(); ++rank) {
+        if (rank == context.world_rank) continue;
+        transport::Transport* way = context.endpoints.transport_to(rank);
+        if (way == nullptr || way->facts(rank).shared_memory ||
+            (network != nullptr && network != way))
+            return nullptr;
+        network = way;
+    }
+    return network;
+}
+
+Conversation& Messages::begin(int rank) {
+    transfer::Endpoint& endpoint = context.endpoints.to(rank);
+    auto begun = std::make_unique<Conversation>(
+        endpoint, plan::host_eager_limit(endpoint.facts, context.tuning));
+    auto& place = conversations_[static_cast<std::size_t>(rank)];
+    place = std::move(begun);
+    return *place;
+}
+
+wire::Envelope Messages::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
+    return wire::Envelope{group.context, group.source_number(group.rank), tag,
+                          with(to).sequence.take_number(), bytes};
+}
+
+Status Messages::nothing_comes(const Group& group, int source) {
+    if (source != MPI_ANY_SOURCE) return lost(group.peer(source));
+    Status why;
+    for (const int member : group.peers) {
+        if (member == context.world_rank) continue;
+        why = lost(member);
+        if (why.ok()) break;
+    }
+    return why;
+}
+
+void Messages::hold_memory(Request& request) {
+    if (!request.location.on_device()) return;
+    context.arbiter.use(request.location.gpu);
+    request.in_use = context.in_use.hold(request.location, device.losses());
+}
+
+void Messages::let_go_of_memory(Request& request) {
+    context.in_use.release(std::exchange(request.in_use, transfer::InUse::Hold{0}));
+}
+
+void Messages::finish_request(Request& request, Status status) {
+    const bool detached = request.detached;
+    let_go_of_memory(request);
+    request.complete(std::move(status));
+    if (detached) requests.destroy(&request);
+}
+
+void Messages::start(Outgoing& message) {
+    if (message.running) return;
+    message.running = true;
+    context.operations.spawn(send_rendezvous(executor, *this, message));
+}
+
+// Each may end, and leave the table, as it starts.
+void Messages::start_all() {
+    outgoing.materialize(-1);
+    std::vector<Outgoing*> waiting;
+    outgoing.each([&waiting](Outgoing& message) {
+        if (!message.running) waiting.push_back(&message);
+    });
+    for (Outgoing* message : waiting)
+        start(*message);
+}
+
+void Messages::remove(Outgoing& message) {
+    if (message.claimable) context.arbiter.release_claim(message.id);
+    outgoing.remove(message.id);
+}
+
+void Messages::end_exposure(Outgoing& message, const Status& why) {
+    if (!message.exposed || message.got.done()) return;
+    endpoint(message.peer).transport->take_back(message.peer, message.id);
+    message.got.complete(why);
+}
+
+void Messages::queue_fin(int from, std::uint64_t send_id) {
+    Conversation& sender = with(from);
+    if (sender.fins.empty()) fin_queues_.push_back(from);
+    sender.fins.push_back(send_id);
+    if (sender.fins.size() == wire::kFinsPerMessage) send_fins();
+}
+
+void Messages::send_fins() {
+    for (const int rank : fin_queues_) {
+        std::vector<std::uint64_t>& fins = with(rank).fins;
+        Status sent;
+        if (fins.size() == 1)
+            sent = send(rank, wire::kFin, wire::Fin{fins.front(), MPI_SUCCESS, wire::For::sender});
+        else
+            sent = send(rank, wire::kFins, wire::Fins{fins.size()}, std::as_bytes(std::span(fins)));
+        if (!sent.ok() && lost(rank).ok())
+            log::error("rank {} was not told of messages that were read: {}", rank, sent.text());
+        fins.clear();
+    }
+    fin_queues_.clear();
+}
+
+void Messages::forgotten(transfer::Endpoint& peer, std::uint64_t) {
+    // An RTS from a freed allocation is never repeated.
+    ++with(peer.rank).rts_version;
+}
+
+Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
+                    wire::For target) {
+    const std::string text(why.text().substr(0, 1024));
+    return messages.send(to, wire::kFin, wire::Fin{send_id, why.error_class(), target},
+                         std::as_bytes(std::span(text)));
+}
+
+}  // namespace gantry::p2p

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Messages: what the parts of point-to-point share: the conversations with peers, the matcher, and the
+// tables of messages under way. The messenger's verbs, the arrivals and the protocols are functions
+// over it; the bytes themselves are moved by transfer::Context.
+//
+//   messenger.cpp           verbs: send, receive, probe, cancel
+//   arrivals.cpp            what arrives: envelopes in sequence, then everything that names a message
+//   eager.cpp               messages that come with their envelope, or right behind it
+//   rendezvous_send.cpp     after the RTS, at the sender     offer.cpp    what the RTS says
+//   rendezvous_receive.cpp  after the RTS, at the receiver   verdict.cpp  what the receiver decides
+//   protocols/              what moves the bytes of one message, by plan
+//   losses.cpp              a peer is gone
+#pragma once
+
+#include "base/slab.hpp"
+#include "p2p/conversation.hpp"
+#include "p2p/matcher.hpp"
+#include "p2p/messenger.hpp"
+#include "p2p/outgoing.hpp"
+#include "transfer/context.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace gantry::p2p {
+
+struct SendByFlags;  // protocols/flagged_message.hpp
+struct ReceiveByFlags;
+
+class Messages final : private transfer::Context::FreedMemory {
+  public:
+    explicit Messages(transfer::Context& transfer);
+    Messages(const Messages&) = delete;
+    Messages& operator=(const Messages&) = delete;
+    ~Messages();
+
+    // --- what all protocols use ---
+    transfer::Context& context;
+    Executor& executor;
+    device::Device& device;
+    plan::Explain& explain;
+    Matcher matcher;
+    Slab<Request> requests;
+    OutgoingTable outgoing;
+    IncomingTable incoming;
+    // Messages whose arrival is notified by flags (protocols/flagged_message.hpp).
+    IntrusiveList<SendByFlags> sends_by_flags;
+    IntrusiveList<ReceiveByFlags> receives_by_flags;
+
+    Conversation& with(int rank) {
+        Conversation* const known = conversations_[static_cast<std::size_t>(rank)].get();
+        return known != nullptr ? *known : begin(rank);
+    }
+    transfer::Endpoint& endpoint(int rank) { return with(rank).endpoint; }
+    // Why nothing reaches that rank any more; success: something may.
+    const Status& lost(int rank) { return endpoint(rank).lost; }
+    template <class Header>
+    Status send(int to, wire::Kind kind, const Header& header, transport::ConstSpan payload = {}) {
+        return context.send(endpoint(to), kind, header, payload);
+    }
+
+    // --- envelopes and matching ---
+    wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes);
+    // Sends an RTS, in short where the template of the conversation says the rest.
+    Status send_rts(int to, const wire::Rts& rts);
+    // A receive has met its message: moves the payload or starts the protocol.
+    void deliver(std::unique_ptr<Incoming> message, Request& receive);
+    // The same of a message that came before its receive.
+    void deliver_late(std::unique_ptr<Incoming> message, Request& receive);
+    void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
+                       transport::ConstSpan payload, Request& receive);
+    // Why nothing can come from that source any more; success: something may.
+    Status nothing_comes(const Group& group, int source);
+    // Bytes that came eagerly have been taken: their sender may send as many again.
+    void consumed_eager(int from, Bytes bytes);
+
+    // --- requests ---
+    // The buffer of a request stays where it is until finish_request.
+    void hold_memory(Request& request);
+    void let_go_of_memory(Request& request);
+    void finish_request(Request& request, Status status);
+    // The program is in a call that returns as soon as this request is done; null: it is not.
+    void await(const Request* request) { awaited_ = request; }
+
+    // --- messages under way ---
+    // Starts what the sender of a message has to do: at once, or when the first answer comes.
+    void start(Outgoing& message);
+    void start_all();
+    void remove(Outgoing& message);
+    // Nothing more comes for a message: whatever its coroutine waits for ends with `why`.
+    void end_early(Outgoing& message, const Status& why);
+    // The end of an exposure whose memory the receiver did not get, and why.
+    void end_exposure(Outgoing& message, const Status& why);
+    // A message of that peer was read whole: its FIN leaves with the others of the same turn.
+    void queue_fin(int from, std::uint64_t send_id);
+    void send_fins();
+    // Gives back what a message holds of its sender's that failed before its receive was posted.
+    void give_back(Incoming& message);
+    // A put after RTR has ended, well or not; false: that message is none.
+    bool end_of_put(int from, std::uint64_t send_id, const Status& how);
+    void on_peer_lost(int peer, const Status& why);
+    // Pieces whose flags are up go to whoever waits for them.
+    int take_raised_flags();
+
+    // --- progress ---
+    int progress();
+    // For somebody who waits, after a turn that brought nothing: only the network again, a few
+    // times, where all messages come by it and no device is at work.
+    int look_again();
+    bool idle() const;
+    // Whether progress() is worth a thread of its own: something is under way, or a receive waits.
+    bool pending() const;
+
+  private:
+    Conversation& begin(int rank);
+    void forgotten(transfer::Endpoint& peer, std::uint64_t buffer_id) override;
+    transport::Transport* the_only_network() const;
+    int look_at_copies();
+    bool awaited_ended();
+    void claim_what_is_due();
+
+    // arrivals.cpp
+    void register_handlers();
+    template <wire::Kind kind>
+    void on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    template <class Header, auto Method>
+    void on_header(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void take_envelope(int from, transport::MessageKind kind, transport::ConstSpan header,
+                       transport::ConstSpan payload);
+    void take_followers(int from, std::uint64_t send_id);
+    void on_chunk_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_chunk(int from, const wire::Chunk& chunk);
+    void on_credit(int from, const wire::Credit& credit, transport::ConstSpan);
+    void on_cts(int from, const wire::Cts& cts, transport::ConstSpan payload);
+    void on_fin_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_fins(int from, const wire::Fins& fins, transport::ConstSpan payload);
+    void on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload);
+    void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
+    void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
+    // eager.cpp
+    void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
+                  transport::ConstSpan payload);
+    void on_payload_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_eager_credit(int from, const wire::EagerCredit& credit, transport::ConstSpan);
+    // rts_templates.cpp
+    void on_rts(int from, const wire::Rts& rts);
+    void on_rts_other_buffer(int from, const wire::RtsOtherBuffer& rts);
+    void take_rts(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own);
+    // One that needs no coroutine: one copy, or pieces notified by flags. Else `verdict` is what was
+    // decided, if anything was. `late`: the message was there before its receive.
+    bool deliver_at_once(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own,
+                         Request& receive, bool late, std::optional<Verdict>& verdict);
+    // protocols/put_after_rtr.cpp
+    void on_rtr(int from, const wire::Rtr& rtr, transport::ConstSpan);
+    void on_rtr_same_buffer(int from, const wire::RtrSameBuffer& rtr, transport::ConstSpan);
+    void hear_rtr(int from, const wire::RtrSameBuffer& rtr, const wire::Handle* handle);
+    void on_put_request(int from, const wire::PutRequest& put);
+
+    std::vector<std::unique_ptr<Conversation>> conversations_;
+    transport::Transport* only_network_ = nullptr;
+    int looks_at_copies_ = 1;      // at most, in one turn
+    std::vector<int> fin_queues_;  // peers with messages in `fins`
+    bool open_batch_ = false;      // gets since the last turn may wait for others
+    const Request* awaited_ = nullptr;
+    unsigned turns_ = 0;
+};
+
+// Tells the other end of a message that this one gave up, and why.
+Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
+                    wire::For target);
+
+}  // namespace gantry::p2p

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "p2p/verdict.hpp"
+
+#include "p2p/bar_copies.hpp"
+
+#include <algorithm>
+
+namespace gantry::p2p {
+namespace {
+
+using device::IpcKind;
+
+// Which of the two processes used the GPU last.
+plan::GpuUser last_user(transfer::Context& context, const wire::Rts& rts, int gpu) {
+    const Nanoseconds mine = context.arbiter.shared(gpu).used();
+    const auto its = static_cast<Nanoseconds>(rts.gpu_used);
+    if (mine == 0 && its == 0) return plan::GpuUser::unknown;
+    return its > mine ? plan::GpuUser::sender : plan::GpuUser::receiver;
+}
+
+// On a GPU that neither used lately: shall this process take it from now on?
+bool takes_the_gpu(transfer::Context& context, const Asked& asked, const plan::Advice& advice) {
+    if (advice.saved_by_time_slice <= 0) return false;
+    const int gpu = asked.receive.location.gpu;
+    return context.arbiter.shared(gpu).invest(advice.saved_by_time_slice,
+                                              context.gpu(gpu).queue_turn, context.executor.now());
+}
+
+}  // namespace
+
+int copying_gpu(transfer::Context& context, const device::Location& sink,
+                const device::Uuid& source_gpu) {
+    const bool on_device =
+        sink.kind == device::MemoryKind::device || sink.kind == device::MemoryKind::managed;
+    return on_device ? sink.gpu : std::max(context.device.gpu_of(source_gpu), 0);
+}
+
+void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
+    const wire::Rts& rts = asked.whole;
+    plan::Question& question = verdict.question;
+    question.bytes = asked.accepted;
+    question.source.kind = static_cast<device::MemoryKind>(rts.source_kind);
+    question.source.contiguous = rts.contiguous != 0;
+    question.sink = transfer::end_of(asked.receive.location, asked.receive.buffer);
+    question.sink_known = true;
+    question.synchronous = rts.synchronous != 0;
+    question.eager_credit = false;
+    if (asked.all_ahead()) {
+        question.already_staged = true;
+        question.started_chunk = asked.offer().chunk;
+    }
+
+    device::Uuid source_gpu;
+    std::copy(std::begin(rts.handle.gpu), std::end(rts.handle.gpu), source_gpu.begin());
+    const bool source_on_device = question.source.on_device();
+    plan::Facts& facts = verdict.facts;
+    facts = context.facts_for(asked.from, asked.receive.location, false,
+                              source_on_device ? &source_gpu : nullptr);
+    facts.exposed = wire::exposes(rts.offer) && asked.accepted == asked.own.envelope.bytes;
+    facts.source_reach = static_cast<plan::Reach>(rts.source_reach);
+    facts.sender_opens = rts.uses_driver != 0;
+    facts.receiver_opens = context.device.active() && context.device.gpu_of(source_gpu) >= 0;
+    look_at_mappings(context, asked, verdict);
+    if (source_on_device && context.is_time_sliced(facts))
+        facts.last_user = last_user(context, rts, asked.receive.location.gpu);
+    facts.sink_window = asked.receive.location.on_device() && asked.receive.buffer.contiguous() &&
+                        wants_sink_window(context, question, facts, asked.receive.location,
+                                          asked.receive.buffer.data());
+}
+
+void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& verdict) {
+    plan::Question& question = verdict.question;
+    plan::Facts& facts = verdict.facts;
+    const transfer::RemoteMemory& memory = asked.from.memory;
+    const device::Location& sink = asked.receive.location;
+    question.source.ipc = static_cast<IpcKind>(asked.whole.handle.kind);
+    if (question.source.ipc != IpcKind::none && facts.receiver_opens) {
+        const device::IpcHandle source = wire::decode(asked.whole.handle);
+        const device::Access access =
+            context.device.access(source, copying_gpu(context, sink, source.gpu));
+        facts.ipc_open = access == device::Access::open;
+        facts.descriptor = access != device::Access::no_descriptor;
+        if (!facts.ipc_open) facts.uses = memory.gets_staged(source.buffer_id);
+        if (access == device::Access::never) question.source.ipc = IpcKind::none;
+    }
+    facts.receiver_busy = !facts.ipc_open && context.device.pending();
+    facts.put_open = memory.is_put_open(sink.buffer_id);
+    if (facts.put_open || sink.ipc == IpcKind::none) return;
+    facts.put_uses = memory.puts_staged(sink.buffer_id);
+    facts.sender_busy = asked.whole.busy != 0;
+    const bool needs_descriptor = sink.ipc == IpcKind::vmm || sink.ipc == IpcKind::pool;
+    if (memory.is_put_refused(sink.buffer_id) || (needs_descriptor && asked.whole.inbox == 0))
+        question.sink.ipc = IpcKind::none;
+}
+
+void decide(transfer::Context& context, const Asked& asked, Verdict& verdict) {
+    const plan::Selection* selection = &context.selections.select(verdict.question, verdict.facts);
+    if (takes_the_gpu(context, asked, selection->advice())) {
+        verdict.facts.last_user = plan::GpuUser::receiver;
+        selection = &context.selections.select(verdict.question, verdict.facts);
+    }
+    verdict.choice = selection->choice;
+    const plan::Advice& advice = selection->advice();
+    verdict.direct_next = advice.direct_next ? asked.whole.handle.buffer_id : 0;
+    verdict.wants_descriptor = advice.wants_descriptor;
+    if (advice.direct_next && !verdict.question.already_staged) return;
+    asked.from.memory.staged(asked.whole.handle, asked.receive.location,
+                             {verdict.facts.ipc_open, verdict.facts.put_open});
+}
+
+}  // namespace gantry::p2p

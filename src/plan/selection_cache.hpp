@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SelectionCache: the planner's answers, kept. `choose` is a pure function and programs repeat
+// themselves, so every question that was answered before costs a look-up instead of a plan. All
+// decisions about paths go through here; no protocol keeps an answer of its own.
+//
+// The key is the question with its facts, packed into four words. How many messages an allocation
+// has staged is not part of it: an answer says from which count on it may be another one (Advice),
+// and is found only below that.
+//
+//   question, facts -> key -> set of kWays selections -> hit: the selection
+//                                                     -> miss: choose(), the oldest of the set goes
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace gantry::plan {
+
+// One answered question.
+struct Selection {
+    Question question;
+    Facts facts;
+    Choice choice;
+    // The sender's: the RTS made of this answer may be sent again in short while the conversation's
+    // template has this version and the message comes from this allocation. 0: it may not.
+    std::uint64_t rts_template = 0, rts_source = 0;
+    const Plan& plan() const { return choice.plan; }
+    const Advice& advice() const { return choice.advice; }
+};
+
+class SelectionCache {
+  public:
+    struct Counts {
+        std::uint64_t hits = 0, misses = 0;
+    };
+
+    // `machine` and `tuning` outlive the cache. Not `enabled`: every question is planned anew.
+    SelectionCache(const Machine& machine, const Tuning& tuning, bool enabled)
+        : machine_(machine), tuning_(tuning), enabled_(enabled) {}
+
+    // The answer to that question. The reference is good until the next call.
+    Selection& select(const Question& question, const Facts& facts);
+    const Counts& counts() const { return counts_; }
+
+  private:
+    static constexpr std::size_t kSets = 64, kWays = 4;
+    using Key = std::array<std::uint64_t, 4>;
+    struct Entry {
+        Key key{};
+        bool taken = false;
+        Selection selection;
+    };
+    struct Set {
+        std::array<Entry, kWays> entries;
+        unsigned oldest = 0;
+    };
+    static Key key_of(const Question& question, const Facts& facts);
+
+    const Machine& machine_;
+    const Tuning& tuning_;
+    const bool enabled_;
+    std::vector<Set> sets_;  // made at the first question
+    Counts counts_;
+};
+
+}  // namespace gantry::plan

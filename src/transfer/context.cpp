@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/context.hpp"
+
+#include "base/log.hpp"
+#include "transfer/pack.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gantry::transfer {
+
+Context::Context(Executor& its_executor, device::Device& its_device,
+                 std::vector<transport::Transport*> its_transports, int rank, int world_size,
+                 const config::Config& its_config, plan::Explain& its_explain)
+    : executor(its_executor),
+      device(its_device),
+      explain(its_explain),
+      config(its_config),
+      transports(std::move(its_transports)),
+      world_rank(rank),
+      tuning(plan::tuning_from(its_config)),
+      selections(machine_, tuning, tuning.mechanisms.selection_cache),
+      endpoints(transports, world_size, machine_),
+      pools(executor, device, transports, config),
+      exports(device),
+      arbiter(executor, device, transports, {config.gpu_turns, config.gpu_trust}),
+      operations(executor) {}
+
+Result<device::Location> Context::locate(const Buffer& buffer) {
+    if (buffer.bytes() == 0 || !config.cuda) return device::Location{};
+    if (!buffer.layout->contiguous()) return locate_blocks(device, buffer);
+    const Bytes bytes = buffer.bytes();
+    if (!in_use.empty())
+        if (const auto* same = in_use.find(buffer.address, bytes, device.losses())) return *same;
+    return device.classify(buffer.address, bytes);
+}
+
+void Context::learn_gpus() {
+    for (int gpu = static_cast<int>(machine_.gpus.size()); gpu < device.gpu_count(); ++gpu)
+        machine_.gpus.push_back(device.gpu_facts(gpu));
+}
+
+plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, bool i_am_source,
+                               const device::Uuid* other_gpu) {
+    plan::Facts facts;
+    facts.network = peer.rank;
+    (i_am_source ? facts.source_reach : facts.sink_reach) =
+        peer.facts.device_memory ? plan::Reach::device_memory : plan::Reach::host_memory;
+    if (device.gpu_count() > 0) {
+        learn_gpus();
+        facts.source_gpu = facts.sink_gpu = std::max(mine.gpu, 0);
+    }
+    if (other_gpu == nullptr) {
+        // The other end is not known yet: expect what this machine can do, so that nothing is
+        // copied ahead in vain.
+        facts.peer_access = machine_.gpu(facts.source_gpu).peer_bytes_per_second > 0;
+        return facts;
+    }
+    const int other = device.gpu_of(*other_gpu);
+    if (other >= 0) {
+        (i_am_source ? facts.sink_gpu : facts.source_gpu) = other;
+        facts.same_gpu = other == mine.gpu && mine.on_device();
+        facts.peer_access =
+            facts.same_gpu || (mine.gpu >= 0 && device.can_access_peer(mine.gpu, other));
+    }
+    return facts;
+}
+
+std::span<Flag> Context::own_flags(Endpoint& to) {
+    const std::span<Flag> own = to.transport->flags(world_rank);
+    if (!own.empty() && !std::exchange(flags.pinned, true)) {
+        Status pinned = device.pin(own.data(), own.size_bytes());
+        if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());
+    }
+    return own;
+}
+
+void Context::tell_of_freed_memory(transport::MessageKind kind, FreedMemory& listener) {
+    for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
+        const std::uint64_t buffer_id = freed.handle.buffer_id;
+        wire::Forget forget{buffer_id, {}};
+        std::memcpy(forget.gpu, freed.handle.gpu.data(), sizeof forget.gpu);
+        for (const int rank : freed.peers) {
+            Endpoint& told = endpoints.to(rank);
+            if (!told.lost.ok()) continue;
+            told.memory.freed(buffer_id);
+            listener.forgotten(told, buffer_id);
+            Status sent = send(told, kind, forget);
+            if (!sent.ok())
+                log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
+        }
+    }
+}
+
+}  // namespace gantry::transfer

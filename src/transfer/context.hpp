@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Context: everything that moves bytes for one engine, in one place: its peers, its memory as peers
+// may name it, slots, flags, shared GPUs, and the planner's answers. It knows peers, memory, rails and
+// GPUs; no tag, request, communicator or window. Point-to-point and one-sided communication stand on
+// it side by side.
+#pragma once
+
+#include "base/config.hpp"
+#include "base/scope.hpp"
+#include "plan/explain.hpp"
+#include "plan/selection_cache.hpp"
+#include "transfer/active_messages.hpp"
+#include "transfer/buffer.hpp"
+#include "transfer/endpoint.hpp"
+#include "transfer/export_table.hpp"
+#include "transfer/gpu_arbiter.hpp"
+#include "transfer/host_copies.hpp"
+#include "transfer/in_use.hpp"
+#include "transfer/notify_flags.hpp"
+#include "transfer/staging_pool.hpp"
+
+namespace gantry::transfer {
+
+class Context {
+  public:
+    // All references outlive this. `transports` in order of preference.
+    Context(Executor& executor, device::Device& device,
+            std::vector<transport::Transport*> transports, int world_rank, int world_size,
+            const config::Config& config, plan::Explain& explain);
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    Executor& executor;
+    device::Device& device;
+    plan::Explain& explain;
+    const config::Config& config;
+    const std::vector<transport::Transport*> transports;
+    const int world_rank;
+    const plan::Tuning tuning;
+
+  private:
+    plan::Machine machine_;
+
+  public:
+    plan::SelectionCache selections;
+    ActiveMessages messages;
+    Endpoints endpoints;
+    StagingPools pools;
+    ExportTable exports;  // our memory, for peers to map
+    HostCopies host_copies;
+    GpuArbiter arbiter;
+    NotifyFlags flags;
+    InUse in_use;
+    Scope operations;  // every coroutine and copy under way
+
+    template <class Header>
+    Status send(Endpoint& to, transport::MessageKind kind, const Header& header,
+                transport::ConstSpan payload = {}) {
+        return to.transport->send(to.rank, kind, wire::bytes_of(header), payload);
+    }
+    // Where a buffer is; host without any driver call while the program uses no GPU.
+    Result<device::Location> locate(const Buffer& buffer);
+    // What the planner knows of the way between this rank's end `mine` and that peer's GPU, which is
+    // null while it is not known.
+    plan::Facts facts_for(Endpoint& peer, const device::Location& mine, bool i_am_source,
+                          const device::Uuid* other_gpu);
+    const device::GpuFacts& gpu(int index) const { return machine_.gpu(index); }
+    bool is_time_sliced(const plan::Facts& facts) const {
+        return plan::is_time_sliced(facts, machine_);
+    }
+    // This rank's flags, which devices reach if they can. Empty: what goes to that peer is told by
+    // messages.
+    std::span<Flag> own_flags(Endpoint& to);
+    // The program freed allocations that peers may have mapped: tells them. Looks now and then.
+    // `forgotten` hears of each, with every peer that is told.
+    struct FreedMemory {
+        virtual void forgotten(Endpoint& peer, std::uint64_t buffer_id) = 0;
+
+      protected:
+        ~FreedMemory() = default;
+    };
+    void tell_of_freed_memory(transport::MessageKind kind, FreedMemory& listener);
+
+  private:
+    void learn_gpus();
+};
+
+inline plan::End end_of(const device::Location& location, const Buffer& buffer) {
+    plan::End end;
+    end.kind = location.kind;
+    end.ipc = location.ipc;
+    end.contiguous = buffer.contiguous();
+    return end;
+}
+
+}  // namespace gantry::transfer

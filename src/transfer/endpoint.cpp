@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/endpoint.hpp"
+
+namespace gantry::transfer {
+
+Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_size,
+                     plan::Machine& machine)
+    : transports_(transports), machine_(machine), endpoints_(static_cast<std::size_t>(world_size)) {
+    machine_.networks.assign(endpoints_.size(), nullptr);
+}
+
+transport::Transport* Endpoints::transport_to(int rank) const {
+    for (transport::Transport* candidate : transports_)
+        if (candidate->reaches(rank)) return candidate;
+    return nullptr;
+}
+
+Endpoint& Endpoints::make(int rank) {
+    auto made = std::make_unique<Endpoint>();
+    made->rank = rank;
+    made->transport = transport_to(rank);
+    if (made->transport != nullptr)
+        made->facts = made->transport->facts(rank);
+    else
+        made->lost = failure(MPI_ERR_OTHER,
+                             "no transport reaches rank {}: it runs on another node and no network "
+                             "engine (UCX) is available",
+                             rank);
+    const auto at = static_cast<std::size_t>(rank);
+    machine_.networks[at] = &made->facts;
+    endpoints_[at] = std::move(made);
+    return *endpoints_[at];
+}
+
+}  // namespace gantry::transfer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Endpoint: one peer as transfers see it: which transport reaches it, what that costs, whether it is
+// lost, and what is mapped between its memory and ours. Made at the first use of the peer, so a rank
+// pays for those that it talks to.
+#pragma once
+
+#include "plan/question.hpp"
+#include "transfer/remote_memory.hpp"
+#include "transport/transport.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace gantry::transfer {
+
+class SharedMapping;
+
+struct Endpoint {
+    int rank = -1;
+    transport::Transport* transport = nullptr;  // null: none reaches it, and it is lost
+    transport::PeerFacts facts;
+    Status lost;  // why it cannot be reached any more
+    RemoteMemory memory;
+    SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
+    bool pool_pinned[2] = {false, false};     // its pools, as mapped here, are known to the driver
+};
+
+class Endpoints {
+  public:
+    // `transports` in order of preference: each peer uses the first that reaches it. `machine` learns
+    // the networks.
+    Endpoints(const std::vector<transport::Transport*>& transports, int world_size,
+              plan::Machine& machine);
+    Endpoint& to(int rank) {
+        Endpoint* const known = endpoints_[static_cast<std::size_t>(rank)].get();
+        return known != nullptr ? *known : make(rank);
+    }
+    int size() const { return static_cast<int>(endpoints_.size()); }
+    // The transport that reaches a rank; null: none does.
+    transport::Transport* transport_to(int rank) const;
+
+  private:
+    Endpoint& make(int rank);
+
+    const std::vector<transport::Transport*>& transports_;
+    plan::Machine& machine_;
+    std::vector<std::unique_ptr<Endpoint>> endpoints_;
+};
+
+}  // namespace gantry::transfer

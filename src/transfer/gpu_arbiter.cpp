@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/gpu_arbiter.hpp"
+
+namespace gantry::transfer {
+namespace {
+
+// Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
+constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
+
+}  // namespace
+
+GpuArbiter::GpuArbiter(Executor& executor, device::Device& device,
+                       const std::vector<transport::Transport*>& transports,
+                       SharedGpu::Limits limits)
+    : executor_(executor), device_(device), limits_(limits), neighbours_(transports) {
+    device_.meet(&neighbours_);
+}
+
+GpuArbiter::~GpuArbiter() {
+    device_.meet(nullptr);
+}
+
+bool GpuArbiter::is_time_sliced(int gpu) const {
+    const device::GpuFacts& facts = device_.gpu_facts(gpu);
+    return facts.queue_turn > 0 && neighbours_.use(facts.uuid);
+}
+
+SharedGpu& GpuArbiter::shared(int gpu) {
+    const auto index = static_cast<std::size_t>(gpu + 1);
+    while (shared_.size() <= index)
+        shared_.push_back(std::make_unique<SharedGpu>(limits_));
+    return *shared_[index];
+}
+
+GpuArbiter::Watch::Watch(GpuArbiter& arbiter) : arbiter_(arbiter) {
+    if (arbiter_.watches_++ == 0) arbiter_.last_look_ = arbiter_.executor_.now();
+}
+
+void GpuArbiter::look() {
+    const Nanoseconds now = executor_.now();
+    if (now - last_look_ > kAbsence) ++absences_;
+    last_look_ = now;
+}
+
+bool GpuArbiter::name_claim(const Endpoint& to, int world_rank, std::uint64_t id) {
+    std::uint32_t* words = to.transport->claim_words(world_rank);
+    if (words == nullptr || !claim_words_.reserve(id)) return false;
+    transfer::name_claim(words[id % kClaimWords], id);
+    return true;
+}
+
+bool GpuArbiter::claim(const Endpoint& way, int owner, std::uint64_t id, Claimant who) {
+    std::uint32_t* words = way.transport->claim_words(owner);
+    return words != nullptr && take_claim(words[id % kClaimWords], id, who);
+}
+
+}  // namespace gantry::transfer

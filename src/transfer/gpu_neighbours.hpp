@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// GpuNeighbours: which GPUs the ranks of the node use, told through its segment. A GPU is a number
+// made from its UUID; two that get the same one only seem to be shared.
+#pragma once
+
+#include "device/device.hpp"
+#include "transport/transport.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace gantry::transfer {
+
+class GpuNeighbours final : public device::Neighbours {
+  public:
+    explicit GpuNeighbours(const std::vector<transport::Transport*>& transports)
+        : transports_(transports) {}
+
+    // This rank uses that GPU, number `gpu` of its device.
+    void mark(device::Device& device, int gpu) {
+        const std::uint64_t known = std::uint64_t{1} << (gpu % 64);
+        if ((marked_ & known) != 0) [[likely]]
+            return;
+        marked_ |= known;
+        for (transport::Transport* transport : transports_)
+            transport->note_gpu(number_of(device.gpu_facts(gpu).uuid));
+    }
+    bool use(const device::Uuid& gpu) const override {
+        const std::uint64_t number = number_of(gpu);
+        for (const transport::Transport* transport : transports_)
+            if (transport->others_use(number)) return true;
+        return false;
+    }
+
+  private:
+    static std::uint64_t number_of(const device::Uuid& gpu) {
+        std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+        for (const std::uint8_t byte : gpu)
+            hash = (hash ^ byte) * 1099511628211u;
+        return hash | 1;
+    }
+
+    const std::vector<transport::Transport*>& transports_;
+    std::uint64_t marked_ = 0;
+};
+
+}  // namespace gantry::transfer

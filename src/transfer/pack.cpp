@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/pack.hpp"
+
+#include "layout/rows.hpp"
+#include "transfer/mover.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace gantry::transfer {
+namespace {
+
+// A driver's queue holds about a thousand operations; then its calls wait.
+constexpr std::size_t kSetsAtOnce = 64;
+
+enum class Way : std::uint8_t { to_device, from_device };
+
+// Behind the last of them.
+std::ptrdiff_t end_of(const layout::Rows& rows) {
+    return rows.offset + static_cast<std::ptrdiff_t>((rows.count - 1) * rows.pitch + rows.width);
+}
+
+// The rows of a piece, some at a time, as the device takes them: from start() and from the packed
+// end.
+class Batches {
+  public:
+    Batches(const Piece& piece, Way way)
+        : piece_(piece), way_(way), walk_(*piece.buffer.layout, piece.first, piece.bytes) {
+        fill(kSetsAtOnce);
+    }
+    std::span<const device::Rows> rows() const { return rows_; }
+    Bytes bytes() const { return bytes_; }
+    std::byte* start() const { return static_cast<std::byte*>(piece_.buffer.address) + first_; }
+    void next(std::size_t most) {
+        rows_.clear();
+        bytes_ = 0;
+        fill(most);
+    }
+    // Until there are so many sets, or all.
+    void fill(std::size_t most);
+    // What the piece comes to, by what was seen so far.
+    plan::StridedPiece numbers() const;
+
+  private:
+    const Piece& piece_;
+    Way way_;
+    layout::RowWalk walk_;
+    std::vector<device::Rows> rows_;
+    Bytes bytes_ = 0;
+    std::ptrdiff_t first_ = 0;  // of the piece, from the buffer's address
+    struct Seen {
+        Bytes bytes = 0, rows = 0, sets = 0;
+        layout::Span span;
+    } seen_;
+};
+
+void Batches::fill(std::size_t most) {
+    layout::Rows each;
+    while (rows_.size() < most && walk_.next(each)) {
+        const std::ptrdiff_t high = end_of(each);
+        if (seen_.sets == 0) {
+            first_ = each.offset;
+            seen_.span = {first_, high};
+        }
+        seen_.span = {std::min(seen_.span.low, each.offset), std::max(seen_.span.high, high)};
+        seen_.rows += each.count;
+        seen_.bytes += each.bytes();
+        ++seen_.sets;
+        device::Rows rows{each.offset - first_, static_cast<std::ptrdiff_t>(each.packed),
+                          each.width,           each.count,
+                          each.pitch,           each.packed_pitch};
+        if (way_ == Way::from_device) {
+            std::swap(rows.destination, rows.source);
+            std::swap(rows.destination_pitch, rows.source_pitch);
+        }
+        bytes_ += each.bytes();
+        rows_.push_back(rows);
+    }
+}
+
+plan::StridedPiece Batches::numbers() const {
+    const double scale = static_cast<double>(piece_.bytes) / static_cast<double>(seen_.bytes);
+    const auto all = [scale](Bytes seen) {
+        return static_cast<Bytes>(static_cast<double>(seen) * scale);
+    };
+    return {piece_.bytes, all(seen_.rows), all(seen_.sets), all(seen_.span.bytes()),
+            way_ == Way::from_device};
+}
+
+bool in_one_allocation(const Piece& piece) {
+    const layout::Span span = layout::span_of(*piece.buffer.layout, piece.buffer.count);
+    return device::Range{piece.location.base, piece.location.size}.contains(
+        reinterpret_cast<std::uintptr_t>(piece.buffer.address) +
+            static_cast<std::uintptr_t>(span.low),
+        span.bytes());
+}
+
+// Rows of several allocations: each by itself, and the device finds out where it is.
+Task<Status> move_each(Executor& executor, Context& context, std::span<const device::Rows> sets,
+                       device::Copy ends) {
+    for (const device::Rows& rows : sets) {
+        for (Bytes begin = 0; begin < rows.count; begin += kSetsAtOnce) {
+            Scope copies(executor);
+            const Bytes end = std::min<Bytes>(rows.count, begin + kSetsAtOnce);
+            for (Bytes row = begin; row < end; ++row) {
+                device::Copy copy = ends;
+                copy.destination = static_cast<std::byte*>(ends.destination) + rows.destination +
+                                   row * rows.destination_pitch;
+                copy.source = static_cast<const std::byte*>(ends.source) + rows.source +
+                              row * rows.source_pitch;
+                copy.bytes = rows.width;
+                copies.spawn(device_copy(executor, context, copy));
+            }
+            Status status = co_await copies.join(executor);
+            GANTRY_CO_TRY(status);
+        }
+    }
+    co_return success();
+}
+
+Task<Status> move_sets(Executor& executor, Context& context, std::span<const device::Rows> sets,
+                       device::Copy copy) {
+    while (!sets.empty()) {
+        copy.rows = sets.first(std::min(sets.size(), kSetsAtOnce));
+        sets = sets.subspan(copy.rows.size());
+        copy.bytes = 0;
+        for (const device::Rows& rows : copy.rows)
+            copy.bytes += rows.width * rows.count;
+        Status status = co_await device_copy(executor, context, copy);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+// All that lies between is read, too.
+Task<Status> move_span(Executor& executor, Context& context, const Piece& piece,
+                       std::byte* packed) {
+    layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
+    std::optional<layout::Span> span;
+    for (layout::Rows each; walk.next(each);) {
+        const std::ptrdiff_t high = end_of(each);
+        if (!span) span = {each.offset, high};
+        span = {std::min(span->low, each.offset), std::max(span->high, high)};
+    }
+    Result<std::unique_ptr<std::byte[]>> whole =
+        host_memory(span->bytes(), "a strided device message");
+    if (!whole.ok()) co_return whole.status();
+    Status status = co_await device_copy(executor, context, whole->get(),
+                                         static_cast<std::byte*>(piece.buffer.address) + span->low,
+                                         span->bytes(), piece.location.gpu, device::Engine::d2h);
+    GANTRY_CO_TRY(status);
+    layout::pack(*piece.buffer.layout, whole->get() - span->low, piece.first, piece.bytes, packed);
+    co_return success();
+}
+
+Task<Status> move_piece(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                        Way way, plan::Movers movers, device::Notice notice) {
+    if (piece.bytes == 0) co_return success();
+    Batches batches(piece, way);
+    const bool out = way == Way::from_device;
+    device::Copy copy;
+    copy.destination = out ? packed : batches.start();
+    copy.source = out ? batches.start() : packed;
+    copy.gpu = piece.location.gpu;
+    copy.notice = notice;
+    Status status;
+    if (!in_one_allocation(piece)) {
+        for (; !batches.rows().empty(); batches.next(kSetsAtOnce)) {
+            status = co_await move_each(executor, context, batches.rows(), copy);
+            GANTRY_CO_TRY(status);
+        }
+        co_return success();
+    }
+    const device::GpuFacts& gpu = context.device.gpu_facts(std::max(piece.location.gpu, 0));
+    plan::StridedWay by = plan::strided_way(gpu, batches.numbers(), movers);
+    if (by == plan::StridedWay::kernel) {
+        batches.fill(device::kMostSetsOfKernel);
+        copy.engine = device::Engine::kernel;
+        for (; !batches.rows().empty(); batches.next(device::kMostSetsOfKernel)) {
+            copy.rows = batches.rows();
+            copy.bytes = batches.bytes();
+            status = co_await device_copy(executor, context, copy);
+            if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) break;
+            GANTRY_CO_TRY(status);
+        }
+        if (batches.rows().empty()) co_return success();
+        by = plan::strided_way(gpu, batches.numbers(), plan::Movers::copy_engines);
+    }
+    if (by == plan::StridedWay::span) {
+        status = co_await move_span(executor, context, piece, packed);
+        co_return status;
+    }
+    // Copies of two rows stay off the compute queue of a GPU that others use, too.
+    copy.engine = out                               ? device::Engine::d2h
+                  : movers == plan::Movers::kernels ? device::Engine::h2d
+                                                    : device::Engine::h2d_2d;
+    for (; !batches.rows().empty(); batches.next(kSetsAtOnce)) {
+        status = co_await move_sets(executor, context, batches.rows(), copy);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+}  // namespace
+
+Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer) {
+    const layout::Layout& layout = *buffer.layout;
+    if (buffer.address != nullptr) {
+        const layout::Span span = layout::span_of(layout, buffer.count);
+        return device.classify(static_cast<std::byte*>(buffer.address) + span.low, span.bytes());
+    }
+    if (!device.active()) return device::Location{};
+    std::optional<device::Location> all;
+    for (std::uint64_t element = 0; element < buffer.count; ++element)
+        for (const layout::Block& block : layout.blocks) {
+            const auto address =
+                static_cast<std::ptrdiff_t>(element) * layout.extent + block.offset;
+            Result<device::Location> place =
+                device.classify(reinterpret_cast<const void*>(address), block.bytes);
+            if (!place.ok()) return place;
+            if (!all) {
+                all = *place;
+            } else if (place->kind != all->kind || place->buffer_id != all->buffer_id) {
+                device::Location several;
+                several.gpu = std::max(place->gpu, all->gpu);
+                if (several.gpu >= 0) several.kind = device::MemoryKind::device;
+                all = several;
+            }
+        }
+    return *all;
+}
+
+Task<Status> pack_from_device(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                              plan::Movers movers, device::Notice notice) {
+    return move_piece(executor, context, piece, packed, Way::from_device, movers, notice);
+}
+
+Task<Status> unpack_to_device(Executor& executor, Context& context, Piece piece,
+                              const std::byte* packed, plan::Movers movers, device::Notice notice) {
+    return move_piece(executor, context, piece, const_cast<std::byte*>(packed), Way::to_device,
+                      movers, notice);
+}
+
+}  // namespace gantry::transfer

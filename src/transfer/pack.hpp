@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Strided buffers in device memory: where they lie, and how pieces of them come to packed host
+// memory and back. A receive writes what its type describes and nothing between: other receives, the
+// program or its kernels may be writing there.
+#pragma once
+
+#include "base/task.hpp"
+#include "plan/strided.hpp"
+#include "transfer/buffer.hpp"
+
+namespace gantry::transfer {
+
+class Context;
+
+// Where the blocks of a strided buffer lie: one kind of memory, mostly one allocation. Blocks of
+// several (absolute addresses, MPI_BOTTOM) count as device memory of no allocation if any is that.
+Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer);
+
+Task<Status> pack_from_device(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                              plan::Movers movers, device::Notice notice = device::Notice::event);
+Task<Status> unpack_to_device(Executor& executor, Context& context, Piece piece,
+                              const std::byte* packed, plan::Movers movers,
+                              device::Notice notice = device::Notice::event);
+
+}  // namespace gantry::transfer

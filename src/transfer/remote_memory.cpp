@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/remote_memory.hpp"
+
+namespace gantry::transfer {
+
+namespace {
+
+constexpr std::size_t kRemembered = 4096;  // allocations
+
+std::unordered_set<std::uint64_t>& bounded(std::unordered_set<std::uint64_t>& buffers) {
+    if (buffers.size() >= kRemembered) buffers.clear();
+    return buffers;
+}
+
+}  // namespace
+
+void RemoteMemory::staged(const wire::Handle& source, const device::Location& sink, Open open) {
+    if (source.kind != 0 && !open.get) staged_gets_.count(source.buffer_id);
+    const bool sink_exportable = sink.on_device() && sink.ipc != device::IpcKind::none;
+    if (sink_exportable && !open.put) staged_puts_.count(sink.buffer_id);
+}
+
+void RemoteMemory::put(std::uint64_t sink) {
+    staged_puts_.forget(sink);
+    bounded(put_open_).insert(sink);
+}
+
+void RemoteMemory::put_closed(std::uint64_t sink) {
+    put_open_.erase(sink);
+}
+
+void RemoteMemory::put_refused(std::uint64_t sink) {
+    put_open_.erase(sink);
+    bounded(put_refused_).insert(sink);
+}
+
+void RemoteMemory::ask_for(std::uint64_t source) {
+    bounded(asked_for_).insert(source);
+}
+
+void RemoteMemory::freed(std::uint64_t sink) {
+    asked_for_.erase(sink);
+    put_open_.erase(sink);
+    put_refused_.erase(sink);
+    staged_puts_.forget(sink);
+}
+
+}  // namespace gantry::transfer

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/slots.hpp"
+
+namespace gantry::transfer {
+
+SlotPool::SlotPool(Executor&, std::span<std::byte> memory, Bytes unit_bytes)
+    : memory_(memory),
+      unit_bytes_(unit_bytes),
+      used_(memory.size() / unit_bytes, false),
+      lent_(used_.size()),
+      free_units_(static_cast<std::uint32_t>(used_.size())) {}
+
+// Pools too small to be parted are shared by all.
+SlotPool::Part SlotPool::part(SlotUse use) const {
+    const std::uint32_t quarter = total_units() / 4;
+    if (quarter == 0) return {0, total_units()};
+    switch (use) {
+        case SlotUse::sink: return {0, 2 * quarter};
+        case SlotUse::ahead: return {2 * quarter, 3 * quarter};
+        case SlotUse::source: break;
+    }
+    return {quarter, total_units()};
+}
+
+// What a quarter holds: no more is sure to come free in one piece.
+Bytes SlotPool::largest(SlotUse) const {
+    const std::uint32_t quarter = total_units() / 4;
+    return (quarter > 0 ? quarter : total_units()) * unit_bytes_;
+}
+
+Slot SlotPool::take(std::uint32_t units, SlotUse use) {
+    if (units == 0 || units > free_units_) return {};
+    // First fit: the slots that were used last are still in the caches of both processes.
+    const Part part_of_use = part(use);
+    std::uint32_t run = 0;
+    for (std::uint32_t at = part_of_use.begin; at < part_of_use.end; ++at) {
+        run = used_[at] ? 0 : run + 1;
+        if (run < units) continue;
+        const std::uint32_t first = at + 1 - units;
+        for (std::uint32_t unit = first; unit <= at; ++unit)
+            used_[unit] = true;
+        free_units_ -= units;
+        return Slot{memory_.data() + first * unit_bytes_, first, units, use};
+    }
+    return {};
+}
+
+bool SlotPool::source_waits() {
+    for (Waiter* waiter = waiters_.next(nullptr); waiter != nullptr; waiter = waiters_.next(waiter))
+        if (waiter->use != SlotUse::sink) return true;
+    return false;
+}
+
+Slot SlotPool::try_acquire(Bytes bytes, SlotUse use) {
+    // First come, first served among sources. Nobody queues behind a sink that waits: it may wait
+    // for the peer, who may wait for what this one is about to send.
+    if (use != SlotUse::sink && source_waits()) return {};
+    return take(static_cast<std::uint32_t>(divide_up(bytes, unit_bytes_)), use);
+}
+
+Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse use) {
+    if (bytes > largest(use))
+        co_return failure(MPI_ERR_INTERN,
+                          "a staging slot of {} bytes was asked for, the largest is {}", bytes,
+                          largest(use));
+    Slot slot = try_acquire(bytes, use);
+    if (slot.units != 0) co_return slot;
+    Waiter waiter(executor, bytes, use);
+    waiters_.push_back(waiter);
+    Status status = co_await waiter.ready;
+    if (!status.ok()) co_return status;
+    co_return waiter.slot;
+}
+
+void SlotPool::lend(const Slot& slot, int rank) {
+    GANTRY_ASSERT(used_[slot.unit]);
+    lent_[slot.unit] = {rank, slot.units};
+}
+
+void SlotPool::lend_early(const Slot& slot, int rank) {
+    GANTRY_ASSERT(used_[slot.unit]);
+    lent_[slot.unit] = {rank, slot.units, true};
+}
+
+void SlotPool::settle(const Slot& slot) {
+    Lent& lent = lent_[slot.unit];
+    GANTRY_ASSERT(lent.filling && lent.units == slot.units);
+    lent.filling = false;
+    if (lent.back) release(slot);
+}
+
+void SlotPool::take_back(int rank) {
+    for (std::uint32_t unit = 0; unit < total_units(); ++unit)
+        if (lent_[unit].units != 0 && lent_[unit].rank == rank) release(unit, lent_[unit].units);
+}
+
+void SlotPool::take_back(const Slot& slot) {
+    if (lent_[slot.unit].units == slot.units) release(slot);
+}
+
+void SlotPool::release(std::uint32_t unit, std::uint32_t units) {
+    GANTRY_ASSERT(unit + units <= total_units());
+    if (lent_[unit].filling) {
+        lent_[unit].back = true;
+        return;
+    }
+    for (std::uint32_t at = unit; at < unit + units; ++at) {
+        GANTRY_ASSERT(used_[at]);
+        used_[at] = false;
+    }
+    lent_[unit] = {};
+    free_units_ += units;
+    // In order, but a sink may overtake sources that wait for the unreserved part: it is what
+    // empties the pool.
+    Waiter* next = nullptr;
+    for (Waiter* waiter = waiters_.next(nullptr); waiter != nullptr; waiter = next) {
+        next = waiters_.next(waiter);
+        waiter->slot =
+            take(static_cast<std::uint32_t>(divide_up(waiter->bytes, unit_bytes_)), waiter->use);
+        if (waiter->slot.units == 0) continue;
+        waiter->unlink();
+        waiter->ready.complete(success());
+    }
+}
+
+}  // namespace gantry::transfer

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// SlotPool: staging memory cut into units; a slot is a run of consecutive units, as long as one
+// chunk. Waiting for a slot is normal and first come, first served. Each use has its part of the
+// pool, which keeps two ranks that send to each other from deadlocking (DESIGN section 5, "Slots
+// cannot deadlock"):
+//
+//   | quarter: sinks | quarter: sinks, sources | quarter: ahead, sources | quarter: sources |
+//
+// A source slot is asked for by a chunk that may leave, so it always comes back. A sink slot is
+// lent to the peer and comes back when the peer has found a source slot: never the last quarter's.
+// A chunk copied ahead of its verdict may sit for long: it takes neither the sources' nor the
+// sinks' last quarter.
+#pragma once
+
+#include "base/intrusive_list.hpp"
+#include "base/task.hpp"
+#include "base/units.hpp"
+#include "plan/p2p_model.hpp"
+
+#include <span>
+#include <vector>
+
+namespace gantry::transfer {
+
+using plan::kDeviceSlotUnit;
+
+enum class SlotUse : std::uint8_t { source, ahead, sink };
+
+struct Slot {
+    std::byte* memory = nullptr;
+    std::uint32_t unit = 0;
+    std::uint32_t units = 0;  // 0: no slot
+    SlotUse use = SlotUse::source;
+};
+
+class SlotPool {
+  public:
+    SlotPool(Executor& executor, std::span<std::byte> memory, Bytes unit_bytes);
+
+    Bytes unit_bytes() const { return unit_bytes_; }
+    std::span<std::byte> memory() const { return memory_; }
+    Bytes offset_of(const Slot& slot) const { return slot.unit * unit_bytes_; }
+    std::uint32_t free_units() const { return free_units_; }
+    std::uint32_t total_units() const { return static_cast<std::uint32_t>(used_.size()); }
+    // The first unit that slots for this use can have.
+    std::uint32_t first(SlotUse use) const { return part(use).begin; }
+    // The largest slot that can ever be had for this use.
+    Bytes largest(SlotUse use) const;
+
+    // A slot at once, or one without units.
+    Slot try_acquire(Bytes bytes, SlotUse use);
+    Task<Result<Slot>> acquire(Executor& executor, Bytes bytes, SlotUse use);
+    void release(const Slot& slot) { release(slot.unit, slot.units); }
+    void release(std::uint32_t unit, std::uint32_t units);
+    // The slot is that rank's until it gives it back (release), is gone, or was not told
+    // (take_back; nothing happens to one that is not lent).
+    void lend(const Slot& slot, int rank);
+    void take_back(int rank);
+    void take_back(const Slot& slot);
+    // The same for a slot that is still being filled: what comes back is free when settled, too.
+    void lend_early(const Slot& slot, int rank);
+    void settle(const Slot& slot);
+
+  private:
+    struct Waiter : Link<Waiter> {
+        Waiter(Executor& executor, Bytes wanted, SlotUse wanted_use)
+            : ready(executor), bytes(wanted), use(wanted_use) {}
+        Completion ready;
+        Bytes bytes;
+        SlotUse use;
+        Slot slot;
+    };
+    Slot take(std::uint32_t units, SlotUse use);
+    bool source_waits();
+    struct Part {
+        std::uint32_t begin, end;
+    };
+    Part part(SlotUse use) const;
+
+    std::span<std::byte> memory_;
+    Bytes unit_bytes_;
+    std::vector<bool> used_;
+    struct Lent {
+        int rank = -1;
+        std::uint32_t units = 0;  // 0: not lent
+        bool filling = false, back = false;
+    };
+    std::vector<Lent> lent_;  // by first unit
+    std::uint32_t free_units_;
+    IntrusiveList<Waiter> waiters_;
+};
+
+}  // namespace gantry::transfer

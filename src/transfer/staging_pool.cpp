@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transfer/staging_pool.hpp"
+
+#include "base/log.hpp"
+
+#include <new>
+
+namespace gantry::transfer {
+namespace {
+
+std::size_t index_of(transport::Pool which) {
+    return static_cast<std::size_t>(which);
+}
+
+}  // namespace
+
+StagingPools::StagingPools(Executor& executor, device::Device& device,
+                           const std::vector<transport::Transport*>& transports,
+                           const config::Config& config)
+    : executor_(executor), device_(device), transports_(transports), config_(config) {}
+
+StagingPools::~StagingPools() {
+    for (auto& [transport, region] : regions_)
+        transport->release_memory(region);
+}
+
+Result<std::span<std::byte>> StagingPools::memory_of(transport::Pool which) {
+    Status refused;
+    for (transport::Transport* candidate : transports_) {
+        auto own = candidate->own_pool(which);
+        if (own.ok() && !own->empty()) return *own;
+        if (!own.ok() && own.status().error_class() != MPI_ERR_UNSUPPORTED_OPERATION)
+            refused = own.status();
+    }
+    if (!refused.ok()) return refused;
+    // No transport shares memory: the slots are ours alone.
+    private_slots_.reset(new (std::nothrow) std::byte[config_.device_pool]);
+    if (private_slots_ == nullptr)
+        return failure(MPI_ERR_NO_MEM,
+                       "no memory for {} bytes of staging slots (GANTRY_DEVICE_POOL)",
+                       config_.device_pool);
+    return std::span(private_slots_.get(), config_.device_pool);
+}
+
+Result<SlotPool*> StagingPools::own(transport::Pool which) {
+    std::optional<SlotPool>& pool = pools_[index_of(which)];
+    const bool for_device = which == transport::Pool::device_slots;
+    if (!pool) {
+        auto memory = memory_of(which);
+        if (!memory.ok()) return memory.status();
+        pool.emplace(executor_, *memory, for_device ? kDeviceSlotUnit : config_.host_cell);
+    }
+    if (for_device && !slots_pinned_ && device_.active()) {
+        slots_pinned_ = true;
+        Status pinned = device_.pin(pool->memory().data(), pool->memory().size());
+        if (!pinned.ok())
+            log::warn("staging slots stay pageable, copies are slower: {}", pinned.text());
+    }
+    return &*pool;
+}
+
+Result<transport::Region> StagingPools::region(transport::Transport& transport) {
+    auto slots = own(transport::Pool::device_slots);
+    if (!slots.ok()) return slots.status();
+    auto known = regions_.find(&transport);
+    if (known == regions_.end()) {
+        auto region = transport.register_memory(
+            {.address = (*slots)->memory().data(), .bytes = (*slots)->memory().size()});
+        if (!region.ok()) return region.status();
+        known = regions_.emplace(&transport, *region).first;
+    }
+    return known->second;
+}
+
+Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
+                                         bool for_device) {
+    auto memory = owner.transport->peer_pool(owner.rank, which);
+    if (!memory.ok()) return memory.status();
+    bool& known = owner.pool_pinned[index_of(which)];
+    if (for_device && !known) {
+        known = true;
+        Status pinned = device_.pin(memory->data(), memory->size());
+        if (!pinned.ok())
+            log::warn("slots of rank {} stay pageable here, copies are slower: {}", owner.rank,
+                      pinned.text());
+    }
+    if (offset >= memory->size())
+        return failure(MPI_ERR_INTERN, "rank {} names a slot at {} of a pool of {} bytes",
+                       owner.rank, offset, memory->size());
+    return memory->data() + offset;
+}
+
+void StagingPools::release(transport::Pool which, std::uint32_t unit, std::uint32_t units) {
+    if (std::optional<SlotPool>& pool = pools_[index_of(which)]) pool->release(unit, units);
+}
+
+void StagingPools::take_back(int rank) {
+    for (std::optional<SlotPool>& pool : pools_)
+        if (pool) pool->take_back(rank);
+}
+
+}  // namespace gantry::transfer

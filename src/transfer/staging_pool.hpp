@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// StagingPools: this rank's two pools of slots (cells for host messages, pinned slots for device
+// messages), made at their first use, and the pools of peers as mapped here.
+#pragma once
+
+#include "base/config.hpp"
+#include "device/device.hpp"
+#include "transfer/endpoint.hpp"
+#include "transfer/slots.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace gantry::transfer {
+
+class StagingPools {
+  public:
+    // All references outlive this.
+    StagingPools(Executor& executor, device::Device& device,
+                 const std::vector<transport::Transport*>& transports,
+                 const config::Config& config);
+    ~StagingPools();
+    StagingPools(const StagingPools&) = delete;
+    StagingPools& operator=(const StagingPools&) = delete;
+
+    // This rank's staging memory, reserved (and, for device slots, pinned) at first use.
+    Result<SlotPool*> own(transport::Pool which);
+    // The registration of the device slots with a transport: puts go into slots and out of them.
+    Result<transport::Region> region(transport::Transport& transport);
+    // A peer's shared slot as mapped here; pinned when a device will read it.
+    Result<std::byte*> slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
+                               bool for_device);
+    // A slot of ours came back.
+    void release(transport::Pool which, std::uint32_t unit, std::uint32_t units);
+    // That rank is lost: the slots that it held are free.
+    void take_back(int rank);
+
+  private:
+    Result<std::span<std::byte>> memory_of(transport::Pool which);
+
+    Executor& executor_;
+    device::Device& device_;
+    const std::vector<transport::Transport*>& transports_;
+    const config::Config& config_;
+    std::optional<SlotPool> pools_[2];
+    std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory
+    std::map<transport::Transport*, transport::Region> regions_;
+    bool slots_pinned_ = false;
+};
+
+}  // namespace gantry::transfer

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The staging pool's promises: slots never overlap, waiting is first come first served, sinks keep
+// a reserve, chunks ahead of their verdict are bounded.
+#include "transfer/slots.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace gantry::transfer {
+namespace {
+
+class StillClock final : public Clock {
+  public:
+    Nanoseconds now() const override { return 0; }
+};
+
+struct SlotPoolTest : ::testing::Test {
+    StillClock clock;
+    Executor executor{clock};
+    std::vector<std::byte> memory = std::vector<std::byte>(16 * 1024);
+    SlotPool pool{executor, memory, 1024};
+    void run() {
+        while (executor.has_ready())
+            executor.run_ready();
+    }
+};
+
+Task<Status> acquire_into(Executor& executor, SlotPool& pool, Bytes bytes, SlotUse use,
+                          Slot* slot) {
+    Result<Slot> got = co_await pool.acquire(executor, bytes, use);
+    if (!got.ok()) co_return got.status();
+    *slot = *got;
+    co_return success();
+}
+
+TEST_F(SlotPoolTest, SourcesLeaveAQuarterToSinks) {
+    Slot slot;
+    int taken = 0;
+    while ((slot = pool.try_acquire(1024, SlotUse::source)).units != 0)
+        ++taken;
+    EXPECT_EQ(taken, 12);
+    EXPECT_NE(pool.try_acquire(4096, SlotUse::sink).units, 0u);
+}
+
+TEST_F(SlotPoolTest, SinksAndChunksAheadLeaveAQuarterToSourcesInOnePiece) {
+    while (pool.try_acquire(1024, SlotUse::sink).units != 0) {
+    }
+    while (pool.try_acquire(1024, SlotUse::ahead).units != 0) {
+    }
+    EXPECT_EQ(pool.try_acquire(pool.largest(SlotUse::source), SlotUse::source).units, 4u)
+        << "two ranks whose slots are all lent to each other would wait for ever";
+}
+
+TEST_F(SlotPoolTest, ChunksAheadOfTheirVerdictHoldAtMostAQuarter) {
+    int taken = 0;
+    while (pool.try_acquire(1024, SlotUse::ahead).units != 0)
+        ++taken;
+    EXPECT_EQ(taken, 4);
+    EXPECT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
+}
+
+TEST_F(SlotPoolTest, WaitersAreServedInOrder) {
+    std::vector<Slot> held;
+    for (int i = 0; i < 12; ++i)
+        held.push_back(pool.try_acquire(1024, SlotUse::source));
+    Slot first, second;
+    Task<Status> one = acquire_into(executor, pool, 1024, SlotUse::source, &first);
+    Task<Status> two = acquire_into(executor, pool, 1024, SlotUse::source, &second);
+    one.start();
+    two.start();
+    pool.release(held[5]);
+    run();
+    EXPECT_TRUE(one.done());
+    EXPECT_FALSE(two.done());
+    EXPECT_EQ(first.units, 1u);
+    pool.release(held[0]);
+    run();
+    EXPECT_TRUE(two.done());
+}
+
+TEST_F(SlotPoolTest, ASinkDoesNotQueueBehindWaitingSources) {
+    Slot held;
+    for (int i = 0; i < 12; ++i) {
+        held = pool.try_acquire(1024, SlotUse::source);
+        ASSERT_NE(held.units, 0u);
+    }
+    Slot waiting, sink;
+    Task<Status> source = acquire_into(executor, pool, 1024, SlotUse::source, &waiting);
+    source.start();
+    Task<Status> into = acquire_into(executor, pool, 1024, SlotUse::sink, &sink);
+    into.start();
+    EXPECT_TRUE(into.done()) << "the reserve must stay reachable, or both sides wait for ever";
+    pool.release(sink);
+    pool.release(held);
+    run();
+    EXPECT_TRUE(source.done());
+}
+
+TEST_F(SlotPoolTest, ASourceDoesNotQueueBehindWaitingSinks) {
+    while (pool.try_acquire(1024, SlotUse::sink).units != 0) {
+    }
+    Slot waiting;
+    Task<Status> sink = acquire_into(executor, pool, 1024, SlotUse::sink, &waiting);
+    sink.start();
+    ASSERT_FALSE(sink.done());
+    EXPECT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u)
+        << "the sink waits for the peer, and the peer may wait for this source";
+    pool.release(0, 1);
+    run();
+    EXPECT_TRUE(sink.done());
+}
+
+TEST_F(SlotPoolTest, ASlotThatCanNeverBeHadIsAnErrorNotAWait) {
+    Slot slot;
+    Task<Status> task = acquire_into(executor, pool, 64 * 1024, SlotUse::source, &slot);
+    task.start();
+    ASSERT_TRUE(task.done());
+    EXPECT_EQ(task.take().error_class(), MPI_ERR_INTERN);
+}
+
+TEST_F(SlotPoolTest, ASlotThatIsLentWhileItIsFilledIsFreeWhenBothHaveLetGo) {
+    const std::uint32_t all = pool.free_units();
+    for (const bool back_first : {true, false}) {
+        const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
+        pool.lend_early(slot, 1);
+        if (back_first)
+            pool.release(slot.unit, slot.units);
+        else
+            pool.settle(slot);
+        EXPECT_EQ(pool.free_units(), all - 2);
+        if (back_first)
+            pool.settle(slot);
+        else
+            pool.release(slot.unit, slot.units);
+        EXPECT_EQ(pool.free_units(), all);
+    }
+}
+
+TEST_F(SlotPoolTest, ASlotThatALostRankHoldsIsFreeWhenItIsFilled) {
+    const std::uint32_t all = pool.free_units();
+    const Slot slot = pool.try_acquire(2048, SlotUse::ahead);
+    pool.lend_early(slot, 3);
+    pool.take_back(3);
+    EXPECT_EQ(pool.free_units(), all - 2) << "the copy into it is under way";
+    pool.settle(slot);
+    EXPECT_EQ(pool.free_units(), all);
+    pool.take_back(slot);  // of nobody any more: nothing happens
+    EXPECT_EQ(pool.free_units(), all);
+}
+
+TEST_F(SlotPoolTest, SlotsNeverOverlapUnderRandomUse) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        SlotPool fresh(executor, memory, 1024);
+        std::vector<Slot> held;
+        std::vector<int> owner(16, 0);
+        for (int step = 1; step < 500; ++step) {
+            if (random() % 2 == 0) {
+                Slot slot =
+                    fresh.try_acquire(1 + random() % 5000, static_cast<SlotUse>(random() % 3));
+                for (std::uint32_t unit = slot.unit; unit < slot.unit + slot.units; ++unit) {
+                    ASSERT_EQ(owner[unit], 0);
+                    owner[unit] = step;
+                }
+                if (slot.units != 0) held.push_back(slot);
+            } else if (!held.empty()) {
+                const std::size_t index = random() % held.size();
+                const Slot slot = held[index];
+                for (std::uint32_t unit = slot.unit; unit < slot.unit + slot.units; ++unit)
+                    owner[unit] = 0;
+                fresh.release(slot);
+                held.erase(held.begin() + static_cast<std::ptrdiff_t>(index));
+            }
+        }
+        for (const Slot& slot : held)
+            fresh.release(slot);
+        EXPECT_EQ(fresh.free_units(), 16u);
+    }
+}
+
+}  // namespace
+}  // namespace gantry::transfer
