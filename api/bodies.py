@@ -2,7 +2,9 @@
 """mpi/bodies.hpp: the declaration of every built function's body, the contract between abi/ and
 mpi/.
 
-One body serves a function and its large-count twin. What a parameter becomes:
+One body serves a function and its large-count twin, and of a collective all forms: it returns a
+CollectiveCall, from which the entry points make the blocking, the nonblocking and the persistent
+call. What a parameter becomes:
 
     IN handle               reference to the object (Comm&); Info* (null: MPI_INFO_NULL), but Info&
                             in MPI_Info_ functions
@@ -105,7 +107,9 @@ def body_parameters(function) -> list:
 
 def declaration(function) -> str:
     returns = function.returns
-    if not function.row.get("direct"):
+    if function.form:
+        returns = "Result<CollectiveCall>"
+    elif not function.row.get("direct"):
         returns = "Pending" if function.row.get("blocking") else "Status"
     return f"{returns} {function.body}({', '.join(body_parameters(function))});"
 
@@ -125,6 +129,8 @@ def header(functions: list) -> str:
         "#include <mpi.h>",
         "",
         "namespace gantry::mpi {",
+        "",
+        "struct CollectiveCall;",
         "",
     ]
     chapter = None

@@ -16,6 +16,7 @@ struct Team {
     int tag = 0;
     int rank() const { return group->rank; }
     int size() const { return group->size(); }
+    Executor& executor() const { return messenger->executor(); }
 };
 
 }  // namespace gantry::coll

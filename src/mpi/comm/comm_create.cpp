@@ -6,6 +6,7 @@
 #include "coll/gather.hpp"
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/coll/collective_call.hpp"
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -41,35 +42,25 @@ void set_context(Comm& comm, std::uint32_t context) {
     comm.collective.context = context | p2p::kCollectiveContext;
 }
 
-Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, Comm* made,
+Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, std::shared_ptr<Comm> made,
                        MPI_Comm* newcomm) {
     std::uint32_t context = 0;
     Status shared = co_await share_context(executor, *old->engine, team, &context);
-    if (!shared.ok()) {
-        release(made);
-        co_return shared;
-    }
+    GANTRY_CO_TRY(shared);
     set_context(*made, context);
-    *newcomm = made->handle;
+    *newcomm = retain(made.get())->handle;
     co_return success();
 }
 
-Result<Task<Status>> start_duplicate(Comm& comm, coll::Team team, bool copy_hints,
-                                     const Info* hints, MPI_Comm* newcomm) {
-    Result<Comm*> made = prepare_duplicate(comm, copy_hints, hints);
-    if (!made.ok()) return std::move(made).status();
-    return duplicate(comm.engine->executor(), &comm, team, *made, newcomm);
-}
-
-Status duplicate_in_background(Comm& comm, bool copy_hints, const Info* hints, MPI_Comm* newcomm,
-                               MPI_Request* request) {
-    Result<Task<Status>> task =
-        start_duplicate(comm, comm.background_team(), copy_hints, hints, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    Result<p2p::Request*> started = comm.engine->requests().spawn(std::move(*task));
-    if (!started.ok()) return std::move(started).status();
-    *request = comm.engine->requests().hand_out(*started, comm);
-    return success();
+Result<CollectiveCall> duplication(Comm& comm, bool copy_hints, const Info* hints,
+                                   MPI_Comm* newcomm) {
+    Result<Comm*> prepared = prepare_duplicate(comm, copy_hints, hints);
+    if (!prepared.ok()) return std::move(prepared).status();
+    // Released here unless the operation ends well.
+    const std::shared_ptr<Comm> made(*prepared, [](Comm* unused) { release(unused); });
+    return CollectiveCall{[old = &comm, made, newcomm](coll::Team team) {
+        return duplicate(team.executor(), old, team, made, newcomm);
+    }};
 }
 
 // A new communicator over these ranks of the old one, in this order; none for who is not among
@@ -155,24 +146,12 @@ Status check_members(const Comm& comm, const Group& group) {
 
 }  // namespace
 
-Pending comm_dup(Comm& comm, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, comm.team(), true, nullptr, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    return Pending(*comm.engine, std::move(*task));
+Result<CollectiveCall> comm_dup(Comm& comm, MPI_Comm* newcomm) {
+    return duplication(comm, true, nullptr, newcomm);
 }
 
-Pending comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, comm.team(), false, info, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    return Pending(*comm.engine, std::move(*task));
-}
-
-Status comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) {
-    return duplicate_in_background(comm, true, nullptr, newcomm, request);
-}
-
-Status comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
-    return duplicate_in_background(comm, false, info, newcomm, request);
+Result<CollectiveCall> comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
+    return duplication(comm, false, info, newcomm);
 }
 
 Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
