@@ -9,7 +9,7 @@ call. What a parameter becomes:
     IN handle               reference to the object (Comm&); Info* (null: MPI_INFO_NULL), but Info&
                             in MPI_Info_ functions
     IN handle that may      pointer, null when the standard says that it is not significant here
-    not count               (see two_sided)
+    not count               (see by_pointer)
     OUT, INOUT, arrays of   the ABI's pointer; it and what it holds have been judged
     handles
     count, displacement,    the twin's type (MPI_Count, MPI_Aint), also behind pointers and in arrays,
@@ -64,11 +64,19 @@ def is_object(function, parameter) -> bool:
 
 
 def by_pointer(function, parameter) -> bool:
+    """An IN handle that may not count: of a side that is not significant, or of a rooted collective
+    on an inter-communicator, in which the root's neighbours take no part."""
     if listed(function, parameter, "optional"):
         return True
     if parameter.kind == "INFO":
         return not is_info_function(function)
-    return parameter.kind == "DATATYPE" and two_sided(function)
+    rooted = function.chapter in COLLECTIVE and any(p.name == "root" for p in function.parameters)
+    return (
+        parameter.kind == "DATATYPE"
+        and (two_sided(function) or rooted)
+        or parameter.kind == "OPERATION"
+        and rooted
+    )
 
 
 def widened(parameter) -> bool:

@@ -26,8 +26,8 @@ FUNCTIONS_PER_FILE = 24
 
 def not_in_place(function, buffer: str) -> str:
     """C++: MPI_IN_PLACE does not stand for this buffer of a collective; empty where it never may.
-    It stands for the send buffer, of a scatter for the receive buffer, and only at the root if
-    there is one."""
+    It stands for the send buffer, of a scatter for the receive buffer, only at the root if there is
+    one, and never between the groups of an inter-communicator, where it is judged as an address."""
     scatter = "catter" in function.name and "educe" not in function.name
     names = {p.name for p in function.parameters}
     if function.chapter != "coll" or "recvbuf" not in names:
@@ -35,8 +35,8 @@ def not_in_place(function, buffer: str) -> str:
     if buffer != ("recvbuf" if scatter else "sendbuf"):
         return ""
     if "root" in names:
-        return f"!(call.is_root() && {buffer} == MPI_IN_PLACE)"
-    return f"{buffer} != MPI_IN_PLACE"
+        return f"!(call.is_root() && call.in_place({buffer}))"
+    return f"!call.in_place({buffer})"
 
 
 class Side:
@@ -79,6 +79,8 @@ class Entry:
             if parameter.name == "buffer":
                 return "call.takes_part()"
             return "call.is_leaf() && " + not_in_place(self.function, parameter.name)
+        if rooted and bodies.by_pointer(self.function, parameter):
+            return "call.takes_part()"
         if parameter.name == "sendbuf":
             return not_in_place(self.function, parameter.name)
         if parameter.root_only:

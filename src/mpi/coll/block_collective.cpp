@@ -2,7 +2,9 @@
 //
 // Gather, scatter, allgather and all-to-all in all their forms: from MPI's arguments to the
 // algorithms of coll/. An operation and its v and w forms differ in how their blocks are described.
+// On an inter-communicator the blocks are those of the remote group, and nothing is in place.
 #include "coll/gather.hpp"
+#include "coll/inter.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/block_arguments.hpp"
 #include "mpi/coll/collective_call.hpp"
@@ -12,6 +14,10 @@ namespace {
 
 Result<CollectiveCall> gather_blocks(const p2p::Buffer& mine, coll::Blocks all, bool in_place,
                                      int root, const Comm& comm) {
+    if (comm.is_inter())
+        return CollectiveCall{[mine, all = std::move(all), root](coll::Team team) {
+            return coll::inter_gather(team.executor(), coll::Sides(team), mine, all, root);
+        }};
     if (comm.rank() == root && !in_place) GANTRY_TRY(check_distinct(mine, all, comm.rank()));
     return CollectiveCall{[mine, all = std::move(all), in_place, root](coll::Team team) {
         return coll::gather(team.executor(), team, mine, all, root, in_place);
@@ -20,6 +26,10 @@ Result<CollectiveCall> gather_blocks(const p2p::Buffer& mine, coll::Blocks all, 
 
 Result<CollectiveCall> scatter_blocks(coll::Blocks all, const p2p::Buffer& mine, bool in_place,
                                       int root, const Comm& comm) {
+    if (comm.is_inter())
+        return CollectiveCall{[mine, all = std::move(all), root](coll::Team team) {
+            return coll::inter_scatter(team.executor(), coll::Sides(team), all, mine, root);
+        }};
     if (comm.rank() == root && !in_place) GANTRY_TRY(check_distinct(mine, all, comm.rank()));
     return CollectiveCall{[mine, all = std::move(all), in_place, root](coll::Team team) {
         return coll::scatter(team.executor(), team, all, mine, root, in_place);
@@ -28,6 +38,10 @@ Result<CollectiveCall> scatter_blocks(coll::Blocks all, const p2p::Buffer& mine,
 
 Result<CollectiveCall> allgather_blocks(const p2p::Buffer& mine, coll::Blocks all, bool in_place,
                                         const Comm& comm) {
+    if (comm.is_inter())
+        return CollectiveCall{[mine, all = std::move(all)](coll::Team team) {
+            return coll::inter_allgather(team.executor(), coll::Sides(team), mine, all);
+        }};
     if (!in_place) GANTRY_TRY(check_distinct(mine, all, comm.rank()));
     return CollectiveCall{[mine, all = std::move(all), in_place](coll::Team team) {
         return coll::allgather(team.executor(), team, mine, all, in_place);
@@ -36,6 +50,11 @@ Result<CollectiveCall> allgather_blocks(const p2p::Buffer& mine, coll::Blocks al
 
 Result<CollectiveCall> exchange_blocks(coll::Blocks outgoing, coll::Blocks incoming, bool in_place,
                                        const Comm& comm) {
+    if (comm.is_inter())
+        return CollectiveCall{
+            [outgoing = std::move(outgoing), incoming = std::move(incoming)](coll::Team team) {
+                return coll::inter_alltoall(team.executor(), coll::Sides(team), outgoing, incoming);
+            }};
     if (in_place)
         return CollectiveCall{[incoming = std::move(incoming)](coll::Team team) {
             return coll::alltoall_in_place(team.executor(), team, incoming);
@@ -72,7 +91,7 @@ Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatyp
                                Datatype* recvtype, int root, Comm& comm) {
     return with_types(
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
-                      listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.size()),
+                      listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
                       sendbuf == MPI_IN_PLACE, root, comm),
         sendtype, recvtype);
 }
@@ -90,7 +109,7 @@ Result<CollectiveCall> scatterv(const void* sendbuf, const MPI_Count* sendcounts
                                 const MPI_Aint* displs, Datatype* sendtype, void* recvbuf,
                                 MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
     return with_types(
-        scatter_blocks(listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.size()),
+        scatter_blocks(listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.peers()),
                        one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root,
                        comm),
         sendtype, recvtype);
@@ -110,7 +129,7 @@ Result<CollectiveCall> allgatherv(const void* sendbuf, MPI_Count sendcount, Data
                                   const MPI_Aint* displs, Datatype* recvtype, Comm& comm) {
     return with_types(
         allgather_blocks(one_block(sendbuf, sendcount, sendtype),
-                         listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.size()),
+                         listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
                          sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
 }
@@ -129,8 +148,8 @@ Result<CollectiveCall> alltoallv(const void* sendbuf, const MPI_Count* sendcount
                                  const MPI_Count* recvcounts, const MPI_Aint* rdispls,
                                  Datatype* recvtype, Comm& comm) {
     return with_types(
-        exchange_blocks(listed_blocks(sendbuf, sendcounts, sdispls, sendtype, comm.size()),
-                        listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.size()),
+        exchange_blocks(listed_blocks(sendbuf, sendcounts, sdispls, sendtype, comm.peers()),
+                        listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.peers()),
                         sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
 }
@@ -140,14 +159,14 @@ Result<CollectiveCall> alltoallw(const void* sendbuf, const MPI_Count* sendcount
                                  void* recvbuf, const MPI_Count* recvcounts,
                                  const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
                                  Comm& comm) {
-    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const bool in_place = sendbuf == MPI_IN_PLACE && !comm.is_inter();
     coll::Blocks outgoing;
-    if (!in_place) outgoing = typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, comm.size());
+    if (!in_place) outgoing = typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, comm.peers());
     Result<CollectiveCall> call = exchange_blocks(
-        std::move(outgoing), typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, comm.size()),
+        std::move(outgoing), typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, comm.peers()),
         in_place, comm);
     if (!call.ok()) return call;
-    for (int rank = 0; rank < comm.size(); ++rank) {
+    for (int rank = 0; rank < comm.peers(); ++rank) {
         if (!in_place) call->types_of_blocks.push_back(find(sendtypes[rank]));
         call->types_of_blocks.push_back(find(recvtypes[rank]));
     }

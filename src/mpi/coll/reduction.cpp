@@ -4,10 +4,12 @@
 #include "coll/allreduce.hpp"
 #include "coll/barrier.hpp"
 #include "coll/bcast.hpp"
+#include "coll/inter.hpp"
 #include "coll/reduce.hpp"
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/coll/block_arguments.hpp"
 #include "mpi/coll/collective_call.hpp"
 #include "mpi/coll/op.hpp"
 #include "mpi/engine/buffer.hpp"
@@ -16,16 +18,20 @@ namespace gantry::mpi {
 namespace {
 
 // The two sides of a reduction; in place, the receive buffer is both.
-struct Sides {
+struct BothSides {
     p2p::Buffer source, sink;
 };
-Sides sides(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype) {
+BothSides sides(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype) {
     const p2p::Buffer sink = buffer(recvbuf, count, datatype);
     return {sendbuf == MPI_IN_PLACE ? sink : buffer(sendbuf, count, datatype), sink};
 }
 
 Result<CollectiveCall> scan_of(const void* sendbuf, void* recvbuf, MPI_Count count,
-                               Datatype& datatype, const Op& op, bool exclusive) {
+                               Datatype& datatype, const Op& op, bool exclusive, const Comm& comm) {
+    if (comm.is_inter())
+        return failure(MPI_ERR_COMM,
+                       "the communicator is an inter-communicator; prefix reductions are defined "
+                       "inside one group (MPI_Intercomm_merge makes one of two)");
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return CollectiveCall{[both = sides(sendbuf, recvbuf, count, datatype), reduce = *how,
@@ -56,6 +62,14 @@ Result<CollectiveCall> reduce_shares(const void* sendbuf, void* recvbuf, coll::B
     const MPI_Count total = shares.displacements.back() + shares.counts.back();
     const p2p::Buffer sink =
         buffer(recvbuf, shares.counts[static_cast<std::size_t>(comm.rank())], datatype);
+    if (comm.is_inter())
+        return CollectiveCall{[source = buffer(sendbuf, total, datatype), sink,
+                               shares = std::move(shares), reduce = *how](coll::Team team) {
+                                  return coll::inter_reduce_scatter(team.executor(),
+                                                                    coll::Sides(team), source,
+                                                                    shares, sink, reduce);
+                              },
+                              {&datatype}};
     // In place, the whole vector stands in the receive buffer.
     const p2p::Buffer source = buffer(sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, total, datatype);
     return CollectiveCall{
@@ -65,23 +79,45 @@ Result<CollectiveCall> reduce_shares(const void* sendbuf, void* recvbuf, coll::B
         {&datatype}};
 }
 
+Task<Status> take_no_part(coll::Team) {
+    return Task<Status>(success());
+}
+
 }  // namespace
 
-Result<CollectiveCall> barrier(Comm&) {
+Result<CollectiveCall> barrier(Comm& comm) {
+    if (comm.is_inter())
+        return CollectiveCall{[](coll::Team team) {
+            return coll::inter_barrier(team.executor(), coll::Sides(team));
+        }};
     return CollectiveCall{[](coll::Team team) { return coll::barrier(team.executor(), team); }};
 }
 
-Result<CollectiveCall> bcast(void* address, MPI_Count count, Datatype& datatype, int root, Comm&) {
-    return CollectiveCall{[data = buffer(address, count, datatype), root](coll::Team team) {
-                              return coll::bcast(team.executor(), team, data, root);
-                          },
-                          {&datatype}};
+Result<CollectiveCall> bcast(void* address, MPI_Count count, Datatype* datatype, int root,
+                             Comm& comm) {
+    const p2p::Buffer data = one_block(address, count, datatype);
+    if (comm.is_inter())
+        return CollectiveCall{[data, root](coll::Team team) {
+                                  return coll::inter_bcast(team.executor(), coll::Sides(team), data,
+                                                           root);
+                              },
+                              {datatype}};
+    return CollectiveCall{
+        [data, root](coll::Team team) { return coll::bcast(team.executor(), team, data, root); },
+        {datatype}};
 }
 
 Result<CollectiveCall> allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                 Datatype& datatype, Op& op, Comm&) {
+                                 Datatype& datatype, Op& op, Comm& comm) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
+    if (comm.is_inter())
+        return CollectiveCall{
+            [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {
+                return coll::inter_allreduce(team.executor(), coll::Sides(team), both.source,
+                                             both.sink, reduce);
+            },
+            {&datatype}};
     return CollectiveCall{
         [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {
             return coll::allreduce(team.executor(), team, both.source, both.sink, reduce);
@@ -90,24 +126,33 @@ Result<CollectiveCall> allreduce(const void* sendbuf, void* recvbuf, MPI_Count c
 }
 
 Result<CollectiveCall> reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                              Datatype& datatype, Op& op, int root, Comm&) {
-    Result<coll::Reducer> how = reducer(op, datatype);
+                              Datatype* datatype, Op* op, int root, Comm& comm) {
+    // Beside the root of an inter-communicator; nothing else of the call means anything here.
+    if (datatype == nullptr) return CollectiveCall{take_no_part};
+    Result<coll::Reducer> how = reducer(*op, *datatype);
     if (!how.ok()) return std::move(how).status();
-    return CollectiveCall{
-        [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how, root](coll::Team team) {
-            return coll::reduce(team.executor(), team, both.source, both.sink, reduce, root);
-        },
-        {&datatype}};
+    const BothSides both = sides(sendbuf, recvbuf, count, *datatype);
+    if (comm.is_inter())
+        return CollectiveCall{[both, reduce = *how, root](coll::Team team) {
+                                  return coll::inter_reduce(team.executor(), coll::Sides(team),
+                                                            both.source, both.sink, reduce, root);
+                              },
+                              {datatype}};
+    return CollectiveCall{[both, reduce = *how, root](coll::Team team) {
+                              return coll::reduce(team.executor(), team, both.source, both.sink,
+                                                  reduce, root);
+                          },
+                          {datatype}};
 }
 
 Result<CollectiveCall> scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
-                            Op& op, Comm&) {
-    return scan_of(sendbuf, recvbuf, count, datatype, op, false);
+                            Op& op, Comm& comm) {
+    return scan_of(sendbuf, recvbuf, count, datatype, op, false, comm);
 }
 
 Result<CollectiveCall> exscan(const void* sendbuf, void* recvbuf, MPI_Count count,
-                              Datatype& datatype, Op& op, Comm&) {
-    return scan_of(sendbuf, recvbuf, count, datatype, op, true);
+                              Datatype& datatype, Op& op, Comm& comm) {
+    return scan_of(sendbuf, recvbuf, count, datatype, op, true, comm);
 }
 
 Result<CollectiveCall> reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
