@@ -2,12 +2,14 @@
 """mpi/bodies.hpp: the declaration of every built function's body, the contract between abi/ and
 mpi/.
 
-One body serves a function and its large-count twin. What a parameter becomes:
+One body serves a function and its large-count twin, and of a collective all forms: it returns a
+CollectiveCall, from which the entry points make the blocking, the nonblocking and the persistent
+call. What a parameter becomes:
 
     IN handle               reference to the object (Comm&); Info* (null: MPI_INFO_NULL), but Info&
                             in MPI_Info_ functions
     IN handle that may      pointer, null when the standard says that it is not significant here
-    not count               (see two_sided)
+    not count               (see by_pointer)
     OUT, INOUT, arrays of   the ABI's pointer; it and what it holds have been judged
     handles
     count, displacement,    the twin's type (MPI_Count, MPI_Aint), also behind pointers and in arrays,
@@ -62,11 +64,19 @@ def is_object(function, parameter) -> bool:
 
 
 def by_pointer(function, parameter) -> bool:
+    """An IN handle that may not count: of a side that is not significant, or of a rooted collective
+    on an inter-communicator, in which the root's neighbours take no part."""
     if listed(function, parameter, "optional"):
         return True
     if parameter.kind == "INFO":
         return not is_info_function(function)
-    return parameter.kind == "DATATYPE" and two_sided(function)
+    rooted = function.chapter in COLLECTIVE and any(p.name == "root" for p in function.parameters)
+    return (
+        parameter.kind == "DATATYPE"
+        and (two_sided(function) or rooted)
+        or parameter.kind == "OPERATION"
+        and rooted
+    )
 
 
 def widened(parameter) -> bool:
@@ -105,7 +115,9 @@ def body_parameters(function) -> list:
 
 def declaration(function) -> str:
     returns = function.returns
-    if not function.row.get("direct"):
+    if function.form:
+        returns = "Result<CollectiveCall>"
+    elif not function.row.get("direct"):
         returns = "Pending" if function.row.get("blocking") else "Status"
     return f"{returns} {function.body}({', '.join(body_parameters(function))});"
 
@@ -125,6 +137,8 @@ def header(functions: list) -> str:
         "#include <mpi.h>",
         "",
         "namespace gantry::mpi {",
+        "",
+        "struct CollectiveCall;",
         "",
     ]
     chapter = None

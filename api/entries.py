@@ -3,7 +3,8 @@
 
 Every built entry point reads the same: look up the handles, judge the other arguments in order
 (the first failure counts), widen what the int form has narrower, call the body, narrow what it
-returned, leave through the error handler if it failed. What is judged how comes from kinds.toml;
+returned, leave through the error handler if it failed. The three forms of a collective differ in
+the function that carries out what the body described (mpi/coll/collective_call.hpp). What is judged how comes from kinds.toml;
 here stand only the things that need more than one parameter at a time.
 """
 
@@ -25,8 +26,8 @@ FUNCTIONS_PER_FILE = 24
 
 def not_in_place(function, buffer: str) -> str:
     """C++: MPI_IN_PLACE does not stand for this buffer of a collective; empty where it never may.
-    It stands for the send buffer, of a scatter for the receive buffer, and only at the root if
-    there is one."""
+    It stands for the send buffer, of a scatter for the receive buffer, only at the root if there is
+    one, and never between the groups of an inter-communicator, where it is judged as an address."""
     scatter = "catter" in function.name and "educe" not in function.name
     names = {p.name for p in function.parameters}
     if function.chapter != "coll" or "recvbuf" not in names:
@@ -34,8 +35,8 @@ def not_in_place(function, buffer: str) -> str:
     if buffer != ("recvbuf" if scatter else "sendbuf"):
         return ""
     if "root" in names:
-        return f"!(call.is_root() && {buffer} == MPI_IN_PLACE)"
-    return f"{buffer} != MPI_IN_PLACE"
+        return f"!(call.is_root() && call.in_place({buffer}))"
+    return f"!call.in_place({buffer})"
 
 
 class Side:
@@ -78,6 +79,8 @@ class Entry:
             if parameter.name == "buffer":
                 return "call.takes_part()"
             return "call.is_leaf() && " + not_in_place(self.function, parameter.name)
+        if rooted and bodies.by_pointer(self.function, parameter):
+            return "call.takes_part()"
         if parameter.name == "sendbuf":
             return not_in_place(self.function, parameter.name)
         if parameter.root_only:
@@ -150,7 +153,8 @@ class Entry:
         if bodies.listed(function, p, "optional") or self.flag_of(p) == "unknown":
             return f"auto* {p.name}_ = call.optional({p.name});"
         if p.kind == "INFO" and bodies.by_pointer(function, p):
-            return f'auto* {p.name}_ = call.info("{p.name}", {p.name});'
+            judged = f'call.info("{p.name}", {p.name});'
+            return f"auto* {p.name}_ = {judged}" if self.taken_by_body(p) else judged
         method = "transfer_type" if self.moves(p) else "object"
         flag = self.flag_of(p)
         if flag and bodies.by_pointer(function, p):
@@ -207,7 +211,7 @@ class Entry:
     def judge_blocks(self, p) -> str:
         """A buffer of one block for each rank."""
         counts, kind = self.described_by(p)
-        if counts is None or self.function.chapter != "coll":
+        if counts is None or not self.function.form:
             return ""
         extent = self.extent_of(counts)
         return f'call.blocks("{p.name}", {p.name}, {counts.name}, {extent}, {kind.name});'
@@ -298,6 +302,25 @@ class Entry:
             return self.widen(p)
         return [], p.name, []
 
+    def taken_by_body(self, p) -> bool:
+        """The body of a collective describes the operation; what only its nonblocking and
+        persistent forms have is no part of that."""
+        extra = {"nonblocking": ("request",), "persistent": ("info", "request")}
+        return p.name not in extra.get(self.function.form, ())
+
+    def call_of_body(self, arguments: list) -> str:
+        """C++: the Status of the body, carried out."""
+        function = self.function
+        body = f"mpi::{function.body}({', '.join(arguments)})"
+        if self.large and any(p.name == "newtype" for p in self.parameters):
+            body = f"mpi::with_large_counts({body}, newtype)"
+        if function.form == "blocking":
+            body = f"mpi::blocking(*comm_, {body})"
+        elif function.form:
+            return f"mpi::{function.form}(*comm_, {body}, request)"
+        waits = function.row.get("blocking") or function.form == "blocking"
+        return f"mpi::wait({body})" if waits else body
+
     def statements(self) -> list:
         function = self.function
         if function.row.get("direct"):
@@ -327,16 +350,13 @@ class Entry:
         lines += self.distinct()
         lines = [line for line in lines if line]
         lines.append("if (call.failed()) return call.leave();")
-        pieces = [self.argument(p) for p in self.parameters]
+        pieces = [self.argument(p) for p in self.parameters if self.taken_by_body(p)]
         before = [line for piece in pieces for line in piece[0]]
         after = [line for piece in pieces for line in piece[2]]
         lines += before
         if any("Widened<" in line for line in before):
             lines.append("if (call.failed()) return call.leave();")
-        body = f"mpi::{function.body}({', '.join(piece[1] for piece in pieces if piece[1])})"
-        if self.large and any(p.name == "newtype" for p in self.parameters):
-            body = f"mpi::with_large_counts({body}, newtype)"
-        body = f"mpi::wait({body})" if function.row.get("blocking") else body
+        body = self.call_of_body([piece[1] for piece in pieces if piece[1]])
         if after:
             lines += (
                 [f"Status outcome = {body};", "if (outcome.ok()) {"]
@@ -385,6 +405,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "abi/call.hpp"
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/coll/collective_call.hpp"
 #include "mpi/engine/outside.hpp"
 
 using namespace gantry;

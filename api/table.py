@@ -48,6 +48,9 @@ class Function:
     parameters: list
     chapter: str = ""
     row: dict = dataclasses.field(default_factory=dict)
+    # Of a collective operation: "blocking", "nonblocking" or "persistent". All forms have the row
+    # of the blocking one.
+    form: str = ""
 
     @property
     def done(self) -> bool:
@@ -90,6 +93,33 @@ def parameter(raw: dict) -> Parameter:
     )
 
 
+def forms_of(name: str) -> dict:
+    """What the other forms of a collective function may be called: name -> form."""
+    words = name.removeprefix("MPI_").split("_")
+    nonblocking = [f"MPI_I{name[4].lower()}{name[5:]}"]
+    if len(words) > 1:  # MPI_Comm_dup, MPI_Comm_idup
+        nonblocking.append("MPI_" + "_".join([words[0], "i" + words[1], *words[2:]]))
+    return {other: "nonblocking" for other in nonblocking} | {name + "_init": "persistent"}
+
+
+def with_forms(rows: dict, table: dict) -> dict:
+    """The rows of functions.toml and those of the forms that have none of their own: chapter ->
+    name -> row. Notes in `table` which form each function is."""
+    result = {}
+    for chapter, functions in rows.items():
+        result[chapter] = {}
+        for name, row in functions.items():
+            result[chapter][name] = row
+            if not row.get("collective") or name not in table:
+                continue
+            table[name].form = "blocking"
+            for other, form in forms_of(name).items():
+                if other in table:
+                    table[other].form = form
+                    result[chapter][other] = row | {"body": table[name].body}
+    return result
+
+
 def load() -> list:
     """All functions, by name. Stops with a sentence if our rows and the standard disagree about
     which there are."""
@@ -107,7 +137,7 @@ def load() -> list:
             raw.get("large", False) or erratum.get("large", False),
             [parameter(p) for p in raw["parameters"]],
         )
-    for chapter, functions in rows.items():
+    for chapter, functions in with_forms(rows, table).items():
         for name, row in functions.items():
             if name not in table:
                 raise SystemExit(

@@ -69,8 +69,8 @@ void Call::refuse_in_place(const char* name) {
     fail(failure(
         MPI_ERR_BUFFER,
         "argument {} is MPI_IN_PLACE, which stands only for the send buffer of a collective "
-        "operation (for the receive buffer of a scatter), and where there is a root, only "
-        "at the root",
+        "operation (for the receive buffer of a scatter), where there is a root only at the root, "
+        "and never on an inter-communicator",
         name));
 }
 

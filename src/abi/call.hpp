@@ -251,10 +251,12 @@ class Call {
     }
     bool is_leaf() const { return comm_ != nullptr && (!is_inter() || root_ >= 0); }
     bool takes_part() const { return is_root() || is_leaf(); }
+    // MPI_IN_PLACE stands for the other buffer only inside one group.
+    bool in_place(const void* buffer) const { return buffer == MPI_IN_PLACE && !is_inter(); }
 
     // --- how many
     // Processes that messages go to: of the remote group, if there is one.
-    int peers() const { return members(); }
+    int peers() const { return comm_ != nullptr ? comm_->peers() : 0; }
     // This rank's of a list of counts.
     template <class T>
     MPI_Count share(const T* counts) const {
@@ -279,8 +281,7 @@ class Call {
     static std::uintptr_t value_of(Handle handle) {
         return reinterpret_cast<std::uintptr_t>(handle);
     }
-    // Intercommunicators are not built yet; when they are, this asks the communicator.
-    bool is_inter() const { return false; }
+    bool is_inter() const { return comm_ != nullptr && comm_->is_inter(); }
 
     // The object whose error handler judges a failure: the first communicator, window, file or
     // session of the call.

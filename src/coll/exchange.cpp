@@ -23,8 +23,8 @@ p2p::Buffer bytes_buffer(const void* address, Bytes bytes) {
 }
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to) {
-    Result<p2p::Request*> started =
-        team.messenger->isend(*team.group, buffer, to, team.tag, p2p::SendMode::standard);
+    Result<p2p::Request*> started = team.messenger->isend(*team.group, buffer, team.in_group(to),
+                                                          team.tag, p2p::SendMode::standard);
     if (!started.ok()) co_return std::move(started).status();
     p2p::Request* request = *started;
     Status sent = co_await request->finished(executor);
@@ -33,7 +33,8 @@ Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to) {
 }
 
 Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from) {
-    Result<p2p::Request*> started = team.messenger->ireceive(*team.group, buffer, from, team.tag);
+    Result<p2p::Request*> started =
+        team.messenger->ireceive(*team.group, buffer, team.in_group(from), team.tag);
     if (!started.ok()) co_return std::move(started).status();
     p2p::Request* request = *started;
     Status received = co_await request->finished(executor);
@@ -43,7 +44,8 @@ Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from
 
 Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from) {
-    const p2p::Messenger::Half out{outgoing, to, team.tag}, in{incoming, from, team.tag};
+    const p2p::Messenger::Half out{outgoing, team.in_group(to), team.tag},
+        in{incoming, team.in_group(from), team.tag};
     Result<p2p::Messenger::Exchange> started =
         team.messenger->exchange(*team.group, &out, &in, false);
     if (!started.ok()) co_return std::move(started).status();

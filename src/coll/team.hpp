@@ -3,6 +3,10 @@
 // Team: what a collective algorithm runs on. The group outlives the operation (the communicator
 // holds it); the tag is this operation's own, so operations of one communicator in flight at once
 // do not meet.
+//
+// The group of an inter-communicator's collectives holds both of its groups, one behind the other.
+// Sides are the two as teams: algorithms inside one group run on `mine` as on any team; `theirs` is
+// whom this rank sends to and receives from, without being one of them.
 #pragma once
 
 #include "p2p/group.hpp"
@@ -14,8 +18,30 @@ struct Team {
     p2p::Messenger* messenger = nullptr;
     const p2p::Group* group = nullptr;
     int tag = 0;
-    int rank() const { return group->rank; }
-    int size() const { return group->size(); }
+    // The part of the group that the team is.
+    int first = 0;
+    int count = -1;  // -1: all
+    // Of an inter-communicator: how many ranks the group that comes first has. 0: there is one group.
+    int border = 0;
+
+    int rank() const { return group->rank - first; }
+    int size() const { return count >= 0 ? count : group->size(); }
+    // A rank of the team as a rank of the group, as messages name it.
+    int in_group(int rank) const { return first + rank; }
+    Executor& executor() const { return messenger->executor(); }
+};
+
+struct Sides {
+    Team mine, theirs;
+    explicit Sides(const Team& everybody) : mine(everybody), theirs(everybody) {
+        Team &low = everybody.rank() < everybody.border ? mine : theirs,
+             &high = everybody.rank() < everybody.border ? theirs : mine;
+        low.count = high.first = everybody.border;
+        high.count = everybody.size() - everybody.border;
+        low.border = high.border = 0;
+    }
+    // Whether both sides agree that mine goes first where an order matters.
+    bool first() const { return mine.first == 0; }
 };
 
 }  // namespace gantry::coll

@@ -188,24 +188,6 @@ bool Messenger::cancel(Request& request) {
     return true;
 }
 
-Task<Status> Messenger::send(Executor& executor, const Group& group, Buffer buffer, int destination,
-                             int tag) {
-    auto request = isend(group, buffer, destination, tag, SendMode::standard);
-    if (!request.ok()) co_return request.status();
-    Status status = co_await (*request)->finished(executor);
-    release(*request);
-    co_return status;
-}
-
-Task<Status> Messenger::receive(Executor& executor, const Group& group, Buffer buffer, int source,
-                                int tag) {
-    auto request = ireceive(group, buffer, source, tag);
-    if (!request.ok()) co_return request.status();
-    Status status = co_await (*request)->finished(executor);
-    release(*request);
-    co_return status;
-}
-
 transfer::BounceBuffer Messenger::bounce_buffer(const Buffer& replaced) {
     Messages& messages = *messages_;
     const Bytes bytes = replaced.bytes();

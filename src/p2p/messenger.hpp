@@ -4,7 +4,8 @@
 // arrives, asks the planner, and runs the protocols. Self, shared memory and network look the same
 // to its callers. All calls return at once; `progress()` moves everything.
 //
-// Collectives use `send` and `receive` (Tasks) on a Group whose context has kCollectiveContext set.
+// Collectives use the same operations, as tasks (coll/exchange.hpp), on a Group whose context has
+// kCollectiveContext set.
 #pragma once
 
 #include "base/task.hpp"
@@ -81,10 +82,6 @@ class Messenger {
     transfer::BounceBuffer bounce_buffer(const Buffer& replaced);
 
     // --- for coroutines --------------------------------------------------------------------------
-    Task<Status> send(Executor& executor, const Group& group, Buffer buffer, int destination,
-                      int tag);
-    Task<Status> receive(Executor& executor, const Group& group, Buffer buffer, int source,
-                         int tag);
     // Copies between any two places this process may touch through the device (host or device
     // pointers), through Gantry's streams.
     Task<Status> copy(Executor& executor, void* destination, const void* source, Bytes bytes);

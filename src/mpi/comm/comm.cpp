@@ -9,6 +9,7 @@
 #include "mpi/engine/text.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace gantry::mpi {
 
@@ -17,6 +18,17 @@ namespace {
 Status not_inter() {
     return failure(MPI_ERR_COMM,
                    "the communicator has one group; remote groups belong to inter-communicators");
+}
+
+// How two groups compare: MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL, from alike to unlike.
+int likeness(const std::vector<int>& a, const std::vector<int>& b) {
+    static_assert(MPI_CONGRUENT < MPI_SIMILAR && MPI_SIMILAR < MPI_UNEQUAL);
+    if (a == b) return MPI_CONGRUENT;
+    if (a.size() != b.size()) return MPI_UNEQUAL;
+    const std::unordered_set<int> members(a.begin(), a.end());
+    const bool same =
+        std::all_of(b.begin(), b.end(), [&](int peer) { return members.contains(peer); });
+    return same ? MPI_SIMILAR : MPI_UNEQUAL;
 }
 
 }  // namespace
@@ -36,6 +48,32 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
     return comm;
 }
 
+bool goes_first(const std::vector<int>& mine, const std::vector<int>& theirs) {
+    return mine.front() < theirs.front();
+}
+
+Comm* make_intercomm(Engine& engine, std::uint32_t context, std::vector<int> mine,
+                     std::vector<int> theirs, int rank, Errhandler* errhandler) {
+    const bool first = goes_first(mine, theirs);
+    std::vector<int> everybody = first ? mine : theirs;
+    const std::vector<int>& behind = first ? theirs : mine;
+    const int border = static_cast<int>(everybody.size());
+    everybody.insert(everybody.end(), behind.begin(), behind.end());
+    Comm* comm = make_comm(engine, context, std::move(theirs), rank, errhandler);
+    if (comm == nullptr) return nullptr;
+    comm->border = border;
+    comm->collective.peers = std::move(everybody);
+    comm->collective.rank = first ? rank : border + rank;
+    return comm;
+}
+
+std::vector<int> Comm::members() const {
+    const auto all = collective.peers.begin();
+    if (!is_inter()) return collective.peers;
+    return collective.rank < border ? std::vector<int>(all, all + border)
+                                    : std::vector<int>(all + border, collective.peers.end());
+}
+
 void release(Comm* comm) {
     if (--comm->references > 0) return;
     if (comm->errhandler != nullptr) release(comm->errhandler);
@@ -46,12 +84,12 @@ void release(Comm* comm) {
 // some ranks (comm_create.cpp).
 coll::Team Comm::team() {
     const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
-    return {&engine->messenger(), &collective, tag};
+    return {&engine->messenger(), &collective, tag, 0, -1, border};
 }
 
 coll::Team Comm::background_team() {
     const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
-    return {&engine->messenger(), &collective, tag};
+    return {&engine->messenger(), &collective, tag, 0, -1, border};
 }
 
 Status comm_rank(Comm& comm, int* rank) {
@@ -64,33 +102,38 @@ Status comm_size(Comm& comm, int* size) {
     return success();
 }
 
-Status comm_test_inter(Comm&, int* flag) {
-    *flag = 0;  // every communicator is an intra-communicator so far
+Status comm_test_inter(Comm& comm, int* flag) {
+    *flag = comm.is_inter();
     return success();
 }
 
-Status comm_remote_size(Comm&, int*) {
-    return not_inter();
+Status comm_remote_size(Comm& comm, int* size) {
+    if (!comm.is_inter()) return not_inter();
+    *size = comm.peers();
+    return success();
 }
-Status comm_remote_group(Comm&, MPI_Group*) {
-    return not_inter();
+
+Status comm_remote_group(Comm& comm, MPI_Group* group) {
+    if (!comm.is_inter()) return not_inter();
+    *group = make_group(comm.group.peers);
+    if (*group == MPI_GROUP_NULL)
+        return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.peers());
+    return success();
 }
 
 Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
-    const std::vector<int>&a = comm1.group.peers, &b = comm2.group.peers;
-    if (&comm1 == &comm2) {
+    if (&comm1 == &comm2)
         *result = MPI_IDENT;
-    } else if (a == b) {
-        *result = MPI_CONGRUENT;
-    } else {
-        *result =
-            std::is_permutation(a.begin(), a.end(), b.begin(), b.end()) ? MPI_SIMILAR : MPI_UNEQUAL;
-    }
+    else if (comm1.is_inter() != comm2.is_inter())
+        *result = MPI_UNEQUAL;
+    else
+        *result = std::max(likeness(comm1.members(), comm2.members()),
+                           likeness(comm1.group.peers, comm2.group.peers));
     return success();
 }
 
 Status comm_group(Comm& comm, MPI_Group* group) {
-    *group = make_group(comm.group.peers);
+    *group = make_group(comm.members());
     if (*group == MPI_GROUP_NULL)
         return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
     return success();

@@ -2,6 +2,10 @@
 //
 // Comm: what MPI adds to a p2p::Group: a name, attributes, an error handler, hints, and a second
 // context in which collectives and internal agreement run, unseen by the program's messages.
+//
+// An inter-communicator has two groups of processes, mine and the remote one. Ranks in calls name
+// processes of the remote group. Collectives and agreements run among both groups, one behind the
+// other; which goes first follows from the members, so both agree.
 #pragma once
 
 #include "coll/team.hpp"
@@ -13,6 +17,7 @@
 #include "p2p/group.hpp"
 
 #include <string>
+#include <vector>
 
 namespace gantry::mpi {
 
@@ -20,8 +25,11 @@ class Engine;
 
 struct Comm : Object<MPI_Comm> {
     Engine* engine = nullptr;
-    p2p::Group group;       // the program's messages
-    p2p::Group collective;  // the same ranks with kCollectiveContext
+    p2p::Group group;       // the program's messages: whom it may name, and my own rank
+    p2p::Group collective;  // everybody, with kCollectiveContext
+    // Of an inter-communicator: how many processes the group has that goes first in `collective`.
+    // 0: there is one group.
+    int border = 0;
     std::uint32_t blocking_sequence = 0, background_sequence = 0;
     Errhandler* errhandler = nullptr;
     Attributes attributes;
@@ -29,8 +37,14 @@ struct Comm : Object<MPI_Comm> {
     std::string name;
     SendBuffer send_buffer;  // for buffered sends on this communicator
 
+    bool is_inter() const { return border > 0; }
+    // In my own group, and how many are there.
     int rank() const { return group.rank; }
-    int size() const { return group.size(); }
+    int size() const { return is_inter() ? collective.size() - group.size() : group.size(); }
+    // How many processes ranks in calls may name.
+    int peers() const { return group.size(); }
+    // The world ranks of my own group.
+    std::vector<int> members() const;
     // The next collective operation on this communicator: every rank calls them in the same order,
     // so tags agree. Blocking and nonblocking ones are counted apart, so a program that mixes up
     // only the order between the two still works, as it does elsewhere.
@@ -41,6 +55,11 @@ struct Comm : Object<MPI_Comm> {
 // A communicator over these world ranks; null when memory is exhausted. `rank` is mine.
 Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, int rank,
                 Errhandler* errhandler);
+// The same for an inter-communicator; `rank` is mine in my own group.
+Comm* make_intercomm(Engine& engine, std::uint32_t context, std::vector<int> mine,
+                     std::vector<int> theirs, int rank, Errhandler* errhandler);
+// Which of two groups goes first: both sides answer alike.
+bool goes_first(const std::vector<int>& mine, const std::vector<int>& theirs);
 // One owner less; the last one ends the communicator.
 void release(Comm* comm);
 

@@ -6,6 +6,7 @@
 #include "coll/gather.hpp"
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/coll/collective_call.hpp"
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -24,7 +25,10 @@ Status no_memory() {
 // The new communicator of a duplicate, made before anything is sent; it gets its context when the
 // members have agreed.
 Result<Comm*> prepare_duplicate(Comm& comm, bool copy_hints, const Info* hints) {
-    Comm* made = make_comm(*comm.engine, 0, comm.group.peers, comm.rank(), comm.errhandler);
+    Comm* made = comm.is_inter()
+                     ? make_intercomm(*comm.engine, 0, comm.members(), comm.group.peers,
+                                      comm.rank(), comm.errhandler)
+                     : make_comm(*comm.engine, 0, comm.group.peers, comm.rank(), comm.errhandler);
     if (made == nullptr) return no_memory();
     Status copied = comm.attributes.copy_to(comm.handle, made->attributes);
     if (!copied.ok()) {
@@ -41,54 +45,25 @@ void set_context(Comm& comm, std::uint32_t context) {
     comm.collective.context = context | p2p::kCollectiveContext;
 }
 
-Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, Comm* made,
+Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, std::shared_ptr<Comm> made,
                        MPI_Comm* newcomm) {
     std::uint32_t context = 0;
     Status shared = co_await share_context(executor, *old->engine, team, &context);
-    if (!shared.ok()) {
-        release(made);
-        co_return shared;
-    }
+    GANTRY_CO_TRY(shared);
     set_context(*made, context);
-    *newcomm = made->handle;
+    *newcomm = retain(made.get())->handle;
     co_return success();
 }
 
-Result<Task<Status>> start_duplicate(Comm& comm, coll::Team team, bool copy_hints,
-                                     const Info* hints, MPI_Comm* newcomm) {
-    Result<Comm*> made = prepare_duplicate(comm, copy_hints, hints);
-    if (!made.ok()) return std::move(made).status();
-    return duplicate(comm.engine->executor(), &comm, team, *made, newcomm);
-}
-
-Status duplicate_in_background(Comm& comm, bool copy_hints, const Info* hints, MPI_Comm* newcomm,
-                               MPI_Request* request) {
-    Result<Task<Status>> task =
-        start_duplicate(comm, comm.background_team(), copy_hints, hints, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    Result<p2p::Request*> started = comm.engine->requests().spawn(std::move(*task));
-    if (!started.ok()) return std::move(started).status();
-    *request = comm.engine->requests().hand_out(*started, comm);
-    return success();
-}
-
-// A new communicator over these ranks of the old one, in this order; none for who is not among
-// them.
-Status finish(Comm& old, const std::vector<int>& members, std::uint32_t context,
-              MPI_Comm* newcomm) {
-    *newcomm = MPI_COMM_NULL;
-    std::vector<int> peers;
-    peers.reserve(members.size());
-    int rank = MPI_UNDEFINED;
-    for (int member : members) {
-        if (member == old.rank()) rank = static_cast<int>(peers.size());
-        peers.push_back(old.group.peer(member));
-    }
-    if (rank == MPI_UNDEFINED) return success();
-    Comm* made = make_comm(*old.engine, context, std::move(peers), rank, old.errhandler);
-    if (made == nullptr) return no_memory();
-    *newcomm = made->handle;
-    return success();
+Result<CollectiveCall> duplication(Comm& comm, bool copy_hints, const Info* hints,
+                                   MPI_Comm* newcomm) {
+    Result<Comm*> prepared = prepare_duplicate(comm, copy_hints, hints);
+    if (!prepared.ok()) return std::move(prepared).status();
+    // Released here unless the operation ends well.
+    const std::shared_ptr<Comm> made(*prepared, [](Comm* unused) { release(unused); });
+    return CollectiveCall{[old = &comm, made, newcomm](coll::Team team) {
+        return duplicate(team.executor(), old, team, made, newcomm);
+    }};
 }
 
 // What each rank says about itself in a split: also which context its new communicator has if it is
@@ -98,8 +73,49 @@ struct Share {
     std::uint32_t context;
 };
 
+// The world ranks of those in a part of the old communicator who have my color, by key and rank.
+std::vector<int> with_my_color(const Comm& old, const std::vector<Share>& all, coll::Team part) {
+    std::vector<int> members;
+    const int color = all[static_cast<std::size_t>(old.collective.rank)].color;
+    const auto share_of = [&all](int place) { return all[static_cast<std::size_t>(place)]; };
+    for (int rank = 0; rank < part.size(); ++rank)
+        if (share_of(part.in_group(rank)).color == color) members.push_back(part.in_group(rank));
+    std::stable_sort(members.begin(), members.end(),
+                     [&share_of](int a, int b) { return share_of(a).key < share_of(b).key; });
+    for (int& member : members)
+        member = old.collective.peer(member);
+    return members;
+}
+
+// None for who has no color, nor where nobody of the remote group has it.
+Status make_part(Comm& old, coll::Team team, const std::vector<Share>& all, MPI_Comm* newcomm) {
+    *newcomm = MPI_COMM_NULL;
+    const Share& mine = all[static_cast<std::size_t>(old.collective.rank)];
+    if (mine.color == MPI_UNDEFINED) return success();
+    const auto first = std::find_if(
+        all.begin(), all.end(), [&mine](const Share& share) { return share.color == mine.color; });
+    std::vector<int> members, others;
+    if (old.is_inter()) {
+        const coll::Sides sides(team);
+        members = with_my_color(old, all, sides.mine);
+        others = with_my_color(old, all, sides.theirs);
+        if (others.empty()) return success();
+    } else {
+        members = with_my_color(old, all, team);
+    }
+    const int rank = static_cast<int>(
+        std::find(members.begin(), members.end(), old.engine->rank()) - members.begin());
+    Comm* made = old.is_inter() ? make_intercomm(*old.engine, first->context, std::move(members),
+                                                 std::move(others), rank, old.errhandler)
+                                : make_comm(*old.engine, first->context, std::move(members), rank,
+                                            old.errhandler);
+    if (made == nullptr) return no_memory();
+    *newcomm = made->handle;
+    return success();
+}
+
 Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, MPI_Comm* newcomm) {
-    std::vector<Share> all(static_cast<std::size_t>(old->size()));
+    std::vector<Share> all(static_cast<std::size_t>(team.size()));
     const p2p::Buffer send = coll::bytes_buffer(&mine, sizeof mine);
     coll::Blocks blocks;
     blocks.address = all.data();
@@ -107,15 +123,7 @@ Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, M
     blocks.layout = send.layout;
     Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
     GANTRY_CO_TRY(gathered);
-    const auto of = [&all](int rank) -> const Share& {
-        return all[static_cast<std::size_t>(rank)];
-    };
-    std::vector<int> members;
-    for (int rank = 0; rank < old->size(); ++rank)
-        if (of(rank).color == mine.color && mine.color != MPI_UNDEFINED) members.push_back(rank);
-    std::stable_sort(members.begin(), members.end(),
-                     [&of](int a, int b) { return of(a).key < of(b).key; });
-    co_return finish(*old, members, members.empty() ? 0 : of(members.front()).context, newcomm);
+    co_return make_part(*old, team, all, newcomm);
 }
 
 // Only the members take part.
@@ -134,45 +142,32 @@ Task<Status> create_among(Executor& executor, Engine* engine, std::shared_ptr<p2
 Pending create(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
     *newcomm = MPI_COMM_NULL;
     if (group.rank == MPI_UNDEFINED) return success();
-    auto members = std::make_shared<p2p::Group>();
-    members->context = comm.collective.context;
-    members->shared_context = true;  // overlapping groups follow each other under one tag
-    members->rank = group.rank;
-    members->peers = group.peers;
+    std::shared_ptr<p2p::Group> members =
+        agreement_group(comm.collective.context, group.peers, group.rank);
     return Pending(*comm.engine, create_among(comm.engine->executor(), comm.engine,
                                               std::move(members), tag, comm.errhandler, newcomm));
 }
 
 Status check_members(const Comm& comm, const Group& group) {
-    const std::unordered_set<int> peers(comm.group.peers.begin(), comm.group.peers.end());
+    const std::vector<int> members = comm.members();
+    const std::unordered_set<int> peers(members.begin(), members.end());
     for (int peer : group.peers)
         if (!peers.contains(peer))
             return failure(
                 MPI_ERR_GROUP,
-                "the group names process {} of the job, which is not in the communicator", peer);
+                "the group names process {} of the job, which is not in the communicator{}", peer,
+                comm.is_inter() ? "'s local group" : "");
     return success();
 }
 
 }  // namespace
 
-Pending comm_dup(Comm& comm, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, comm.team(), true, nullptr, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    return Pending(*comm.engine, std::move(*task));
+Result<CollectiveCall> comm_dup(Comm& comm, MPI_Comm* newcomm) {
+    return duplication(comm, true, nullptr, newcomm);
 }
 
-Pending comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
-    Result<Task<Status>> task = start_duplicate(comm, comm.team(), false, info, newcomm);
-    if (!task.ok()) return std::move(task).status();
-    return Pending(*comm.engine, std::move(*task));
-}
-
-Status comm_idup(Comm& comm, MPI_Comm* newcomm, MPI_Request* request) {
-    return duplicate_in_background(comm, true, nullptr, newcomm, request);
-}
-
-Status comm_idup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm, MPI_Request* request) {
-    return duplicate_in_background(comm, false, info, newcomm, request);
+Result<CollectiveCall> comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
+    return duplication(comm, false, info, newcomm);
 }
 
 Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {
@@ -207,15 +202,23 @@ Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Com
 
 Pending comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
     GANTRY_TRY(check_members(comm, group));
+    // Of an inter-communicator everybody takes part: a split into who is in a group and who is not.
+    if (comm.is_inter())
+        return comm_split(comm, group.rank != MPI_UNDEFINED ? 0 : MPI_UNDEFINED, group.rank,
+                          newcomm);
     const int tag =
         comm.team().tag;  // also on ranks outside: everybody's next collective has the next tag
     return create(comm, group, tag, newcomm);
 }
 
 Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
+    if (comm.is_inter())
+        return failure(
+            MPI_ERR_COMM,
+            "the communicator is an inter-communicator; MPI_Comm_create_group takes one of "
+            "one group");
     GANTRY_TRY(check_members(comm, group));
-    // Under the program's tag, apart from the tags of collectives (comm.cpp).
-    return create(comm, group, 0x4000'0000 | (tag & 0x3fff'ffff), newcomm);
+    return create(comm, group, agreement_tag(tag), newcomm);
 }
 
 Pending comm_free(MPI_Comm* comm) {

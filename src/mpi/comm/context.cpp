@@ -8,6 +8,9 @@
 #include "coll/exchange.hpp"
 #include "mpi/engine/engine.hpp"
 
+#include <functional>
+#include <string_view>
+
 namespace gantry::mpi {
 
 Result<std::uint32_t> Engine::new_context() {
@@ -39,6 +42,25 @@ Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
         co_return failure(MPI_ERR_OTHER,
                           "the first rank of the new communicator has no context ids left");
     co_return success();
+}
+
+std::shared_ptr<p2p::Group> agreement_group(std::uint32_t context, std::vector<int> peers,
+                                            int rank) {
+    auto group = std::make_shared<p2p::Group>();
+    group->context = context;
+    group->shared_context = true;
+    group->rank = rank;
+    group->peers = std::move(peers);
+    return group;
+}
+
+int agreement_tag(int tag) {
+    return 0x4000'0000 | (tag & 0x3fff'ffff);
+}
+
+int agreement_tag(const char* stringtag) {
+    const std::size_t hash = std::hash<std::string_view>{}(stringtag);
+    return agreement_tag(static_cast<int>(hash & 0x3fff'ffff));
 }
 
 }  // namespace gantry::mpi

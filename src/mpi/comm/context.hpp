@@ -10,6 +10,8 @@
 #include "coll/team.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace gantry::mpi {
 
@@ -18,5 +20,14 @@ class Engine;
 // For the ranks of `team`, who are the members; `context` is set when the task ends well.
 Task<Status> share_context(Executor& executor, Engine& engine, coll::Team team,
                            std::uint32_t* context);
+
+// What processes that are no whole communicator use to agree, without a communicator of their own:
+// a group in the collective context that is given, where messages name world ranks, since other
+// such groups use that context at the same time.
+std::shared_ptr<p2p::Group> agreement_group(std::uint32_t context, std::vector<int> peers,
+                                            int rank);
+// Their tags keep concurrent agreements apart, and lie apart from those of collectives (comm.cpp).
+int agreement_tag(int tag);
+int agreement_tag(const char* stringtag);
 
 }  // namespace gantry::mpi

@@ -23,7 +23,7 @@ bool post(p2p::RequestKind kind, p2p::SendMode mode, void* buf, MPI_Count count,
     if (on == nullptr || type == nullptr || !type->committed || buf == nullptr ||
         buf == MPI_IN_PLACE || count <= 0 || tag < 0 || request == nullptr)
         return false;
-    if (peer < 0 || peer >= on->size()) return false;
+    if (peer < 0 || peer >= on->peers()) return false;
     const p2p::Buffer what = buffer(buf, count, *type);
     if (what.bytes() <= kLong) return false;
     Engine& engine = *on->engine;

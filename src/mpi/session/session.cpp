@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <memory>
 #include <numeric>
 
@@ -170,14 +169,9 @@ Pending comm_create_from_group(Group& group, const char* stringtag, Info* info,
         return failure(MPI_ERR_GROUP,
                        "this process is not in the group that it makes a communicator of");
     Engine& engine = *process().engine;
-    auto members = std::make_shared<p2p::Group>();
-    members->context = kEngineContext | p2p::kCollectiveContext;
-    members->shared_context = true;
-    members->rank = group.rank;
-    members->peers = group.peers;
-    // The string keeps concurrent calls apart; 0 is the engine's own.
-    const int tag =
-        static_cast<int>(std::hash<std::string_view>{}(stringtag)&0x3fff'ffff) | 0x4000'0000;
+    std::shared_ptr<p2p::Group> members =
+        agreement_group(kEngineContext | p2p::kCollectiveContext, group.peers, group.rank);
+    const int tag = agreement_tag(stringtag);
     InfoPairs hints;
     if (info != nullptr) hints = info->pairs;
     return Pending(engine, create_from(engine.executor(), &engine, std::move(members), tag,

@@ -35,7 +35,7 @@ class AttributesOfCommunicators : public RunningMpi {
   protected:
     Comm& duplicate() {
         MPI_Comm handle = MPI_COMM_NULL;
-        expect_ok(wait(comm_dup(self(), &handle)));
+        expect_ok(wait(blocking(self(), comm_dup(self(), &handle))));
         return *find(handle);
     }
     int key(Journal& journal) {
@@ -59,7 +59,7 @@ TEST_F(AttributesOfCommunicators, AreCopiedByDupAndDeletedLatestFirst) {
     expect_ok(comm_set_attr(comm, first, number(1)));
     expect_ok(comm_set_attr(comm, second, number(2)));
     MPI_Comm copy = MPI_COMM_NULL;
-    expect_ok(wait(comm_dup(comm, &copy)));
+    expect_ok(wait(blocking(comm, comm_dup(comm, &copy))));
     EXPECT_EQ(journal.lines, (std::vector<std::string>{"copy 1", "copy 2"}));
     EXPECT_EQ(value(*find(copy), second), 102);
     journal.lines.clear();
@@ -75,7 +75,7 @@ TEST_F(AttributesOfCommunicators, AreNotCopiedWhenTheCallbackSaysSo) {
     Comm& comm = duplicate();
     expect_ok(comm_set_attr(comm, keyval, number(1)));
     MPI_Comm copy = MPI_COMM_NULL;
-    expect_ok(wait(comm_dup(comm, &copy)));
+    expect_ok(wait(blocking(comm, comm_dup(comm, &copy))));
     value(*find(copy), keyval, 0);
 }
 
@@ -86,7 +86,7 @@ TEST_F(AttributesOfCommunicators, MakeDupFailWithTheCodeOfACopyCallback) {
     expect_ok(comm_set_attr(comm, keyval, number(1)));
     journal.answer = MPI_ERR_OTHER;
     MPI_Comm copy = MPI_COMM_NULL;
-    expect_class(wait(comm_dup(comm, &copy)), MPI_ERR_OTHER);
+    expect_class(wait(blocking(comm, comm_dup(comm, &copy))), MPI_ERR_OTHER);
     EXPECT_EQ(copy, MPI_COMM_NULL);
 }
 
@@ -140,7 +140,7 @@ TEST_F(AttributesOfCommunicators, KnowThePredefinedCallbacksByValue) {
     expect_ok(comm_set_attr(comm, duplicated, number(5)));
     expect_ok(comm_set_attr(comm, dropped, number(6)));
     MPI_Comm copy = MPI_COMM_NULL;
-    expect_ok(wait(comm_dup(comm, &copy)));
+    expect_ok(wait(blocking(comm, comm_dup(comm, &copy))));
     EXPECT_EQ(value(*find(copy), duplicated), 5);
     value(*find(copy), dropped, 0);
 }

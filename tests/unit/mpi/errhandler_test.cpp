@@ -27,7 +27,7 @@ class ErrorHandlers : public RunningMpi {};
 
 TEST_F(ErrorHandlers, OfTheProgramAreCalledAndTheCallStillReturnsTheCode) {
     MPI_Comm comm = MPI_COMM_NULL;
-    expect_ok(wait(comm_dup(self(), &comm)));
+    expect_ok(wait(blocking(self(), comm_dup(self(), &comm))));
     MPI_Errhandler errhandler;
     expect_ok(comm_create_errhandler(listen, &errhandler));
     expect_ok(comm_set_errhandler(*find(comm), *find(errhandler)));
@@ -51,7 +51,7 @@ TEST_F(ErrorHandlers, OfWindowsAreRefusedByCommunicators) {
 
 TEST_F(ErrorHandlers, ThatAreFatalSayWhatWhereAndEndTheProcess) {
     MPI_Comm comm = MPI_COMM_NULL;
-    expect_ok(wait(comm_dup(self(), &comm)));
+    expect_ok(wait(blocking(self(), comm_dup(self(), &comm))));
     expect_ok(comm_set_name(*find(comm), "rings"));
     expect_ok(comm_set_errhandler(*find(comm), *find(MPI_ERRORS_ARE_FATAL)));
     EXPECT_EXIT(raise(find(comm), failure(MPI_ERR_RANK, "rank 7 of 1"), "MPI_Send"),

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "mpi/bodies.hpp"
+#include "mpi/coll/collective_call.hpp"
 #include "mpi/engine/process.hpp"
 
 #include <gtest/gtest.h>
