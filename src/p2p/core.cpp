@@ -18,7 +18,7 @@ namespace {
 // and what lies between two of them is added to the latency of what arrives.
 constexpr int kMoreLooks = 3;
 // Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
-// as to hear that a copy is not done (docs/design/0002, 11).
+// as to hear that a copy is not done (docs/design/network-small.md).
 constexpr int kLooksBesideNetwork = 4;
 // Longer between two looks at the device: the time of a copy that ended meanwhile is not known.
 constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
