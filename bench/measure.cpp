@@ -10,8 +10,8 @@ namespace gantry::bench {
 namespace {
 
 constexpr int kWarmUp = 2;
-// Mappings of device memory are opened when they have repaid themselves (docs/design/0003), some
-// after 2,000 messages: a run shows what comes after that. Each way gets as many messages, or time.
+// Mappings of device memory are opened at break-even (docs/design/mappings.md), some after 2,000
+// messages: a run shows what comes after that. Each way gets as many messages, or time.
 constexpr int kWarmUpMessages = 2600;
 constexpr double kWarmUpSeconds = 1;
 constexpr int kWarmUpRounds = 8;  // between two looks at the clock

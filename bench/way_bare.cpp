@@ -42,7 +42,7 @@ namespace {
 
 constexpr int kTag = 5;
 constexpr Bytes kBytesPerPart = 8 * kKiB;
-// Of a window: they fill the link, and more only mean more words to look at (docs/design/0002, 3).
+// Of a window: they fill the link; more only mean more words to look at (docs/design/batches.md).
 constexpr unsigned kEnoughBlocks = 64;
 constexpr Bytes kWordStride = kernels::kFlagBytes;
 constexpr unsigned kWords = 1024;  // of one rank: one per block of a launch

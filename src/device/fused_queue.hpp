@@ -12,7 +12,7 @@
 //                            launch go behind them
 //
 // Those above kMostFused wait at most until the end of the turn in which they came, if nothing flies:
-// a call for all of them is cheaper than two, and moves them at once (docs/design/0002, 32).
+// a call for all of them is cheaper than two, and moves them at once (docs/design/batches.md).
 #pragma once
 
 #include "base/fifo.hpp"

@@ -15,8 +15,8 @@ class Neighbours {
 };
 
 // Copies from the host that would wait for a turn of a GPU's compute queue, and do not in rows: small
-// ones into a GPU that another rank uses, too, without MPS (docs/design/0002, 30). Whether the host's
-// memory is page-locked is not asked: in rows it is as quick.
+// ones into a GPU that another rank uses, too, without MPS (docs/design/time-sliced-gpu.md).
+// Whether the host's memory is page-locked is not asked: in rows it is as quick.
 class RowsIntoSharedGpu {
   public:
     explicit RowsIntoSharedGpu(const GpuFacts& gpu)

@@ -39,7 +39,7 @@ enum class Copies : std::uint8_t { alone, in_a_row };
 // what the processor copies in no time.
 inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kKiB;
 // Between two GPUs a copy that comes alone; in a row they share a launch (fused.hpp); copy engines
-// are quicker from 512 KiB up also alone (docs/design/0010, 13).
+// are quicker from 512 KiB up also alone (docs/design/persistent-kernel.md).
 inline constexpr Bytes kMostBetweenGpus = 256 * kKiB;
 
 // Of pieces that leave one after the other (Device::flow), what other copies may wait for behind them:

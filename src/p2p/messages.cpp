@@ -15,7 +15,7 @@ namespace gantry::p2p {
 namespace {
 
 // Looks at copies in flight in one turn, where a turn asks a network: that costs five times as much
-// as to hear that a copy is not done (docs/design/0002, 11).
+// as to hear that a copy is not done (docs/design/network-small.md).
 constexpr int kLooksBesideNetwork = 4;
 
 }  // namespace

@@ -101,7 +101,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     Nanoseconds event = gpu.host_event_seen;
     if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;
     // The flag of an announced put tells the receiver, too, and writing it is hidden by its bytes
-    // (docs/design/0002, 23).
+    // (docs/design/ready-to-receive.md).
     if (!gets && ask.facts.rtr) event += ask.hop + transfer_time(ask.bytes, copy.bytes_per_second);
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::ipc,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Figures of an H200 (docs/design/0009-strided.md): a copy of rows takes 1.2 ns more for each row of
+// Figures of an H200 (docs/design/strided.md): a copy of rows takes 1.2 ns more for each row of
 // up to 128 bytes, into the device more for narrow ones (16 ns for one byte, 2 for eight); of
 // several in a row each takes twice what another plain copy takes.
 #include "plan/strided.hpp"

@@ -3,7 +3,7 @@
 // InUse: device memory of which nobody need be asked whether it is still there. A program must not
 // free memory that an operation under way uses, so while one uses an allocation every other buffer
 // inside it is known without a call of the driver. The messages of a window mostly lie in one
-// allocation: the question was half of what MPI_Irecv cost on an H200 (docs/design/0002, 15).
+// allocation: the question is half of an MPI_Irecv (docs/design/pointer-classification.md).
 #pragma once
 
 #include "device/pointer_cache.hpp"

@@ -5,7 +5,7 @@
 // behind which the others lie, and the number that the flag of each will have. Where it is one
 // piece the copy engine writes that number behind the bytes, and the receiver goes on before the
 // sender's processor knows (H100, 16 to 256 KiB through a slot: 0.9 to 2.9 us less than by an event
-// and a word from the sender, docs/design/0002); else the sender raises the flags.
+// and a word from the sender, docs/design/notify-by-flags.md); else the sender raises the flags.
 //
 // The slots for such messages are units of one part of the pool (SlotPool). Each of the first 256 of
 // that part has a flag; what lies behind them, in a pool of more than 64 MiB, goes by chunks, as does all of it

@@ -160,6 +160,41 @@ class Checks(unittest.TestCase):
         self.assertEqual(check(less, less, place="h200-device-earlier.jsonl"), "")
         self.assertIn("earlier.jsonl:1: field 'Intel MPI' is not explained", check({**less, "Intel MPI": 3}, place="h200-device-earlier.jsonl"))
 
+    def test_a_link_leads_to_a_page_and_a_heading(self):
+        page = self.root / "docs" / "page.md"
+        page.parent.mkdir(parents=True)
+        page.write_text("# Who copies what?\n\n```\n# no heading\n```\n")
+
+        def check(line, place="README.md"):
+            return self.run_check("links", place, line + "\n").stdout
+
+        self.assertEqual(check("[a](docs/page.md), [b](docs/page.md#who-copies-what), [c](https://nowhere.example)"), "")
+        self.assertEqual(check("```\n[x](gone.md)\n```"), "")
+        self.assertIn("README.md:1: there is no docs/gone.md", check("[a](docs/gone.md)"))
+        self.assertIn("docs/page.md has no heading 'no-heading'", check("[a](docs/page.md#no-heading)"))
+        (self.root / "README.md").unlink()
+        self.assertEqual(check("// docs/page.md", place="src/base/a.cpp"), "")
+        self.assertIn("a.cpp:1: there is no docs/gone.md", check("// docs/gone.md, 3", place="src/base/a.cpp"))
+
+    def test_the_readme_shows_the_figures_of_the_results(self):
+        for place in ("bench/speed_chart", "bench/results/h200-device.jsonl", "docs/pictures/latency.svg"):
+            (self.root / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / place, self.root / place)
+        readme = (REPOSITORY / "README.md").read_text()
+
+        def check(text):
+            return self.run_check("readme", "README.md", text).stdout
+
+        self.assertEqual(check(readme), "")
+        self.assertIn("README.md:1: the table lacks '| 8 B |", check(readme.replace("| 8 B | 5", "| 8 B | 4")))
+        self.assertIn("README.md:151: ", check(readme + "more\n" * 150))
+        results = self.root / "bench" / "results" / "h200-device.jsonl"
+        newer = [json.loads(line) for line in results.read_text().splitlines()]
+        for line in newer:
+            line["value"] += 1
+        results.write_text("".join(json.dumps(line) + "\n" for line in newer))
+        self.assertIn("latency.svg:1: not the figures of bench/results", check(readme))
+
     def test_a_writable_global_is_found_in_the_built_library(self):
         source = self.root / "counter.cpp"
         source.write_text("namespace gantry { int counter = 1; const char* const kNames[] = {\"a\"}; int one() { return counter; }\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Opening a peer's memory stalls what the device has to do (docs/design/0003, 4): it waits for a
-// moment without work, where there is one. A program that never rests opens all the same, once the
+// Opening a peer's memory stalls what the device has to do (docs/design/mappings.md): it waits for
+// a moment without work, where there is one. A program that never rests opens all the same, once the
 // messages that were staged meanwhile have paid twice.
 #include "world/harness/programs.hpp"
 

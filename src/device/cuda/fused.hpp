@@ -12,7 +12,7 @@
 //   large copies ..waiting..          [copies at once] flag or event
 //
 // Where a kernel stays on the GPU (resident.hpp), it takes those that it can. A launch costs the
-// processor 4 us, such a call 2 to 3 and 0.6 for each copy behind the first (docs/design/0002, 32);
+// processor 4 us, such a call 2 to 3 and 0.6 for each further copy (docs/design/batches.md);
 // when it is worth that, says fused_queue.hpp. What goes behind copies in flight has a stream of its
 // own. Small ones share a call, too, where there are no kernels or no flags, and above kMostFused where
 // another rank uses the GPU or they lie askew.

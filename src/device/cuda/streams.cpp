@@ -205,7 +205,7 @@ void Streams::start_untaken(std::size_t index) {
 
 // A word from the host needs no copy engine: the stream writes it, and the flag behind it, in one
 // call. 8 bytes took 4.4 us so and 5.8 by copy and event on an H200; each further word 1 us more
-// (docs/design/0002, 11). Returns what the flag will be; 0: it must be copied.
+// (docs/design/network-small.md). Returns what the flag will be; 0: it must be copied.
 std::uint32_t Streams::write_word(const Order& order, std::size_t index) {
     const Bytes bytes = order.copy.bytes;
     const CUdeviceptr to = device_address(order.copy.destination);

@@ -3,7 +3,7 @@
 // The parameter of the kernels `gantry_copy_many` and `gantry_copy_few`: independent copies, each
 // shared out to `parts` blocks. Every word has 8 bytes, so that the simulated driver can recognise
 // addresses among them. The driver copies all of it at each launch, 3 KiB or, with a kernel of
-// their own for up to kFewCopies, 800 bytes (docs/design/0002, 3).
+// their own for up to kFewCopies, 800 bytes (docs/design/batches.md).
 #pragma once
 
 namespace gantry::kernels {

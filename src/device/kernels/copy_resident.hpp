@@ -2,7 +2,7 @@
 //
 // What the kernel `gantry_copy_resident` and the host tell each other. The kernel stays for a while
 // and takes copies out of a ring in page-locked memory as the host writes them there; none costs a
-// call of the driver (docs/design/0010).
+// call of the driver (docs/design/persistent-kernel.md).
 //
 //   host ----items----> ring --+-- block 0 reads it and passes items on --> device memory
 //                              |                                        blocks 1.. copy

@@ -2,8 +2,8 @@
 //
 // Vigil: what the progress thread does between two looks at the engine (mpi/engine/progress_thread.hpp).
 // Waking a sleeper costs the caller 2 to 5 us and the message 30 to 60 us on a virtual machine
-// whose processors halt (two H200s, docs/design/0005), so a thread that has a processor to itself
-// sleeps late and looks for work meanwhile.
+// whose processors halt (two H200s, docs/design/progress-thread.md), so a thread that has a
+// processor to itself sleeps late and looks for work meanwhile.
 //
 //     vigil.looked({events, inside, pending}, now);
 //     switch (vigil.next()) ...
