@@ -26,11 +26,12 @@ template <wire::Kind kind>
 void Messages::on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     Conversation& sender = with(from);
     sender.read_by_bar = 0;
-    sender.sequence.arrive(kind, header, payload,
-                           [this, from](transport::MessageKind of, transport::ConstSpan its_header,
-                                        transport::ConstSpan its_payload) {
-                               take_envelope(from, of, its_header, its_payload);
-                           });
+    sender.sequence.arrive(
+        kind, header, payload,
+        [this, &sender](transport::MessageKind of, transport::ConstSpan its_header,
+                        transport::ConstSpan its_payload) {
+            take_envelope(sender, of, its_header, its_payload);
+        });
 }
 
 // A message whose header is one struct.
@@ -64,17 +65,17 @@ void Messages::register_handlers() {
     messages.tell_of_losses<&Messages::on_peer_lost>(*this);
 }
 
-void Messages::take_envelope(int from, transport::MessageKind kind, transport::ConstSpan header,
-                             transport::ConstSpan payload) {
+void Messages::take_envelope(Conversation& sender, transport::MessageKind kind,
+                             transport::ConstSpan header, transport::ConstSpan payload) {
+    const int from = sender.endpoint.rank;
     switch (kind) {
         case wire::kRts: return on_rts(from, wire::read<wire::Rts>(header));
         case wire::kRtsFromTemplate:
-            return take_rts(from, with(from).rts_received,
-                            wire::read<wire::RtsFromTemplate>(header));
+            return take_rts(from, sender.rts_received, wire::read<wire::RtsFromTemplate>(header));
         case wire::kRtsOtherBuffer:
             return on_rts_other_buffer(from, wire::read<wire::RtsOtherBuffer>(header));
         case wire::kPutRequest: return on_put_request(from, wire::read<wire::PutRequest>(header));
-        default: return on_eager(from, kind, header, payload);
+        default: return on_eager(sender, kind, header, payload);
     }
 }
 
@@ -92,7 +93,7 @@ void Messages::deliver(std::unique_ptr<Incoming> message, Request& receive) {
         return;
     }
     if (!message->rendezvous) {
-        deliver_eager(message->envelope, message->peer, message->synchronous_id,
+        deliver_eager(message->envelope, with(message->peer), message->synchronous_id,
                       {message->payload.data(), message->envelope.bytes}, receive);
         return;
     }

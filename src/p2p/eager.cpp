@@ -91,14 +91,15 @@ Result<EagerPayload> payload_of(const Buffer& buffer) {
     return payload;
 }
 
-void Messages::on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
-                        transport::ConstSpan payload) {
+void Messages::on_eager(Conversation& sender, transport::MessageKind kind,
+                        transport::ConstSpan header, transport::ConstSpan payload) {
+    const int from = sender.endpoint.rank;
     wire::Envelope envelope;
     std::memcpy(&envelope, header.data(), sizeof envelope);
     const std::uint64_t synchronous_id =
         kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
     if (Request* receive = matcher.arrive(envelope)) {
-        deliver_eager(envelope, from, synchronous_id, payload, *receive);
+        deliver_eager(envelope, sender, synchronous_id, payload, *receive);
         return;
     }
     auto message = std::make_unique<Incoming>(executor);
@@ -117,15 +118,16 @@ void Messages::on_eager(int from, transport::MessageKind kind, transport::ConstS
     matcher.keep(std::move(message));
 }
 
-void Messages::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
-                             transport::ConstSpan payload, Request& receive) {
+void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sender,
+                             std::uint64_t synchronous_id, transport::ConstSpan payload,
+                             Request& receive) {
     const Bytes room = receive.buffer.bytes();
     const Bytes accepted = std::min<Bytes>(payload.size(), room);
     receive.outcome = {envelope.source, envelope.tag, accepted, false};
-    consumed_eager(from, payload.size());
+    consumed_eager(sender, payload.size());
     if (synchronous_id != 0) {
-        Status sent =
-            send(from, wire::kFin, wire::Fin{synchronous_id, MPI_SUCCESS, wire::For::sender});
+        Status sent = send(sender.endpoint.rank, wire::kFin,
+                           wire::Fin{synchronous_id, MPI_SUCCESS, wire::For::sender});
         if (!sent.ok())
             log::error("the sender of a synchronous message was not told: {}", sent.text());
     }
@@ -184,11 +186,11 @@ void Messages::on_eager_credit(int from, const wire::EagerCredit& credit, transp
     outstanding -= std::min(outstanding, credit.bytes);
 }
 
-void Messages::consumed_eager(int from, Bytes bytes) {
-    Conversation& sender = with(from);
+void Messages::consumed_eager(Conversation& sender, Bytes bytes) {
     sender.eager_consumed += bytes;
     if (sender.eager_consumed < context.config.eager_budget / 2) return;
-    Status sent = send(from, wire::kEagerCredit, wire::EagerCredit{sender.eager_consumed});
+    Status sent =
+        send(sender.endpoint.rank, wire::kEagerCredit, wire::EagerCredit{sender.eager_consumed});
     if (sent.ok()) sender.eager_consumed = 0;
 }
 
@@ -200,7 +202,7 @@ Task<Status> take_payload(Executor& executor, Messages& messages, Incoming& mess
         GANTRY_CO_TRY(told);
     }
     Status status = co_await message.finished;
-    messages.consumed_eager(message.peer, message.envelope.bytes);
+    messages.consumed_eager(messages.with(message.peer), message.envelope.bytes);
     if (!status.ok() || accepted == 0) co_return status;
     if (!side.on_device()) {
         transfer::copy_in(side, 0, accepted, message.payload.data());

@@ -51,7 +51,7 @@ void Messages::give_back(Incoming& message) {
     while (!message.arrived.empty())
         on_chunk(from, message.arrived.pop());
     if (!message.rendezvous || wire::is_eager(message.rts.offer))
-        consumed_eager(from, message.envelope.bytes);
+        consumed_eager(with(from), message.envelope.bytes);
     if (message.synchronous_id == 0) return;
     Status told =
         tell_failure(*this, from, message.synchronous_id, message.failure, wire::For::sender);

@@ -68,12 +68,13 @@ class Messages final : private transfer::Context::FreedMemory {
     void deliver(std::unique_ptr<Incoming> message, Request& receive);
     // The same of a message that came before its receive.
     void deliver_late(std::unique_ptr<Incoming> message, Request& receive);
-    void deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
-                       transport::ConstSpan payload, Request& receive);
+    void deliver_eager(const wire::Envelope& envelope, Conversation& sender,
+                       std::uint64_t synchronous_id, transport::ConstSpan payload,
+                       Request& receive);
     // Why nothing can come from that source any more; success: something may.
     Status nothing_comes(const Group& group, int source);
     // Bytes that came eagerly have been taken: their sender may send as many again.
-    void consumed_eager(int from, Bytes bytes);
+    void consumed_eager(Conversation& sender, Bytes bytes);
 
     // --- requests ---
     // The buffer of a request stays where it is until finish_request.
@@ -126,8 +127,8 @@ class Messages final : private transfer::Context::FreedMemory {
     void on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload);
     template <class Header, auto Method>
     void on_header(int from, transport::ConstSpan header, transport::ConstSpan payload);
-    void take_envelope(int from, transport::MessageKind kind, transport::ConstSpan header,
-                       transport::ConstSpan payload);
+    void take_envelope(Conversation& sender, transport::MessageKind kind,
+                       transport::ConstSpan header, transport::ConstSpan payload);
     void take_followers(int from, std::uint64_t send_id);
     void on_chunk_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void on_chunk(int from, const wire::Chunk& chunk);
@@ -139,7 +140,7 @@ class Messages final : private transfer::Context::FreedMemory {
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
     // eager.cpp
-    void on_eager(int from, transport::MessageKind kind, transport::ConstSpan header,
+    void on_eager(Conversation& sender, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
     void on_payload_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void on_eager_credit(int from, const wire::EagerCredit& credit, transport::ConstSpan);
@@ -147,6 +148,7 @@ class Messages final : private transfer::Context::FreedMemory {
     void on_rts(int from, const wire::Rts& rts);
     void on_rts_other_buffer(int from, const wire::RtsOtherBuffer& rts);
     void take_rts(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own);
+    plan::Selection* known_verdict(const Asked& asked, const plan::SelectionCache::Hint& hint);
     // One that needs no coroutine: one copy, or pieces notified by flags. Else `verdict` is what was
     // decided, if anything was. `late`: the message was there before its receive.
     bool deliver_at_once(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own,

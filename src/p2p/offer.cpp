@@ -26,7 +26,24 @@ bool name_what_was_asked_for(transfer::Context& context, transfer::Endpoint& to,
     return false;
 }
 
+// An offer of contiguous device memory follows from the allocation, the size, and what changes the epoch
+// of the peer.
+bool is_hinted(const Departure& departure, const plan::Question& question) {
+    return departure.location.on_device() && departure.location.buffer_id != 0 &&
+           question.source.contiguous && !question.synchronous && !question.sink_expected;
+}
+
+plan::SelectionCache::Hint hint_of(const transfer::Endpoint& to, const Departure& departure) {
+    constexpr std::uint64_t kOffer = 1;
+    return {to.hint_word(), departure.location.buffer_id, departure.bytes(),
+            kOffer | static_cast<std::uint64_t>(departure.eager_credit) << 8};
+}
+
 }  // namespace
+
+bool is_busy(const Messages& messages) {
+    return messages.context.tuning.ipc && messages.device.pending();
+}
 
 plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
                             const device::Location& source) {
@@ -50,10 +67,17 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
     question.eager_credit = departure.eager_credit;
     if (to.endpoint.facts.shared_memory && !to.endpoint.facts.self)
         to.destinations.expect(departure.location, question);
+    const bool hinted = is_hinted(departure, question);
+    const plan::SelectionCache::Hint hint =
+        hinted ? hint_of(to.endpoint, departure) : plan::SelectionCache::Hint{};
+    if (hinted)
+        if (plan::Selection* const known = messages.context.selections.known(hint)) return *known;
     plan::Facts facts = facts_for_offer(messages.context, to.endpoint, departure.location);
     facts.gpu_shared = !question.source.contiguous && to.destinations.gpu_shared();
     facts.exposed = may_expose(to, departure);
-    return messages.context.selections.select(question, facts);
+    plan::Selection& selection = messages.context.selections.select(question, facts);
+    if (hinted) messages.context.selections.note(hint, selection);
+    return selection;
 }
 
 plan::Selection& select_offer_unregistered(Messages& messages, const plan::Selection& refused) {
@@ -104,7 +128,7 @@ wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::S
     rts.uses_driver = context.device.active() ? 1 : 0;
     if (rts.uses_driver != 0 && may_map) {
         rts.inbox = context.device.descriptor_inbox();
-        rts.busy = departure.busy ? 1 : 0;
+        rts.busy = is_busy(messages) ? 1 : 0;
     }
     if (location.gpu >= 0) {
         rts.gpu_used = static_cast<std::uint64_t>(context.arbiter.shared(location.gpu).used());

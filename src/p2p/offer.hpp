@@ -19,12 +19,13 @@ struct Departure {
     const device::Location& location;
     bool synchronous;   // MPI_Ssend
     bool eager_credit;  // the peer has room for it
-    bool busy;          // this process has device work pending
     Bytes bytes() const { return buffer.bytes(); }
 };
 
 plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
                             const device::Location& source);
+// Whether this process has device work pending, as its RTS says.
+bool is_busy(const Messages& messages);
 // Asks the planner.
 plan::Selection& select_offer(Messages& messages, const Departure& departure);
 // The same where the network refused to register the source.

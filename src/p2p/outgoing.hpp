@@ -34,7 +34,6 @@ struct Outgoing {
     plan::Plan offer;  // what the RTS said
     plan::Reach source_reach = plan::Reach::host_memory;
     bool synchronous = false;  // MPI_Ssend
-    bool busy = false;         // this process had device work pending when the offer was made
 
     Mailbox<wire::Cts>
         answers;               // the verdict; a second one when the first could not be carried out

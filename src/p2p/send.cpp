@@ -26,16 +26,17 @@ Result<bool> send_eager(Messages& messages, Conversation& to, const Group& group
     const Bytes bytes = buffer.bytes();
     auto payload = payload_of(buffer);
     if (!payload.ok()) return payload.status();
-    Status sent = messages.send(rank, wire::kEager, messages.next_envelope(group, rank, tag, bytes),
-                                payload->bytes);
+    const wire::Envelope envelope{group.context, group.source_number(group.rank), tag,
+                                  to.sequence.take_number(), bytes};
+    Status sent =
+        to.endpoint.transport->send(rank, wire::kEager, wire::bytes_of(envelope), payload->bytes);
     if (!sent.ok()) [[unlikely]] {
         to.sequence.roll_back();
         return sent;
     }
     to.eager_outstanding += bytes;
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]
-        ledger->record(select_offer(messages, {rank, buffer, location, false, true, false}), rank,
-                       false);
+        ledger->record(select_offer(messages, {rank, buffer, location, false, true}), rank, false);
     return true;
 }
 
@@ -56,7 +57,6 @@ Outgoing& record_of(Messages& messages, const Departure& departure, Request& req
     message.location = departure.location;
     message.bytes = departure.bytes();
     message.synchronous = departure.synchronous;
-    message.busy = departure.busy;
     message.offer = offer.plan();
     return message;
 }
@@ -144,8 +144,7 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
     request->buffer = buffer;
     request->location = location;
     request->peer = to;
-    const Departure departure{to,          buffer,      location,
-                              synchronous, credit_left, messages.device.pending()};
+    const Departure departure{to, buffer, location, synchronous, credit_left};
     plan::Selection* offer = &select_offer(messages, departure);
     if (send_by_flags(messages, departure, *offer, group, tag, *request)) {
         messages.explain.record(*offer, to, false);

@@ -93,7 +93,7 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
         question.sink.ipc = IpcKind::none;
 }
 
-void decide(transfer::Context& context, const Asked& asked, Verdict& verdict) {
+const plan::Selection& decide(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     const plan::Selection* selection = &context.selections.select(verdict.question, verdict.facts);
     if (takes_the_gpu(context, asked, selection->advice())) {
         verdict.facts.last_user = plan::GpuUser::receiver;
@@ -103,9 +103,10 @@ void decide(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     const plan::Advice& advice = selection->advice();
     verdict.direct_next = advice.direct_next ? asked.whole.handle.buffer_id : 0;
     verdict.wants_descriptor = advice.wants_descriptor;
-    if (advice.direct_next && !verdict.question.already_staged) return;
-    asked.from.memory.staged(asked.whole.handle, asked.receive.location,
-                             {verdict.facts.ipc_open, verdict.facts.put_open});
+    if (!advice.direct_next || verdict.question.already_staged)
+        asked.from.memory.staged(asked.whole.handle, asked.receive.location,
+                                 {verdict.facts.ipc_open, verdict.facts.put_open});
+    return *selection;
 }
 
 }  // namespace gantry::p2p

@@ -45,8 +45,8 @@ struct Asked {
 void gather(transfer::Context& context, const Asked& asked, Verdict& verdict);
 // The facts about mappings alone, anew.
 void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& verdict);
-// Decides, from the question and the facts.
-void decide(transfer::Context& context, const Asked& asked, Verdict& verdict);
+// Decides, from the question and the facts. The selection is good until the planner is asked again.
+const plan::Selection& decide(transfer::Context& context, const Asked& asked, Verdict& verdict);
 
 // The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
 int copying_gpu(transfer::Context& context, const device::Location& sink,

@@ -80,11 +80,12 @@ Selection& SelectionCache::select(const Question& question, const Facts& facts) 
     Set& set = sets_[hash_of(key) % kSets];
     Entry* place = nullptr;
     for (Entry& entry : set.entries) {
-        if (!entry.taken || entry.key != key) continue;
+        if (entry.generation == 0 || entry.key != key) continue;
         if (enabled_ && holds(entry.selection, facts)) {
             ++counts_.hits;
             entry.selection.facts.uses = facts.uses;
             entry.selection.facts.put_uses = facts.put_uses;
+            newest_ = &entry;
             return entry.selection;
         }
         place = &entry;
@@ -92,8 +93,18 @@ Selection& SelectionCache::select(const Question& question, const Facts& facts) 
     }
     ++counts_.misses;
     if (place == nullptr) place = &set.entries[set.oldest++ % kWays];
-    *place = {key, true, {question, facts, choose(question, facts, machine_, tuning_)}};
+    const std::uint32_t generation = place->generation + 1;
+    *place = {key, generation, {question, facts, choose(question, facts, machine_, tuning_)}};
+    newest_ = place;
     return place->selection;
+}
+
+void SelectionCache::note(const Hint& hint, const Selection& selection) {
+    if (!enabled_ || newest_ == nullptr || &newest_->selection != &selection ||
+        selection.advice().opens)
+        return;
+    if (hints_.empty()) hints_.resize(kHints);
+    hints_[place_of(hint)] = {hint, newest_, newest_->generation};
 }
 
 }  // namespace gantry::plan

@@ -10,6 +10,10 @@
 //
 //   question, facts -> key -> set of kWays selections -> hit: the selection
 //                                                     -> miss: choose(), the oldest of the set goes
+//
+// Gathering the facts costs more than the look-up. Who knows that they are what they were, by the epoch
+// of the peer, asks by a Hint instead: a few words that name the peer, its epoch, the two ends and the
+// size. A hint leads to the selection that was noted under it.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -44,6 +48,23 @@ class SelectionCache {
 
     // The answer to that question. The reference is good until the next call.
     Selection& select(const Question& question, const Facts& facts);
+
+    struct Hint {
+        std::uint64_t peer_and_epoch = 0, allocation = 0, bytes = 0, ends = 0;
+        bool operator==(const Hint&) const = default;
+    };
+    // The selection that was noted under that hint; null: none is, any more.
+    Selection* known(const Hint& hint) {
+        if (hints_.empty()) return nullptr;
+        const Noted& noted = hints_[place_of(hint)];
+        if (noted.entry == nullptr || noted.hint != hint ||
+            noted.entry->generation != noted.generation)
+            return nullptr;
+        ++counts_.hits;
+        return &noted.entry->selection;
+    }
+    // `selection` is what select() gave last, and no answer for one allocation alone.
+    void note(const Hint& hint, const Selection& selection);
     const Counts& counts() const { return counts_; }
 
   private:
@@ -51,9 +72,22 @@ class SelectionCache {
     using Key = std::array<std::uint64_t, 4>;
     struct Entry {
         Key key{};
-        bool taken = false;
+        std::uint32_t generation = 0;  // counts the selections that were here; 0: none yet
         Selection selection;
     };
+    struct Noted {
+        Hint hint;
+        Entry* entry = nullptr;
+        std::uint32_t generation = 0;
+    };
+    static constexpr std::size_t kHints = 256;
+    static std::size_t place_of(const Hint& hint) {
+        constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
+        const std::uint64_t mixed =
+            (hint.peer_and_epoch ^ (hint.allocation << 17) ^ (hint.bytes << 29) ^ hint.ends) *
+            kSpread;
+        return static_cast<std::size_t>(mixed >> 56) % kHints;
+    }
     struct Set {
         std::array<Entry, kWays> entries;
         unsigned oldest = 0;
@@ -63,7 +97,9 @@ class SelectionCache {
     const Machine& machine_;
     const Tuning& tuning_;
     const bool enabled_;
-    std::vector<Set> sets_;  // made at the first question
+    std::vector<Set> sets_;     // made at the first question
+    std::vector<Noted> hints_;  // made at the first note
+    Entry* newest_ = nullptr;   // what select() gave last
     Counts counts_;
 };
 

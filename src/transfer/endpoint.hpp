@@ -22,6 +22,11 @@ struct Endpoint {
     transport::PeerFacts facts;
     Status lost;  // why it cannot be reached any more
     RemoteMemory memory;
+    // The first word of hints about messages between this rank and the peer. It changes with whatever
+    // may change the facts about them.
+    std::uint64_t hint_word() const {
+        return static_cast<std::uint64_t>(rank) << 32 | memory.epoch();
+    }
     SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
     bool pool_pinned[2] = {false, false};     // its pools, as mapped here, are known to the driver
 };

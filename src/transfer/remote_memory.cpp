@@ -22,23 +22,26 @@ void RemoteMemory::staged(const wire::Handle& source, const device::Location& si
 
 void RemoteMemory::put(std::uint64_t sink) {
     staged_puts_.forget(sink);
-    bounded(put_open_).insert(sink);
+    if (bounded(put_open_).insert(sink).second) ++epoch_;
 }
 
 void RemoteMemory::put_closed(std::uint64_t sink) {
+    ++epoch_;
     put_open_.erase(sink);
 }
 
 void RemoteMemory::put_refused(std::uint64_t sink) {
+    ++epoch_;
     put_open_.erase(sink);
     bounded(put_refused_).insert(sink);
 }
 
 void RemoteMemory::ask_for(std::uint64_t source) {
-    bounded(asked_for_).insert(source);
+    if (bounded(asked_for_).insert(source).second) ++epoch_;
 }
 
 void RemoteMemory::freed(std::uint64_t sink) {
+    ++epoch_;
     asked_for_.erase(sink);
     put_open_.erase(sink);
     put_refused_.erase(sink);

@@ -25,7 +25,10 @@ class RemoteMemory {
     };
     void staged(const wire::Handle& source, const device::Location& sink, Open open);
     // The sender's allocation is mapped here.
-    void got(std::uint64_t source) { staged_gets_.forget(source); }
+    void got(std::uint64_t source) {
+        if (staged_gets_.of(source) > 0) ++epoch_;
+        staged_gets_.forget(source);
+    }
     // The sender has, has no more, cannot have a mapping of our allocation.
     void put(std::uint64_t sink);
     void put_closed(std::uint64_t sink);
@@ -35,10 +38,15 @@ class RemoteMemory {
     // We freed that allocation of ours.
     void freed(std::uint64_t sink);
 
+    // Counts the changes of everything here but the counts of staged messages.
+    std::uint32_t epoch() const { return epoch_; }
     // The peer would rather read that allocation of ours than be sent pieces of it.
     void ask_for(std::uint64_t source);
     bool is_asked_for(std::uint64_t source) const { return asked_for_.contains(source); }
-    void refuse(std::uint64_t source) { asked_for_.erase(source); }
+    void refuse(std::uint64_t source) {
+        asked_for_.erase(source);
+        ++epoch_;
+    }
 
     int gets_staged(std::uint64_t source) const { return staged_gets_.of(source); }
     int puts_staged(std::uint64_t sink) const { return staged_puts_.of(sink); }
@@ -46,6 +54,7 @@ class RemoteMemory {
     bool is_put_refused(std::uint64_t sink) const { return put_refused_.contains(sink); }
 
   private:
+    std::uint32_t epoch_ = 0;
     UseCounts staged_gets_, staged_puts_;
     std::unordered_set<std::uint64_t> put_open_, put_refused_, asked_for_;
 };

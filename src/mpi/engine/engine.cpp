@@ -57,15 +57,15 @@ Task<Status> Engine::start(Executor& executor) {
     }
     Status fenced = co_await parts_.job->fence(executor);
     GANTRY_CO_TRY(fenced);
-    for (const auto& transport : parts_.transports) {
-        Status opened = transport->open(*parts_.job, relay_);
-        GANTRY_CO_TRY(opened);
-    }
+    // Transports deliver to it; whom they reach is asked when they are open.
     transfer_ = std::make_unique<transfer::Context>(*parts_.executor, *parts_.device,
                                                     addresses(parts_.transports), rank(), size(),
                                                     *parts_.config, explain_);
+    for (const auto& transport : parts_.transports) {
+        Status opened = transport->open(*parts_.job, transfer_->messages);
+        GANTRY_CO_TRY(opened);
+    }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
-    relay_.to = &transfer_->messages;
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;

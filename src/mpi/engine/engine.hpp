@@ -93,22 +93,10 @@ class Engine {
     Result<std::uint32_t> new_context();
 
   private:
-    // What transports deliver to. They are opened before the messenger is made, since it asks them
-    // at once whom they reach.
-    struct Relay final : transport::Receiver {
-        transport::Receiver* to = nullptr;
-        void on_message(int peer, transport::MessageKind kind, transport::ConstSpan header,
-                        transport::ConstSpan payload) override {
-            to->on_message(peer, kind, header, payload);
-        }
-        void on_peer_lost(int peer, const Status& why) override { to->on_peer_lost(peer, why); }
-    };
-
     void write_explanation();
 
     Parts parts_;
     plan::Explain explain_;
-    Relay relay_;
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none

@@ -97,9 +97,12 @@ bool fail_send_by_flags(Messages& messages, std::uint64_t id, const Status& why)
 // The flags of that message are chunks, for a coroutine. A failure, of which its sender was told: it has
 // no such flags.
 Status await_flags(Messages& messages, int from, const wire::Rts& rts);
-// Takes the message without an answer; false: it needs one, and nothing has happened. `late`: its flags
-// are awaited as chunks, none of which has been told.
-bool receive_by_flags(Messages& messages, const Asked& asked, const Verdict& verdict,
+// Whether a message of that answer goes on without a word of the receiver's.
+bool needs_no_answer(const Messages& messages, const Asked& asked,
+                     const plan::Selection& selection);
+// Takes such a message; false: its flags cannot be, and nothing has happened. `late`: its flags are awaited
+// as chunks, none of which has been told.
+bool receive_by_flags(Messages& messages, const Asked& asked, const plan::Selection& selection,
                       Request& receive, bool late);
 // What lies in a slot whose flag is up.
 void take_raised(const transfer::AwaitedFlags::Raised& raised);

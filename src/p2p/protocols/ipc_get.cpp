@@ -36,18 +36,18 @@ struct Get : OneCopy {
     }
 };
 
-bool is_get_of_mapped_memory(const Messages& messages, const Asked& asked, const Verdict& verdict) {
-    const plan::Plan& plan = verdict.plan();
-    return plan.protocol == plan::Protocol::ipc && plan.executor == plan::Executor::receiver &&
-           verdict.facts.ipc_open && wire::expects_get(asked.whole.offer) &&
-           !messages.context.is_time_sliced(verdict.facts);
-}
-
 }  // namespace
 
-bool get_at_once(Messages& messages, const Asked& asked, const Verdict& verdict, Request& receive,
-                 device::BatchHint batch) {
-    if (!is_get_of_mapped_memory(messages, asked, verdict)) return false;
+bool is_get_of_mapped_memory(const Messages& messages, const Asked& asked,
+                             const plan::Selection& selection) {
+    const plan::Plan& plan = selection.plan();
+    return plan.protocol == plan::Protocol::ipc && plan.executor == plan::Executor::receiver &&
+           selection.facts.ipc_open && wire::expects_get(asked.whole.offer) &&
+           !messages.context.is_time_sliced(selection.facts);
+}
+
+bool get_at_once(Messages& messages, const Asked& asked, const plan::Selection& selection,
+                 Request& receive, device::BatchHint batch) {
     const int from = asked.from.rank;
     const int gpu = receive.location.gpu;
     transfer::SharedMapping* const source = transfer::SharedMapping::use(
@@ -59,7 +59,7 @@ bool get_at_once(Messages& messages, const Asked& asked, const Verdict& verdict,
         return false;
     }
     // The sender may put the next one, if it knows where it goes.
-    messages.with(from).rtr.pays_on(verdict.choice.advice.rtr_pays ? gpu : -1);
+    messages.with(from).rtr.pays_on(selection.advice().rtr_pays ? gpu : -1);
     receive.outcome = {asked.own.envelope.source, asked.own.envelope.tag, asked.accepted, false};
     Get& get = *new (memory) Get(messages, from, asked.own.send_id, receive);
     get.source = source;
@@ -67,8 +67,8 @@ bool get_at_once(Messages& messages, const Asked& asked, const Verdict& verdict,
     get.copy.source = source->at(asked.own.address);
     get.copy.bytes = asked.accepted;
     get.copy.gpu = gpu;
-    get.copy.engine = transfer::engine_of(verdict.plan());
-    get.copy.notice = transfer::notice_of(verdict.plan());
+    get.copy.engine = transfer::engine_of(selection.plan());
+    get.copy.notice = transfer::notice_of(selection.plan());
     // A mapping that nobody used may have gone with its context: the copy that finds out goes at once,
     // and does not wait in a batch.
     get.copy.batch = source->is_used_once() ? device::BatchHint::unknown : batch;

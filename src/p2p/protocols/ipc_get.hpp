@@ -5,10 +5,12 @@
 
 namespace gantry::p2p {
 
-// A device message that is read straight out of memory that is mapped already, and whose sender expects
-// just that: no coroutine, no record of the message. False: the verdict is another, and nothing has
+// Whether that answer is to read memory that is mapped already, and its sender expects just that.
+bool is_get_of_mapped_memory(const Messages& messages, const Asked& asked,
+                             const plan::Selection& selection);
+// Such a message: no coroutine, no record of it. False: the memory is not mapped any more, and nothing has
 // happened.
-bool get_at_once(Messages& messages, const Asked& asked, const Verdict& verdict, Request& receive,
-                 device::BatchHint batch);
+bool get_at_once(Messages& messages, const Asked& asked, const plan::Selection& selection,
+                 Request& receive, device::BatchHint batch);
 
 }  // namespace gantry::p2p

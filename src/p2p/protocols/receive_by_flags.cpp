@@ -129,28 +129,24 @@ Status await_flags(Messages& messages, int from, const wire::Rts& rts) {
     return impossible;
 }
 
-namespace {
-
 // The sender needs no word of the verdict, and what is in its slots goes to a device in one copy a piece.
-bool needs_no_answer(const Messages& messages, const Asked& asked, const Verdict& verdict) {
-    const plan::Plan& plan = verdict.plan();
+bool needs_no_answer(const Messages& messages, const Asked& asked,
+                     const plan::Selection& selection) {
+    const plan::Plan& plan = selection.plan();
     return plan.protocol == plan::Protocol::pipeline && plan::is_copy_engine(plan.sink_engine) &&
-           verdict.direct_next == 0 && !verdict.wants_descriptor &&
+           !selection.advice().direct_next && !selection.advice().wants_descriptor &&
            asked.from.facts.shared_memory && messages.context.tuning.mechanisms.notify_flags;
 }
 
-}  // namespace
-
-bool receive_by_flags(Messages& messages, const Asked& asked, const Verdict& verdict,
+bool receive_by_flags(Messages& messages, const Asked& asked, const plan::Selection& selection,
                       Request& receive, bool late) {
-    if (!needs_no_answer(messages, asked, verdict)) return false;
     const int from = asked.from.rank;
     const FlagPieces pieces = pieces_of(asked.whole, asked.own);
     const std::span<Flag> flags = flags_of(asked.from, pieces);
     if (flags.empty()) return false;
     void* memory = messages.executor.allocate_frame(sizeof(ReceiveByFlags));
     if (memory == nullptr) return false;
-    auto* message = new (memory) ReceiveByFlags(messages, asked, verdict.plan(), receive);
+    auto* message = new (memory) ReceiveByFlags(messages, asked, selection.plan(), receive);
     receive.outcome = {asked.own.envelope.source, asked.own.envelope.tag, asked.accepted, false};
     if (late) messages.context.flags.awaited.drop(from, asked.own.send_id);
     messages.context.operations.begin();

@@ -207,11 +207,10 @@ wire::SlotFlag slot_flag_of(const SendByFlags& message) {
 
 // The RTS leaves while the first copy is under way.
 Status send_its_rts(Messages& messages, const SendByFlags& message, const Departure& departure,
-                    plan::Selection& offer, const wire::Envelope& envelope) {
+                    plan::Selection& offer, const wire::Envelope& envelope, bool busy) {
     const Conversation& to = messages.with(departure.to);
     const std::uint64_t id = message.pieces.send_id;
     // Whether this process has work pending makes its mappings dearer, so the template must say the same.
-    const bool busy = messages.context.tuning.ipc && departure.busy;
     if (rts_holds(messages, departure, offer) && (to.rts_sent.busy != 0) == busy)
         return messages.send(
             departure.to, wire::kRtsFromTemplate,
@@ -219,6 +218,7 @@ Status send_its_rts(Messages& messages, const SendByFlags& message, const Depart
                                   reinterpret_cast<std::uintptr_t>(departure.buffer.data()),
                                   slot_flag_of(message)});
     wire::Rts rts = make_rts(messages, departure, offer, id, envelope);
+    if (rts.uses_driver != 0) rts.busy = busy ? 1 : 0;
     rts.set(slot_flag_of(message));
     GANTRY_TRY(messages.send_rts(departure.to, rts));
     remember_rts(messages, departure, offer, rts);
@@ -234,6 +234,7 @@ bool send_by_flags(Messages& messages, const Departure& departure, plan::Selecti
         return false;
     SendByFlags* const message = prepare(messages, to, departure, offer.plan(), request);
     if (message == nullptr) return false;
+    const bool busy = is_busy(messages);  // before its own copy is
     messages.context.operations.begin();
     messages.sends_by_flags.push_back(*message);
     messages.hold_memory(request);
@@ -241,7 +242,7 @@ bool send_by_flags(Messages& messages, const Departure& departure, plan::Selecti
     message->started = 1;
     const wire::Envelope envelope =
         messages.next_envelope(group, departure.to, tag, departure.bytes());
-    Status left = send_its_rts(messages, *message, departure, offer, envelope);
+    Status left = send_its_rts(messages, *message, departure, offer, envelope, busy);
     message->rts_left = left.ok();
     if (!left.ok()) {
         // The end of the first copy ends the message.
