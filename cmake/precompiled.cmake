@@ -35,7 +35,8 @@ function(gantry_compiled_as target kind)
         target_compile_options(${target} PRIVATE -fPIE)
     endif()
     if(kind MATCHES "test|world")
-        target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_DEFINITIONS>)
+        # Also what links no GoogleTest shares its definitions.
+        target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_OPTIONS>)
     endif()
 endfunction()
 
