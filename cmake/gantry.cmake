@@ -2,6 +2,12 @@
 # The helpers that CMakeLists.txt is written in.
 
 set(GANTRY_WARNINGS -Wall -Wextra -Wconversion -Wshadow)
+set(GANTRY_LIBRARY_OPTIONS -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden)
+# Half of what compiling a test costs is optimising it, which no test needs. Coroutines call each other as siblings.
+set(GANTRY_TEST_OPTIONS -O1 -foptimize-sibling-calls)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(GANTRY_TEST_OPTIONS "")
+endif()
 
 # Link options of everything that is installed: the C++ runtime goes into it, so a prefix runs on machines with another one.
 # Not with sanitizers: theirs look for the shared runtime when an exception is thrown.
@@ -15,19 +21,17 @@ endif()
 function(gantry_layer name)
     cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
-    list(FILTER sources EXCLUDE REGEX "/fake/|/kernels/twins/")
+    list(FILTER sources EXCLUDE REGEX "/fake/|/kernels/twins/|/fmt_library.cpp$")
     get_property(generated GLOBAL PROPERTY gantry_generated_${name})
     if(sources OR generated)
         add_library(gantry_${name} STATIC ${sources} ${generated})
         set(scope PUBLIC)
-        target_compile_options(gantry_${name} PRIVATE ${GANTRY_WARNINGS} -fno-exceptions -fno-rtti
-                               -fvisibility=hidden -fvisibility-inlines-hidden)
+        gantry_precompiled(gantry_${name} library)
     else()
         add_library(gantry_${name} INTERFACE)
         set(scope INTERFACE)
     endif()
     target_include_directories(gantry_${name} ${scope} ${CMAKE_SOURCE_DIR}/src)
-    target_compile_definitions(gantry_${name} ${scope} FMT_EXCEPTIONS=0 JSON_NOEXCEPTION)
     target_link_libraries(gantry_${name} ${scope} ${ARG_DEPENDS})
 endfunction()
 
@@ -36,9 +40,16 @@ function(gantry_fakes)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*/fake/*.cpp)
     if(sources)
         add_library(gantry_fakes STATIC ${sources})
-        target_compile_options(gantry_fakes PRIVATE ${GANTRY_WARNINGS} -fno-exceptions -fno-rtti)
+        gantry_precompiled(gantry_fakes library)
         target_link_libraries(gantry_fakes PUBLIC gantry_p2p)
     endif()
+endfunction()
+
+# {fmt}, of which only the headers are the system's: src/base/fmt_library.cpp compiles the rest once, and a prefix needs no libfmt.
+function(gantry_fmt)
+    add_library(gantry_fmt STATIC ${CMAKE_SOURCE_DIR}/src/base/fmt_library.cpp)
+    target_compile_options(gantry_fmt PRIVATE ${GANTRY_WARNINGS} ${GANTRY_LIBRARY_OPTIONS})
+    target_include_directories(gantry_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 endfunction()
 
 function(gantry_add_if_present folder)

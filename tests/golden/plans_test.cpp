@@ -126,7 +126,7 @@ std::string table() {
 }
 
 TEST(GoldenPlans, AreThoseOfTheTable) {
-    const std::string path = std::string(GANTRY_TEST_DATA) + "/plans.txt";
+    const std::string path = GANTRY_TEST_DATA "/plans.txt";
     const std::string actual = table();
     if (std::getenv("GANTRY_GOLDEN_UPDATE") != nullptr) {
         std::ofstream(path) << actual;

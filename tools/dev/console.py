@@ -36,6 +36,15 @@ def run(command, what, env=None, cwd=ROOT):
         raise Failure(f"{what} failed (exit {status}): {shlex.join(command)}")
 
 
+def follow(command, see, env=None, cwd=ROOT):
+    """Run a program and give each line that it says to `see`; returns the exit status."""
+    process = subprocess.Popen([str(word) for word in command], env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace")
+    for line in process.stdout:
+        see(line.rstrip("\n"))
+    return process.wait()
+
+
 def run_quiet(command, what, env=None, cwd=ROOT):
     """Run a program whose output matters only when it fails; returns that output."""
     command = [str(word) for word in command]

@@ -30,6 +30,8 @@ def for_tools():
     # Clones in different folders share what ccache knows.
     env.setdefault("CCACHE_BASEDIR", str(ROOT))
     env.setdefault("CCACHE_NOHASHDIR", "1")
+    # What ccache wants to be told before it keeps files that use a precompiled header (cmake/precompiled.cmake).
+    env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros,include_file_mtime,include_file_ctime")
     usr = DEPS / "usr"
     if usr.is_dir():
         prepend(env, "PATH", usr / "bin")

@@ -7,12 +7,14 @@ into .deps/ with a private apt state, so nothing outside this folder changes.
 """
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
-from console import Failure, note, run_quiet, step
+from console import Failure, follow, note, run_quiet, step
 from environment import ARCH, DEPS, find_tool, for_tools, real_gpu
+from progress import Progress
 
 # program -> (Debian package, oldest version that works)
 PROGRAMS = {"cmake": ("cmake", (3, 25)), "ninja": ("ninja-build", (1, 8))}
@@ -68,12 +70,29 @@ def missing_headers():
 
 def install_as_root(packages):
     env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
-    first = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT)
-    if first.returncode != 0:  # An old or empty package list is the usual reason: refresh it and try once more.
-        run_quiet(["apt-get", "update", "-qq"], "apt-get update", env=env)
-        run_quiet(command, "apt-get install", env=env)
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "APT::Status-Fd=1", *packages]
+    if apt_get(command, env) == 0:
+        return
+    # An old or empty package list is the usual reason: refresh it and try once more.
+    run_quiet(["apt-get", "update", "-qq"], "apt-get update", env=env)
+    said = []
+    if apt_get(command, env, said) != 0:
+        print("\n".join(said[-60:]))
+        raise Failure(f"apt-get install failed: {shlex.join(command)}")
+
+
+def apt_get(command, env, said=None):
+    """Run apt-get, which tells on its APT::Status-Fd how many hundredths are fetched and then installed; returns its exit status."""
+    names, progress = {"dlstatus": "% fetched:", "pmstatus": "% installed:"}, {}
+
+    def see(line):
+        counted = re.match(r"(dlstatus|pmstatus):[^:]*:([0-9.]+):", line)
+        if counted:
+            one = progress.setdefault(counted[1], Progress(names[counted[1]]))
+            one.at(round(float(counted[2])), 100)
+        elif said is not None:
+            said.append(line)
+    return follow(command, see, env=env)
 
 
 def unpack_as_user(packages):
@@ -94,9 +113,11 @@ def unpack_as_user(packages):
     archives = private / "cache" / "archives"
     note(f"{len(wanted)} packages into .deps/")
     run_quiet([*apt, "download", *wanted], "apt-get download", cwd=archives)
-    for archive in sorted(archives.glob("*.deb")):
+    unpacking, progress = sorted(archives.glob("*.deb")), Progress("unpacked")
+    for done, archive in enumerate(unpacking, 1):
         run_quiet(["dpkg", "-x", archive, DEPS], f"unpacking {archive.name}")
         archive.unlink()
+        progress.at(done, len(unpacking))
     shutil.rmtree(private, ignore_errors=True)
 
 

@@ -6,13 +6,13 @@ a case that could not run here (no GPU, too few cores) is skipped and its reason
 """
 import re
 import shutil
-import subprocess
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass, field
 
 import build
-from console import ROOT, Failure, cores, note, step
+from console import ROOT, Failure, cores, follow, note, step
 from environment import build_folder, find_tool, for_tools, real_gpu, simulated_gpu
+from progress import Progress
 
 
 @dataclass
@@ -55,24 +55,24 @@ def choose_driver(preset, real):
     return env
 
 
-def follow(command, env):
-    """Run CTest, showing failures as they come and a progress line now and then."""
-    shown = 0
-    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace")
-    for line in process.stdout:
-        progress = re.match(r"\s*(\d+)/(\d+) Test\s+#\d+: (.*)", line)
-        if not progress:
+class CtestOutput:
+    """Of what CTest says: failures as they come, and how far it is as a progress line."""
+
+    def __init__(self):
+        self.progress = Progress("tested")
+
+    def see(self, line):
+        counted = re.match(r"\s*(\d+)/(\d+) Test\s+#\d+: (.*)", line)
+        if not counted:
             if "No tests were found" in line or line.startswith("CMake Error"):
+                self.progress.clear()
                 note(line.strip())
-            continue
-        done, total, what = int(progress[1]), int(progress[2]), re.sub(r"\.{3,}", "", progress[3])
+            return
+        done, total, what = int(counted[1]), int(counted[2]), re.sub(r"\.{3,}", "", counted[3])
         if not re.search("Passed|Skipped|Disabled", what):
+            self.progress.clear()
             note(f"{done}/{total} {what}")
-        elif done == total or done - shown >= max(25, total // 10):
-            note(f"{done}/{total} done")
-            shown = done
-    return process.wait()
+        self.progress.at(done, total)
 
 
 # Of GoogleTest's output, what every case prints.
@@ -136,7 +136,7 @@ def run_tests(preset, test_filter=None, real=False, exclude=None, targets=(), re
     if retry:
         command += ["--repeat", "until-pass:2"]
     step(f"testing build/{preset}" + (f", only {test_filter}" if test_filter else ""))
-    status = follow([str(word) for word in command], env)
+    status = follow(command, CtestOutput().see, env)
     if not report.exists():
         raise Failure(f"ctest wrote no results (exit {status}); run: ctest --test-dir {folder}")
     counts = read_results(report)

@@ -254,10 +254,11 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
     const std::vector<std::uint8_t> data = pattern(kBytes), given = pattern(kBytes, 9);
     std::vector<std::uint8_t> expected(kBytes, 0), expected_out(kBytes, 0);
     std::mt19937 dice(11);
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    // Only ends a test that hangs.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(4);
     const auto late = [&streams] { return streams.resident().counts().untaken; };
     // On a busy machine nearly all of them come too late.
-    const auto both = [&] { return late() >= 30 && streams.resident().counts().copies > late(); };
+    const auto both = [&] { return late() >= 30 && streams.resident().counts().copies >= 30; };
     for (int i = 0; i < 3000 || (!both() && std::chrono::steady_clock::now() < limit); ++i) {
         std::deque<Completion> done;
         std::vector<const Completion*> outwards;
@@ -307,7 +308,7 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
         }
     }
     EXPECT_GE(late(), 30u);
-    EXPECT_GT(streams.resident().counts().copies, late());
+    EXPECT_GE(streams.resident().counts().copies, 30u);
     EXPECT_EQ(read(to, kBytes), expected);
     EXPECT_EQ(came_out(0, kBytes), expected_out);
     streams.close();

@@ -61,7 +61,7 @@ TEST_F(HostCopiesTest, WithoutAHelperThatComesTheEngineCopiesAll) {
 }
 
 TEST_F(HostCopiesTest, TheOldestPieceIsTakenFirst) {
-    Nobody nobody;
+    static Nobody nobody;
     copies_.share_with(&nobody);
     const std::byte from[2] = {std::byte{1}, std::byte{2}};
     std::byte to[2] = {};
