@@ -81,6 +81,9 @@ class Entry:
             return "call.is_leaf() && " + not_in_place(self.function, parameter.name)
         if rooted and bodies.by_pointer(self.function, parameter):
             return "call.takes_part()"
+        if self.function.chapter == "topology" and parameter.kind == "BUFFER":
+            # Who has no neighbors may have no buffer.
+            return f"{self.extent_of(parameter)} > 0"
         if parameter.name == "sendbuf":
             return not_in_place(self.function, parameter.name)
         if parameter.root_only:

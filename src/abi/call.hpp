@@ -24,6 +24,7 @@
 #include "mpi/engine/pending.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/session/session.hpp"
+#include "mpi/topo/topology.hpp"
 
 #include <mpi.h>
 
@@ -263,9 +264,9 @@ class Call {
         return comm_ != nullptr && counts != nullptr ? counts[comm_->rank()] : 0;
     }
     int members() const { return comm_ != nullptr ? comm_->size() : 0; }
-    // Neighbors in the communicator's topology; there are none before topologies are built.
-    int sends_to() const { return 0; }
-    int receives_from() const { return 0; }
+    // Neighbors in the communicator's topology.
+    int sends_to() const { return comm_ != nullptr ? mpi::blocks_out(*comm_) : 0; }
+    int receives_from() const { return comm_ != nullptr ? mpi::blocks_in(*comm_) : 0; }
 
     void no_memory();
 

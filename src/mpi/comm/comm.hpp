@@ -16,12 +16,14 @@
 #include "mpi/pt2pt/send_buffer.hpp"
 #include "p2p/group.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace gantry::mpi {
 
 class Engine;
+struct Topology;
 
 struct Comm : Object<MPI_Comm> {
     Engine* engine = nullptr;
@@ -35,7 +37,8 @@ struct Comm : Object<MPI_Comm> {
     Attributes attributes;
     InfoPairs hints;
     std::string name;
-    SendBuffer send_buffer;  // for buffered sends on this communicator
+    SendBuffer send_buffer;                    // for buffered sends on this communicator
+    std::shared_ptr<const Topology> topology;  // null: it has none
 
     bool is_inter() const { return border > 0; }
     // In my own group, and how many are there.

@@ -7,6 +7,7 @@
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"
+#include "mpi/comm/among.hpp"
 #include "mpi/comm/context.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -30,6 +31,7 @@ Result<Comm*> prepare_duplicate(Comm& comm, bool copy_hints, const Info* hints) 
                                       comm.rank(), comm.errhandler)
                      : make_comm(*comm.engine, 0, comm.group.peers, comm.rank(), comm.errhandler);
     if (made == nullptr) return no_memory();
+    made->topology = comm.topology;
     Status copied = comm.attributes.copy_to(comm.handle, made->attributes);
     if (!copied.ok()) {
         release(made);
@@ -126,28 +128,6 @@ Task<Status> split(Executor& executor, Comm* old, coll::Team team, Share mine, M
     co_return make_part(*old, team, all, newcomm);
 }
 
-// Only the members take part.
-Task<Status> create_among(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members,
-                          int tag, Errhandler* errhandler, MPI_Comm* newcomm) {
-    const coll::Team team{&engine->messenger(), members.get(), tag};
-    std::uint32_t context = 0;
-    Status shared = co_await share_context(executor, *engine, team, &context);
-    GANTRY_CO_TRY(shared);
-    Comm* made = make_comm(*engine, context, members->peers, members->rank, errhandler);
-    if (made == nullptr) co_return no_memory();
-    *newcomm = made->handle;
-    co_return success();
-}
-
-Pending create(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
-    *newcomm = MPI_COMM_NULL;
-    if (group.rank == MPI_UNDEFINED) return success();
-    std::shared_ptr<p2p::Group> members =
-        agreement_group(comm.collective.context, group.peers, group.rank);
-    return Pending(*comm.engine, create_among(comm.engine->executor(), comm.engine,
-                                              std::move(members), tag, comm.errhandler, newcomm));
-}
-
 Status check_members(const Comm& comm, const Group& group) {
     const std::vector<int> members = comm.members();
     const std::unordered_set<int> peers(members.begin(), members.end());
@@ -208,7 +188,7 @@ Pending comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
                           newcomm);
     const int tag =
         comm.team().tag;  // also on ranks outside: everybody's next collective has the next tag
-    return create(comm, group, tag, newcomm);
+    return make_among(comm, {group.peers, group.rank}, tag, nullptr, newcomm);
 }
 
 Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
@@ -218,7 +198,7 @@ Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) 
             "the communicator is an inter-communicator; MPI_Comm_create_group takes one of "
             "one group");
     GANTRY_TRY(check_members(comm, group));
-    return create(comm, group, agreement_tag(tag), newcomm);
+    return make_among(comm, {group.peers, group.rank}, agreement_tag(tag), nullptr, newcomm);
 }
 
 Pending comm_free(MPI_Comm* comm) {

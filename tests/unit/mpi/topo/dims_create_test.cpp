@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How processes are shared out over dimensions.
-#include "running.hpp"
+#include "unit/mpi/running.hpp"
 
 #include <vector>
 
