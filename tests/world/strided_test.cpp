@@ -29,21 +29,21 @@ constexpr Way kWays[] = {{"Network", "c2050-qdr", 1, 0},
                          {"SharedGpu", "h200", 2, 0},
                          {"TwoGpusOfANode", "h200", 2, 1}};
 
-Layout layout_of(std::ptrdiff_t extent, std::vector<layout::Block> blocks) {
-    Layout layout{0, extent, std::move(blocks)};
-    for (const layout::Block& block : layout.blocks)
-        layout.size += block.bytes;
-    return layout;
+Layout layout_of(std::ptrdiff_t extent, const std::vector<layout::Block>& blocks) {
+    return layout::listed_layout(extent, blocks);
 }
 
 // A matrix, its columns, and what its bytes are.
 struct Matrix {
     Bytes rows, columns, cell;
     Bytes bytes() const { return rows * columns * cell; }
-    Layout column() const {
+    // Its cells, each second one `aside` bytes further.
+    Layout column(std::ptrdiff_t aside = 0) const {
         std::vector<layout::Block> cells;
         for (Bytes row = 0; row < rows; ++row)
-            cells.push_back({static_cast<std::ptrdiff_t>(row * columns * cell), cell});
+            cells.push_back(
+                {static_cast<std::ptrdiff_t>(row * columns * cell) + (row % 2 == 0 ? aside : 0),
+                 cell});
         return layout_of(static_cast<std::ptrdiff_t>(cell), cells);
     }
 };
@@ -302,11 +302,22 @@ TEST(StridedCost, ALongMessageGoesInPieces) {
 // Blocks in no order, two rows at most: as many as one launch takes, also where it waits for a turn.
 TEST(StridedCost, BlocksInNoOrderShareLaunches) {
     const Matrix matrix{400, 300, 16};
-    Layout layout = matrix.column();
-    for (std::size_t i = 0; i < layout.blocks.size(); i += 2)
-        layout.blocks[i].offset += 16;
+    const Layout layout = matrix.column(16);
     for (const bool one_gpu : {false, true})
         EXPECT_THAT(costs(matrix, layout, one_gpu, {}, 2), testing::Each(Cost{0, 0, 1})) << one_gpu;
+}
+
+// The inside of a cube: planes of rows, as one kernel on each side and without a list.
+TEST(StridedCost, ABoxIsOneKernelOnEachSide) {
+    layout::FormBuilder builder;
+    builder.add_run(0, 40);
+    const layout::FormPtr rows = layout::repeated(builder.finish(), 30, 320);
+    builder.add(8, rows, 20, 12800);
+    const Layout box(builder.finish(), 1);
+    EXPECT_THAT(costs({20, 1600, 8}, box, false), testing::Each(Cost{0, 0, 1}));
+    config::Config off;
+    off.kernels = false;
+    EXPECT_THAT(costs({20, 1600, 8}, box, false, off), testing::Each(Cost{20, 24000, 0}));
 }
 
 // --- several allocations ------------------------------------------------------------------------

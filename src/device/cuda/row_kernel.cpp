@@ -13,9 +13,14 @@ namespace {
 // A block moves this much before another one helps it.
 constexpr Bytes kBytesPerBlock = 8 * kKiB;
 static_assert(kMostSetsOfKernel * sizeof(kernels::RowSet) <= RowTables::kTableBytes);
+static_assert(kMostBoxesOfKernel == kernels::kSetsInParameters);
 constexpr unsigned kWarpsOfBlock = kernels::kRowThreads / kernels::kWarp;
 // The kernel counts units in 32 bits.
 constexpr Bytes kMostBytes = 1 * kGiB;
+
+bool is_box(const Rows& rows) {
+    return rows.planes > 1;
+}
 
 }  // namespace
 
@@ -29,7 +34,9 @@ CUdeviceptr RowKernel::reached(const void* address) {
 
 bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
     const std::span<const Rows> sets = copy.rows;
-    if (copy.bytes > kMostBytes || sets.size() > kMostSetsOfKernel ||
+    const bool boxes = std::ranges::any_of(sets, is_box);
+    if (copy.bytes > kMostBytes || (boxes && sets.size() > kMostBoxesOfKernel) ||
+        sets.size() > kMostSetsOfKernel ||
         !module_.load(kernels::move_rows_ptx(), {{"gantry_move_rows", &kernel_}}, context_.gpu))
         return false;
     const CUdeviceptr host = reached(out ? copy.destination : copy.source);
@@ -45,6 +52,11 @@ bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::He
     }
     // The ends are those of the first row: of all others only distances are needed.
     const Rows& first = sets.front();
+    if (boxes) {
+        work.boxes = 1;
+        for (std::size_t i = 0; i < sets.size(); ++i)
+            work.planes[i] = {sets[i].planes, sets[i].destination_plane, sets[i].source_plane};
+    }
     for (const Rows& rows : sets)
         *to++ = {static_cast<kernels::Word>(rows.destination - first.destination),
                  static_cast<kernels::Word>(rows.source - first.source),
