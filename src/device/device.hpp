@@ -35,8 +35,8 @@ struct Location {
 // Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
 // meanwhile in one kernel or one call (facts.hpp). `kernel`, of at most kMostSetsOfKernel sets of
-// rows: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no kernels, or the host's
-// end is not page-locked.
+// rows, also inside one GPU: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no
+// kernels, or the host's end is not page-locked.
 enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel };
 
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
@@ -47,7 +47,7 @@ enum class Notice : std::uint8_t { event, flag };
 // nothing is in flight; `expected`, it waits at least for flush_batch().
 enum class BatchHint : std::uint8_t { unknown, expected, none };
 
-// Rows of a copy between host and device memory: `count` runs of `width` bytes, in each of `planes`
+// Rows of a copy between host and device memory, or by a kernel inside a GPU: `count` runs of `width` bytes, in each of `planes`
 // planes. Nothing between them is touched. More planes than one are for a kernel, in a copy of at most
 // kMostBoxesOfKernel sets.
 struct Rows {

@@ -43,7 +43,8 @@ double time_of_kernel(const device::GpuFacts& gpu, const StridedPiece& piece, bo
     return static_cast<double>(std::max<Nanoseconds>(gpu.kernel_latency - gpu.copy_latency, 0)) +
            further(divide_up(sets, device::kMostSetsOfKernel),
                    static_cast<double>(gpu.kernel_latency)) +
-           further(sets, kSetOfTable) + (turn ? static_cast<double>(gpu.queue_turn) : 0) +
+           further(sets, kSetOfTable) + (piece.aside ? static_cast<double>(gpu.copy_latency) : 0) +
+           (turn ? static_cast<double>(gpu.queue_turn) : 0) +
            time_of(piece.bytes, piece.out ? gpu.d2h_bytes_per_second : gpu.h2d_bytes_per_second);
 }
 

@@ -14,6 +14,7 @@ struct StridedPiece {
     Bytes span = 0;  // from the first byte to the last
     bool out = true;
     Bytes boxes = 0;  // as a kernel may take it, where these are few enough for one launch; 0: not
+    bool aside = false;  // what is packed lies where no kernel reaches it: one more copy
 };
 
 enum class StridedWay : std::uint8_t { kernel, rows, span };

@@ -15,8 +15,6 @@ namespace {
 // A driver's queue holds about a thousand operations; then its calls wait.
 constexpr std::size_t kSetsAtOnce = 64;
 
-enum class Way : std::uint8_t { to_device, from_device };
-
 // The rows of a piece, some at a time, as the device takes them: from start() and from the packed
 // end.
 class Batches {
@@ -227,7 +225,53 @@ device::Location both(const device::Location& one, const device::Location& other
     return several;
 }
 
+// Boxes where those are few, else tables of rows.
+Task<Status> move_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                             Way way) {
+    if (piece.bytes == 0) co_return success();
+    if (!context.tuning.kernels || !in_one_allocation(piece))
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel moves these blocks");
+    Batches launches(piece, way, layout::Sets::boxes, device::kMostBoxesOfKernel);
+    std::optional<Batches> tables;
+    if (!launches.is_all())
+        tables.emplace(piece, way, layout::Sets::rows, device::kMostSetsOfKernel);
+    Batches& all = tables ? *tables : launches;
+    const bool out = way == Way::from_device;
+    device::Copy copy;
+    copy.destination = out ? packed : all.start();
+    copy.source = out ? all.start() : packed;
+    copy.gpu = piece.location.gpu;
+    copy.engine = device::Engine::kernel;
+    for (; !all.rows().empty(); all.next(device::kMostSetsOfKernel)) {
+        copy.rows = all.rows();
+        copy.bytes = all.bytes();
+        Status status = co_await device_copy(executor, context, copy);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
 }  // namespace
+
+bool pays_aside(Context& context, const Piece& piece, Way way) {
+    if (piece.bytes == 0 || !context.tuning.kernels || !in_one_allocation(piece)) return false;
+    const int gpu = std::max(piece.location.gpu, 0);
+    plan::StridedPiece numbers = Batches(piece, way, layout::Sets::rows, kSetsAtOnce).numbers();
+    numbers.aside = true;
+    const plan::Movers movers = context.arbiter.is_time_sliced(gpu) ? plan::Movers::kernels_by_turns
+                                                                    : plan::Movers::kernels;
+    return plan::strided_way(context.device.gpu_facts(gpu), numbers, movers) ==
+           plan::StridedWay::kernel;
+}
+
+Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed) {
+    return move_inside_gpu(executor, context, piece, packed, Way::from_device);
+}
+
+Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece,
+                               std::byte* packed) {
+    return move_inside_gpu(executor, context, piece, packed, Way::to_device);
+}
 
 Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer) {
     const layout::Layout& layout = *buffer.layout;

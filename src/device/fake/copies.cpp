@@ -326,7 +326,10 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
             return;
         }
         work = work_of(copy, from.value(), to.value());
-        reached = reached && (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
+        const bool apart = from.value().kind == MemoryKind::device &&
+                           to.value().kind == MemoryKind::device &&
+                           from.value().gpu != to.value().gpu;
+        reached = reached && !apart && (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
         GANTRY_ASSERT(rows.planes == 1 || by_kernel);
         reached =
             reached && from.value().kind != MemoryKind::host && to.value().kind != MemoryKind::host;
@@ -343,8 +346,10 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
         ++counts_.row_launches;
         processor_.spend(gpu.calls.launch);
         interval = reserve(copy.gpu, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads});
-        interval.end +=
-            (work.operation == Operation::d2h ? gpu.d2h : gpu.h2d).rate.time(copy.bytes);
+        const model::CopyCost& way = work.operation == Operation::d2h   ? gpu.d2h
+                                     : work.operation == Operation::d2d ? gpu.d2d
+                                                                        : gpu.h2d;
+        interval.end += way.rate.time(copy.bytes);
     } else {
         for (const Set& set : sets) {
             processor_.spend(gpu.calls.copy);
