@@ -35,8 +35,8 @@ struct Location {
 // Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
 // meanwhile in one kernel or one call (facts.hpp). `kernel`, of at most kMostSetsOfKernel sets of
-// rows: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no kernels, or the host's
-// end is not page-locked.
+// rows, also inside one GPU: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no
+// kernels, or the host's end is not page-locked.
 enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel };
 
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
@@ -47,12 +47,16 @@ enum class Notice : std::uint8_t { event, flag };
 // nothing is in flight; `expected`, it waits at least for flush_batch().
 enum class BatchHint : std::uint8_t { unknown, expected, none };
 
-// Rows of a copy between host and device memory: `count` runs of `width` bytes. Nothing between them
-// is touched.
+// Rows of a copy between host and device memory, or by a kernel inside a GPU: `count` runs of `width` bytes, in each of `planes`
+// planes. Nothing between them is touched. More planes than one are for a kernel, in a copy of at most
+// kMostBoxesOfKernel sets.
 struct Rows {
     std::ptrdiff_t destination = 0, source = 0;  // of the first one, from the copy's ends
     Bytes width = 0, count = 1;
     Bytes destination_pitch = 0, source_pitch = 0;  // from one to the next
+    Bytes planes = 1;
+    Bytes destination_plane = 0, source_plane = 0;  // from one plane to the next
+    Bytes bytes() const { return width * count * planes; }
     bool operator==(const Rows&) const = default;
 };
 

@@ -29,6 +29,8 @@ using Uuid = std::array<std::uint8_t, 16>;
 
 // Sets of rows that one kernel moves at most (Engine::kernel).
 inline constexpr Bytes kMostSetsOfKernel = 5000;
+// And where some are planes of rows.
+inline constexpr Bytes kMostBoxesOfKernel = 8;
 
 // Engine::fused: of any direction up to the first size, gets from another GPU up to the third. Several
 // go in one kernel, or above the second size in one call for copy engines, with as much as the third

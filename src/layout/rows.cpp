@@ -1,148 +1,176 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "layout/rows.hpp"
 
+#include "layout/pitch.hpp"
+
 #include <algorithm>
+#include <limits>
 
 namespace gantry::layout {
 namespace {
 
-// What a copy engine takes as the distance of rows (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
-constexpr Bytes kLargestPitch = 0x7fffffff;
-
-// One run is one row.
-Rows run_or_rows(Rows rows) {
+// One run is one row, one row of each plane is a row, and rows without gaps are one.
+Rows simplest(Rows rows) {
+    if (rows.count == 1 && rows.planes > 1) {
+        rows.count = rows.planes;
+        rows.pitch = rows.plane_pitch;
+        rows.packed_pitch = rows.packed_plane_pitch;
+        rows.planes = 1;
+    }
+    if (rows.planes == 1) rows.plane_pitch = rows.packed_plane_pitch = 0;
+    if (rows.planes > 1) return rows;
     if (rows.count == 1) rows.pitch = rows.packed_pitch = rows.width;
     if (rows.pitch == rows.width && rows.packed_pitch == rows.width)
         return {rows.offset, rows.packed, rows.bytes(), 1, rows.bytes(), rows.bytes()};
     return rows;
 }
 
-// Rows that begin with that block, as many as follow.
-Rows rows_from(const std::vector<Block>& blocks, std::size_t first) {
-    Rows rows{.offset = blocks[first].offset, .width = blocks[first].bytes, .count = 1};
-    std::ptrdiff_t last = rows.offset;
-    for (std::size_t next = first + 1; next < blocks.size(); ++next) {
-        const std::ptrdiff_t distance = blocks[next].offset - last;
-        if (blocks[next].bytes != rows.width ||
-            distance < static_cast<std::ptrdiff_t>(rows.width) ||
-            distance > static_cast<std::ptrdiff_t>(kLargestPitch) ||
-            (rows.count > 1 && distance != static_cast<std::ptrdiff_t>(rows.pitch)))
-            break;
-        rows.pitch = static_cast<Bytes>(distance);
-        last = blocks[next].offset;
-        ++rows.count;
-    }
-    rows.packed_pitch = rows.width;
-    return rows;
+// Whether all repetitions of one run are rows.
+bool repetitions_are_rows(const Form& form, std::ptrdiff_t stride) {
+    return is_pitch(stride, form.widest) && form.size <= kLargestPitch;
 }
 
-Shape shape_of(const std::vector<Block>& blocks) {
-    Shape shape;
-    if (!blocks.empty()) shape.span = {blocks[0].offset, blocks[0].offset};
-    for (const Block& block : blocks) {
-        shape.span.low = std::min(shape.span.low, block.offset);
-        shape.span.high =
-            std::max(shape.span.high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
-    }
-    Bytes packed = 0;
-    for (std::size_t block = 0; block < blocks.size();) {
-        Rows rows = rows_from(blocks, block);
-        rows.packed = packed;
-        packed += rows.bytes();
-        block += rows.count;
-        shape.widest = std::max(shape.widest, rows.width);
-        shape.rows.push_back(rows);
-    }
-    return shape;
-}
-
-// Whether all elements' copies of one block are rows.
-bool elements_are_rows(const Layout& layout) {
-    const std::ptrdiff_t extent = layout.extent;
-    return extent > 0 && extent <= static_cast<std::ptrdiff_t>(kLargestPitch) &&
-           layout.size <= kLargestPitch &&
-           static_cast<std::ptrdiff_t>(layout.shape().widest) <= extent;
+// Whether all repetitions of each part are rows, or planes of rows.
+bool repetitions_are_boxes(const Form& form, std::ptrdiff_t stride) {
+    return stride > 0 && std::ranges::all_of(form.parts, [stride](const Part& part) {
+               return is_pitch(part.count == 1 ? stride : part.stride, part.width);
+           });
 }
 
 }  // namespace
 
-const Shape& Layout::shape() const {
-    if (known_shape == nullptr) known_shape = std::make_shared<const Shape>(shape_of(blocks));
-    return *known_shape;
+RowWalk::RowWalk(const Layout& layout, Bytes first, Bytes bytes, Sets sets)
+    : sets_(sets), left_(layout.size > 0 ? bytes : 0) {
+    if (left_ == 0) return;
+    levels_.push_back({layout.form.get(), 0, layout.extent, layout.size,
+                       std::numeric_limits<Bytes>::max(), first / layout.size});
+    seek(first % layout.size);
 }
 
-// Short pieces are many, and divisions the dearest part of a short one.
-RowWalk::RowWalk(const Layout& layout, Bytes first, Bytes bytes)
-    : layout_(&layout), rows_(&layout.shape().rows), left_(layout.size > 0 ? bytes : 0) {
-    if (bytes >= 2 * layout.size && layout.size > 0)
-        blocks_pay_ =
-            layout.blocks.size() < bytes / layout.size * rows_->size() && elements_are_rows(layout);
-    if (first > 0 && layout.size > 0) {
-        element_ = static_cast<std::ptrdiff_t>(first / layout.size);
-        at_ = first % layout.size;
-        const auto behind = std::ranges::upper_bound(*rows_, at_, {}, &Rows::packed);
-        set_ = static_cast<std::size_t>(behind - rows_->begin()) - 1;
+// To that place in the last level's repetition.
+void RowWalk::seek(Bytes first) {
+    while (true) {
+        Level& level = levels_.back();
+        fresh_ = first == 0;
+        if (fresh_) return;
+        const std::vector<Part>& parts = level.form->parts;
+        const auto behind = std::ranges::upper_bound(parts, first, {}, &Part::packed);
+        level.part = static_cast<std::size_t>(behind - parts.begin()) - 1;
+        const Part& part = parts[level.part];
+        at_ = first - part.packed;
+        if (part.inner == nullptr || at_ == 0) return;
+        enter(part, at_ / part.width);
+        first = at_ % part.width;
+        at_ = 0;
     }
-    if (at_ == 0) enter_element();
 }
 
-void RowWalk::enter_element() {
-    at_ = 0;
-    set_ = 0;
-    if (blocks_pay_ && left_ >= 2 * layout_->size) elements_ = left_ / layout_->size;
+void RowWalk::enter(const Part& part, Bytes repetition) {
+    levels_.push_back({part.inner.get(), levels_.back().base() + part.offset, part.stride,
+                       part.width, part.count, repetition});
+    fresh_ = true;
 }
 
 bool RowWalk::next(Rows& rows) {
     if (left_ == 0) return false;
-    rows = run_or_rows(elements_ > 0 ? next_of_block() : next_of_element());
+    if (group_.form == nullptr) go_down();
+    rows = simplest(group_.form != nullptr ? next_of_group() : next_of_part());
     left_ -= rows.bytes();
-    if (elements_ > 0 ? block_ == layout_->blocks.size() : at_ == layout_->size) {
-        element_ += elements_ > 0 ? static_cast<std::ptrdiff_t>(elements_) : 1;
-        packed_ += elements_ * layout_->size;
-        elements_ = 0;
-        block_ = 0;
-        enter_element();
-    }
     return true;
 }
 
-// Whole rows, as many as there are, or what is left of one.
-Rows RowWalk::next_of_element() {
-    const Rows& set = (*rows_)[set_];
-    Rows rows = set;
-    if (at_ == set.packed && left_ >= set.bytes()) {
-        rows.offset += element_ * layout_->extent;
-        rows.packed = packed_;
-        packed_ += rows.bytes();
-        at_ += rows.bytes();
-        ++set_;
-        return rows;
+void RowWalk::go_down() {
+    while (true) {
+        Level& level = levels_.back();
+        if (fresh_ && starts_group()) return;
+        fresh_ = false;
+        if (level.part < level.form->parts.size()) {
+            const Part& part = level.form->parts[level.part];
+            if (part.inner == nullptr) return;
+            enter(part, 0);
+            continue;
+        }
+        level.part = 0;
+        if (++level.repetition < level.count) {
+            fresh_ = true;
+            continue;
+        }
+        levels_.pop_back();
+        ++levels_.back().part;
     }
-    const Bytes into = at_ - set.packed, row = into / set.width, column = into % set.width;
-    rows.offset +=
-        element_ * layout_->extent + static_cast<std::ptrdiff_t>(row * set.pitch + column);
-    rows.packed = packed_;
-    rows.count = std::min(set.count - row, left_ / set.width);
-    if (column > 0 || rows.count == 0) {
-        rows.count = 1;
-        rows.width = std::min(set.width - column, left_);
+}
+
+// Several repetitions of a flat form go together where that makes fewer sets.
+bool RowWalk::starts_group() {
+    Level& level = levels_.back();
+    const Form& form = *level.form;
+    if (!form.flat) return false;
+    const Bytes count = std::min(level.count - level.repetition, left_ / level.width);
+    if (count < 2) return false;
+    const bool boxes = sets_ == Sets::boxes && repetitions_are_boxes(form, level.stride);
+    const bool fewer = form.runs < count * form.parts.size();
+    if (!boxes && !(fewer && repetitions_are_rows(form, level.stride))) return false;
+    group_ = {&form, level.base(), static_cast<Bytes>(level.stride), level.width, count, boxes};
+    level.repetition += count;
+    return true;
+}
+
+Rows RowWalk::next_of_group() {
+    const Part& part = group_.form->parts[group_.part];
+    Rows rows{.offset = group_.base + part.offset_of(group_.run),
+              .packed = packed_ + part.packed + group_.run * part.width,
+              .width = part.width,
+              .count = group_.count,
+              .pitch = group_.pitch,
+              .packed_pitch = group_.width};
+    if (group_.boxes && part.count > 1) {
+        rows.planes = rows.count;
+        rows.plane_pitch = rows.pitch;
+        rows.packed_plane_pitch = rows.packed_pitch;
+        rows.count = part.count;
+        rows.pitch = static_cast<Bytes>(part.stride);
+        rows.packed_pitch = part.width;
     }
-    packed_ += rows.bytes();
-    at_ += rows.bytes();
-    if (at_ == set.packed + set.bytes()) ++set_;
+    group_.run += group_.boxes ? part.count : 1;
+    if (group_.run < part.count) return rows;
+    group_.run = 0;
+    if (++group_.part < group_.form->parts.size()) return rows;
+    packed_ += group_.count * group_.width;
+    group_.form = nullptr;
+    Level& level = levels_.back();
+    if (level.repetition == level.count) {
+        levels_.pop_back();
+        ++levels_.back().part;
+        fresh_ = false;
+    } else {
+        fresh_ = true;
+    }
     return rows;
 }
 
-// One block of all whole elements.
-Rows RowWalk::next_of_block() {
-    const Block& block = layout_->blocks[block_++];
-    const Rows rows{.offset = block.offset + element_ * layout_->extent,
-                    .packed = packed_ + at_,
-                    .width = block.bytes,
-                    .count = elements_,
-                    .pitch = static_cast<Bytes>(layout_->extent),
-                    .packed_pitch = layout_->size};
-    at_ += block.bytes;
+// Whole rows, as many as there are, or what is left of one.
+Rows RowWalk::next_of_part() {
+    Level& level = levels_.back();
+    const Part& part = level.form->parts[level.part];
+    const Bytes row = at_ / part.width, column = at_ % part.width;
+    Rows rows{.offset = level.base() + part.offset_of(row) + static_cast<std::ptrdiff_t>(column),
+              .packed = packed_,
+              .width = part.width,
+              .count = std::min(part.count - row, left_ / part.width),
+              .pitch = static_cast<Bytes>(part.stride),
+              .packed_pitch = part.width};
+    if (column > 0 || rows.count == 0) {
+        rows.count = 1;
+        rows.width = std::min(part.width - column, left_);
+    } else if (rows.count > 1 && !is_pitch(part.stride, part.width)) {
+        rows.count = 1;
+    }
+    at_ += rows.bytes();
+    packed_ += rows.bytes();
+    if (at_ == part.bytes()) {
+        at_ = 0;
+        ++level.part;
+    }
     return rows;
 }
 

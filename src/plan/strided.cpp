@@ -39,10 +39,12 @@ double time_of_rows(const device::GpuFacts& gpu, const StridedPiece& piece) {
 }
 
 double time_of_kernel(const device::GpuFacts& gpu, const StridedPiece& piece, bool turn) {
+    const Bytes sets = piece.boxes > 0 ? piece.boxes : piece.sets;
     return static_cast<double>(std::max<Nanoseconds>(gpu.kernel_latency - gpu.copy_latency, 0)) +
-           further(divide_up(piece.sets, device::kMostSetsOfKernel),
+           further(divide_up(sets, device::kMostSetsOfKernel),
                    static_cast<double>(gpu.kernel_latency)) +
-           further(piece.sets, kSetOfTable) + (turn ? static_cast<double>(gpu.queue_turn) : 0) +
+           further(sets, kSetOfTable) + (piece.aside ? static_cast<double>(gpu.copy_latency) : 0) +
+           (turn ? static_cast<double>(gpu.queue_turn) : 0) +
            time_of(piece.bytes, piece.out ? gpu.d2h_bytes_per_second : gpu.h2d_bytes_per_second);
 }
 

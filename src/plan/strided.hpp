@@ -13,6 +13,8 @@ struct StridedPiece {
     Bytes rows = 0, sets = 0;
     Bytes span = 0;  // from the first byte to the last
     bool out = true;
+    Bytes boxes = 0;  // as a kernel may take it, where these are few enough for one launch; 0: not
+    bool aside = false;  // what is packed lies where no kernel reaches it: one more copy
 };
 
 enum class StridedWay : std::uint8_t { kernel, rows, span };

@@ -19,12 +19,11 @@ struct Buffer {
     const layout::Layout* layout = nullptr;
     Bytes bytes() const { return layout != nullptr ? count * layout->size : 0; }
     bool contiguous() const {
-        return layout == nullptr || layout->contiguous() ||
-               (count == 1 && layout->blocks.size() == 1);
+        return layout == nullptr || layout->contiguous() || (count == 1 && layout->one_run);
     }
     // First data byte: what must be classified (facts/abi-and-conformance.md section 3).
     std::byte* data() const {
-        return static_cast<std::byte*>(address) + (layout != nullptr ? layout->first_byte() : 0);
+        return static_cast<std::byte*>(address) + (layout != nullptr ? layout->first : 0);
     }
 };
 

@@ -15,21 +15,15 @@ namespace {
 // A driver's queue holds about a thousand operations; then its calls wait.
 constexpr std::size_t kSetsAtOnce = 64;
 
-enum class Way : std::uint8_t { to_device, from_device };
-
-// Behind the last of them.
-std::ptrdiff_t end_of(const layout::Rows& rows) {
-    return rows.offset + static_cast<std::ptrdiff_t>((rows.count - 1) * rows.pitch + rows.width);
-}
-
 // The rows of a piece, some at a time, as the device takes them: from start() and from the packed
 // end.
 class Batches {
   public:
-    Batches(const Piece& piece, Way way)
-        : piece_(piece), way_(way), walk_(*piece.buffer.layout, piece.first, piece.bytes) {
-        fill(kSetsAtOnce);
+    Batches(const Piece& piece, Way way, layout::Sets sets, std::size_t most)
+        : piece_(piece), way_(way), walk_(*piece.buffer.layout, piece.first, piece.bytes, sets) {
+        fill(most);
     }
+    bool is_all() const { return seen_.bytes == piece_.bytes; }
     std::span<const device::Rows> rows() const { return rows_; }
     Bytes bytes() const { return bytes_; }
     std::byte* start() const { return static_cast<std::byte*>(piece_.buffer.address) + first_; }
@@ -59,21 +53,28 @@ class Batches {
 void Batches::fill(std::size_t most) {
     layout::Rows each;
     while (rows_.size() < most && walk_.next(each)) {
-        const std::ptrdiff_t high = end_of(each);
+        const std::ptrdiff_t high = each.end();
         if (seen_.sets == 0) {
             first_ = each.offset;
             seen_.span = {first_, high};
         }
         seen_.span = {std::min(seen_.span.low, each.offset), std::max(seen_.span.high, high)};
-        seen_.rows += each.count;
+        seen_.rows += each.count * each.planes;
         seen_.bytes += each.bytes();
         ++seen_.sets;
-        device::Rows rows{each.offset - first_, static_cast<std::ptrdiff_t>(each.packed),
-                          each.width,           each.count,
-                          each.pitch,           each.packed_pitch};
+        device::Rows rows{each.offset - first_,
+                          static_cast<std::ptrdiff_t>(each.packed),
+                          each.width,
+                          each.count,
+                          each.pitch,
+                          each.packed_pitch,
+                          each.planes,
+                          each.plane_pitch,
+                          each.packed_plane_pitch};
         if (way_ == Way::from_device) {
             std::swap(rows.destination, rows.source);
             std::swap(rows.destination_pitch, rows.source_pitch);
+            std::swap(rows.destination_plane, rows.source_plane);
         }
         bytes_ += each.bytes();
         rows_.push_back(rows);
@@ -85,8 +86,12 @@ plan::StridedPiece Batches::numbers() const {
     const auto all = [scale](Bytes seen) {
         return static_cast<Bytes>(static_cast<double>(seen) * scale);
     };
-    return {piece_.bytes, all(seen_.rows), all(seen_.sets), all(seen_.span.bytes()),
-            way_ == Way::from_device};
+    return {piece_.bytes,
+            all(seen_.rows),
+            all(seen_.sets),
+            all(seen_.span.bytes()),
+            way_ == Way::from_device,
+            0};
 }
 
 bool in_one_allocation(const Piece& piece) {
@@ -127,7 +132,7 @@ Task<Status> move_sets(Executor& executor, Context& context, std::span<const dev
         sets = sets.subspan(copy.rows.size());
         copy.bytes = 0;
         for (const device::Rows& rows : copy.rows)
-            copy.bytes += rows.width * rows.count;
+            copy.bytes += rows.bytes();
         Status status = co_await device_copy(executor, context, copy);
         GANTRY_CO_TRY(status);
     }
@@ -140,7 +145,7 @@ Task<Status> move_span(Executor& executor, Context& context, const Piece& piece,
     layout::RowWalk walk(*piece.buffer.layout, piece.first, piece.bytes);
     std::optional<layout::Span> span;
     for (layout::Rows each; walk.next(each);) {
-        const std::ptrdiff_t high = end_of(each);
+        const std::ptrdiff_t high = each.end();
         if (!span) span = {each.offset, high};
         span = {std::min(span->low, each.offset), std::max(span->high, high)};
     }
@@ -158,7 +163,7 @@ Task<Status> move_span(Executor& executor, Context& context, const Piece& piece,
 Task<Status> move_piece(Executor& executor, Context& context, Piece piece, std::byte* packed,
                         Way way, plan::Movers movers, device::Notice notice) {
     if (piece.bytes == 0) co_return success();
-    Batches batches(piece, way);
+    Batches batches(piece, way, layout::Sets::rows, kSetsAtOnce);
     const bool out = way == Way::from_device;
     device::Copy copy;
     copy.destination = out ? packed : batches.start();
@@ -174,18 +179,27 @@ Task<Status> move_piece(Executor& executor, Context& context, Piece piece, std::
         co_return success();
     }
     const device::GpuFacts& gpu = context.device.gpu_facts(std::max(piece.location.gpu, 0));
-    plan::StridedWay by = plan::strided_way(gpu, batches.numbers(), movers);
+    plan::StridedPiece numbers = batches.numbers();
+    // What a launch takes as planes of rows, where those are few.
+    std::optional<Batches> boxes;
+    if (movers != plan::Movers::copy_engines && numbers.sets > 1) {
+        boxes.emplace(piece, way, layout::Sets::boxes, device::kMostBoxesOfKernel);
+        if (!boxes->is_all()) boxes.reset();
+    }
+    if (boxes) numbers.boxes = boxes->rows().size();
+    plan::StridedWay by = plan::strided_way(gpu, numbers, movers);
     if (by == plan::StridedWay::kernel) {
-        batches.fill(device::kMostSetsOfKernel);
+        if (!boxes) batches.fill(device::kMostSetsOfKernel);
+        Batches& launches = boxes ? *boxes : batches;
         copy.engine = device::Engine::kernel;
-        for (; !batches.rows().empty(); batches.next(device::kMostSetsOfKernel)) {
-            copy.rows = batches.rows();
-            copy.bytes = batches.bytes();
+        for (; !launches.rows().empty(); launches.next(device::kMostSetsOfKernel)) {
+            copy.rows = launches.rows();
+            copy.bytes = launches.bytes();
             status = co_await device_copy(executor, context, copy);
             if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) break;
             GANTRY_CO_TRY(status);
         }
-        if (batches.rows().empty()) co_return success();
+        if (launches.rows().empty()) co_return success();
         by = plan::strided_way(gpu, batches.numbers(), plan::Movers::copy_engines);
     }
     if (by == plan::StridedWay::span) {
@@ -203,7 +217,61 @@ Task<Status> move_piece(Executor& executor, Context& context, Piece piece, std::
     co_return success();
 }
 
+device::Location both(const device::Location& one, const device::Location& other) {
+    if (one.kind == other.kind && one.buffer_id == other.buffer_id) return one;
+    device::Location several;
+    several.gpu = std::max(one.gpu, other.gpu);
+    if (several.gpu >= 0) several.kind = device::MemoryKind::device;
+    return several;
+}
+
+// Boxes where those are few, else tables of rows.
+Task<Status> move_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                             Way way) {
+    if (piece.bytes == 0) co_return success();
+    if (!context.tuning.kernels || !in_one_allocation(piece))
+        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel moves these blocks");
+    Batches launches(piece, way, layout::Sets::boxes, device::kMostBoxesOfKernel);
+    std::optional<Batches> tables;
+    if (!launches.is_all())
+        tables.emplace(piece, way, layout::Sets::rows, device::kMostSetsOfKernel);
+    Batches& all = tables ? *tables : launches;
+    const bool out = way == Way::from_device;
+    device::Copy copy;
+    copy.destination = out ? packed : all.start();
+    copy.source = out ? all.start() : packed;
+    copy.gpu = piece.location.gpu;
+    copy.engine = device::Engine::kernel;
+    for (; !all.rows().empty(); all.next(device::kMostSetsOfKernel)) {
+        copy.rows = all.rows();
+        copy.bytes = all.bytes();
+        Status status = co_await device_copy(executor, context, copy);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
 }  // namespace
+
+bool pays_aside(Context& context, const Piece& piece, Way way) {
+    if (piece.bytes == 0 || !context.tuning.kernels || !in_one_allocation(piece)) return false;
+    const int gpu = std::max(piece.location.gpu, 0);
+    plan::StridedPiece numbers = Batches(piece, way, layout::Sets::rows, kSetsAtOnce).numbers();
+    numbers.aside = true;
+    const plan::Movers movers = context.arbiter.is_time_sliced(gpu) ? plan::Movers::kernels_by_turns
+                                                                    : plan::Movers::kernels;
+    return plan::strided_way(context.device.gpu_facts(gpu), numbers, movers) ==
+           plan::StridedWay::kernel;
+}
+
+Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed) {
+    return move_inside_gpu(executor, context, piece, packed, Way::from_device);
+}
+
+Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece,
+                               std::byte* packed) {
+    return move_inside_gpu(executor, context, piece, packed, Way::to_device);
+}
 
 Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer) {
     const layout::Layout& layout = *buffer.layout;
@@ -213,22 +281,25 @@ Result<device::Location> locate_blocks(device::Device& device, const Buffer& buf
     }
     if (!device.active()) return device::Location{};
     std::optional<device::Location> all;
-    for (std::uint64_t element = 0; element < buffer.count; ++element)
-        for (const layout::Block& block : layout.blocks) {
-            const auto address =
-                static_cast<std::ptrdiff_t>(element) * layout.extent + block.offset;
-            Result<device::Location> place =
-                device.classify(reinterpret_cast<const void*>(address), block.bytes);
-            if (!place.ok()) return place;
-            if (!all) {
-                all = *place;
-            } else if (place->kind != all->kind || place->buffer_id != all->buffer_id) {
-                device::Location several;
-                several.gpu = std::max(place->gpu, all->gpu);
-                if (several.gpu >= 0) several.kind = device::MemoryKind::device;
-                all = several;
-            }
+    layout::RowWalk walk(layout, 0, buffer.bytes());
+    for (layout::Rows rows; walk.next(rows);) {
+        // Rows mostly lie in one allocation; else the device says so, and each may lie elsewhere.
+        Result<device::Location> place =
+            device.classify(reinterpret_cast<const void*>(rows.offset),
+                            static_cast<Bytes>(rows.end() - rows.offset));
+        if (place.ok()) {
+            all = all ? both(*all, *place) : *place;
+            continue;
         }
+        for (Bytes row = 0; row < rows.count; ++row) {
+            place =
+                device.classify(reinterpret_cast<const void*>(
+                                    rows.offset + static_cast<std::ptrdiff_t>(row * rows.pitch)),
+                                rows.width);
+            if (!place.ok()) return place;
+            all = all ? both(*all, *place) : *place;
+        }
+    }
     return *all;
 }
 

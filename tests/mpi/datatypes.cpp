@@ -3,6 +3,7 @@
 // Derived datatypes as a program makes them and asks about them (MPI 5.0 section 5.1).
 #include "test.hpp"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -111,9 +112,14 @@ constexpr bool kSanitized = true;  // the shadow has no place under a limit
 constexpr bool kSanitized = false;
 #endif
 
+// Lists of no pattern take memory by the block; the program's own lists exist before the limit.
 MPI_CASE(types_beyond_memory_are_an_error, 1) {
     if (kSanitized) skip("a sanitizer takes any amount of address space");
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    constexpr int kMany = 4'000'000;
+    std::vector<int> places(kMany), lengths(kMany, 1);
+    for (int i = 0; i < kMany; ++i)
+        places[static_cast<std::size_t>(i)] = 4 * i + i * 7 % 3;
     long pages = 0;
     std::FILE* statm = std::fopen("/proc/self/statm", "r");
     CHECK_EQ(std::fscanf(statm, "%ld", &pages), 1);
@@ -123,13 +129,75 @@ MPI_CASE(types_beyond_memory_are_an_error, 1) {
     // Room for 64 MiB more.
     const rlimit few{static_cast<rlim_t>(pages) * 4096 + (64u << 20), all.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_AS, &few), 0);
-    constexpr int kMany = 100'000'000;
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    CHECK_EQ(error_class(MPI_Type_contiguous(kMany, MPI_DOUBLE_INT, &type)), MPI_ERR_NO_MEM);
-    CHECK_EQ(error_class(MPI_Type_vector(kMany, 1, 2, MPI_INT, &type)), MPI_ERR_NO_MEM);
+    CHECK_EQ(
+        error_class(MPI_Type_create_indexed_block(kMany, 1, places.data(), MPI_DOUBLE_INT, &type)),
+        MPI_ERR_NO_MEM);
+    CHECK_EQ(error_class(MPI_Type_indexed(kMany, lengths.data(), places.data(), MPI_INT, &type)),
+             MPI_ERR_NO_MEM);
     CHECK(type == MPI_DATATYPE_NULL);
     CHECK_EQ(setrlimit(RLIMIT_AS, &all), 0);
-    // What has one block costs nothing, however long it is.
-    OK(MPI_Type_contiguous(kMany, MPI_DOUBLE, &type));
-    OK(MPI_Type_free(&type));
+}
+
+// Lists of them would not fit into any memory.
+MPI_CASE(regular_types_of_billions_of_blocks, 1) {
+    constexpr MPI_Count kMany = 3'000'000'000;
+    MPI_Datatype column, type;
+    OK(MPI_Type_vector_c(kMany, 1, 2, MPI_BYTE, &column));
+    OK(MPI_Type_commit(&column));
+    MPI_Count lower = -1, extent = -1, size = -1;
+    OK(MPI_Type_size_c(column, &size));
+    CHECK_EQ(size, kMany);
+    OK(MPI_Type_get_true_extent_c(column, &lower, &extent));
+    CHECK_EQ(extent, 2 * kMany - 1);
+    const auto expect_size = [&type, &size](MPI_Count expected) {
+        OK(MPI_Type_commit(&type));
+        OK(MPI_Type_size_c(type, &size));
+        CHECK_EQ(size, expected);
+        OK(MPI_Type_free(&type));
+    };
+    OK(MPI_Type_create_hvector_c(1'000'000, 1, 7'000'000'000, column, &type));
+    expect_size(1'000'000 * kMany);
+    OK(MPI_Type_create_resized_c(column, -1, 3, &type));
+    expect_size(kMany);
+    OK(MPI_Type_dup(column, &type));
+    expect_size(kMany);
+    const MPI_Count sizes[] = {2000, 2000, 2000}, inside[] = {1998, 1998, 1998},
+                    first[] = {1, 1, 1};
+    OK(MPI_Type_create_subarray_c(3, sizes, inside, first, MPI_ORDER_FORTRAN, MPI_DOUBLE, &type));
+    expect_size(MPI_Count{1998} * 1998 * 1998 * 8);
+
+    // A short message into the begin of it.
+    const auto bytes = static_cast<std::size_t>(2 * kMany);
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    auto* at = static_cast<char*>(memory);
+    std::vector<char> sent(1000);
+    for (std::size_t i = 0; i < sent.size(); ++i)
+        sent[i] = static_cast<char>(i * 7 + 1);
+    MPI_Request request;
+    MPI_Status status;
+    OK(MPI_Irecv(at, 1, column, 0, 0, MPI_COMM_SELF, &request));
+    OK(MPI_Send(sent.data(), 1000, MPI_CHAR, 0, 0, MPI_COMM_SELF));
+    OK(MPI_Wait(&request, &status));
+    MPI_Count elements = 0;
+    OK(MPI_Get_elements_c(&status, column, &elements));
+    CHECK_EQ(elements, 1000);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        CHECK_EQ(at[2 * i], sent[i]);
+        CHECK_EQ(at[2 * i + 1], 0);
+    }
+    CHECK_EQ(munmap(memory, bytes), 0);
+    OK(MPI_Type_free(&column));
+}
+
+MPI_CASE(types_whose_size_no_count_can_say_are_refused, 1) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    CHECK_EQ(error_class(MPI_Type_contiguous_c(MPI_Count{1} << 61, MPI_DOUBLE, &type)),
+             MPI_ERR_COUNT);
+    CHECK_EQ(error_class(MPI_Type_vector_c(2, 1, MPI_Count{1} << 61, MPI_DOUBLE, &type)),
+             MPI_ERR_COUNT);
+    CHECK(type == MPI_DATATYPE_NULL);
 }

@@ -29,21 +29,21 @@ constexpr Way kWays[] = {{"Network", "c2050-qdr", 1, 0},
                          {"SharedGpu", "h200", 2, 0},
                          {"TwoGpusOfANode", "h200", 2, 1}};
 
-Layout layout_of(std::ptrdiff_t extent, std::vector<layout::Block> blocks) {
-    Layout layout{0, extent, std::move(blocks)};
-    for (const layout::Block& block : layout.blocks)
-        layout.size += block.bytes;
-    return layout;
+Layout layout_of(std::ptrdiff_t extent, const std::vector<layout::Block>& blocks) {
+    return layout::listed_layout(extent, blocks);
 }
 
 // A matrix, its columns, and what its bytes are.
 struct Matrix {
     Bytes rows, columns, cell;
     Bytes bytes() const { return rows * columns * cell; }
-    Layout column() const {
+    // Its cells, each second one `aside` bytes further.
+    Layout column(std::ptrdiff_t aside = 0) const {
         std::vector<layout::Block> cells;
         for (Bytes row = 0; row < rows; ++row)
-            cells.push_back({static_cast<std::ptrdiff_t>(row * columns * cell), cell});
+            cells.push_back(
+                {static_cast<std::ptrdiff_t>(row * columns * cell) + (row % 2 == 0 ? aside : 0),
+                 cell});
         return layout_of(static_cast<std::ptrdiff_t>(cell), cells);
     }
 };
@@ -302,11 +302,87 @@ TEST(StridedCost, ALongMessageGoesInPieces) {
 // Blocks in no order, two rows at most: as many as one launch takes, also where it waits for a turn.
 TEST(StridedCost, BlocksInNoOrderShareLaunches) {
     const Matrix matrix{400, 300, 16};
-    Layout layout = matrix.column();
-    for (std::size_t i = 0; i < layout.blocks.size(); i += 2)
-        layout.blocks[i].offset += 16;
+    const Layout layout = matrix.column(16);
     for (const bool one_gpu : {false, true})
         EXPECT_THAT(costs(matrix, layout, one_gpu, {}, 2), testing::Each(Cost{0, 0, 1})) << one_gpu;
+}
+
+// The inside of a cube: planes of rows, as one kernel on each side and without a list.
+TEST(StridedCost, ABoxIsOneKernelOnEachSide) {
+    layout::FormBuilder builder;
+    builder.add_run(0, 40);
+    const layout::FormPtr rows = layout::repeated(builder.finish(), 30, 320);
+    builder.add(8, rows, 20, 12800);
+    const Layout box(builder.finish(), 1);
+    EXPECT_THAT(costs({20, 1600, 8}, box, false), testing::Each(Cost{0, 0, 1}));
+    config::Config off;
+    off.kernels = false;
+    EXPECT_THAT(costs({20, 1600, 8}, box, false, off), testing::Each(Cost{20, 24000, 0}));
+}
+
+// --- inside one process --------------------------------------------------------------------------
+
+struct Inside {
+    Place source, sink;
+    bool source_is_packed = false, sink_is_packed = false;
+};
+
+// Cells of no pattern, between buffers of this rank; what it costs.
+Task<Status> to_itself(Rank& rank, const Inside& test, Bytes cells, Cost* cost) {
+    const Matrix matrix{cells, 3, 16};
+    const Layout list = matrix.column(8), packed = layout::contiguous_layout(cells * 16);
+    Bytebuffer out(rank, test.source, matrix.bytes()), in(rank, test.sink, matrix.bytes());
+    const auto bytes_of = [&rank, &matrix](Place place, Bytebuffer& buffer) {
+        return stored(rank, place, buffer.address(), matrix.bytes());
+    };
+    out.fill(3);
+    std::memset(bytes_of(test.sink, in), 0xAB, matrix.bytes());
+    const Layout &from = test.source_is_packed ? packed : list,
+                 &to = test.sink_is_packed ? packed : list;
+    const p2p::Buffer sink{in.address(), 1, &to}, source{out.address(), 1, &from};
+    rank.device.reset_counts();
+    Result<p2p::Request*> receiving = rank.messenger.ireceive(rank.all, sink, rank.number, kTag);
+    Status sent = co_await send(rank, source, rank.number, kTag);
+    GANTRY_CO_TRY(sent);
+    Received ended = co_await finish(rank.executor, rank, std::move(receiving));
+    GANTRY_CO_TRY(ended.status);
+    const device::fake::Counts& counts = rank.device.counts();
+    *cost = {counts.all_copies(), 0, counts.row_launches};
+    std::vector<std::byte> between(cells * 16), right(matrix.bytes(), std::byte{0xAB});
+    layout::pack(from, bytes_of(test.source, out), 0, between.size(), between.data());
+    layout::unpack(to, right.data(), 0, between.size(), between.data());
+    WORLD_CHECK(std::memcmp(bytes_of(test.sink, in), right.data(), right.size()) == 0);
+    co_return success();
+}
+
+Cost cost_inside(const Inside& test, Bytes cells) {
+    World world({.machine = "h200", .ranks_per_node = 1});
+    Cost cost;
+    const Ending ending = world.run([&](Rank& rank) {
+        Cost aside;
+        return to_itself(rank, test, cells, rank.number == 0 ? &cost : &aside);
+    });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle());
+    return cost;
+}
+
+TEST(StridedInside, OneGpuCopiesAreLaunchesAndNothingGoesThroughTheHost) {
+    for (const Bytes cells : {600, 4000}) {
+        EXPECT_EQ(cost_inside({Place::device, Place::device}, cells), (Cost{0, 0, 2}));
+        EXPECT_EQ(cost_inside({Place::device, Place::device, true}, cells), (Cost{0, 0, 1}));
+        EXPECT_EQ(cost_inside({Place::device, Place::device, false, true}, cells), (Cost{0, 0, 1}));
+    }
+}
+
+TEST(StridedInside, ToOrFromTheHostIsALaunchAndACopy) {
+    for (const Bytes cells : {600, 4000})
+        for (const bool packed : {false, true}) {
+            EXPECT_EQ(cost_inside({Place::device, Place::host, false, packed}, cells),
+                      (Cost{1, 0, 1}));
+            EXPECT_EQ(cost_inside({Place::host, Place::device, packed, false}, cells),
+                      (Cost{1, 0, 1}));
+        }
 }
 
 // --- several allocations ------------------------------------------------------------------------

@@ -68,12 +68,23 @@ CUresult issue_set(Driver& driver, const Copy& copy, const Rows& rows, bool out,
     return driver.call(cu.cuMemcpy2DAsync_v2, static_cast<const CUDA_MEMCPY2D*>(&set), stream);
 }
 
+RowKernel::Host host_of(Lane lane) {
+    switch (lane) {
+        case Lane::d2h: return RowKernel::Host::destination;
+        case Lane::h2d: return RowKernel::Host::source;
+        case Lane::d2d:
+        case Lane::peer: break;
+    }
+    return RowKernel::Host::none;
+}
+
 Issued issue_rows(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream stream) {
     const Copy& copy = order.copy;
     const bool out = order.lane == Lane::d2h;
     Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
     if (copy.engine == Engine::kernel) {
-        if (!row_kernel.start(copy, out, stream, issued.tables))
+        if (order.lane == Lane::peer ||
+            !row_kernel.start(copy, host_of(order.lane), stream, issued.tables))
             return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
         issued.started = 1;
         return issued;
@@ -96,11 +107,11 @@ Issued issue(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream
     const auto once = [](CUresult result, const char* call) {
         return Issued{result, result == CUDA_SUCCESS ? 1 : 0, call};
     };
+    if (!copy.rows.empty()) return issue_rows(driver, row_kernel, order, stream);
     if (order.destination_context != nullptr && order.source_context != nullptr)
         return once(driver.call(cu.cuMemcpyPeerAsync, destination, order.destination_context,
                                 source, order.source_context, copy.bytes, stream),
                     "cuMemcpyPeerAsync");
-    if (!copy.rows.empty()) return issue_rows(driver, row_kernel, order, stream);
     switch (copy.engine) {
         case Engine::d2h:
             return once(

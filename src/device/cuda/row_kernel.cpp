@@ -13,13 +13,19 @@ namespace {
 // A block moves this much before another one helps it.
 constexpr Bytes kBytesPerBlock = 8 * kKiB;
 static_assert(kMostSetsOfKernel * sizeof(kernels::RowSet) <= RowTables::kTableBytes);
+static_assert(kMostBoxesOfKernel == kernels::kSetsInParameters);
 constexpr unsigned kWarpsOfBlock = kernels::kRowThreads / kernels::kWarp;
 // The kernel counts units in 32 bits.
 constexpr Bytes kMostBytes = 1 * kGiB;
 
+bool is_box(const Rows& rows) {
+    return rows.planes > 1;
+}
+
 }  // namespace
 
-CUdeviceptr RowKernel::reached(const void* address) {
+CUdeviceptr RowKernel::reached(const void* address, bool on_host) {
+    if (!on_host) return device_address(address);
     CUdeviceptr seen = 0;
     return driver_.call(driver_.cu.cuMemHostGetDevicePointer_v2, &seen, const_cast<void*>(address),
                         0u) == CUDA_SUCCESS
@@ -27,13 +33,16 @@ CUdeviceptr RowKernel::reached(const void* address) {
                : 0;
 }
 
-bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held) {
+bool RowKernel::start(const Copy& copy, Host host, CUstream stream, RowTables::Held& held) {
     const std::span<const Rows> sets = copy.rows;
-    if (copy.bytes > kMostBytes || sets.size() > kMostSetsOfKernel ||
+    const bool boxes = std::ranges::any_of(sets, is_box);
+    if (copy.bytes > kMostBytes || (boxes && sets.size() > kMostBoxesOfKernel) ||
+        sets.size() > kMostSetsOfKernel ||
         !module_.load(kernels::move_rows_ptx(), {{"gantry_move_rows", &kernel_}}, context_.gpu))
         return false;
-    const CUdeviceptr host = reached(out ? copy.destination : copy.source);
-    if (host == 0) return false;
+    const CUdeviceptr destination = reached(copy.destination, host == Host::destination);
+    const CUdeviceptr source = reached(copy.source, host == Host::source);
+    if (destination == 0 || source == 0) return false;
     kernels::MoveRows work{};
     kernels::RowSet* to = work.set;
     RowTables::Table table;
@@ -45,6 +54,11 @@ bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::He
     }
     // The ends are those of the first row: of all others only distances are needed.
     const Rows& first = sets.front();
+    if (boxes) {
+        work.boxes = 1;
+        for (std::size_t i = 0; i < sets.size(); ++i)
+            work.planes[i] = {sets[i].planes, sets[i].destination_plane, sets[i].source_plane};
+    }
     for (const Rows& rows : sets)
         *to++ = {static_cast<kernels::Word>(rows.destination - first.destination),
                  static_cast<kernels::Word>(rows.source - first.source),
@@ -52,10 +66,8 @@ bool RowKernel::start(const Copy& copy, bool out, CUstream stream, RowTables::He
                  rows.count,
                  rows.destination_pitch,
                  rows.source_pitch};
-    work.destination = (out ? host : device_address(copy.destination)) +
-                       static_cast<CUdeviceptr>(first.destination);
-    work.source =
-        (out ? device_address(copy.source) : host) + static_cast<CUdeviceptr>(first.source);
+    work.destination = destination + static_cast<CUdeviceptr>(first.destination);
+    work.source = source + static_cast<CUdeviceptr>(first.source);
     work.sets = sets.size();
     const auto blocks = static_cast<unsigned>(
         std::clamp<Bytes>(std::max<Bytes>(divide_up(copy.bytes, kBytesPerBlock),

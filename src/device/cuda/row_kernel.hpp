@@ -8,6 +8,8 @@
 #include "device/cuda/row_tables.hpp"
 #include "device/device.hpp"
 
+#include <cstdint>
+
 namespace gantry::device::cuda {
 
 class RowKernel {
@@ -19,10 +21,12 @@ class RowKernel {
           module_(driver, wanted),
           tables_(driver) {}
 
+    // Which end is page-locked host memory.
+    enum class Host : std::uint8_t { none, destination, source };
     // Queues the copy in `stream`, with its context current. False: no kernel can make it, and
     // nothing is queued; or the context is dead, as the next call there will find. What it holds
     // goes to give_back() after its end.
-    bool start(const Copy& copy, bool out, CUstream stream, RowTables::Held& held);
+    bool start(const Copy& copy, Host host, CUstream stream, RowTables::Held& held);
     void give_back(RowTables::Held held) { tables_.give_back(held); }
     // With the context current, before it goes.
     void close();
@@ -33,8 +37,8 @@ class RowKernel {
     }
 
   private:
-    // Where the GPU finds host memory; 0: it does not.
-    CUdeviceptr reached(const void* address);
+    // Where the GPU finds it; 0: it does not.
+    CUdeviceptr reached(const void* address, bool on_host);
 
     Driver& driver_;
     Context context_;

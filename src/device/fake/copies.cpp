@@ -314,16 +314,23 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
     const bool by_kernel = copy.engine == Engine::kernel;
     bool reached = copy.rows.size() <= kMostSetsOfKernel;
     for (const Rows& rows : copy.rows) {
-        const auto whole = [&rows](Bytes pitch) { return (rows.count - 1) * pitch + rows.width; };
+        const auto whole = [&rows](Bytes pitch, Bytes plane) {
+            return (rows.planes - 1) * plane + (rows.count - 1) * pitch + rows.width;
+        };
         const Result<Place> from = place(static_cast<const std::byte*>(copy.source) + rows.source,
-                                         whole(rows.source_pitch));
+                                         whole(rows.source_pitch, rows.source_plane));
         const Result<Place> to = place(static_cast<std::byte*>(copy.destination) + rows.destination,
-                                       whole(rows.destination_pitch));
+                                       whole(rows.destination_pitch, rows.destination_plane));
         if (!from.ok() || !to.ok()) {
             finished_.push_back({&done, (from.ok() ? to : from).status().with("fake rows")});
             return;
         }
         work = work_of(copy, from.value(), to.value());
+        const bool apart = from.value().kind == MemoryKind::device &&
+                           to.value().kind == MemoryKind::device &&
+                           from.value().gpu != to.value().gpu;
+        reached = reached && !apart && (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
+        GANTRY_ASSERT(rows.planes == 1 || by_kernel);
         reached =
             reached && from.value().kind != MemoryKind::host && to.value().kind != MemoryKind::host;
         sets.push_back({to.value().bytes, from.value().bytes, rows});
@@ -339,13 +346,15 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
         ++counts_.row_launches;
         processor_.spend(gpu.calls.launch);
         interval = reserve(copy.gpu, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads});
-        interval.end +=
-            (work.operation == Operation::d2h ? gpu.d2h : gpu.h2d).rate.time(copy.bytes);
+        const model::CopyCost& way = work.operation == Operation::d2h   ? gpu.d2h
+                                     : work.operation == Operation::d2d ? gpu.d2d
+                                                                        : gpu.h2d;
+        interval.end += way.rate.time(copy.bytes);
     } else {
         for (const Set& set : sets) {
             processor_.spend(gpu.calls.copy);
             work.rows = set.rows.count;
-            work.bytes = set.rows.width * set.rows.count;
+            work.bytes = set.rows.bytes();
             ++counts_.copies[static_cast<int>(work.operation)];
             counts_.bytes[static_cast<int>(work.operation)] += work.bytes;
             interval = reserve(copy.gpu, work);
@@ -358,11 +367,15 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
     gpus_.timeline().at(interval.end, [this, sets = std::move(sets), &done, status, flag] {
         if (dead_) return never_end_.push_back(&done);
         for (const Set& set : sets) {
-            gpus_.timeline().note(static_cast<std::uint64_t>(rank_),
-                                  set.rows.width * set.rows.count);
-            for (Bytes row = 0; status.ok() && row < set.rows.count; ++row)
-                std::memmove(set.to + row * set.rows.destination_pitch,
-                             set.from + row * set.rows.source_pitch, set.rows.width);
+            gpus_.timeline().note(static_cast<std::uint64_t>(rank_), set.rows.bytes());
+            for (Bytes row = 0; status.ok() && row < set.rows.count * set.rows.planes; ++row) {
+                const Bytes plane = row / set.rows.count, in_plane = row % set.rows.count;
+                std::memmove(
+                    set.to + plane * set.rows.destination_plane +
+                        in_plane * set.rows.destination_pitch,
+                    set.from + plane * set.rows.source_plane + in_plane * set.rows.source_pitch,
+                    set.rows.width);
+            }
         }
         finished_.push_back({&done, status, -1, flag});
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry_move_rows: packs or unpacks sets of rows in one launch. One end is this GPU's memory, the
+// gantry_move_rows: packs or unpacks sets of rows, or planes of rows, in one launch. One end is this GPU's memory, the
 // other may be page-locked memory of the host: what is packed goes over the link once, in order.
 //
 //   unit         the widest of 16, 8, 4, 2, 1 bytes that all rows of the set and both ends allow
@@ -16,20 +16,45 @@ namespace {
 
 using Quad = unsigned __attribute__((ext_vector_type(4)));
 
+// Where a row lies from the first one. Rows of one plane:
+struct Flat {
+    Word to_pitch, from_pitch;
+    GANTRY_DEVICE Word count() const { return 1; }
+    GANTRY_DEVICE Word odd() const { return 0; }
+    GANTRY_DEVICE Word to(unsigned row) const { return row * to_pitch; }
+    GANTRY_DEVICE Word from(unsigned row) const { return row * from_pitch; }
+};
+
+// Of several:
+struct Box {
+    Word to_pitch, from_pitch;
+    unsigned rows;  // of a plane
+    Planes planes;
+    GANTRY_DEVICE Word count() const { return planes.count; }
+    GANTRY_DEVICE Word odd() const { return planes.destination_pitch | planes.source_pitch; }
+    GANTRY_DEVICE Word to(unsigned row) const {
+        const unsigned plane = row / rows;
+        return plane * planes.destination_pitch + (row - plane * rows) * to_pitch;
+    }
+    GANTRY_DEVICE Word from(unsigned row) const {
+        const unsigned plane = row / rows;
+        return plane * planes.source_pitch + (row - plane * rows) * from_pitch;
+    }
+};
+
 // Units [begin, end) of a set, by one warp.
-template <class Unit>
-GANTRY_DEVICE inline void move_units(const RowSet& set, Word destination, Word source,
-                                     unsigned begin, unsigned end, unsigned lane) {
+template <class Unit, class Shape>
+GANTRY_DEVICE inline void move_units(const RowSet& set, const Shape& shape, Word destination,
+                                     Word source, unsigned begin, unsigned end, unsigned lane) {
     const unsigned across = static_cast<unsigned>(set.width / sizeof(Unit));
-    const Word to_pitch = set.destination_pitch, from_pitch = set.source_pitch;
     const auto to = [=](unsigned unit) {
         const unsigned row = unit / across;
-        return reinterpret_cast<Unit*>(destination + row * to_pitch +
+        return reinterpret_cast<Unit*>(destination + shape.to(row) +
                                        (unit - row * across) * sizeof(Unit));
     };
     const auto from = [=](unsigned unit) {
         const unsigned row = unit / across;
-        return reinterpret_cast<const Unit*>(source + row * from_pitch +
+        return reinterpret_cast<const Unit*>(source + shape.from(row) +
                                              (unit - row * across) * sizeof(Unit));
     };
     unsigned at = begin + lane;
@@ -46,52 +71,66 @@ GANTRY_DEVICE inline void move_units(const RowSet& set, Word destination, Word s
         *to(at) = *from(at);
 }
 
-template <class Unit>
-GANTRY_DEVICE inline void move_part(const RowSet& set, Word destination, Word source, Word part,
-                                    Word parts, unsigned lane) {
-    const Word units = set.width / sizeof(Unit) * set.count;
+template <class Unit, class Shape>
+GANTRY_DEVICE inline void move_part(const RowSet& set, const Shape& shape, Word destination,
+                                    Word source, Word part, Word parts, unsigned lane) {
+    const Word units = set.width / sizeof(Unit) * set.count * shape.count();
     const Word share = ((units + parts - 1) / parts + kWarp - 1) & ~Word{kWarp - 1};
     const Word begin = part * share < units ? part * share : units;
     const Word end = units - begin < share ? units : begin + share;
-    move_units<Unit>(set, destination, source, static_cast<unsigned>(begin),
+    move_units<Unit>(set, shape, destination, source, static_cast<unsigned>(begin),
                      static_cast<unsigned>(end), lane);
 }
 
-// `set_of(which)`: one set, from where they are.
-template <class SetOf>
-GANTRY_DEVICE inline void move_all(const MoveRows& work, SetOf set_of) {
+// `set_of(which)`: one set, from where they are; `shape_of(which, set)`: where its rows lie.
+template <class SetOf, class ShapeOf>
+GANTRY_DEVICE inline void move_all(const MoveRows& work, SetOf set_of, ShapeOf shape_of) {
     const unsigned lane = thread() % kWarp;
     const Word warp = block() * (threads() / kWarp) + thread() / kWarp;
     const Word warps = blocks() * (threads() / kWarp);
     const Word items = work.sets * work.parts;
     for (Word item = warp; item < items; item += warps) {
         const RowSet set = set_of(item / work.parts);
+        const auto shape = shape_of(item / work.parts, set);
         const Word part = item % work.parts;
         const Word to = work.destination + set.destination, from = work.source + set.source;
-        Word odd = to | from | set.width;
+        Word odd = to | from | set.width | shape.odd();
         if (set.count > 1) odd |= set.destination_pitch | set.source_pitch;
         if ((odd & 15) == 0)
-            move_part<Quad>(set, to, from, part, work.parts, lane);
+            move_part<Quad>(set, shape, to, from, part, work.parts, lane);
         else if ((odd & 7) == 0)
-            move_part<Word>(set, to, from, part, work.parts, lane);
+            move_part<Word>(set, shape, to, from, part, work.parts, lane);
         else if ((odd & 3) == 0)
-            move_part<unsigned>(set, to, from, part, work.parts, lane);
+            move_part<unsigned>(set, shape, to, from, part, work.parts, lane);
         else if ((odd & 1) == 0)
-            move_part<unsigned short>(set, to, from, part, work.parts, lane);
+            move_part<unsigned short>(set, shape, to, from, part, work.parts, lane);
         else
-            move_part<unsigned char>(set, to, from, part, work.parts, lane);
+            move_part<unsigned char>(set, shape, to, from, part, work.parts, lane);
     }
 }
 
 }  // namespace
 
-// Two loops: one that chose between parameters and table would copy the parameters.
+// Three loops: one that chose between parameters and table would copy the parameters, and rows of one
+// plane are spared a division.
 GANTRY_KERNEL void gantry_move_rows(MoveRows work) {
+    const auto flat = [](Word, const RowSet& set) GANTRY_DEVICE {
+        return Flat{set.destination_pitch, set.source_pitch};
+    };
     if (work.table != 0) {
         const auto* table = reinterpret_cast<const RowSet*>(work.table);
-        move_all(work, [table](Word which) GANTRY_DEVICE { return table[which]; });
+        move_all(
+            work, [table](Word which) GANTRY_DEVICE { return table[which]; }, flat);
+    } else if (work.boxes != 0) {
+        move_all(
+            work, [&work](Word which) GANTRY_DEVICE { return work.set[which]; },
+            [&work](Word which, const RowSet& set) GANTRY_DEVICE {
+                return Box{set.destination_pitch, set.source_pitch,
+                           static_cast<unsigned>(set.count), work.planes[which]};
+            });
     } else {
-        move_all(work, [&work](Word which) GANTRY_DEVICE { return work.set[which]; });
+        move_all(
+            work, [&work](Word which) GANTRY_DEVICE { return work.set[which]; }, flat);
     }
 }
 

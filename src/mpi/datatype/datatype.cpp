@@ -11,109 +11,128 @@
 #include "mpi/engine/text.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
+#include <utility>
 
 namespace gantry::mpi {
 namespace {
 
-std::ptrdiff_t end_of(const layout::Block& block) {
-    return block.offset + static_cast<std::ptrdiff_t>(block.bytes);
+Status too_far() {
+    return failure(MPI_ERR_COUNT,
+                   "a datatype that reaches further than an address can: its counts, strides or "
+                   "displacements are too large");
 }
 
-// Whether the data of each element begins where that of the one before ends.
-bool seamless(const layout::Layout& layout) {
-    return end_of(layout.blocks.back()) == layout.blocks.front().offset + layout.extent;
-}
-
-// How many blocks the pieces have, before those of neighbours are merged; nothing when no integer
-// holds it.
-std::optional<std::uint64_t> count_blocks(const std::vector<Piece>& pieces) {
-    std::uint64_t total = 0;
-    for (const Piece& piece : pieces) {
-        const layout::Layout& inner = piece.type->layout;
-        std::uint64_t blocks = 0;
-        if (__builtin_mul_overflow(piece.count, inner.blocks.size(), &blocks)) return {};
-        if (blocks > 0 && seamless(inner)) blocks -= piece.count - 1;
-        if (__builtin_add_overflow(total, blocks, &total)) return {};
-    }
-    return total;
-}
-
-// The blocks of the pieces, each merged with what lies directly before; nothing when memory is
-// exhausted.
-std::optional<std::vector<layout::Block>> flatten(const std::vector<Piece>& pieces) {
-    std::vector<layout::Block> blocks;
-    const std::optional<std::uint64_t> most = count_blocks(pieces);
-    if (!most || !check_room(*most, sizeof(layout::Block)).ok()) return {};
-    blocks.reserve(*most);
-    const auto append = [&blocks](std::ptrdiff_t offset, Bytes bytes) {
-        if (!blocks.empty() && end_of(blocks.back()) == offset)
-            blocks.back().bytes += bytes;
+// Neighbours of one kind at equal distances as one piece.
+void join_repeats(std::vector<Piece>& pieces) {
+    std::size_t last = 0;
+    for (std::size_t next = 1; next < pieces.size(); ++next) {
+        Piece& joined = pieces[last];
+        const Piece& piece = pieces[next];
+        std::ptrdiff_t distance = 0, expected = 0;
+        const bool alike =
+            joined.type == piece.type && joined.count == piece.count && piece.repeats == 1 &&
+            !__builtin_sub_overflow(piece.displacement, joined.displacement, &distance);
+        if (alike && joined.repeats == 1) joined.stride = distance;
+        if (alike && !__builtin_mul_overflow(joined.repeats, joined.stride, &expected) &&
+            expected == distance)
+            ++joined.repeats;
         else
-            blocks.push_back({offset, bytes});
-    };
-    for (const Piece& piece : pieces) {
-        const layout::Layout& inner = piece.type->layout;
-        if (inner.blocks.empty()) continue;
-        if (inner.blocks.size() == 1 && seamless(inner)) {
-            append(piece.displacement + inner.first_byte(), piece.count * inner.size);
-            continue;
-        }
-        for (Bytes element = 0; element < piece.count; ++element)
-            for (const layout::Block& block : inner.blocks)
-                append(piece.displacement + static_cast<std::ptrdiff_t>(element) * inner.extent +
-                           block.offset,
-                       block.bytes);
+            pieces[++last] = piece;
     }
-    return blocks;
+    if (!pieces.empty()) pieces.resize(last + 1);
+}
+
+// The form of all pieces, one behind the other.
+layout::FormPtr form_of(const std::vector<Piece>& pieces) {
+    layout::FormBuilder builder;
+    for (const Piece& piece : pieces)
+        builder.add(piece.displacement,
+                    layout::repeated(piece.type->layout.form, piece.count, piece.type->extent()),
+                    piece.repeats, piece.stride);
+    return builder.finish();
 }
 
 // Lowest and highest byte, as bounds and as data.
 struct Reach {
     bool any = false;
     std::ptrdiff_t low = 0, high = 0;
-    void add(const Piece& piece, std::ptrdiff_t low_of_one, std::ptrdiff_t high_of_one) {
-        const std::ptrdiff_t last =
-            static_cast<std::ptrdiff_t>(piece.count - 1) * piece.type->extent();
-        const std::ptrdiff_t first_byte =
-            piece.displacement + low_of_one + std::min<std::ptrdiff_t>(last, 0);
-        const std::ptrdiff_t end =
-            piece.displacement + high_of_one + std::max<std::ptrdiff_t>(last, 0);
-        low = any ? std::min(low, first_byte) : first_byte;
+
+    // False: no address is as far.
+    bool add(const Piece& piece, std::ptrdiff_t low_of_one, std::ptrdiff_t extent_of_one) {
+        std::ptrdiff_t first = 0, end = 0;
+        if (__builtin_add_overflow(piece.displacement, low_of_one, &first) ||
+            __builtin_add_overflow(first, extent_of_one, &end) ||
+            !widen(first, end, piece.count, piece.type->extent()) ||
+            !widen(first, end, piece.repeats, piece.stride))
+            return false;
+        low = any ? std::min(low, first) : first;
         high = any ? std::max(high, end) : end;
         any = true;
+        return true;
+    }
+    bool extent(std::ptrdiff_t& bytes) const { return !__builtin_sub_overflow(high, low, &bytes); }
+
+  private:
+    static bool widen(std::ptrdiff_t& first, std::ptrdiff_t& end, Bytes count,
+                      std::ptrdiff_t stride) {
+        std::ptrdiff_t last = 0;
+        if (__builtin_mul_overflow(count - 1, stride, &last)) return false;
+        std::ptrdiff_t& edge = last < 0 ? first : end;
+        return !__builtin_add_overflow(edge, last, &edge);
     }
 };
 
+// Data bytes of all pieces; false: more than an MPI_Count can say.
+bool add_size(const Piece& piece, MPI_Count& size) {
+    MPI_Count bytes = static_cast<MPI_Count>(piece.type->size());
+    return bytes == 0 || (!__builtin_mul_overflow(bytes, piece.count, &bytes) &&
+                          !__builtin_mul_overflow(bytes, piece.repeats, &bytes) &&
+                          !__builtin_add_overflow(size, bytes, &size));
+}
+
 }  // namespace
 
-Datatype* assemble(std::vector<Piece> pieces) {
-    std::erase_if(pieces, [](const Piece& piece) { return piece.count == 0; });
-    std::optional<std::vector<layout::Block>> blocks = flatten(pieces);
-    Datatype* made = blocks ? create(process().datatypes) : nullptr;
-    if (made == nullptr) return nullptr;
-    made->layout.blocks = std::move(*blocks);
+Result<std::ptrdiff_t> distance(MPI_Count count, std::ptrdiff_t bytes_each) {
+    std::ptrdiff_t bytes = 0;
+    if (__builtin_mul_overflow(count, bytes_each, &bytes)) return too_far();
+    return bytes;
+}
+
+Result<Datatype*> assemble(std::vector<Piece> pieces) {
+    std::erase_if(pieces,
+                  [](const Piece& piece) { return piece.count == 0 || piece.repeats == 0; });
+    join_repeats(pieces);
     Reach marked, unmarked, data;
+    MPI_Count size = 0;
     for (const Piece& piece : pieces) {
         const Datatype& type = *piece.type;
-        made->layout.size += piece.count * type.size();
-        made->items += piece.count * type.items;
-        made->alignment = std::max(made->alignment, type.alignment);
+        if (!add_size(piece, size))
+            return failure(MPI_ERR_COUNT,
+                           "a datatype of more data bytes than an MPI_Count can say: its counts "
+                           "are too large");
         Reach& bounds = type.explicit_bounds ? marked : unmarked;
-        bounds.add(piece, type.lower_bound, type.lower_bound + type.extent());
-        if (type.size() > 0)
-            data.add(piece, type.true_lower_bound, type.true_lower_bound + type.true_extent);
+        if (!bounds.add(piece, type.lower_bound, type.extent()) ||
+            (type.size() > 0 && !data.add(piece, type.true_lower_bound, type.true_extent)))
+            return too_far();
+    }
+    // MPICH lets every piece count here, also beside one with explicit bounds.
+    const Reach& bounds = marked.any ? marked : unmarked;
+    std::ptrdiff_t extent = 0, true_extent = 0;
+    if (!bounds.extent(extent) || !data.extent(true_extent)) return too_far();
+    GANTRY_TRY(check_room(pieces.size(), layout::kFormBytes));
+    Datatype* made = create(process().datatypes);
+    if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
+    made->layout = layout::Layout(form_of(pieces), extent);
+    for (const Piece& piece : pieces) {
+        made->items += piece.elements() * piece.type->items;
+        made->alignment = std::max(made->alignment, piece.type->alignment);
         retain(piece.type);
     }
     made->pieces = std::move(pieces);
-    // MPICH lets every piece count here, also beside one with explicit bounds.
-    const Reach& bounds = marked.any ? marked : unmarked;
     made->lower_bound = bounds.low;
-    made->layout.extent = bounds.high - bounds.low;
     made->explicit_bounds = marked.any;
     made->true_lower_bound = data.low;
-    made->true_extent = data.high - data.low;
+    made->true_extent = true_extent;
     return made;
 }
 
@@ -123,8 +142,9 @@ void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t e
     datatype.explicit_bounds = true;
 }
 
-Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype) {
-    if (datatype == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
+Status give(Result<Datatype*> made, Recipe recipe, MPI_Datatype* newtype) {
+    if (!made.ok()) return std::move(made).status();
+    Datatype* datatype = *made;
     for (Datatype* type : recipe.types)
         retain(type);
     datatype->recipe = std::move(recipe);
@@ -162,16 +182,16 @@ Status type_free(MPI_Datatype* datatype) {
 }
 
 Status type_dup(Datatype& oldtype, MPI_Datatype* newtype) {
-    Datatype* made = assemble({{0, 1, &oldtype}});
-    if (made == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a datatype");
-    made->committed = oldtype.committed;
-    made->element = oldtype.element;
-    Status copied = oldtype.attributes.copy_to(oldtype.handle, made->attributes);
+    Result<Datatype*> made = assemble({{0, 1, &oldtype}});
+    if (!made.ok()) return std::move(made).status();
+    (*made)->committed = oldtype.committed;
+    (*made)->element = oldtype.element;
+    Status copied = oldtype.attributes.copy_to(oldtype.handle, (*made)->attributes);
     if (!copied.ok()) {
-        release(made);
+        release(*made);
         return copied;
     }
-    return give(made, {MPI_COMBINER_DUP, {}, {}, {&oldtype}}, newtype);
+    return give(std::move(made), {MPI_COMBINER_DUP, {}, {}, {&oldtype}}, newtype);
 }
 
 Status type_set_name(Datatype& datatype, const char* type_name) {

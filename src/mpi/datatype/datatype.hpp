@@ -28,11 +28,14 @@ struct Recipe {
     bool large = false;            // made by a _c function
 };
 
-// A run of equal elements inside a derived type.
+// Runs of equal elements inside a derived type: `count` of them, and that `repeats` times.
 struct Piece {
     std::ptrdiff_t displacement = 0;
     Bytes count = 0;
     Datatype* type = nullptr;  // owned reference, once it is part of a Datatype
+    Bytes repeats = 1;
+    std::ptrdiff_t stride = 0;  // from one repetition to the next
+    Bytes elements() const { return count * repeats; }
 };
 
 struct Datatype : Object<MPI_Datatype> {
@@ -61,13 +64,15 @@ struct Datatype : Object<MPI_Datatype> {
 void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]);
 void release(Datatype* datatype);
 
-// A derived type of these pieces, in their order; null when memory is exhausted. The pieces' types
-// are retained. Its bounds are those of the pieces, or of those whose bounds are explicit if there
+// A derived type of these pieces, in their order; MPI_ERR_COUNT when it would have more data, or reach
+// further, than an MPI_Count can say. The pieces' types are retained. Its bounds are those of the pieces, or of those whose bounds are explicit if there
 // are any (the lb and ub markers of MPI 5.0 section 5.1.6).
-Datatype* assemble(std::vector<Piece> pieces);
+Result<Datatype*> assemble(std::vector<Piece> pieces);
+// So many bytes; MPI_ERR_COUNT when no MPI_Count can say how many.
+Result<std::ptrdiff_t> distance(MPI_Count count, std::ptrdiff_t bytes_each);
 // Explicit bounds, in place of what follows from the pieces.
 void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent);
 // Ends a constructor: the recipe, and the handle for the program.
-Status give(Datatype* datatype, Recipe recipe, MPI_Datatype* newtype);
+Status give(Result<Datatype*> made, Recipe recipe, MPI_Datatype* newtype);
 
 }  // namespace gantry::mpi

@@ -3,7 +3,6 @@
 // Parts of arrays (MPI 5.0 sections 5.1.3 and 5.1.4). A subarray and a distributed array are the
 // same thing: in each dimension some runs of indices belong to it. From the fastest dimension
 // outwards, each dimension's type is its runs over the one below, which is as wide as a full slice.
-#include "base/room.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/datatype/datatype.hpp"
 
@@ -13,34 +12,42 @@
 namespace gantry::mpi {
 namespace {
 
+// Runs of indices, `stride` from one to the next.
 struct Run {
-    MPI_Count first, length;
+    MPI_Count first, length, repeats = 1, stride = 0;
 };
 struct Dimension {
     MPI_Count size = 0;
     std::vector<Run> runs;
 };
 
-Datatype* assemble_runs(const std::vector<Run>& runs, std::ptrdiff_t width, Datatype* slice) {
-    if (!check_room(runs.size(), sizeof(Piece)).ok()) return nullptr;
+Result<Datatype*> assemble_runs(const std::vector<Run>& runs, std::ptrdiff_t width,
+                                Datatype* slice) {
     std::vector<Piece> pieces;
-    pieces.reserve(runs.size());
-    for (const Run& run : runs)
-        pieces.push_back({run.first * width, static_cast<Bytes>(run.length), slice});
+    for (const Run& run : runs) {
+        Result<std::ptrdiff_t> first = distance(run.first, width),
+                               stride = distance(run.stride, width);
+        if (!first.ok()) return first.status();
+        if (!stride.ok()) return stride.status();
+        pieces.push_back({*first, static_cast<Bytes>(run.length), slice,
+                          static_cast<Bytes>(run.repeats), *stride});
+    }
     return assemble(std::move(pieces));
 }
 
 // `dimensions` from fastest to slowest.
-Datatype* assemble_array(const std::vector<Dimension>& dimensions, Datatype& oldtype) {
+Result<Datatype*> assemble_array(const std::vector<Dimension>& dimensions, Datatype& oldtype) {
     Datatype* slice = retain(&oldtype);
     std::ptrdiff_t width = oldtype.extent();
     for (const Dimension& dimension : dimensions) {
-        Datatype* wider = assemble_runs(dimension.runs, width, slice);
+        Result<std::ptrdiff_t> whole = distance(dimension.size, width);
+        Result<Datatype*> wider =
+            whole.ok() ? assemble_runs(dimension.runs, width, slice) : whole.status();
         release(slice);
-        if (wider == nullptr) return nullptr;
-        width *= dimension.size;
-        set_bounds(*wider, 0, width);
-        slice = wider;
+        if (!wider.ok()) return wider;
+        width = *whole;
+        set_bounds(**wider, 0, width);
+        slice = *wider;
     }
     return slice;
 }
@@ -50,14 +57,14 @@ std::vector<Run> block_runs(MPI_Count size, int coordinate, MPI_Count block) {
     return first < end ? std::vector<Run>{{first, end - first}} : std::vector<Run>{};
 }
 
-Result<std::vector<Run>> cyclic_runs(MPI_Count size, int processes, int coordinate,
-                                     MPI_Count block) {
-    const auto most = static_cast<std::size_t>(size / (block * processes) + 1);
-    GANTRY_TRY(check_room(most, sizeof(Run)));
+std::vector<Run> cyclic_runs(MPI_Count size, int processes, int coordinate, MPI_Count block) {
+    const MPI_Count first = block * coordinate, cycle = block * processes;
+    if (first >= size) return {};
+    const MPI_Count whole = (size - first) / cycle + ((size - first) % cycle >= block ? 1 : 0);
     std::vector<Run> runs;
-    runs.reserve(most);
-    for (MPI_Count first = block * coordinate; first < size; first += block * processes)
-        runs.push_back({first, std::min(block, size - first)});
+    if (whole > 0) runs.push_back({first, block, whole, cycle});
+    if (const MPI_Count last = first + whole * cycle; last < size)
+        runs.push_back({last, size - last});
     return runs;
 }
 
@@ -149,14 +156,10 @@ Status type_create_darray(int size, int rank, int ndims, const MPI_Count* array_
                 dimension.runs = block_runs(length, coordinate, block);
                 break;
             }
-            case MPI_DISTRIBUTE_CYCLIC: {
-                Result<std::vector<Run>> runs =
-                    cyclic_runs(length, processes, coordinate,
-                                argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument);
-                if (!runs.ok()) return std::move(runs).status();
-                dimension.runs = std::move(*runs);
+            case MPI_DISTRIBUTE_CYCLIC:
+                dimension.runs = cyclic_runs(length, processes, coordinate,
+                                             argument == MPI_DISTRIBUTE_DFLT_DARG ? 1 : argument);
                 break;
-            }
             default:
                 return failure(MPI_ERR_ARG, "dimension {}: {} is none of MPI_DISTRIBUTE_*", d,
                                array_of_distribs[d]);

@@ -22,18 +22,14 @@ Bytes unsigned_count(MPI_Count count) {
     return static_cast<Bytes>(count);
 }
 
-Status make_vector(MPI_Count count, MPI_Count blocklength, std::ptrdiff_t stride, Datatype& oldtype,
-                   Recipe recipe, MPI_Datatype* newtype) {
-    std::vector<Piece> pieces;
-    if (stride == blocklength * oldtype.extent()) {
-        pieces.push_back({0, unsigned_count(count * blocklength), &oldtype});
-    } else {
-        GANTRY_TRY(check_room(unsigned_count(count), sizeof(Piece)));
-        pieces.reserve(static_cast<std::size_t>(count));
-        for (MPI_Count i = 0; i < count; ++i)
-            pieces.push_back({i * stride, unsigned_count(blocklength), &oldtype});
-    }
-    return give(assemble(std::move(pieces)), std::move(recipe), newtype);
+// `scale`: what the stride counts in.
+Status make_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, std::ptrdiff_t scale,
+                   Datatype& oldtype, Recipe recipe, MPI_Datatype* newtype) {
+    Result<std::ptrdiff_t> bytes = distance(stride, scale);
+    if (!bytes.ok()) return bytes.status();
+    return give(
+        assemble({{0, unsigned_count(blocklength), &oldtype, unsigned_count(count), *bytes}}),
+        std::move(recipe), newtype);
 }
 
 // `scale`: what a displacement counts in.
@@ -42,10 +38,13 @@ Status make_indexed(MPI_Count count, const MPI_Count* blocklengths, MPI_Count bl
                     Recipe recipe, MPI_Datatype* newtype) {
     std::vector<Piece> pieces;
     pieces.reserve(static_cast<std::size_t>(count));
-    for (MPI_Count i = 0; i < count; ++i)
-        pieces.push_back({displacements[i] * scale,
+    for (MPI_Count i = 0; i < count; ++i) {
+        Result<std::ptrdiff_t> bytes = distance(displacements[i], scale);
+        if (!bytes.ok()) return bytes.status();
+        pieces.push_back({*bytes,
                           unsigned_count(blocklengths != nullptr ? blocklengths[i] : blocklength),
                           &oldtype});
+    }
     return give(assemble(std::move(pieces)), std::move(recipe), newtype);
 }
 
@@ -68,14 +67,14 @@ Status type_contiguous(MPI_Count count, Datatype& oldtype, MPI_Datatype* newtype
 
 Status type_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, Datatype& oldtype,
                    MPI_Datatype* newtype) {
-    return make_vector(count, blocklength, stride * oldtype.extent(), oldtype,
+    return make_vector(count, blocklength, stride, oldtype.extent(), oldtype,
                        {MPI_COMBINER_VECTOR, {count, blocklength, stride}, {}, {&oldtype}},
                        newtype);
 }
 
 Status type_create_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
                            Datatype& oldtype, MPI_Datatype* newtype) {
-    return make_vector(count, blocklength, stride, oldtype,
+    return make_vector(count, blocklength, stride, 1, oldtype,
                        {MPI_COMBINER_HVECTOR, {count, blocklength}, {stride}, {&oldtype}}, newtype);
 }
 
@@ -142,22 +141,22 @@ Status type_create_struct(MPI_Count count, const MPI_Count* array_of_blocklength
             {array_of_displacements[i], unsigned_count(array_of_blocklengths[i]), type});
         recipe.types.push_back(type);
     }
-    Datatype* made = assemble(std::move(pieces));
+    Result<Datatype*> made = assemble(std::move(pieces));
     // A struct ends where a C compiler would end it, so that arrays of it fit, unless the program
     // said where (MPI 5.0 section 5.1.6).
-    if (made != nullptr && !made->explicit_bounds) {
-        const auto alignment = static_cast<std::ptrdiff_t>(made->alignment);
-        const std::ptrdiff_t excess = made->extent() % alignment;
-        if (excess != 0) made->layout.extent += alignment - excess;
+    if (made.ok() && !(*made)->explicit_bounds) {
+        const auto alignment = static_cast<std::ptrdiff_t>((*made)->alignment);
+        const std::ptrdiff_t excess = (*made)->extent() % alignment;
+        if (excess != 0) (*made)->layout.extent += alignment - excess;
     }
-    return give(made, std::move(recipe), newtype);
+    return give(std::move(made), std::move(recipe), newtype);
 }
 
 Status type_create_resized(Datatype& oldtype, MPI_Count lb, MPI_Count extent,
                            MPI_Datatype* newtype) {
-    Datatype* made = assemble({{0, 1, &oldtype}});
-    if (made != nullptr) set_bounds(*made, lb, extent);
-    return give(made, {MPI_COMBINER_RESIZED, {}, {lb, extent}, {&oldtype}}, newtype);
+    Result<Datatype*> made = assemble({{0, 1, &oldtype}});
+    if (made.ok()) set_bounds(**made, lb, extent);
+    return give(std::move(made), {MPI_COMBINER_RESIZED, {}, {lb, extent}, {&oldtype}}, newtype);
 }
 
 }  // namespace gantry::mpi

@@ -172,13 +172,10 @@ void fill_predefined(Slab<Datatype>& slab, Datatype* (&table)[256]) {
         Datatype* datatype = add(slab, table, row.handle, row.name);
         const Bytes second = round_up(row.first, row.second);
         const Bytes end = second + row.second;
-        datatype->layout.size = row.first + row.second;
-        datatype->layout.extent = static_cast<std::ptrdiff_t>(round_up(end, row.alignment));
-        if (second == row.first)
-            datatype->layout.blocks = {{0, end}};
-        else
-            datatype->layout.blocks = {{0, row.first},
-                                       {static_cast<std::ptrdiff_t>(second), row.second}};
+        const layout::Block members[] = {{0, row.first},
+                                         {static_cast<std::ptrdiff_t>(second), row.second}};
+        datatype->layout = layout::listed_layout(
+            static_cast<std::ptrdiff_t>(round_up(end, row.alignment)), members);
         datatype->alignment = row.alignment;
         datatype->true_extent = static_cast<std::ptrdiff_t>(end);
         datatype->element = row.element;

@@ -26,7 +26,7 @@ MPI_Count items_in(const Datatype& datatype, Bytes bytes) {
     }
     for (const Piece& piece : datatype.pieces) {
         if (rest == 0) return count;
-        const Bytes taken = std::min(rest, piece.count * piece.type->size());
+        const Bytes taken = std::min(rest, piece.elements() * piece.type->size());
         const MPI_Count inside = items_in(*piece.type, taken);
         if (inside == MPI_UNDEFINED) return MPI_UNDEFINED;
         count += inside;
@@ -47,7 +47,7 @@ Bytes bytes_of_items(const Datatype& datatype, Bytes count) {
     }
     for (const Piece& piece : datatype.pieces) {
         if (rest == 0) return bytes;
-        const Bytes taken = std::min(rest, piece.count * piece.type->items);
+        const Bytes taken = std::min(rest, piece.elements() * piece.type->items);
         bytes += bytes_of_items(*piece.type, taken);
         rest -= taken;
     }

@@ -2,6 +2,7 @@
 //
 // Both ends in this process: one local copy, or two where the ends have no copy between them.
 #include "p2p/rendezvous_receive.hpp"
+#include "transfer/inside_gpu.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -20,6 +21,10 @@ Task<Status> move_locally(Executor& executor, transfer::Context& context, Side s
                           Bytes source_bytes, Side sink, Bytes accepted) {
     std::unique_ptr<std::byte[]> packed;
     Status status;
+    if (transfer::suits_kernels(context, source, sink, accepted)) {
+        status = co_await transfer::copy_by_kernels(executor, context, source, sink, accepted);
+        if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
+    }
     if (is_packed_between(source, sink)) {
         Result<std::unique_ptr<std::byte[]>> memory =
             transfer::host_memory(source_bytes, "a strided message to this rank itself");

@@ -65,7 +65,7 @@ struct CudaRows : CudaTest {
         Copy copy;
         const std::ptrdiff_t first = rows.front().destination;
         for (Rows& each : rows) {
-            copy.bytes += each.width * each.count;
+            copy.bytes += each.bytes();
             each.destination -= first;
         }
         copy.destination = pointer(memory + static_cast<CUdeviceptr>(first));
@@ -74,6 +74,7 @@ struct CudaRows : CudaTest {
             for (Rows& each : rows) {
                 std::swap(each.destination, each.source);
                 std::swap(each.destination_pitch, each.source_pitch);
+                std::swap(each.destination_plane, each.source_plane);
             }
             copy.source = copy.destination;
             copy.destination = host;
@@ -90,9 +91,12 @@ struct CudaRows : CudaTest {
         std::memcpy(host, in_host.data(), kBytes);
         std::vector<std::uint8_t> device_after = in_device, host_after = in_host;
         for (const Rows& set : rows)
-            for (Bytes row = 0; row < set.count; ++row) {
-                const auto at = static_cast<Bytes>(set.destination) + row * set.destination_pitch;
-                const auto packed = static_cast<Bytes>(set.source) + row * set.source_pitch;
+            for (Bytes i = 0; i < set.count * set.planes; ++i) {
+                const Bytes plane = i / set.count, row = i % set.count;
+                const auto at = static_cast<Bytes>(set.destination) +
+                                plane * set.destination_plane + row * set.destination_pitch;
+                const auto packed = static_cast<Bytes>(set.source) + plane * set.source_plane +
+                                    row * set.source_pitch;
                 if (way == Way::out)
                     std::memcpy(&host_after[packed], &in_device[at], set.width);
                 else
@@ -139,6 +143,25 @@ TEST_F(CudaRows, OneLaunchTakesWhatATableHolds) {
         EXPECT_EQ(cuda->calls().launches - before, 2u) << count;
     }
     refused(sets(static_cast<int>(kMostSetsOfKernel) + 1, 5, 1), pinned);
+}
+
+TEST_F(CudaRows, PlanesOfRowsAreOneLaunch) {
+    for (const Bytes unit : {1, 2, 4, 8, 16}) {
+        // Three boxes, one behind the other, of 5 planes of 7 rows of 3 units.
+        const Bytes width = 3 * unit, pitch = 5 * unit, plane = 64 * unit;
+        std::vector<Rows> boxes;
+        for (Bytes i = 0; i < 3; ++i)
+            boxes.push_back({static_cast<std::ptrdiff_t>(i * 400 * unit),
+                             static_cast<std::ptrdiff_t>(i * 200 * unit), width, 7, pitch, width, 5,
+                             plane, 7 * width});
+        const std::uint64_t before = cuda->calls().launches;
+        check(Way::out, boxes, pinned, Engine::kernel, 7);
+        check(Way::in, boxes, pinned, Engine::kernel, 8);
+        EXPECT_EQ(cuda->calls().launches - before, 2u) << unit;
+        while (boxes.size() <= kMostBoxesOfKernel)
+            boxes.push_back(boxes.back());
+        refused(boxes, pinned);
+    }
 }
 
 TEST_F(CudaRows, PageableMemoryIsForTheCopyEngine) {

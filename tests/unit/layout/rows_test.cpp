@@ -11,11 +11,8 @@
 namespace gantry::layout {
 namespace {
 
-Layout layout_of(std::ptrdiff_t extent, std::vector<Block> blocks) {
-    Layout layout{0, extent, std::move(blocks)};
-    for (const Block& block : layout.blocks)
-        layout.size += block.bytes;
-    return layout;
+Layout layout_of(std::ptrdiff_t extent, const std::vector<Block>& blocks) {
+    return listed_layout(extent, blocks);
 }
 
 std::vector<Rows> rows_of(const Layout& layout, Bytes bytes, Bytes first = 0) {

@@ -2,6 +2,7 @@
 //
 // The predefined datatypes against what the ABI says about them: which values exist, sizes in the
 // handle, C's layout of pairs.
+#include "listed_blocks.hpp"
 #include "running.hpp"
 
 #include <cstddef>
@@ -73,7 +74,7 @@ TEST(PredefinedDatatypes, ThatArePairsLieAsCPutsThem) {
         const Datatype& datatype = *find(handle);
         EXPECT_EQ(datatype.size(), size) << datatype.name;
         EXPECT_EQ(datatype.extent(), static_cast<std::ptrdiff_t>(extent)) << datatype.name;
-        const layout::Block& last = datatype.layout.blocks.back();
+        const layout::Block last = layout::blocks_of(datatype.layout).back();
         EXPECT_LE(last.offset, index_at) << datatype.name;
         EXPECT_EQ(last.offset + static_cast<std::ptrdiff_t>(last.bytes), index_at + 4)
             << datatype.name;

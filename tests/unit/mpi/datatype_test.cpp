@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Derived datatypes: bounds, blocks, contents.
+#include "listed_blocks.hpp"
 #include "running.hpp"
 
 #include <array>
@@ -9,6 +10,7 @@ namespace gantry::mpi {
 namespace {
 
 using layout::Block;
+using layout::blocks_of;
 
 class Derived : public ::testing::Test {
   protected:
@@ -37,7 +39,7 @@ TEST_F(Derived, VectorHasABlockPerStride) {
     const Datatype& datatype = vector(3, 2, 4);
     EXPECT_EQ(datatype.size(), 24u);
     EXPECT_EQ(datatype.extent(), 40);
-    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{0, 8}, {16, 8}, {32, 8}}));
+    EXPECT_EQ(blocks_of(datatype.layout), (std::vector<Block>{{0, 8}, {16, 8}, {32, 8}}));
 }
 
 TEST_F(Derived, VectorWithoutGapsIsOneBlock) {
@@ -49,7 +51,7 @@ TEST_F(Derived, NegativeStrideMovesTheLowerBound) {
     EXPECT_EQ(datatype.lower_bound, -16);
     EXPECT_EQ(datatype.extent(), 20);
     EXPECT_EQ(datatype.true_lower_bound, -16);
-    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{0, 4}, {-8, 4}, {-16, 4}}));
+    EXPECT_EQ(blocks_of(datatype.layout), (std::vector<Block>{{0, 4}, {-8, 4}, {-16, 4}}));
 }
 
 TEST_F(Derived, StructEndsAtItsAlignment) {
@@ -107,41 +109,105 @@ TEST_F(Derived, ShiftedElementsWithoutGapsAreOneBlock) {
     MPI_Datatype shifted, row;
     expect_ok(type_create_hindexed_block(1, 1, &displacement, *find(MPI_INT), &shifted));
     expect_ok(type_contiguous(1000, *find(shifted), &row));
-    EXPECT_EQ(find(row)->layout.blocks, (std::vector<Block>{{3, 4000}}));
+    EXPECT_EQ(blocks_of(find(row)->layout), (std::vector<Block>{{3, 4000}}));
     expect_ok(type_contiguous(2, vector(2, 1, 2, MPI_CHAR), &row));
-    EXPECT_EQ(find(row)->layout.blocks, (std::vector<Block>{{0, 1}, {2, 2}, {5, 1}}));
+    EXPECT_EQ(blocks_of(find(row)->layout), (std::vector<Block>{{0, 1}, {2, 2}, {5, 1}}));
 }
 
 TEST_F(Derived, ElementsWithoutDataCostNothing) {
     MPI_Datatype empty, many;
     expect_ok(type_contiguous(0, *find(MPI_INT), &empty));
     expect_ok(type_contiguous(MPI_Count{1} << 60, *find(empty), &many));
-    EXPECT_TRUE(find(many)->layout.blocks.empty());
+    EXPECT_TRUE(blocks_of(find(many)->layout).empty());
 }
 
-TEST_F(Derived, EveryConstructorSaysWhenMemoryIsExhausted) {
+// 2^60 elements of 12 bytes each.
+TEST_F(Derived, EveryConstructorSaysWhenItsSizeIsNoCount) {
     constexpr MPI_Count kMany = MPI_Count{1} << 60, kOne = 1, kZero = 0;
     Datatype& gaps = *find(MPI_DOUBLE_INT);
     const std::array<MPI_Datatype, 1> types{MPI_DOUBLE_INT};
     const int argument = MPI_DISTRIBUTE_DFLT_DARG, processes = 2;
     MPI_Datatype made = MPI_DATATYPE_NULL;
-    const auto expect_no_memory = [&made](const Status& status) {
-        expect_class(status, MPI_ERR_NO_MEM);
+    const auto expect_refused = [&made](const Status& status) {
+        expect_class(status, MPI_ERR_COUNT);
         EXPECT_EQ(made, MPI_DATATYPE_NULL);
     };
-    expect_no_memory(type_contiguous(kMany, gaps, &made));
-    expect_no_memory(type_vector(kMany, 1, 2, gaps, &made));
-    expect_no_memory(type_create_hvector(kMany, 1, 2, gaps, &made));
-    expect_no_memory(type_indexed(1, &kMany, &kZero, gaps, &made));
-    expect_no_memory(type_create_hindexed(1, &kMany, &kZero, gaps, &made));
-    expect_no_memory(type_create_indexed_block(1, kMany, &kZero, gaps, &made));
-    expect_no_memory(type_create_hindexed_block(1, kMany, &kZero, gaps, &made));
-    expect_no_memory(type_create_struct(1, &kMany, &kZero, types.data(), &made));
-    expect_no_memory(type_create_subarray(1, &kMany, &kMany, &kZero, MPI_ORDER_C, gaps, &made));
+    expect_refused(type_contiguous(kMany, gaps, &made));
+    expect_refused(type_vector(kMany, 1, 2, gaps, &made));
+    expect_refused(type_create_hvector(kMany, 1, 2, gaps, &made));
+    expect_refused(type_indexed(1, &kMany, &kZero, gaps, &made));
+    expect_refused(type_create_hindexed(1, &kMany, &kZero, gaps, &made));
+    expect_refused(type_create_indexed_block(1, kMany, &kZero, gaps, &made));
+    expect_refused(type_create_hindexed_block(1, kMany, &kZero, gaps, &made));
+    expect_refused(type_create_struct(1, &kMany, &kZero, types.data(), &made));
+    expect_refused(type_create_subarray(1, &kMany, &kMany, &kZero, MPI_ORDER_C, gaps, &made));
     for (int distribution : {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC})
-        expect_no_memory(type_create_darray(2, 0, 1, &kMany, &distribution, &argument, &processes,
-                                            MPI_ORDER_C, gaps, &made));
+        expect_refused(type_create_darray(2, 0, 1, &kMany, &distribution, &argument, &processes,
+                                          MPI_ORDER_C, gaps, &made));
     expect_ok(type_indexed(1, &kOne, &kZero, gaps, &made));
+}
+
+TEST_F(Derived, WhatReachesFurtherThanAnAddressIsRefused) {
+    constexpr MPI_Count kFar = MPI_Count{1} << 62, kOne = 1, kZero = 0;
+    Datatype& pair = *find(MPI_2INT);
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    const auto expect_refused = [&made](const Status& status) {
+        expect_class(status, MPI_ERR_COUNT);
+        EXPECT_EQ(made, MPI_DATATYPE_NULL);
+    };
+    expect_refused(type_vector(2, 1, kFar, pair, &made));
+    expect_refused(type_vector(4, 1, -kFar / 8, pair, &made));
+    expect_refused(type_create_hvector(3, 1, kFar, pair, &made));
+    expect_refused(type_indexed(1, &kOne, &kFar, pair, &made));
+    expect_refused(type_create_subarray(1, &kFar, &kOne, &kZero, MPI_ORDER_C, pair, &made));
+    const std::array<MPI_Count, 2> lengths{1, 1}, ends{-kFar - 8, kFar + 8};
+    expect_refused(type_create_hindexed(2, lengths.data(), ends.data(), pair, &made));
+}
+
+// No memory holds lists of these.
+TEST_F(Derived, RegularTypesTakeNoMemoryByTheBlock) {
+    constexpr MPI_Count kMany = 3'000'000'000;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    const auto parts = [&made] {
+        return find(made)->pieces.size() + find(made)->layout.form->parts.size();
+    };
+    expect_ok(type_vector(kMany, 1, 2, *find(MPI_BYTE), &made));
+    EXPECT_EQ(parts(), 2u);
+    EXPECT_EQ(find(made)->size(), 3'000'000'000u);
+    EXPECT_EQ(find(made)->true_extent, 5'999'999'999);
+    const MPI_Datatype column = made;
+    expect_ok(type_create_hvector(kMany / 10, 2, 3, *find(column), &made));
+    EXPECT_EQ(parts(), 2u);
+    expect_ok(type_create_resized(*find(column), -8, 1, &made));
+    EXPECT_EQ(parts(), 2u);
+    expect_ok(type_dup(*find(column), &made));
+    EXPECT_EQ(parts(), 2u);
+    expect_ok(type_contiguous(kMany, structure({4, 0}, {MPI_INT, MPI_SHORT}), &made));
+    EXPECT_EQ(parts(), 2u);
+    const std::array<MPI_Count, 3> sizes{100'000, 100'000, 100'000}, inside{99'998, 99'998, 99'998},
+        starts{1, 1, 1};
+    expect_ok(type_create_subarray(3, sizes.data(), inside.data(), starts.data(), MPI_ORDER_C,
+                                   *find(MPI_DOUBLE), &made));
+    EXPECT_EQ(parts(), 2u);
+    const int distribution = MPI_DISTRIBUTE_CYCLIC, argument = MPI_DISTRIBUTE_DFLT_DARG,
+              processes = 4;
+    expect_ok(type_create_darray(4, 1, 1, &kMany, &distribution, &argument, &processes, MPI_ORDER_C,
+                                 *find(MPI_INT), &made));
+    EXPECT_EQ(parts(), 2u);
+    EXPECT_EQ(find(made)->size(), 3'000'000'000u);
+}
+
+// An indexed type keeps what it is given, not what that stands for.
+TEST_F(Derived, ListsOfRegularTypesTakeMemoryByTheEntry) {
+    constexpr std::size_t kEntries = 1000;
+    std::vector<MPI_Count> lengths(kEntries, 1), places;
+    for (std::size_t i = 0; i < kEntries; ++i)
+        places.push_back(static_cast<MPI_Count>(i * 3 + i * i % 3) * 4);
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    expect_ok(type_create_hindexed(kEntries, lengths.data(), places.data(),
+                                   vector(1'000'000, 1, 100'000), &made));
+    EXPECT_LE(find(made)->layout.form->parts.size(), kEntries);
+    EXPECT_EQ(find(made)->size(), kEntries * 4'000'000u);
 }
 
 TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
@@ -151,7 +217,7 @@ TEST_F(Derived, SubarrayInCOrderTakesRowsOfTheLastDimension) {
                                    *find(MPI_INT), &handle));
     const Datatype& datatype = *find(handle);
     EXPECT_EQ(datatype.extent(), 96);
-    EXPECT_EQ(datatype.layout.blocks, (std::vector<Block>{{4 * 8, 12}, {4 * 14, 12}}));
+    EXPECT_EQ(blocks_of(datatype.layout), (std::vector<Block>{{4 * 8, 12}, {4 * 14, 12}}));
 }
 
 TEST_F(Derived, SubarrayInFortranOrderTakesColumnsOfTheFirst) {
@@ -159,7 +225,7 @@ TEST_F(Derived, SubarrayInFortranOrderTakesColumnsOfTheFirst) {
     MPI_Datatype handle;
     expect_ok(type_create_subarray(2, sizes.data(), parts.data(), starts.data(), MPI_ORDER_FORTRAN,
                                    *find(MPI_INT), &handle));
-    EXPECT_EQ(find(handle)->layout.blocks,
+    EXPECT_EQ(blocks_of(find(handle)->layout),
               (std::vector<Block>{{4 * 9, 8}, {4 * 13, 8}, {4 * 17, 8}}));
 }
 
@@ -174,7 +240,7 @@ TEST_F(Derived, DistributedArrayPartsCoverTheArrayOnce) {
                                      arguments.data(), grid.data(), MPI_ORDER_C, *find(MPI_INT),
                                      &handle));
         EXPECT_EQ(find(handle)->extent(), 35 * 4);
-        for (const Block& block : find(handle)->layout.blocks)
+        for (const Block& block : blocks_of(find(handle)->layout))
             for (Bytes byte = 0; byte < block.bytes; byte += 4)
                 ++owners[(static_cast<Bytes>(block.offset) + byte) / 4];
     }
