@@ -97,8 +97,10 @@ void Messages::on_eager(int from, transport::MessageKind kind, transport::ConstS
     std::memcpy(&envelope, header.data(), sizeof envelope);
     const std::uint64_t synchronous_id =
         kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
+    if (synchronous_id != 0) with(from).sequence.rts_taken(synchronous_id);
     if (Request* receive = matcher.arrive(envelope)) {
         deliver_eager(envelope, from, synchronous_id, payload, *receive);
+        if (synchronous_id != 0) take_followers(from, synchronous_id);
         return;
     }
     auto message = std::make_unique<Incoming>(executor);
@@ -115,6 +117,7 @@ void Messages::on_eager(int from, transport::MessageKind kind, transport::ConstS
                         payload.size(), from);
     }
     matcher.keep(std::move(message));
+    if (synchronous_id != 0) take_followers(from, synchronous_id);
 }
 
 void Messages::deliver_eager(const wire::Envelope& envelope, int from, std::uint64_t synchronous_id,
