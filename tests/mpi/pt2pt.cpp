@@ -207,7 +207,19 @@ MPI_CASE(wait_and_test_in_every_form, 2) {
     statuses[0].MPI_ERROR = 12345;
     OK(MPI_Wait(&null, &statuses[0]));
     CHECK_EQ(statuses[0].MPI_SOURCE, MPI_ANY_SOURCE);
-    CHECK_EQ(statuses[0].MPI_ERROR, 12345);  // a single wait leaves it alone
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);  // the empty status is all of it
+    CHECK_EQ(statuses[0].MPI_TAG, MPI_ANY_TAG);
+    statuses[0].MPI_ERROR = 12345;
+    flag = 0;
+    OK(MPI_Request_get_status(null, &flag, &statuses[0]));
+    CHECK(flag == 1 && statuses[0].MPI_SOURCE == MPI_ANY_SOURCE);
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    int out = rank(), in = -1;
+    OK(MPI_Isend(&out, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD, &null));
+    statuses[0].MPI_ERROR = 12345;
+    OK(MPI_Recv(&in, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD, &statuses[0]));
+    CHECK_EQ(statuses[0].MPI_ERROR, 12345);  // that of one operation is left alone
+    OK(MPI_Wait(&null, MPI_STATUS_IGNORE));
 }
 
 MPI_CASE(cancelled_receive, 2) {

@@ -73,6 +73,19 @@ MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* firs
     return handle_of(request);
 }
 
+MPI_Request Requests::hand_out(p2p::Request* request) {
+    auto* operation = new (std::nothrow) Operation;
+    GANTRY_ASSERT(operation != nullptr);
+    request->owner = tag(operation);
+    return handle_of(request);
+}
+
+std::size_t Requests::held() const {
+    return engine_.messenger().count([](const p2p::Request& request) {
+        return request.owner != nullptr && !request.detached;
+    }) - orphans_.size();
+}
+
 void Requests::keep(MPI_Request handle, Datatype& datatype) {
     if (!derived(&datatype)) return;
     Request& request = *find(handle);
@@ -189,7 +202,6 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     if (operation != nullptr && operation->generalized) {
         MPI_Status own{};
         write_empty(&own);
-        own.MPI_ERROR = MPI_SUCCESS;
         const int code = operation->query(operation->extra_state, &own);
         if (status != MPI_STATUS_IGNORE) {
             const int error = status->MPI_ERROR;
