@@ -76,6 +76,16 @@ class Endings(unittest.TestCase):
         said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")[1]
         self.assertNotIn("kernels that stay:", said)
 
+    def test_checks_tell_of_characters_and_of_what_was_not_freed(self):
+        code, said = run("checked_end", 2, GANTRY_CHECK="1")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(re.findall(r"MPI_SUM of MPI_CHAR: the standard has no reduction of characters", said)), 2, said)
+        self.assertEqual(len(re.findall(r"not freed: 2 communicators \(halo\), 1 datatype \(row\), 1 group, 1 info object, "
+                                        r"1 error handler, 1 reduction operation, 1 request$", said, re.M)), 2, said)
+        code, said = run("checked_end", 2)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said, "")
+
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")

@@ -92,6 +92,7 @@ Pending finalize() {
     // What hangs on MPI_COMM_SELF ends first, while everything still works (MPI 5.0 section 11.4).
     GANTRY_TRY(p.self->attributes.remove_all(MPI_COMM_SELF));
     GANTRY_TRY(p.world->attributes.remove_all(MPI_COMM_WORLD));
+    p.engine->checks().leaks();
     return Pending(*p.engine, stop_world(p.engine->executor(), *p.engine));
 }
 
