@@ -135,7 +135,8 @@ class Entry:
         return p.kind == "DATATYPE" and (
             self.function.chapter in MOVES_DATA
             and any(q.kind == "BUFFER" for q in self.parameters)
-            or self.function.name in ("MPI_Pack", "MPI_Unpack")
+            or self.function.name
+            in ("MPI_Pack", "MPI_Unpack", "MPI_Pack_external", "MPI_Unpack_external")
         )
 
     def made(self, p) -> str:
