@@ -16,6 +16,7 @@
 #include "mpi/pt2pt/send_buffer.hpp"
 #include "p2p/group.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct Comm : Object<MPI_Comm> {
     Attributes attributes;
     InfoPairs hints;
     std::string name;
-    SendBuffer send_buffer;  // for buffered sends on this communicator
+    SendBuffer send_buffer;                      // for buffered sends on this communicator
+    std::shared_ptr<SendBuffer> session_buffer;  // of the session that it comes from, or null
 
     bool is_inter() const { return border > 0; }
     // In my own group, and how many are there.

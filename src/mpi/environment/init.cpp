@@ -75,7 +75,7 @@ Pending init_thread(int*, char***, int required, int* provided) {
                        "MPI was finalised; MPI_Init can be called once, before MPI_Finalize");
     GANTRY_TRY(need_engine());
     p.main_thread = std::this_thread::get_id();
-    p.thread_level = std::min(required, MPI_THREAD_SERIALIZED);
+    p.thread_level = std::min(required, kMostThreads);
     *provided = p.thread_level;
     return Pending(*p.engine, start_world(p.engine->executor(), *p.engine));
 }
