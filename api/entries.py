@@ -331,6 +331,8 @@ class Entry:
             return ["const mpi::Visit visit;", call] if lookup else [call]
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
+        if self.about_files():
+            lines.append("call.about_files();")
         if function.row.get("outside"):
             arguments = ", ".join(p.name for p in self.parameters)
             call = f"mpi::outside::{function.body}({arguments})"
@@ -367,6 +369,14 @@ class Entry:
             body = "std::move(outcome)"
         return lines + [f"return call.leave({body});"]
 
+    def about_files(self) -> bool:
+        """Without a live file, MPI_FILE_NULL's error handler hears of a failure (MPI 5.0 section
+        14.7)."""
+        return self.function.chapter == "io" or any(
+            p.kind == "FILE" and p.direction != "out" and self.function.chapter == "errhandler"
+            for p in self.parameters
+        )
+
     def head(self, used) -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
@@ -391,7 +401,11 @@ class Entry:
             ),
             None,
         )
-        answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
+        if self.function.chapter == "io" and (scope is None or scope.kind != "FILE"):
+            scope = None
+            answer = f'not_built("{self.name}", MPI_FILE_NULL)'
+        else:
+            answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
         if self.function.chapter == "tool":
             scope, answer = None, "MPI_T_ERR_NOT_SUPPORTED"
         return f"{self.head(lambda p: p is scope)} {{ return {answer}; }}"

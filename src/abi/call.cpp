@@ -6,6 +6,7 @@
 namespace gantry::abi {
 
 int Call::raise(const Status& outcome) const {
+    if (about_files_) return mpi::raise(file_, outcome, function_);
     if (comm_ != nullptr) return mpi::raise(comm_, outcome, function_);
     if (win_ != nullptr) return mpi::raise(win_, outcome, function_);
     if (file_ != nullptr) return mpi::raise(file_, outcome, function_);
@@ -123,7 +124,10 @@ int not_built(const char* function, MPI_Win win) {
     return not_built_on(function, win);
 }
 int not_built(const char* function, MPI_File file) {
-    return not_built_on(function, file);
+    Call call(function, When::running);
+    call.about_files();
+    call.about(file);
+    return call.failed() ? call.leave() : call.leave(not_built_yet());
 }
 int not_built(const char* function, MPI_Session session) {
     return not_built_on(function, session);

@@ -90,6 +90,8 @@ class Call {
     mpi::Info* info(const char* name, MPI_Info handle) {
         return handle == MPI_INFO_NULL ? nullptr : object(name, handle);
     }
+    // The call works on files: without a live one, the handler of MPI_FILE_NULL hears of a failure.
+    void about_files() { about_files_ = true; }
     // Null if the handle is not live: it may not count in this call, which only the body can tell.
     template <class Handle>
     auto* optional(Handle handle) {
@@ -318,6 +320,7 @@ class Call {
     mpi::File* file_ = nullptr;
     mpi::Session* session_ = nullptr;
     const mpi::Errhandler* handler_of_new_ = nullptr;
+    bool about_files_ = false;
     int root_ = 0;
 };
 
