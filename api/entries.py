@@ -169,7 +169,9 @@ class Entry:
         if p.array and p.direction != "out":
             extent = self.extent_of(p)
             if self.moves(p):
-                return f'call.transfer_types("{p.name}", {p.name}, {extent});' if extent else ""
+                counts = p.name.replace("types", "counts")
+                judged = f'call.transfer_types("{p.name}", {p.name}, {counts}, {extent});'
+                return judged if extent else ""
             return f'call.handles("{p.name}", {p.name}, {extent}, {null});' if extent else ""
         if p.array:
             return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'

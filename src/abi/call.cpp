@@ -55,11 +55,12 @@ void Call::refuse_uncommitted(const char* name) {
                  name));
 }
 
-void Call::transfer_types(const char* name, const MPI_Datatype* handles, MPI_Count number) {
-    this->handles(name, handles, number, Null::refused);
-    for (MPI_Count i = 0; i < number && !failed(); ++i)
-        if (!mpi::find(handles[i])->committed)
-            refuse_uncommitted(fmt::format("{}[{}]", name, i).c_str());
+void Call::transfer_type_at(const char* name, MPI_Datatype handle, MPI_Count index) {
+    const mpi::Datatype* found = mpi::find(handle);
+    if (found == nullptr)
+        refuse_element(name, index, HandleKind<MPI_Datatype>::facts, value_of(handle));
+    else if (!found->committed)
+        refuse_uncommitted(fmt::format("{}[{}]", name, index).c_str());
 }
 
 void Call::refuse_null(const char* name, int error_class) {

@@ -12,7 +12,7 @@ void keep_types(Requests& requests, const CollectiveCall& call, MPI_Request requ
     for (Datatype* type : call.types)
         if (type != nullptr) requests.keep(request, *type);
     for (Datatype* type : call.types_of_blocks)
-        requests.keep(request, *type);
+        if (type != nullptr) requests.keep(request, *type);
 }
 
 }  // namespace
