@@ -2,8 +2,10 @@
 #include "mpi/check/checks.hpp"
 
 #include "base/log.hpp"
+#include "mpi/bodies.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/request/status.hpp"
 
 #include <string>
 
@@ -47,7 +49,32 @@ void add_held(List& list, Slab<T>& slab, const char* noun) {
     list.add(number, noun, names);
 }
 
+// Requests know the layout of their datatype alone.
+Datatype* datatype_with(const layout::Layout* layout) {
+    Datatype* found = nullptr;
+    process().datatypes.for_each([&](Datatype& datatype) {
+        if (&datatype.layout == layout) found = &datatype;
+    });
+    return found;
+}
+
 }  // namespace
+
+Status Checks::received(const p2p::Request& receive) const {
+    if (!on_ || receive.kind != p2p::RequestKind::receive || receive.outcome.cancelled)
+        return success();
+    Datatype* datatype = datatype_with(receive.buffer.layout);
+    if (datatype == nullptr) return success();
+    MPI_Status told{};
+    set_bytes(told, receive.outcome.bytes);
+    MPI_Count items = 0;
+    GANTRY_TRY(get_elements(&told, *datatype, &items));
+    if (items != MPI_UNDEFINED) return success();
+    return failure(MPI_ERR_TYPE,
+                   "the message of {} bytes from rank {} ends inside a basic item of the receive's "
+                   "datatype: it was sent with another one",
+                   receive.outcome.bytes, receive.outcome.source);
+}
 
 void Checks::reduction(const Op& op, const Datatype& datatype) {
     if (!on_ || said_characters_ || !op.predefined || !is_character(datatype.handle)) return;

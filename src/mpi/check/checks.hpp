@@ -4,6 +4,9 @@
 // tolerate, are told.
 #pragma once
 
+#include "base/status.hpp"
+#include "p2p/request.hpp"
+
 namespace gantry::mpi {
 
 struct Datatype;
@@ -16,6 +19,9 @@ class Checks {
 
     // A reduction of characters works, but not by the standard: said once.
     void reduction(const Op& op, const Datatype& datatype);
+    // A receive that ended well. An error: its message ends inside a basic item of its datatype, so
+    // the one that was sent is another.
+    Status received(const p2p::Request& receive) const;
     // Handles that the program has not freed, one line; nothing when there are none.
     void leaks() const;
 

@@ -35,10 +35,9 @@ std::string describe(const Comm* comm) {
     Process& p = process();
     const std::string rank =
         p.engine != nullptr ? fmt::format("rank {}: ", p.engine->rank()) : std::string{};
-    const std::string line =
-        fmt::format("gantry: {}{} failed: {}: {} ({}{}error handler {})\n", rank, function,
-                    class_name(class_of(status.error_class())), status.text(), where,
-                    where.empty() ? "" : "; ", handler);
+    const std::string line = fmt::format("gantry: {}{} failed: {}: {} ({}{}error handler {})\n",
+                                         rank, function, class_name(class_of(status.error_class())),
+                                         status.text(), where, where.empty() ? "" : "; ", handler);
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);
     const int code = exit_code(status.error_class());

@@ -219,8 +219,11 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     const p2p::Request& told =
         operation != nullptr && operation->persistent() ? *operation->in_flight : request;
     write(status, told.outcome);
-    if (!told.status.ok()) process().failed_on = comm_of(request);
-    return told.status;
+    Status ended = told.status;
+    if (ended.ok() && engine_.checks().on()) [[unlikely]]
+        ended = engine_.checks().received(told);
+    if (!ended.ok()) process().failed_on = comm_of(request);
+    return ended;
 }
 
 void Requests::end(p2p::Request& request) {
