@@ -138,7 +138,8 @@ class Entry:
         return p.kind == "DATATYPE" and (
             self.function.chapter in MOVES_DATA
             and any(q.kind == "BUFFER" for q in self.parameters)
-            or self.function.name in ("MPI_Pack", "MPI_Unpack")
+            or self.function.name
+            in ("MPI_Pack", "MPI_Unpack", "MPI_Pack_external", "MPI_Unpack_external")
         )
 
     def made(self, p) -> str:
@@ -171,7 +172,9 @@ class Entry:
         if p.array and p.direction != "out":
             extent = self.extent_of(p)
             if self.moves(p):
-                return f'call.transfer_types("{p.name}", {p.name}, {extent});' if extent else ""
+                counts = p.name.replace("types", "counts")
+                judged = f'call.transfer_types("{p.name}", {p.name}, {counts}, {extent});'
+                return judged if extent else ""
             return f'call.handles("{p.name}", {p.name}, {extent}, {null});' if extent else ""
         if p.array:
             return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'
@@ -333,6 +336,8 @@ class Entry:
             return ["const mpi::Visit visit;", call] if lookup else [call]
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
+        if self.about_files():
+            lines.append("call.about_files();")
         if function.row.get("outside"):
             arguments = ", ".join(p.name for p in self.parameters)
             call = f"mpi::outside::{function.body}({arguments})"
@@ -369,6 +374,14 @@ class Entry:
             body = "std::move(outcome)"
         return lines + [f"return call.leave({body});"]
 
+    def about_files(self) -> bool:
+        """Without a live file, MPI_FILE_NULL's error handler hears of a failure (MPI 5.0 section
+        14.7)."""
+        return self.function.chapter == "io" or any(
+            p.kind == "FILE" and p.direction != "out" and self.function.chapter == "errhandler"
+            for p in self.parameters
+        )
+
     def head(self, used) -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
@@ -393,7 +406,11 @@ class Entry:
             ),
             None,
         )
-        answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
+        if self.function.chapter == "io" and (scope is None or scope.kind != "FILE"):
+            scope = None
+            answer = f'not_built("{self.name}", MPI_FILE_NULL)'
+        else:
+            answer = f'not_built("{self.name}"{f", {scope.name}" if scope else ""})'
         if self.function.chapter == "tool":
             scope, answer = None, "MPI_T_ERR_NOT_SUPPORTED"
         return f"{self.head(lambda p: p is scope)} {{ return {answer}; }}"

@@ -6,6 +6,7 @@
 namespace gantry::abi {
 
 int Call::raise(const Status& outcome) const {
+    if (about_files_) return mpi::raise(file_, outcome, function_);
     if (comm_ != nullptr) return mpi::raise(comm_, outcome, function_);
     if (win_ != nullptr) return mpi::raise(win_, outcome, function_);
     if (file_ != nullptr) return mpi::raise(file_, outcome, function_);
@@ -54,11 +55,12 @@ void Call::refuse_uncommitted(const char* name) {
                  name));
 }
 
-void Call::transfer_types(const char* name, const MPI_Datatype* handles, MPI_Count number) {
-    this->handles(name, handles, number, Null::refused);
-    for (MPI_Count i = 0; i < number && !failed(); ++i)
-        if (!mpi::find(handles[i])->committed)
-            refuse_uncommitted(fmt::format("{}[{}]", name, i).c_str());
+void Call::transfer_type_at(const char* name, MPI_Datatype handle, MPI_Count index) {
+    const mpi::Datatype* found = mpi::find(handle);
+    if (found == nullptr)
+        refuse_element(name, index, HandleKind<MPI_Datatype>::facts, value_of(handle));
+    else if (!found->committed)
+        refuse_uncommitted(fmt::format("{}[{}]", name, index).c_str());
 }
 
 void Call::refuse_null(const char* name, int error_class) {
@@ -123,7 +125,10 @@ int not_built(const char* function, MPI_Win win) {
     return not_built_on(function, win);
 }
 int not_built(const char* function, MPI_File file) {
-    return not_built_on(function, file);
+    Call call(function, When::running);
+    call.about_files();
+    call.about(file);
+    return call.failed() ? call.leave() : call.leave(not_built_yet());
 }
 int not_built(const char* function, MPI_Session session) {
     return not_built_on(function, session);

@@ -71,7 +71,15 @@ class Call {
             refuse_uncommitted(name);
         return found;
     }
-    void transfer_types(const char* name, const MPI_Datatype* handles, MPI_Count number);
+    // Beside a count of 0 there may be none.
+    template <class T>
+    void transfer_types(const char* name, const MPI_Datatype* handles, const T* counts,
+                        MPI_Count number) {
+        array(name, handles, number);
+        for (MPI_Count i = 0; i < number && !failed(); ++i)
+            if (handles[i] != MPI_DATATYPE_NULL || counts == nullptr || counts[i] != 0)
+                transfer_type_at(name, handles[i], i);
+    }
     // The handler of the object that the call is to make: it hears already of the call's own
     // failure, unless it is none for such an object. MPI 5.0 section 11.3.1 says so of sessions. For
     // a communicator from a group section 9.3 would rather have the handler of the group's session,
@@ -91,6 +99,8 @@ class Call {
     mpi::Info* info(const char* name, MPI_Info handle) {
         return handle == MPI_INFO_NULL ? nullptr : object(name, handle);
     }
+    // The call works on files: without a live one, the handler of MPI_FILE_NULL hears of a failure.
+    void about_files() { about_files_ = true; }
     // Null if the handle is not live: it may not count in this call, which only the body can tell.
     template <class Handle>
     auto* optional(Handle handle) {
@@ -297,6 +307,7 @@ class Call {
         if (failure_.ok()) failure_ = std::move(failure);
     }
     int raise(const Status& outcome) const;
+    void transfer_type_at(const char* name, MPI_Datatype handle, MPI_Count index);
     [[gnu::cold]] void refuse_call();
     [[gnu::cold]] void refuse_handle(const char* name, const HandleFacts& kind,
                                      std::uintptr_t value);
@@ -319,6 +330,7 @@ class Call {
     mpi::File* file_ = nullptr;
     mpi::Session* session_ = nullptr;
     const mpi::Errhandler* handler_of_new_ = nullptr;
+    bool about_files_ = false;
     int root_ = 0;
 };
 

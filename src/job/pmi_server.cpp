@@ -48,8 +48,10 @@ int number(std::string_view digits, int otherwise) {
 }  // namespace
 
 PmiServer::PmiServer(int size, std::string job_name, std::string mapping)
-    : job_name_(std::move(job_name)), clients_(static_cast<std::size_t>(size)) {
-    if (!mapping.empty()) store_.emplace("PMI_process_mapping", std::move(mapping));
+    : job_name_(std::move(job_name)),
+      mapping_(std::move(mapping)),
+      clients_(static_cast<std::size_t>(size)) {
+    if (!mapping_.empty()) store_.emplace("PMI_process_mapping", mapping_);
 }
 
 void PmiServer::add_rank(int rank, int socket, int app) {
@@ -95,8 +97,7 @@ void PmiServer::handle(int rank, std::string_view line) {
     const Fields fields = fields_of(line);
     const std::string_view command = field(fields, "cmd");
     if (command == "init") {
-        client.membership = Membership::inside;
-        answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1 abort_text=1\n");
+        enter(rank);
     } else if (command == "get_maxes") {
         answer(rank, fmt::format("cmd=maxes rc=0 kvsname_max={} keylen_max={} vallen_max={}\n",
                                  kLongestName, kLongestKey, kLongestValue));
@@ -105,7 +106,7 @@ void PmiServer::handle(int rank, std::string_view line) {
     } else if (command == "get_universe_size") {
         answer(rank, fmt::format("cmd=universe_size rc=0 size={}\n", clients_.size()));
     } else if (command == "get_my_kvsname") {
-        answer(rank, fmt::format("cmd=my_kvsname rc=0 kvsname={}\n", job_name_));
+        answer(rank, fmt::format("cmd=my_kvsname rc=0 kvsname={}\n", name_of_round()));
     } else if (command == "put") {
         put(rank, fields);
     } else if (command == "get") {
@@ -115,6 +116,7 @@ void PmiServer::handle(int rank, std::string_view line) {
     } else if (command == "finalize") {
         client.membership = Membership::finalized;
         answer(rank, "cmd=finalize_ack rc=0\n");
+        begin_round_if_all_left();
     } else if (command == "abort") {
         // PMI-1 knows the code alone; our own client adds the reason when init offered
         // "abort_text".
@@ -133,6 +135,46 @@ void PmiServer::handle(int rank, std::string_view line) {
         offence_ = fmt::format("rank {} sent '{}' on its PMI socket, which PMI-1 does not know",
                                rank, line.substr(0, 80));
     }
+}
+
+void PmiServer::enter(int rank) {
+    Client& client = clients_[index(rank)];
+    switch (client.membership) {
+        case Membership::outside: welcome(rank); break;
+        case Membership::inside:
+            offence_ = fmt::format(
+                "rank {} starts MPI again, but its last program ended without MPI_Finalize", rank);
+            break;
+        case Membership::finalized:
+            client.waits_for_round = true;
+            begin_round_if_all_left();
+            break;
+    }
+}
+
+void PmiServer::welcome(int rank) {
+    clients_[index(rank)].membership = Membership::inside;
+    answer(rank, "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1 abort_text=1\n");
+}
+
+void PmiServer::begin_round_if_all_left() {
+    bool wanted = false;
+    for (const Client& client : clients_) {
+        if (client.membership != Membership::finalized) return;
+        wanted = wanted || client.waits_for_round;
+    }
+    if (!wanted) return;
+    ++round_;
+    store_.clear();
+    if (!mapping_.empty()) store_.emplace("PMI_process_mapping", mapping_);
+    for (Client& client : clients_)
+        client.membership = Membership::outside;
+    for (std::size_t i = 0; i < clients_.size(); ++i)
+        if (std::exchange(clients_[i].waits_for_round, false)) welcome(static_cast<int>(i));
+}
+
+std::string PmiServer::name_of_round() const {
+    return round_ == 0 ? job_name_ : fmt::format("{}-{}", job_name_, round_);
 }
 
 void PmiServer::put(int rank, const Fields& fields) {

@@ -4,6 +4,10 @@
 // as "cmd=get kvsname=k key=a" and writes the answers to the rank's socket. It decides nothing
 // about the job: its owner (mpiexec, or rank 0 of a job that no launcher started) looks at what it
 // noted.
+//
+// A rank may run one MPI program after another (mpiexec sh -c "./a; ./b"): the next *round* begins,
+// with a store of its own, when every rank has left the last one. Until then who comes early waits
+// for the answer to its init.
 #pragma once
 
 #include <map>
@@ -33,7 +37,11 @@ class PmiServer {
     bool serve(int rank);
     void close_socket(int rank);
 
+    // In the current round.
     Membership membership(int rank) const { return clients_[index(rank)].membership; }
+    int round() const { return round_; }
+    // Whether it has left this round and waits for the next.
+    bool waits_for_round(int rank) const { return clients_[index(rank)].waits_for_round; }
     // From now on no barrier opens: everybody in one, or entering one, is told why.
     void break_barriers(std::string why);
     const std::optional<AbortCall>& abort_call() const { return abort_call_; }
@@ -46,17 +54,24 @@ class PmiServer {
         int app = 0;
         Membership membership = Membership::outside;
         bool in_barrier = false;
+        bool waits_for_round = false;
         std::string received;
     };
     using Fields = std::map<std::string, std::string, std::less<>>;
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
     void handle(int rank, std::string_view line);
+    void enter(int rank);
+    void welcome(int rank);
+    void begin_round_if_all_left();
+    std::string name_of_round() const;
     void put(int rank, const Fields& fields);
     void get(int rank, const Fields& fields);
     void enter_barrier(int rank);
     void answer(int rank, std::string_view line);
 
     std::string job_name_;
+    std::string mapping_;
+    int round_ = 0;
     std::vector<Client> clients_;
     std::map<std::string, std::string, std::less<>> store_;
     int in_barrier_ = 0;

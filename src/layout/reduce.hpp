@@ -29,7 +29,7 @@ enum class Operation : std::uint8_t {
 inline constexpr int kOperations = 14;
 
 // Basic items as memory: several MPI types share one (MPI_INT, MPI_INT32_T). What is legal differs
-// too: MPI_BYTE has the size of MPI_UINT8_T, but only bitwise operations; characters have none.
+// too: MPI_BYTE has the size of MPI_UINT8_T, but only bitwise operations.
 enum class Element : std::uint8_t {
     none,
     int8,

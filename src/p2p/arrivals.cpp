@@ -62,6 +62,9 @@ void Messages::register_handlers() {
     messages.handle<&Messages::on_header<wire::Rtr, &Messages::on_rtr>>(wire::kRtr, *this);
     messages.handle<&Messages::on_header<wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>>(
         wire::kRtrSameBuffer, *this);
+    messages.handle<&Messages::on_cancel_message>(wire::kCancel, *this);
+    messages.handle<&Messages::on_header<wire::Cancelled, &Messages::on_cancelled>>(
+        wire::kCancelled, *this);
     messages.tell_of_losses<&Messages::on_peer_lost>(*this);
 }
 

@@ -98,8 +98,10 @@ void Messages::on_eager(Conversation& sender, transport::MessageKind kind,
     std::memcpy(&envelope, header.data(), sizeof envelope);
     const std::uint64_t synchronous_id =
         kind == wire::kEagerSynchronous ? wire::read<wire::EagerSynchronous>(header).send_id : 0;
+    if (synchronous_id != 0) sender.sequence.rts_taken(synchronous_id);
     if (Request* receive = matcher.arrive(envelope)) {
         deliver_eager(envelope, sender, synchronous_id, payload, *receive);
+        if (synchronous_id != 0) take_followers(from, synchronous_id);
         return;
     }
     auto message = std::make_unique<Incoming>(executor);
@@ -116,6 +118,7 @@ void Messages::on_eager(Conversation& sender, transport::MessageKind kind,
                         payload.size(), from);
     }
     matcher.keep(std::move(message));
+    if (synchronous_id != 0) take_followers(from, synchronous_id);
 }
 
 void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sender,

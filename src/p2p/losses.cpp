@@ -13,6 +13,8 @@ void Messages::end_early(Outgoing& message, const Status& why) {
     message.answers.close(why);
     message.grants.close(why);
     if (!message.finished.done()) message.finished.complete(why);
+    if (message.withdrawn != nullptr && !message.withdrawn->done())
+        message.withdrawn->complete(why);
 }
 
 void Messages::on_peer_lost(int peer, const Status& why) {

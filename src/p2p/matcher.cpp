@@ -76,11 +76,22 @@ Incoming* Matcher::search(Context& queues, int source, int tag) {
 std::unique_ptr<Incoming> Matcher::take(std::uint32_t id, int source, int tag) {
     if (unexpected_ == 0) return nullptr;
     Incoming* message = search(context(id), source, tag);
-    if (message == nullptr) return nullptr;
-    static_cast<Link<BySource>*>(message)->unlink();
-    static_cast<Link<ByArrival>*>(message)->unlink();
+    return message != nullptr ? remove(*message) : nullptr;
+}
+
+std::unique_ptr<Incoming> Matcher::remove(Incoming& message) {
+    static_cast<Link<BySource>&>(message).unlink();
+    static_cast<Link<ByArrival>&>(message).unlink();
     --unexpected_;
-    return std::unique_ptr<Incoming>(message);
+    return std::unique_ptr<Incoming>(&message);
+}
+
+std::unique_ptr<Incoming> Matcher::take_sent(int peer, std::uint64_t send_id) {
+    for (auto& [id, queues] : contexts_)
+        for (Incoming* m = queues->kept.next(nullptr); m != nullptr; m = queues->kept.next(m))
+            if (m->peer == peer && (m->rendezvous ? m->rts.send_id : m->synchronous_id) == send_id)
+                return remove(*m);
+    return nullptr;
 }
 
 const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {

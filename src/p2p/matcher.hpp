@@ -29,6 +29,8 @@ class Matcher {
     // The oldest unexpected message that this receive takes, removed; null: none (post it then).
     std::unique_ptr<Incoming> take(std::uint32_t context, int source, int tag);
     const Incoming* find(std::uint32_t context, int source, int tag);
+    // The unexpected message that this rank of the job sent under that id, removed; null: none.
+    std::unique_ptr<Incoming> take_sent(int peer, std::uint64_t send_id);
     void post(Request& receive);
     // Of a receive that is about to be posted: whether whatever comes next from its source and fits it
     // will be its own, as no older receive of the context could take it.
@@ -57,6 +59,7 @@ class Matcher {
     };
     Context& context(std::uint32_t id);
     Incoming* search(Context& context, int source, int tag);
+    std::unique_ptr<Incoming> remove(Incoming& message);
     template <class Goes>
     void withdraw_if(IntrusiveList<Request>& list, const Goes& goes, std::vector<Request*>& gone);
 

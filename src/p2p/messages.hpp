@@ -93,6 +93,8 @@ class Messages final : private transfer::Context::FreedMemory {
     void end_early(Outgoing& message, const Status& why);
     // The end of an exposure whose memory the receiver did not get, and why.
     void end_exposure(Outgoing& message, const Status& why);
+    // Asks the receiver to drop a message that no receive has taken; its answer decides (cancel.cpp).
+    void cancel(const Request& send);
     // A message of that peer was read whole: its FIN leaves with the others of the same turn.
     void queue_fin(int from, std::uint64_t send_id);
     void send_fins();
@@ -139,6 +141,9 @@ class Messages final : private transfer::Context::FreedMemory {
     void on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload);
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
+    // cancel.cpp
+    void on_cancel_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_cancelled(int from, const wire::Cancelled& answer, transport::ConstSpan);
     // eager.cpp
     void on_eager(Conversation& sender, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
@@ -167,6 +172,10 @@ class Messages final : private transfer::Context::FreedMemory {
     const Request* awaited_ = nullptr;
     unsigned turns_ = 0;
 };
+
+// The end of a message that the program wants to take back: the receiver's answer comes first.
+// Success: the message is cancelled; else `otherwise`.
+Task<Status> settle_cancel(Executor& executor, Outgoing& message, Status otherwise);
 
 // Tells the other end of a message that this one gave up, and why.
 Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,

@@ -179,6 +179,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
 }
 
 bool Messenger::cancel(Request& request) {
+    if (!request.done && request.kind == RequestKind::send) messages_->cancel(request);
     if (request.done || request.kind != RequestKind::receive || !messages_->matcher.posted(request))
         return false;
     if (request.rtr_sent) return false;  // its sender may be writing to it
@@ -263,6 +264,13 @@ std::uint32_t Messenger::index(const Request* request) const {
 }
 Request* Messenger::at(std::uint32_t index) const {
     return messages_->requests.at(index);
+}
+
+std::size_t Messenger::count(bool (*counts)(const Request&)) {
+    std::size_t number = 0;
+    messages_->requests.for_each(
+        [&](const Request& request) { number += counts(request) ? 1 : 0; });
+    return number;
 }
 
 int Messenger::progress() {

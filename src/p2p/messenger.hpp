@@ -74,8 +74,8 @@ class Messenger {
     // is lost. Success: something may.
     Status nothing_comes(const Group& group, int source) const;
     Result<Request*> ireceive_matched(Matched matched, const Buffer& buffer);
-    // Cancels a receive that is not matched yet (it completes as cancelled); sends are never
-    // cancelled. True when cancelled.
+    // Cancels a receive that is not matched yet: true, and it is complete. Of a send the receiver
+    // is asked: false, and the request tells in the end.
     bool cancel(Request& request);
 
     // Memory to receive into, in one run, what shall replace that buffer, which is being sent.
@@ -98,6 +98,7 @@ class Messenger {
     Request* find(MPI_Request handle) const;            // null for garbage, freed and null handles
     std::uint32_t index(const Request* request) const;  // for MPI_Request_toint
     Request* at(std::uint32_t index) const;
+    std::size_t count(bool (*counts)(const Request&));
 
     // --- progress --------------------------------------------------------------------------------
     int progress();

@@ -28,6 +28,14 @@ Outgoing* OutgoingTable::find(std::uint64_t id) {
     return &message;
 }
 
+Outgoing* OutgoingTable::find(const Request& send) {
+    if (const std::uint64_t awaiting = awaiting_fin_.id_of(send); awaiting != 0)
+        return find(awaiting);
+    for (auto& [id, message] : whole_)
+        if (message->request == &send) return message.get();
+    return nullptr;
+}
+
 void OutgoingTable::materialize(int to) {
     if (awaiting_fin_.empty()) return;
     for (const std::uint64_t id : awaiting_fin_.to(to))

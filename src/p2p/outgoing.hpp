@@ -45,6 +45,8 @@ struct Outgoing {
     bool exposed = false;      // the buffer is, to the receiver's transport
     Mailbox<std::uint32_t> grants;  // put wire: units of the receiver's slots that we may put into;
                                     // shared wire: our slots that came back
+    // The program wants to take it back: whether the receiver has dropped it (cancel.cpp).
+    std::unique_ptr<Completion> withdrawn;
     Completion got;  // the end of the exposure; MPI_ERR_PENDING: the receiver wants it another way
 };
 
@@ -57,6 +59,8 @@ class OutgoingTable {
     Outgoing& add(int to) { return add(to, next_id_++); }
     // The message of that id; one that only awaits its FIN is made whole for it. Null: there is none.
     Outgoing* find(std::uint64_t id);
+    // The message of that send, made whole likewise.
+    Outgoing* find(const Request& send);
     void remove(std::uint64_t id) { whole_.erase(id); }
     bool empty() const { return whole_.empty() && awaiting_fin_.empty(); }
 

@@ -183,6 +183,8 @@ Task<Status> send_rendezvous(Executor& executor, Messages& messages, Outgoing& m
     // The receiver gave up while our last pieces were on their way: it waits to hear that nothing
     // of us is in flight.
     if (status.ok() && message.finished.done()) status = message.finished.status();
+    if (message.withdrawn != nullptr)
+        status = co_await settle_cancel(executor, message, std::move(status));
     if (!status.ok() && messages.lost(message.peer).ok()) {
         Status told = tell_failure(messages, message.peer, message.id, status, wire::For::receiver);
         if (!told.ok())

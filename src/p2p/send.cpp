@@ -41,8 +41,10 @@ Result<bool> send_eager(Messages& messages, Conversation& to, const Group& group
 }
 
 // A synchronous eager message: complete when the receiver says that it was matched.
-Task<Status> await_match(Executor&, Messages& messages, Outgoing& message) {
+Task<Status> await_match(Executor& executor, Messages& messages, Outgoing& message) {
     Status status = co_await message.finished;
+    if (message.withdrawn != nullptr)
+        status = co_await settle_cancel(executor, message, std::move(status));
     Request& request = *message.request;
     messages.remove(message);
     messages.finish_request(request, status);

@@ -34,6 +34,12 @@ class SendsAwaitingFin {
         --count_;
         return std::exchange(entry.request, nullptr);
     }
+    // 0: not here.
+    std::uint64_t id_of(const Request& request) const {
+        for (const Entry& entry : entries_)
+            if (entry.request == &request) return entry.id;
+        return 0;
+    }
     // The ids of those to that rank; -1: to all.
     std::vector<std::uint64_t> to(int peer) const {
         std::vector<std::uint64_t> ids;

@@ -54,7 +54,7 @@ class Sequencer {
             take(early.kind, early.header, early.payload);
         }
     }
-    // The RTS of that message has been taken; the ids of one sender only grow.
+    // The RTS (or synchronous eager message) of that id has been taken; the ids of one sender only grow.
     void rts_taken(std::uint64_t send_id) { last_rts_ = send_id; }
     // A part of that message came. True: its RTS has not been taken yet, and the part is parked.
     bool park_follower(std::uint64_t send_id, transport::MessageKind kind,

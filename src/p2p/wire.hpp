@@ -32,6 +32,8 @@ enum Kind : transport::MessageKind {
     kRtrSameBuffer = 14,
     kPutRequest = 15,
     kRtsOtherBuffer = 16,
+    kCancel = 17,
+    kCancelled = 18,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -174,6 +176,15 @@ struct Payload {
 
 struct EagerCredit {
     std::uint64_t bytes;
+};
+
+// The program wants to take back a message that nobody may have received yet; and the answer.
+struct Cancel {
+    std::uint64_t send_id;
+};
+struct Cancelled {
+    std::uint64_t send_id;
+    std::uint32_t dropped;  // 0: a receive has it
 };
 
 // The bytes follow the RTS, whatever the receiver says.

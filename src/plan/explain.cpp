@@ -87,6 +87,7 @@ Record Explain::record_of(int rank) const {
                   .chunk = plan.chunk,
                   .depth = plan.depth,
                   .expected = plan.expected,
+                  .opening = plan.opening,
                   .why = plan.why,
                   .losers = {}};
         for (int i = 0; i < entry.choice.rejected_count; ++i) {

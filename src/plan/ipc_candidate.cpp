@@ -108,7 +108,8 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
             .executor = executor,
             .source_engine = copy.engine,
             .sink_engine = copy.engine,
-            .completion = seen_by(gpu, event)};
+            .completion = seen_by(gpu, event),
+            .opening = opening(ask, executor)};
     // A get starts when the offer arrives; a put after the verdict, or at once into an announced
     // buffer, and its end must be told.
     const bool answered = !gets && !ask.facts.rtr;

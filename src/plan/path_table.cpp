@@ -39,6 +39,7 @@ void absorb(Path& into, const Path& other) {
     if (other.largest > into.largest) {
         into.how = other.how;
         into.expected = other.expected;
+        into.opening = other.opening;
         into.losers = other.losers;
     }
     into.smallest = std::min(into.smallest, other.smallest);
@@ -90,6 +91,16 @@ std::string pairs_text(const std::vector<std::pair<int, int>>& pairs) {
 std::string size_text(const Path& path) {
     if (path.smallest == path.largest) return bytes_text(path.largest);
     return bytes_text(path.smallest) + " - " + bytes_text(path.largest);
+}
+
+// A mapping that must be opened first is paid for by the messages of its memory together.
+std::string expected_text(const Path& path) {
+    std::string text =
+        fmt::format("{} expected for {}", time_text(path.expected), bytes_text(path.largest));
+    if (path.opening > 0)
+        text += fmt::format(" ({} to copy, {} as a share of opening the memory)",
+                            time_text(path.expected - path.opening), time_text(path.opening));
+    return text;
 }
 
 // The losers in three lines: slower ones, cheaper ones that a settled answer did not ask (a limit
@@ -160,8 +171,8 @@ std::string path_table(std::vector<Path> paths, Show show) {
     std::string text = line(kHeadings, widths);
     for (const Story& story : rows) {
         text += line(columns(story), widths);
-        text += fmt::format("      how           {}; {} expected for {}\n", story.path.how,
-                            time_text(story.path.expected), bytes_text(story.path.largest));
+        text +=
+            fmt::format("      how           {}; {}\n", story.path.how, expected_text(story.path));
         text += fmt::format("      why           {}\n", story.path.why);
         text += losers_text(story.path);
     }
@@ -199,6 +210,7 @@ std::string to_json(const Record& record) {
                                      {"chunk", path.chunk},
                                      {"depth", path.depth},
                                      {"expected_ns", path.expected},
+                                     {"opening_ns", path.opening},
                                      {"why", path.why},
                                      {"rejected", losers}});
     }
@@ -234,6 +246,7 @@ Result<Record> record_from_json(std::string_view text) {
         path.chunk = row.value("chunk", Bytes{0});
         path.depth = row.value("depth", 1);
         path.expected = row.value("expected_ns", Nanoseconds{0});
+        path.opening = row.value("opening_ns", Nanoseconds{0});
         path.why = row.value("why", "");
         if (row.contains("rejected"))
             for (const auto& loser : row["rejected"])

@@ -30,6 +30,7 @@ struct Path {
     Bytes chunk = 0;
     int depth = 1;
     Nanoseconds expected = 0;  // the model's time for the largest message
+    Nanoseconds opening = 0;   // of it, its share of opening the memory
     std::string why;
     struct Loser {
         std::string protocol;

@@ -59,6 +59,7 @@ struct Plan {
     int ahead = 0;    // pieces copied to slots before the verdict is known
     int rails = 1;
     Nanoseconds expected = 0;  // the model's time for the whole message
+    Nanoseconds opening = 0;   // of it, the share of a mapping that must be opened first
     const char* why = "";      // one clause: why this one
     bool operator==(const Plan&) const = default;
 };

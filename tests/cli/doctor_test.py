@@ -85,9 +85,18 @@ class Doctor(unittest.TestCase):
         self.bad("parameters", "GANTRY_IPC is 'perhaps'", "gantry info", GANTRY_IPC="perhaps")
 
     def test_a_variable_that_nothing_reads_is_noted(self):
-        check = rows(GANTRY_IPCC="off", GANTRY_CC="cc", GANTRY_IPC="on")[1]["parameters"]
-        self.assertEqual((check["verdict"], check["found"]), ("note", "nothing reads GANTRY_IPCC; set: GANTRY_IPC=on"))
-        self.assertRegex(check["remedy"], "gantry info")
+        checks = rows(GANTRY_IPCC="off", GANTRY_CC="cc", GANTRY_IPC="on")[1]
+        self.assertEqual((checks["parameters"]["verdict"], checks["parameters"]["found"]), ("ok", "GANTRY_IPC=on"))
+        self.assertEqual((checks["variables"]["verdict"], checks["variables"]["found"]), ("note", "nothing reads GANTRY_IPCC"))
+        self.assertRegex(checks["variables"]["remedy"], "gantry info")
+
+    def test_a_bad_variable_does_not_hide_a_misspelt_one(self):
+        checks = rows(GANTRY_IPCC="off", GANTRY_IPC="perhaps")[1]
+        self.assertEqual(checks["parameters"]["verdict"], "BAD")
+        self.assertEqual(checks["variables"]["found"], "nothing reads GANTRY_IPCC")
+
+    def test_a_machine_that_is_not_there_is_bad_also_without_a_gpu(self):
+        self.bad("parameters", "nothere", "GANTRY_MACHINE", GANTRY_MACHINE="nothere", GANTRY_CUDA="off")
 
     def test_a_launcher_that_there_is_not_is_bad(self):
         self.bad("parameters", "GANTRY_LAUNCHER is 'ssh', but it takes auto, pmix", "gantry info", GANTRY_LAUNCHER="ssh")

@@ -55,6 +55,14 @@ class Examples(unittest.TestCase):
         for rank in (0, 1):
             self.assertEqual(json.loads((self.folder / f"paths-{rank}.json").read_text())["rank"], rank)
 
+    def test_explain_as_json_writes_nothing_else_to_standard_output(self):
+        program = self.compile("hello")
+        done = subprocess.run([str(BUILD / "bin" / "gantry"), "explain", "--json", str(BUILD / "bin" / "mpiexec"), "-n", "2", str(program)],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(record["rank"] for record in json.loads(done.stdout)), [0, 1])
+        self.assertIn("rank 1 of 2", done.stderr)
+
     def test_the_exchange_takes_the_direct_way_after_its_first_messages(self):
         rows = self.explain(self.compile_for_devices("exchange"))
         self.assertRegex(rows, r"0->1 +device -> device +8 MiB +\d{3} +ipc ")

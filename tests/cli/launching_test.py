@@ -155,6 +155,25 @@ class Handover(unittest.TestCase):
                 self.assertIn(f" {expected} ", done.stdout, done.stderr)
                 self.assertNotIn("bind", self.run_mpiexec(*start, "./x").stdout)
 
+    def test_every_launcher_is_told_where_ranks_go_and_who_reads(self):
+        words = {"mpiexec.hydra": "-ppn 2 -s 1", "prterun": "--map-by ppr:2:node:OVERSUBSCRIBE --stdin 1",
+                 "srun": "--ntasks-per-node 2 --input 1", "orterun": "--oversubscribe --map-by ppr:2:node --stdin 1"}
+        self.install(*words)
+        for launcher, expected in words.items():
+            with self.subTest(launcher):
+                done = self.run_mpiexec("--launcher", launcher, "--hosts", "a,b", "-n", 4, "-ppn", 2, "--stdin", 1, "./x")
+                self.assertIn(f" {expected} ", done.stdout, done.stderr)
+
+    def test_this_machine_needs_no_launcher(self):
+        for names in ("localhost", "127.0.0.1", os.uname().nodename, "localhost:2"):
+            for option in ("-host", "-H", "--hosts"):
+                done = self.run_mpiexec(option, names, "-n", 2, "echo", "here")
+                self.assertEqual((done.stdout, done.returncode), ("here\nhere\n", 0), (option, names, done.stderr))
+        hosts = self.folder / "hosts"
+        hosts.write_text("localhost slots=3\n")
+        done = self.run_mpiexec("--hostfile", hosts, "echo", "here")
+        self.assertEqual(done.stdout, "here\n" * 3, done.stderr)
+
     def test_host_files_of_both_families_are_read(self):
         self.install("mpiexec.hydra")
         hosts = self.folder / "hosts"

@@ -178,6 +178,42 @@ class Mpiexec(unittest.TestCase):
         os.close(ours)
         self.assertEqual((out, process.returncode), ("typed\n", 0))
 
+    def test_output_goes_to_files_by_pattern(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("-outfile-pattern", f"{folder}/out-%r", "-errfile-pattern", f"{folder}/err", "-n", 2, "sh", "-c",
+                       "echo out $PMI_RANK; echo err $PMI_RANK >&2", ":", "-n", 1, "echo", "third")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual([Path(folder, f"out-{r}").read_text() for r in range(3)], ["out 0\n", "out 1\n", "third\n"])
+            self.assertEqual(sorted(Path(folder, "err").read_text().splitlines()), ["err 0", "err 1"])
+            done = run("-outfile-pattern", f"{folder}/missing/%r", "-n", 2, "true")
+            self.assertEqual(done.returncode, 127)
+            self.assertRegex(done.stderr, r"cannot write the output of rank 0 to .*/missing/0: No such file")
+
+    def test_standard_input_goes_where_it_is_sent(self):
+        self.assertEqual(run("-n", 3, "--stdin", 2, "--label", "cat", text="one\n").stdout, "[2] one\n")
+        self.assertEqual(run("-n", 2, "--stdin=none", "cat", text="one\n").stdout, "")
+        done = run("-n", 2, "--stdin", 2, "cat", text="one\n")
+        self.assertEqual((done.returncode, done.stderr), (2, "mpiexec: --stdin 2: the ranks are 0 to 1\n"))
+
+    # --- options of other launchers -----------------------------------------------------------------------------------------
+    def test_options_of_other_launchers_mean_the_same(self):
+        for option in ("--tag-output", "-prepend-rank", "--prepend-rank", "-l"):
+            self.assertEqual(run(option, "-n", 1, "echo", "x").stdout, "[0] x\n", option)
+        for options in (["-genvall"], ["-genvlist", "A,NOT_SET"], ["-ppn", 4], ["--bind-to=none"], ["-envall"], ["--oversubscribe"]):
+            done = run(*options, "-n", 2, "sh", "-c", "echo $A", env={"A": "passed"})
+            self.assertEqual((done.stdout, done.stderr, done.returncode), ("passed\npassed\n", "", 0), options)
+        self.assertEqual(run("-N", 3, "echo", "x").stdout, "x\n" * 3)
+
+    def test_options_that_mean_nothing_on_one_machine_are_taken_and_named(self):
+        options = ["--map-by", "core", "--rank-by=slot", "--mca", "btl", "self", "-ppn", 1]
+        done = run(*options, "-n", 2, "true")
+        self.assertEqual((done.returncode, done.stderr), (
+            0, "mpiexec: all ranks run on this machine: --map-by core, --rank-by slot, --mca btl self, -ppn 1 are ignored\n"))
+        done = run("-q", *options, "-n", 2, "true")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run("--mca", "btl", "self", "true")
+        self.assertEqual(done.stderr, "mpiexec: all ranks run on this machine: --mca btl self is ignored\n")
+
     # --- how jobs end -------------------------------------------------------------------------------------------------------
     def test_the_first_code_that_is_not_0_is_returned(self):
         self.assertEqual(run("-n", 3, "sh", "-c", "exit $((PMI_RANK == 1 ? 9 : 0))").returncode, 9)
@@ -207,12 +243,45 @@ class Mpiexec(unittest.TestCase):
         for code, returned in ((0, 1), (4, 4)):
             done = run("-n", 3, PROBE, "leave", 1, code)
             self.assertEqual(done.returncode, returned)
-            self.assertRegex(done.stderr, rf"rank 1 of 3 \(.*\) exited with code {code} without leaving MPI")
+            self.assertRegex(done.stderr, rf"^mpiexec: rank 1 of 3 \([^)]*\) exited with code {code} before MPI_Finalize")
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            if code != 0:
+                self.assertRegex(done.stderr, r"MPI_Finalize$")
 
     def test_a_rank_that_never_starts_mpi_does_not_leave_the_others_waiting(self):
         done = run("-n", 1, "true", ":", "-n", 2, PROBE, "exchange", 1)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"rank 0 of 3 \(true, .*\) exited with code 0 without MPI_Init")
+
+    def test_the_reason_of_an_end_stands_behind_what_ranks_said(self):
+        # More than a pipe holds, and the abort follows at once.
+        script = f"head -c 300000 /dev/zero | tr '\\0' x | fold -w 100 >&2; echo >&2; exec {PROBE} abort 1 7"
+        done = run("-n", 2, "sh", "-c", script)
+        self.assertEqual(done.returncode, 7)
+        self.assertRegex(done.stderr.splitlines()[-1], r"^mpiexec: rank 1 of 2 .* ended the job with code 7")
+
+    def test_one_mpi_program_after_another_runs_in_one_job(self):
+        done = run("-n", 3, "sh", "-c", f"{PROBE} exchange 3 && {PROBE} exchange 7 && {PROBE} exchange 0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()),
+                         sorted(3 * [f"rank {r} of 3 on node 0, local {r} of 3, app 0, launcher pmi" for r in range(3)]))
+
+    def test_a_second_program_that_some_ranks_do_not_run_is_told_in_words(self):
+        done = run("-n", 1, PROBE, "exchange", 3, ":", "-n", 1, "sh", "-c", f"{PROBE} exchange 3; {PROBE} exchange 3")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"rank 0 of 2 .* has ended, but other ranks have started another MPI program")
+        done = run("-n", 2, "sh", "-c", f"{PROBE} leave 1 0; {PROBE} exchange 3")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("starts MPI again, but its last program ended without MPI_Finalize", done.stderr)
+
+    def test_a_full_disk_is_named(self):
+        for command in (["echo", "lost"], ["yes"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([MPIEXEC, "-n", "2", *command], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      stdin=subprocess.DEVNULL, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("writing to standard output failed: No space left on device", done.stderr)
+            self.assertNotIn("SIGPIPE", done.stderr)
 
     def test_a_time_limit_ends_the_job(self):
         done = run("--timeout", "0.2", "-n", 2, PROBE, "wait")
@@ -269,6 +338,7 @@ class Mpiexec(unittest.TestCase):
         for arguments, sentence in ((["-n", "0", "true"], "number of ranks"), (["-n", "2"], "no program"),
                                     (["--what", "true"], "no option --what"), (["true", ":"], "behind the last ':'"),
                                     (["-n"], "needs a value"), (["--bind-to", "moon", "true"], 'none, not "moon"'),
+                                    (["--label=yes", "true"], "takes no value"), (["--stdin", "x", "true"], "a rank, none or all"),
                                     (["--timeout", "soon", "true"], "number of seconds")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)

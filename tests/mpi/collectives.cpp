@@ -369,3 +369,42 @@ MPI_CASE(a_mixed_collective_has_host_and_device_ends, 4) {
     OK(MPI_Bcast(buffer.data(), kCount, MPI_INT, 1, MPI_COMM_WORLD));
     CHECK(buffer.get() == blocks(1, kCount, always(1), always(0)));
 }
+
+// A ring by MPI_Alltoallw: to and from all others there are no elements, and no type.
+MPI_CASE(alltoallw_needs_no_type_beside_a_count_of_0, 3) {
+    const auto ranks = static_cast<std::size_t>(size());
+    std::vector<int> sends(ranks), receives(ranks), places(ranks);
+    std::vector<MPI_Datatype> out(ranks, MPI_DATATYPE_NULL), in(ranks, MPI_DATATYPE_NULL);
+    const int next = (rank() + 1) % size(), before = (rank() + size() - 1) % size();
+    sends[static_cast<std::size_t>(next)] = receives[static_cast<std::size_t>(before)] = 1;
+    out[static_cast<std::size_t>(next)] = in[static_cast<std::size_t>(before)] = MPI_INT;
+    MPI_Request request;
+    for (const char* form : {"blocking", "nonblocking", "persistent"}) {
+        about(form);
+        int mine = rank(), got = -1;
+        if (*form == 'b') {
+            OK(MPI_Alltoallw(&mine, sends.data(), places.data(), out.data(), &got, receives.data(),
+                             places.data(), in.data(), MPI_COMM_WORLD));
+        } else if (*form == 'n') {
+            OK(MPI_Ialltoallw(&mine, sends.data(), places.data(), out.data(), &got, receives.data(),
+                              places.data(), in.data(), MPI_COMM_WORLD, &request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            OK(MPI_Alltoallw_init(&mine, sends.data(), places.data(), out.data(), &got,
+                                  receives.data(), places.data(), in.data(), MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, &request));
+            OK(MPI_Start(&request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            OK(MPI_Request_free(&request));
+        }
+        CHECK_EQ(got, before);
+    }
+    about("");
+    // With elements, the type that is missing is named.
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    out[static_cast<std::size_t>(next)] = MPI_DATATYPE_NULL;
+    int mine = rank(), got = -1;
+    CHECK_EQ(error_class(MPI_Alltoallw(&mine, sends.data(), places.data(), out.data(), &got,
+                                       receives.data(), places.data(), in.data(), MPI_COMM_WORLD)),
+             MPI_ERR_TYPE);
+}

@@ -211,6 +211,40 @@ MPI_CASE(messages_of_one_communicator_never_reach_another, 3) {
         OK(MPI_Comm_free(&each));
 }
 
+MPI_CASE(duplicates_do_not_inherit_hints, 2) {
+    MPI_Info hints;
+    OK(MPI_Info_create(&hints));
+    OK(MPI_Info_set(hints, "mpi_assert_no_any_tag", "true"));
+    OK(MPI_Info_set(hints, "my_key", "x"));
+    const auto has = [](MPI_Comm comm, const char* key) {
+        MPI_Info info;
+        char value[16];
+        int length = sizeof value, flag = -1;
+        OK(MPI_Comm_get_info(comm, &info));
+        OK(MPI_Info_get_string(info, key, &length, value, &flag));
+        OK(MPI_Info_free(&info));
+        return flag == 1;
+    };
+    MPI_Comm comm, made[3];
+    MPI_Request request;
+    OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, hints, &comm));
+    OK(MPI_Comm_dup(comm, &made[0]));
+    OK(MPI_Comm_idup(comm, &made[1], &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_split(comm, 0, 0, &made[2]));
+    for (const char* key : {"mpi_assert_no_any_tag", "my_key"}) {
+        about(key);
+        CHECK(has(comm, key));
+        for (MPI_Comm each : made)
+            CHECK(!has(each, key));
+    }
+    about("");
+    for (MPI_Comm& each : made)
+        OK(MPI_Comm_free(&each));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Info_free(&hints));
+}
+
 MPI_CASE(duplicating_in_the_background, 4) {
     constexpr int kComms = 5;
     MPI_Comm made[kComms];

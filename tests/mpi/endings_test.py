@@ -32,7 +32,12 @@ class Endings(unittest.TestCase):
     def test_errors_are_fatal_by_default_and_say_what_was_wrong(self):
         self.ends("ending_by_a_bad_rank", 2, 6,  # MPI_ERR_RANK
                   r"rank 1: MPI_Send failed: MPI_ERR_RANK: .*dest is 33.*between 0 and 1.*MPI_COMM_WORLD, rank 1 of 2",
-                  r"the error handler is MPI_ERRORS_ARE_FATAL")
+                  r"rank 1 of 2; error handler MPI_ERRORS_ARE_FATAL\)\n.*ended the job with code 6: MPI_Send failed: MPI_ERR_RANK\.\n$")
+
+    def test_a_fatal_error_is_one_line_of_the_rank_and_then_one_of_mpiexec(self):
+        for _ in range(5):
+            said = run("ending_by_a_bad_rank", 2)[1]
+            self.assertEqual([line.split()[0] for line in said.splitlines()], ["gantry:", "mpiexec:"], said)
 
     def test_errors_abort_ends_the_job(self):
         self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")
@@ -76,6 +81,16 @@ class Endings(unittest.TestCase):
         said = run("a_kernel_that_stays_takes_nearly_all_small_messages_under_mps", 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")[1]
         self.assertNotIn("kernels that stay:", said)
 
+    def test_checks_tell_of_characters_and_of_what_was_not_freed(self):
+        code, said = run("checked_end", 2, GANTRY_CHECK="1")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(re.findall(r"MPI_SUM of MPI_CHAR: the standard has no reduction of characters", said)), 2, said)
+        self.assertEqual(len(re.findall(r"not freed: 2 communicators \(halo\), 1 datatype \(row\), 1 group, 1 info object, "
+                                        r"1 error handler, 1 reduction operation, 1 request$", said, re.M)), 2, said)
+        code, said = run("checked_end", 2)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said, "")
+
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")
@@ -94,11 +109,11 @@ class Endings(unittest.TestCase):
         self.ends("ending_by_a_segmentation_fault", 2, 139, r"rank 1 of 2 .* was killed by signal 11 \(SIGSEGV")
 
     def test_a_rank_that_just_leaves_ends_the_job(self):
-        self.ends("ending_by_leaving_without_finalize", 2, 1, r"rank 1 of 2 .* without leaving MPI")
+        self.ends("ending_by_leaving_without_finalize", 2, 1, r"rank 1 of 2 .* before MPI_Finalize")
 
     def test_a_rank_that_leaves_a_session_open_is_told_what_it_forgot(self):
         self.ends("ending_with_a_session_open", 2, 1,
-                  r"rank 1 of 2 .* exited with code 0 without leaving MPI.*MPI_Finalize, and MPI_Session_finalize for each session")
+                  r"rank 1 of 2 .* exited with code 0 before MPI_Finalize.*MPI_Finalize, and MPI_Session_finalize for each session")
 
     def test_a_context_destroyed_before_finalize_is_no_news(self):
         code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2)

@@ -337,6 +337,52 @@ MPI_CASE_OWN_INIT(errors_before_and_after_are_heard_by_the_first_handler, 1) {
 
 // --- what tests/mpi/endings.py lets fail: these do not end well ----------------------------------
 
+static struct {
+    int times = 0, code = 0;
+    MPI_File file = nullptr;
+} of_files;
+static void listen_to_files(MPI_File* file, int* code, ...) {
+    ++of_files.times;
+    of_files.code = *code;
+    of_files.file = *file;
+}
+
+// Also while files are not built: a program that looks whether a file is there goes on.
+MPI_CASE(failures_of_files_are_returned_by_default, 1) {
+    MPI_File file = MPI_FILE_NULL;
+    CHECK(MPI_File_open(MPI_COMM_WORLD, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=
+          MPI_SUCCESS);
+    CHECK(MPI_File_delete("/nowhere/at/all", MPI_INFO_NULL) != MPI_SUCCESS);
+    CHECK(MPI_File_open(MPI_COMM_NULL, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS);
+    MPI_Offset size = 0;
+    CHECK(MPI_File_get_size(MPI_FILE_NULL, &size) != MPI_SUCCESS);
+
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL, mine;
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &handler));
+    CHECK(handler == MPI_ERRORS_RETURN);
+    OK(MPI_File_create_errhandler(listen_to_files, &mine));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, mine));
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &handler));
+    CHECK(handler == mine);
+    OK(MPI_Errhandler_free(&handler));
+    CHECK(MPI_File_open(MPI_COMM_WORLD, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=
+          MPI_SUCCESS);
+    CHECK_EQ(of_files.times, 1);
+    CHECK(of_files.file == MPI_FILE_NULL);
+    OK(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_NO_SPACE));
+    CHECK_EQ(of_files.times, 2);
+    CHECK_EQ(of_files.code, MPI_ERR_NO_SPACE);
+    // One of another kind does not serve files, and is told so to the handler of files.
+    MPI_Errhandler of_communicators;
+    OK(MPI_Comm_create_errhandler(listen, &of_communicators));
+    expect(MPI_File_set_errhandler(MPI_FILE_NULL, of_communicators), MPI_ERR_ARG,
+           {"MPI_File_create_errhandler"}, "an error handler of communicators");
+    CHECK_EQ(of_files.times, 3);
+    OK(MPI_Errhandler_free(&of_communicators));
+    OK(MPI_Errhandler_free(&mine));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
 MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
     int value = 0;
     if (rank() == 1) MPI_Send(&value, 1, MPI_INT, 33, 0, MPI_COMM_WORLD);

@@ -207,7 +207,19 @@ MPI_CASE(wait_and_test_in_every_form, 2) {
     statuses[0].MPI_ERROR = 12345;
     OK(MPI_Wait(&null, &statuses[0]));
     CHECK_EQ(statuses[0].MPI_SOURCE, MPI_ANY_SOURCE);
-    CHECK_EQ(statuses[0].MPI_ERROR, 12345);  // a single wait leaves it alone
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);  // the empty status is all of it
+    CHECK_EQ(statuses[0].MPI_TAG, MPI_ANY_TAG);
+    statuses[0].MPI_ERROR = 12345;
+    flag = 0;
+    OK(MPI_Request_get_status(null, &flag, &statuses[0]));
+    CHECK(flag == 1 && statuses[0].MPI_SOURCE == MPI_ANY_SOURCE);
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    int out = rank(), in = -1;
+    OK(MPI_Isend(&out, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD, &null));
+    statuses[0].MPI_ERROR = 12345;
+    OK(MPI_Recv(&in, 1, MPI_INT, rank(), 1, MPI_COMM_WORLD, &statuses[0]));
+    CHECK_EQ(statuses[0].MPI_ERROR, 12345);  // that of one operation is left alone
+    OK(MPI_Wait(&null, MPI_STATUS_IGNORE));
 }
 
 MPI_CASE(cancelled_receive, 2) {
@@ -227,6 +239,72 @@ MPI_CASE(cancelled_receive, 2) {
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK_EQ(in, 9);
     CHECK_EQ(value, 7);
+}
+
+namespace {
+
+// Sends that nobody receives, of every kind that waits for its receiver; then the same again with a
+// receive that is posted before.
+void cancel_sends_to(int peer, int source) {
+    for (const int count : {0, 1, 100000, 2000000})
+        for (const bool persistent : {false, true})
+            for (const bool received : {false, true}) {
+                about(std::to_string(count) + " ints to " + std::to_string(peer));
+                const auto n = static_cast<std::size_t>(count);
+                std::vector<int> out(n, rank()), in(n, -1);
+                MPI_Request send, receive = MPI_REQUEST_NULL;
+                if (received)
+                    OK(MPI_Irecv(in.data(), count, MPI_INT, source, 20, MPI_COMM_WORLD, &receive));
+                OK(MPI_Barrier(MPI_COMM_WORLD));
+                if (persistent) {
+                    OK(MPI_Ssend_init(out.data(), count, MPI_INT, peer, 20, MPI_COMM_WORLD, &send));
+                    OK(MPI_Start(&send));
+                } else {
+                    OK(MPI_Issend(out.data(), count, MPI_INT, peer, 20, MPI_COMM_WORLD, &send));
+                }
+                OK(MPI_Cancel(&send));
+                MPI_Status status;
+                OK(MPI_Wait(&send, &status));
+                int cancelled = -1;
+                OK(MPI_Test_cancelled(&status, &cancelled));
+                CHECK_EQ(cancelled, received ? 0 : 1);
+                if (persistent) OK(MPI_Request_free(&send));
+                OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+                CHECK(!received || count == 0 || in.back() == source);
+                OK(MPI_Barrier(MPI_COMM_WORLD));
+                int left = -1;
+                OK(MPI_Iprobe(MPI_ANY_SOURCE, 20, MPI_COMM_WORLD, &left, MPI_STATUS_IGNORE));
+                CHECK_EQ(left, 0);
+            }
+    about("");
+}
+
+}  // namespace
+
+MPI_CASE(cancelled_sends_end_when_nobody_receives_them, 2) {
+    cancel_sends_to(1 - rank(), 1 - rank());
+    cancel_sends_to(rank(), rank());
+    // A matched probe has the message: it is not taken back.
+    int value = 5, cancelled = -1;
+    if (rank() == 0) {
+        MPI_Request request;
+        MPI_Status status;
+        OK(MPI_Issend(&value, 1, MPI_INT, 1, 21, MPI_COMM_WORLD, &request));
+        OK(MPI_Recv(nullptr, 0, MPI_INT, 1, 22, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Cancel(&request));
+        OK(MPI_Send(nullptr, 0, MPI_INT, 1, 23, MPI_COMM_WORLD));
+        OK(MPI_Wait(&request, &status));
+        OK(MPI_Test_cancelled(&status, &cancelled));
+        CHECK_EQ(cancelled, 0);
+    } else {
+        MPI_Message message;
+        int got = 0;
+        OK(MPI_Mprobe(0, 21, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+        OK(MPI_Send(nullptr, 0, MPI_INT, 0, 22, MPI_COMM_WORLD));
+        OK(MPI_Recv(nullptr, 0, MPI_INT, 0, 23, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
+        CHECK_EQ(got, 5);
+    }
 }
 
 MPI_CASE(freed_requests_still_deliver, 2) {

@@ -4,7 +4,9 @@
 #include "refused.hpp"
 #include "test.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 using namespace mpi_tests;
 
@@ -47,6 +49,97 @@ MPI_CASE_OWN_INIT(sessions_alone_carry_messages_and_leave_the_job_properly, 3) {
     int flag = -1;
     OK(MPI_Initialized(&flag));
     CHECK_EQ(flag, 0);
+}
+
+namespace {
+
+std::string level_of(MPI_Session session, const char* key) {
+    MPI_Info info;
+    char text[64] = "";
+    int length = sizeof text, flag = 0;
+    OK(MPI_Session_get_info(session, &info));
+    OK(MPI_Info_get_string(info, key, &length, text, &flag));
+    OK(MPI_Info_free(&info));
+    return flag != 0 ? text : "not said";
+}
+
+}  // namespace
+
+MPI_CASE_OWN_INIT(a_session_asks_for_a_thread_level, 1) {
+    // What MPI_Init_thread would give for the highest is what a session gets at most.
+    const std::string levels[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
+                                  "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+    int provided = -1;
+    for (const char* key : {"thread_level", "mpi_thread_support_level"})
+        for (int wanted = 0; wanted < 4; ++wanted) {
+            MPI_Info info;
+            MPI_Session session;
+            OK(MPI_Info_create(&info));
+            OK(MPI_Info_set(info, key, levels[wanted].c_str()));
+            OK(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+            const std::string got = level_of(session, "thread_level");
+            CHECK(level_of(session, "mpi_thread_support_level") == got);
+            CHECK(wanted == 3 || got == levels[wanted]);
+            if (wanted == 3)
+                provided = static_cast<int>(std::find(levels, levels + 4, got) - levels);
+            OK(MPI_Session_finalize(&session));
+            OK(MPI_Info_free(&info));
+        }
+    int of_init = -1;
+    OK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &of_init));
+    const int values[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                          MPI_THREAD_MULTIPLE};
+    CHECK(provided < 4 && values[provided] == of_init);
+    OK(MPI_Finalize());
+}
+
+// What is attached to a session serves the communicators that come from it, unless they have their
+// own, and no others.
+MPI_CASE_OWN_INIT(a_session_has_a_buffer_for_its_communicators, 1) {
+    MPI_Session session, other;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &other));
+    const auto comm_of = [](MPI_Session of, const char* tag) {
+        MPI_Group group, same;
+        MPI_Comm comm;
+        OK(MPI_Group_from_session_pset(of, "mpi://SELF", &group));
+        OK(MPI_Group_union(group, group, &same));
+        OK(MPI_Comm_create_from_group(same, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+        OK(MPI_Group_free(&group));
+        OK(MPI_Group_free(&same));
+        return comm;
+    };
+    MPI_Comm comm = comm_of(session, "mine"), foreign = comm_of(other, "other"), copy;
+    OK(MPI_Comm_dup(comm, &copy));
+    char out[1000] = {7}, in[1000], memory[1000], own[500];
+    CHECK_EQ(error_class(MPI_Bsend(out, 100, MPI_BYTE, 0, 0, comm)), MPI_ERR_BUFFER);
+    OK(MPI_Session_attach_buffer(session, memory, sizeof memory));
+    CHECK_EQ(error_class(MPI_Session_attach_buffer(session, memory, sizeof memory)),
+             MPI_ERR_BUFFER);
+    for (MPI_Comm each : {comm, copy}) {
+        OK(MPI_Bsend(out, 1000, MPI_BYTE, 0, 0, each));
+        OK(MPI_Recv(in, 1000, MPI_BYTE, 0, 0, each, MPI_STATUS_IGNORE));
+        CHECK_EQ(in[0], 7);
+        OK(MPI_Session_flush_buffer(session));
+    }
+    CHECK_EQ(error_class(MPI_Bsend(out, 1000, MPI_BYTE, 0, 0, foreign)), MPI_ERR_BUFFER);
+    OK(MPI_Comm_attach_buffer(comm, own, sizeof own));
+    CHECK_EQ(error_class(MPI_Bsend(out, 1000, MPI_BYTE, 0, 0, comm)), MPI_ERR_BUFFER);
+    void* address = nullptr;
+    int bytes = 0;
+    OK(MPI_Comm_detach_buffer(comm, &address, &bytes));
+    MPI_Request flush;
+    OK(MPI_Session_iflush_buffer(session, &flush));
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));
+    OK(MPI_Buffer_iflush(&flush));
+    OK(MPI_Wait(&flush, MPI_STATUS_IGNORE));
+    OK(MPI_Session_detach_buffer(session, &address, &bytes));
+    CHECK(address == memory && bytes == 1000);
+    CHECK_EQ(error_class(MPI_Session_detach_buffer(session, &address, &bytes)), MPI_ERR_BUFFER);
+    for (MPI_Comm* each : {&comm, &foreign, &copy})
+        OK(MPI_Comm_free(each));
+    OK(MPI_Session_finalize(&session));
+    OK(MPI_Session_finalize(&other));
 }
 
 MPI_CASE_OWN_INIT(a_session_that_is_open_during_finalize_keeps_mpi, 2) {

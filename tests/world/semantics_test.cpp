@@ -295,6 +295,74 @@ TEST(Cancel, TakesBackAReceiveThatIsNotMatchedYet) {
     expect_good(cancelled, 2);
 }
 
+// Each message is either cancelled or received, whatever the way it takes and whenever its receive
+// is posted.
+Task<Status> cancelled_sends(Rank& rank, Place place, Bytes bytes, p2p::SendMode mode,
+                             Nanoseconds posted_after) {
+    for (int round = 0; round < 3; ++round) {
+        Bytebuffer out(rank, place, bytes), in(rank, place, bytes);
+        const bool sends = rank.number == 0;
+        bool taken_back = false;
+        if (sends) {
+            out.fill(7);
+            Result<p2p::Request*> request = rank.messenger.isend(rank.all, out.whole(), 1, 3, mode);
+            GANTRY_CO_TRY(request.status());
+            rank.messenger.cancel(**request);
+            Received ended = co_await finish(rank.executor, rank, std::move(request));
+            GANTRY_CO_TRY(ended.status);
+            taken_back = ended.outcome.cancelled;
+            Bytebuffer verdict(rank, Place::host, 1);
+            verdict.fill(taken_back ? 1 : 0);
+            Status told = co_await send(rank, verdict.whole(), 1, 4);
+            GANTRY_CO_TRY(told);
+        } else {
+            Result<p2p::Request*> receive_it = static_cast<p2p::Request*>(nullptr);
+            if (posted_after > 0) {
+                Status slept = co_await rank.sleep(rank.executor, posted_after);
+                GANTRY_CO_TRY(slept);
+            }
+            if (posted_after >= 0) receive_it = rank.messenger.ireceive(rank.all, in.whole(), 0, 3);
+            Bytebuffer verdict(rank, Place::host, 1);
+            Received told = co_await receive(rank, verdict.whole(), 0, 4);
+            GANTRY_CO_TRY(told.status);
+            taken_back = verdict.holds(1, 1);
+            if (posted_after < 0 && !taken_back)
+                receive_it = rank.messenger.ireceive(rank.all, in.whole(), 0, 3);
+            if (*receive_it != nullptr) {
+                if (taken_back) WORLD_CHECK(rank.messenger.cancel(**receive_it));
+                Received ended = co_await finish(rank.executor, rank, std::move(receive_it));
+                GANTRY_CO_TRY(ended.status);
+                WORLD_CHECK(ended.outcome.cancelled == taken_back);
+                WORLD_CHECK(taken_back || in.holds(7, bytes));
+            }
+            WORLD_CHECK(rank.messenger.probe(rank.all, 0, 3).message == nullptr);
+        }
+        // What nothing waits for must not hang; what needs its receiver is cancelled.
+        if (posted_after < 0 && mode == p2p::SendMode::synchronous) WORLD_CHECK(taken_back);
+        Status met = co_await meet(rank, 9);
+        GANTRY_CO_TRY(met);
+    }
+    co_return success();
+}
+
+TEST(Cancel, ASendIsEitherTakenBackOrReceived) {
+    const Nanoseconds times[] = {-1, 0, 20 * kMicrosecond, kMillisecond};
+    for (const Nanoseconds when : times)
+        for (const Place place : {Place::host, Place::device})
+            for (const Bytes bytes : {Bytes{0}, Bytes{8}, 20 * kKiB, 300 * kKiB, 2 * kMiB})
+                for (const auto mode : {p2p::SendMode::standard, p2p::SendMode::synchronous})
+                    for (const int per_node : {1, 2}) {
+                        SCOPED_TRACE(fmt::format("{} {} B, mode {}, {} a node, receive at {}",
+                                                 name(place), bytes, static_cast<int>(mode),
+                                                 per_node, when));
+                        expect_good(
+                            [=](Rank& rank) {
+                                return cancelled_sends(rank, place, bytes, mode, when);
+                            },
+                            2, per_node, 3);
+                    }
+}
+
 // --- oneself ------------------------------------------------------------------------------------
 
 Task<Status> to_myself(Rank& rank) {

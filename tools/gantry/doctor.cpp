@@ -6,6 +6,7 @@
 
 #include "base/config.hpp"
 #include "checks.hpp"
+#include "model/machine.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,7 @@ std::vector<std::string> unread_variables() {
     return unread;
 }
 
+// What is set, and whether it can be read.
 Check parameters(config::Config& config) {
     Result<config::Config> current = config::from_environment();
     if (!current.ok())
@@ -54,11 +56,10 @@ Check parameters(config::Config& config) {
         if (config::environment(std::string(parameter.variable).c_str()))
             changed += fmt::format("{}{}={}", changed.empty() ? "" : ", ", parameter.variable,
                                    config::value_text(current.value(), parameter.name));
-    if (const std::vector<std::string> unknown = unread_variables(); !unknown.empty())
-        return {"parameters", Verdict::note,
-                fmt::format("nothing reads {}{}{}", fmt::join(unknown, ", "),
-                            changed.empty() ? "" : "; set: ", changed),
-                "misspelt? gantry info lists the parameters"};
+    if (!current->machine.empty())
+        if (Result<model::Machine> machine = model::load(current->machine); !machine.ok())
+            return {"parameters", Verdict::bad, std::string(machine.status().text()),
+                    "GANTRY_MACHINE takes a file that gantry tune wrote, or a built-in name"};
     if (!current->cuda)
         return {"parameters", Verdict::note, changed,
                 "GANTRY_CUDA=off: every pointer is taken for host memory"};
@@ -70,6 +71,10 @@ Check parameters(config::Config& config) {
 int doctor(Format format) {
     config::Config config;
     std::vector<Check> checks = {parameters(config)};
+    if (const std::vector<std::string> unread = unread_variables(); !unread.empty())
+        checks.push_back({"variables", Verdict::note,
+                          fmt::format("nothing reads {}", fmt::join(unread, ", ")),
+                          "misspelt? gantry info lists the parameters"});
     for (Check& check : machine_checks())
         checks.push_back(std::move(check));
     for (Check& check : launcher_checks())

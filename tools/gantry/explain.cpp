@@ -25,14 +25,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs it in the foreground; a shell's way of telling how it ended.
-int run(const std::vector<std::string>& command) {
+// Runs it in the foreground; a shell's way of telling how it ended. Standard output is left to JSON.
+int run(const std::vector<std::string>& command, Format format) {
     std::vector<char*> arguments;
     for (const std::string& word : command)
         arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     const pid_t child = fork();
     if (child == 0) {
+        if (format == Format::json) dup2(STDERR_FILENO, STDOUT_FILENO);
         execvp(arguments[0], arguments.data());
         fmt::print(stderr, "gantry explain: running {}: {}\n", command[0], std::strerror(errno));
         _exit(127);
@@ -111,7 +112,7 @@ int explain(const ExplainOptions& options) {
     }
     setenv("GANTRY_EXPLAIN", "on", 1);
     setenv("GANTRY_EXPLAIN_FILE", (fs::absolute(folder) / "%r-%p.json").c_str(), 1);
-    const int status = run(options.command);
+    const int status = run(options.command, options.format);
 
     std::vector<std::string> texts;
     std::vector<plan::Path> paths;

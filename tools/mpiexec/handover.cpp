@@ -109,6 +109,11 @@ class Writer {
             const long seconds = std::max(1L, std::lround(options_.timeout_seconds));
             add({"--time", fmt::format("{}:{:02}", seconds / 60, seconds % 60)});
         }
+        if (options_.ranks_per_host > 0)
+            add({"--ntasks-per-node", std::to_string(options_.ranks_per_host)});
+        if (options_.input_rank != 0) add({"--input", reader()});
+        if (!options_.output_pattern.empty()) add({"--output", for_slurm(options_.output_pattern)});
+        if (!options_.error_pattern.empty()) add({"--error", for_slurm(options_.error_pattern)});
         if (!app.folder.empty()) add({"--chdir", app.folder});
         // srun passes everything on; what was asked for on the command line comes on top.
         std::string exported = "ALL";
@@ -118,6 +123,19 @@ class Writer {
             exported += fmt::format(",{}={}", name, value);
         add({"--export", exported});
         add(app.command);
+    }
+
+    // Which rank reads standard input, as all launchers name it.
+    std::string reader() const {
+        return options_.input_rank < 0 ? "none" : std::to_string(options_.input_rank);
+    }
+
+    // %r is %t there.
+    static std::string for_slurm(std::string pattern) {
+        for (std::size_t at = pattern.find("%r"); at != std::string::npos;
+             at = pattern.find("%r", at + 2))
+            pattern[at + 1] = 't';
+        return pattern;
     }
 
     std::string slurm_binding() const {
@@ -138,6 +156,11 @@ class Writer {
         add({"-hosts", listed(hosts_, true)});
         if (options_.label) add({"-prepend-rank"});
         if (asked()) add({"-bind-to", name_of(*asked())});
+        if (!options_.map_by.empty()) add({"-map-by", options_.map_by});
+        if (options_.ranks_per_host > 0) add({"-ppn", std::to_string(options_.ranks_per_host)});
+        if (options_.input_rank != 0) add({"-s", reader()});
+        if (!options_.output_pattern.empty()) add({"-outfile-pattern", options_.output_pattern});
+        if (!options_.error_pattern.empty()) add({"-errfile-pattern", options_.error_pattern});
         for (const auto& [name, value] : options_.variables)
             add({"-genv", name, value});
         for (std::size_t i = 0; i < options_.apps.size(); ++i) {
@@ -153,9 +176,15 @@ class Writer {
 
     void write_open_mpi() {
         if (kind_ == Kind::prrte)
-            add({"--map-by", ":OVERSUBSCRIBE"});
+            add({"--map-by", mapping() + ":OVERSUBSCRIBE"});
         else
             add({"--oversubscribe"});
+        if (kind_ == Kind::orte && !mapping().empty()) add({"--map-by", mapping()});
+        if (!options_.rank_by.empty()) add({"--rank-by", options_.rank_by});
+        if (options_.input_rank != 0) add({"--stdin", reader()});
+        if (kind_ == Kind::orte)
+            for (const auto& [name, value] : options_.mca)
+                add({"--mca", name, value});
         if (asked() || options_.report_bindings) write_open_mpi_binding();
         if (geteuid() == 0) add({"--allow-run-as-root"});
         if (options_.label && kind_ == Kind::prrte) add({"--output", "tag"});
@@ -171,6 +200,11 @@ class Writer {
             if (!app.folder.empty()) add({"--wdir", app.folder});
             add(app.command);
         }
+    }
+
+    std::string mapping() const {
+        if (!options_.map_by.empty() || options_.ranks_per_host == 0) return options_.map_by;
+        return fmt::format("ppr:{}:node", options_.ranks_per_host);
     }
 
     void write_open_mpi_binding() {

@@ -13,19 +13,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 namespace gantry::mpiexec {
 namespace {
 
 using namespace std::chrono_literals;
-using job::Membership;
 
-constexpr auto kGrace = 2s;       // between asking a rank to end and killing it
-constexpr auto kDying = 1s;       // how long a process may take to end after it began to
 constexpr auto kLastOutput = 1s;  // for output that is still under way when all ranks have ended
 constexpr int kPromptMilliseconds =
     100;  // an unfinished line of rank 0 that stays so long is a prompt
-constexpr int kTimeoutCode = 124;
 
 constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array kPassedOnSignals = {SIGUSR1, SIGUSR2, SIGWINCH};
@@ -33,48 +30,6 @@ constexpr std::array kPassedOnSignals = {SIGUSR1, SIGUSR2, SIGWINCH};
 template <std::size_t N>
 bool contains(const std::array<int, N>& numbers, int number) {
     return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-}
-
-std::string signal_name(int number) {
-    const char* short_name = sigabbrev_np(number);
-    return fmt::format("signal {} (SIG{}, {})", number, short_name != nullptr ? short_name : "?",
-                       strsignal(number));
-}
-
-// Whether the process has begun to end but cannot be waited for yet: PF_EXITING among the flags in
-// /proc/<pid>/stat.
-bool is_dying(pid_t pid) {
-    std::FILE* file = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re");
-    if (file == nullptr) return false;
-    char text[1024];
-    text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
-    std::fclose(file);
-    // "pid (name) state parent group session terminal foreground flags ..."; the name may hold
-    // anything.
-    const char* behind_name = std::strrchr(text, ')');
-    unsigned flags = 0;
-    if (behind_name == nullptr ||
-        std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-        return false;
-    constexpr unsigned kExiting = 4;
-    return (flags & kExiting) != 0;
-}
-
-// What the user can do about a rank that this signal killed.
-std::string advice(int number) {
-    switch (number) {
-        case SIGKILL:
-            return " If nobody killed it, the system may have run out of memory: see `dmesg`, or "
-                   "run fewer ranks.";
-        case SIGSEGV:
-        case SIGBUS:
-        case SIGILL:
-        case SIGFPE:
-        case SIGABRT:
-            return " To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args "
-                   "PROGRAM.";
-        default: return "";
-    }
 }
 
 }  // namespace
@@ -112,6 +67,8 @@ int Launcher::run() {
     while (still_running() > 0)
         turn();
     finish_output();
+    check_sinks();
+    standard_error_.flush();
     for (const Rank& rank : ranks_)
         waitpid(rank.process.pid, nullptr, 0);
     return exit_code_.value_or(0);
@@ -134,15 +91,23 @@ void Launcher::open_signals() {
 bool Launcher::start_ranks() {
     // A rank is no member of the terminal's foreground group and may not read it: mpiexec does, and
     // passes on what was typed.
-    forward_terminal_ = isatty(STDIN_FILENO) == 1;
+    forward_terminal_ = options_.input_rank >= 0 && isatty(STDIN_FILENO) == 1;
+    std::set<std::string> files;
+    const auto file = [&](const std::string& pattern, int rank, std::size_t number) {
+        const std::string path = file_of_pattern(pattern, rank, number);
+        return OutputFile{path, !path.empty() && files.insert(path).second};
+    };
     for (std::size_t number = 0; number < options_.apps.size(); ++number) {
         const App& app = options_.apps[number];
         for (int i = 0; i < app.ranks; ++i) {
             const int rank = static_cast<int>(ranks_.size());
             Start what{&app, &options_.variables, rank, size_, Input::nothing, descriptors_, {}};
+            what.output = file(options_.output_pattern, rank, number);
+            what.errors = file(options_.error_pattern, rank, number);
             if (!binding_.ranks.empty())
                 what.processors = binding_.ranks[static_cast<std::size_t>(rank)];
-            if (rank == 0) what.input = forward_terminal_ ? Input::pipe : Input::inherited;
+            if (rank == options_.input_rank)
+                what.input = forward_terminal_ ? Input::pipe : Input::inherited;
             Started started = start(what);
             if (!started.failure.empty()) {
                 say(started.failure);
@@ -154,7 +119,7 @@ bool Launcher::start_ranks() {
             const std::string prefix = options_.label ? fmt::format("[{}] ", rank) : "";
             forwarders_.emplace_back(started.process.output, standard_output_, prefix);
             forwarders_.emplace_back(started.process.errors, standard_error_, prefix);
-            ranks_.push_back({started.process, &app, false, false});
+            ranks_.push_back({started.process, &app, false, 0});
         }
     }
     return true;
@@ -185,9 +150,9 @@ void Launcher::watch_everything() {
     watched_.clear();
     watch(signals_, POLLIN, Source::signals, 0);
     const bool in_foreground = forward_terminal_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    if (in_foreground && typed_.empty() && ranks_[0].process.input >= 0)
+    if (in_foreground && typed_.empty() && reader().process.input >= 0)
         watch(STDIN_FILENO, POLLIN, Source::input, 0);
-    if (!typed_.empty()) watch(ranks_[0].process.input, POLLOUT, Source::input, 1);
+    if (!typed_.empty()) watch(reader().process.input, POLLOUT, Source::input, 1);
     for (std::size_t i = 0; i < ranks_.size(); ++i)
         if (const int socket = pmi_.socket(static_cast<int>(i)); socket >= 0)
             watch(socket, POLLIN, Source::pmi, i);
@@ -233,12 +198,13 @@ void Launcher::handle(const Watched& watched) {
         }
         case Source::sink:
             (watched.index == 0 ? standard_output_ : standard_error_).write_some();
+            check_sinks();
             break;
     }
 }
 
 void Launcher::pump_input() {
-    int& rank_input = ranks_[0].process.input;
+    int& rank_input = reader().process.input;
     if (typed_.empty()) {
         char buffer[4096];
         const ssize_t length = read(STDIN_FILENO, buffer, sizeof buffer);
@@ -274,7 +240,8 @@ void Launcher::handle_signal(int number) {
     } else if (contains(kPassedOnSignals, number)) {
         signal_ranks(number);
     } else if (phase_ == Phase::running) {
-        end_job(128 + number, fmt::format("the job is ended by {}", signal_name(number)), number);
+        end_job(128 + number, fmt::format("the job is ended by {}", signal_name(number)),
+                Tell::at_once, number);
     } else {  // asked twice
         phase_ = Phase::killing;
         signal_ranks(SIGKILL);
@@ -293,134 +260,6 @@ void Launcher::signal_ranks(int number) {
         // A stopped process acts on nothing but SIGKILL until it is continued.
         if (contains(kEndingSignals, number)) kill(-rank.process.pid, SIGCONT);
     }
-}
-
-// --- the life of the ranks -----------------------------------------------------------------------
-
-void Launcher::collect_ended() {
-    std::vector<std::pair<int, siginfo_t>> ended;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-        if (ranks_[i].ended) continue;
-        siginfo_t how{};
-        const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how,
-                                 WEXITED | WNOHANG | WNOWAIT);
-        if (error == 0 && how.si_pid != 0) ended.emplace_back(static_cast<int>(i), how);
-    }
-    // Of several at once, one that was killed is the likelier reason for the others' end.
-    std::stable_partition(ended.begin(), ended.end(),
-                          [](const auto& one) { return one.second.si_code != CLD_EXITED; });
-    for (const auto& [rank, how] : ended)
-        rank_ended(rank, how);
-    consider_abort();
-}
-
-void Launcher::rank_ended(int rank, const siginfo_t& how) {
-    Rank& ended = ranks_[static_cast<std::size_t>(rank)];
-    look_at_pmi(rank);
-    ended.ended = true;
-    if (phase_ != Phase::running) return;  // we asked for it
-    const bool finalized = pmi_.membership(rank) == Membership::finalized;
-    if (how.si_code != CLD_EXITED) {
-        const int code = 128 + how.si_status;
-        const std::string why =
-            fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
-                        finalized ? "" : "; the job is ended", advice(how.si_status));
-        if (!finalized) return end_job(code, why);
-        say(why);
-        if (!exit_code_) exit_code_ = code;
-        return;
-    }
-    if (how.si_status != 0 && !exit_code_) exit_code_ = how.si_status;
-    ended.left_without_finalize = !finalized;
-    check_membership();
-}
-
-// A rank that has ended without leaving MPI never comes to the others' next fence or message: they
-// would wait for ever.
-void Launcher::check_membership() {
-    if (phase_ != Phase::running) return;
-    std::optional<int> left;
-    bool others_inside = false;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-        const Membership membership = pmi_.membership(static_cast<int>(i));
-        if (ranks_[i].left_without_finalize && !left) left = static_cast<int>(i);
-        // A member that left decides about itself, too: its exit code must not look like success.
-        others_inside = others_inside || membership == Membership::inside;
-    }
-    if (!left || !others_inside) return;
-    const bool was_inside = pmi_.membership(*left) == Membership::inside;
-    const int code = exit_code_.value_or(1);
-    end_job(code,
-            fmt::format("{} exited with code {} {}; the job is ended. Every rank must call "
-                        "{} before it exits; --label shows what it printed "
-                        "last.",
-                        name(*left), exit_code_.value_or(0),
-                        was_inside ? "without leaving MPI" : "without MPI_Init",
-                        was_inside ? "MPI_Finalize, and MPI_Session_finalize for each session,"
-                                   : "MPI_Init and MPI_Finalize"));
-}
-
-void Launcher::look_at_pmi(int rank) {
-    pmi_.serve(rank);
-    if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + "; the job is ended.");
-    if (pmi_.abort_call()) return consider_abort();
-    check_membership();
-}
-
-// Often a rank aborts because another one died: then that death, which the system may not have
-// reported yet, is the reason.
-void Launcher::consider_abort() {
-    if (phase_ != Phase::running || !pmi_.abort_call()) return;
-    const auto now = Clock::now();
-    if (!abort_deadline_) abort_deadline_ = now + kDying;
-    const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
-        return !rank.ended && is_dying(rank.process.pid);
-    });
-    if (somebody_dies && now < *abort_deadline_) return;
-    const auto& [who, code, reason] = *pmi_.abort_call();
-    // A code that the shell would show as success is none.
-    exit_code_ = (code & 255) != 0 ? code & 255 : 1;
-    end_job(*exit_code_, fmt::format("{} ended the job with code {}: {}.", name(who), code,
-                                     reason.empty() ? "it called MPI_Abort" : reason));
-}
-
-void Launcher::check_deadlines() {
-    const auto now = Clock::now();
-    consider_abort();
-    if (phase_ == Phase::running && deadline_ && now >= *deadline_)
-        end_job(kTimeoutCode, fmt::format("the job ran longer than --timeout {} s and is ended.",
-                                          options_.timeout_seconds));
-    if (phase_ == Phase::ending && now >= *kill_deadline_) {
-        phase_ = Phase::killing;
-        kill_deadline_.reset();
-        signal_ranks(SIGKILL);
-    }
-}
-
-void Launcher::end_job(int exit_code, const std::string& why, int signal_number) {
-    if (phase_ != Phase::running) return;
-    phase_ = Phase::ending;
-    deadline_.reset();
-    abort_deadline_.reset();
-    kill_deadline_ = Clock::now() + kGrace;
-    if (!exit_code_) exit_code_ = exit_code;
-    say(why);
-    signal_ranks(signal_number);
-}
-
-int Launcher::still_running() const {
-    return static_cast<int>(
-        std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
-}
-
-std::string Launcher::name(int rank) const {
-    const Rank& named = ranks_[static_cast<std::size_t>(rank)];
-    return fmt::format("rank {} of {} ({}, process {})", rank, size_, named.app->command[0],
-                       named.process.pid);
-}
-
-void Launcher::say(const std::string& sentence) {
-    standard_error_.add(fmt::format("mpiexec: {}\n", sentence));
 }
 
 // All ranks have ended: what they started ends with them, then what they wrote comes out.
@@ -443,6 +282,7 @@ void Launcher::finish_output() {
         for (std::size_t i = 0; i < watched_.size(); ++i)
             if (polled_[i].revents != 0) handle(watched_[i]);
     }
+    if (!reason_.empty()) say(reason_);
     standard_output_.flush();
     standard_error_.flush();
 }

@@ -43,8 +43,10 @@ class Launcher {
         Process process;
         const App* app = nullptr;
         bool ended = false;
-        bool left_without_finalize = false;
+        int exit_code = 0;  // when it has ended by itself
     };
+    // A job that ends by itself says why behind what its ranks still have to say.
+    enum class Tell { at_once, at_the_end };
     // What a descriptor of the loop's poll belongs to.
     enum class Source { signals, input, pmi, forwarder, sink };
     struct Watched {
@@ -68,14 +70,19 @@ class Launcher {
     void look_at_pmi(int rank);
     void consider_abort();
     void check_membership();
+    void check_sinks();
+    std::string why_left(int rank) const;
     void check_deadlines();
     void pump_input();
 
-    // Tells why on standard error and ends the job; the first reason counts.
-    void end_job(int exit_code, const std::string& why, int signal_number = SIGTERM);
+    // Ends the job; the first reason counts, and is told on standard error.
+    void end_job(int exit_code, const std::string& why, Tell when = Tell::at_the_end,
+                 int signal_number = SIGTERM);
     void signal_ranks(int number);
     void finish_output();
     int still_running() const;
+    // Who gets standard input, if anybody does.
+    Rank& reader() { return ranks_[static_cast<std::size_t>(options_.input_rank)]; }
     std::string name(int rank) const;
     void say(const std::string& sentence);
 
@@ -85,7 +92,7 @@ class Launcher {
     rlimit descriptors_{};
     int signals_ = -1;
     bool forward_terminal_ = false;
-    std::string typed_;  // terminal input on its way to rank 0
+    std::string typed_;  // terminal input on its way to its reader
     Sink standard_output_;
     Sink standard_error_;
     job::PmiServer pmi_;
@@ -95,11 +102,15 @@ class Launcher {
     std::vector<pollfd> polled_;
     std::vector<Watched> watched_;
     Phase phase_ = Phase::running;
+    std::string reason_;                         // to be told at the end
     std::optional<int> exit_code_;               // the first that is not 0
     std::optional<Clock::time_point> deadline_;  // of --timeout
     std::optional<Clock::time_point>
         abort_deadline_;  // until when an abort waits for news of a death
     std::optional<Clock::time_point> kill_deadline_;  // after the job was asked to end
 };
+
+// "signal 9 (SIGKILL, Killed)"
+std::string signal_name(int number);
 
 }  // namespace gantry::mpiexec

@@ -7,6 +7,7 @@
 #include "handover.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
+#include "this_machine.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -35,7 +36,15 @@ int main(int argument_count, char** argument_values) {
             return 2;
         case Wish::run: break;
     }
+    take_this_machine(line.options);
     if (line.options.wants_another_launcher()) return hand_over(line.options);
+    if (line.options.input_rank >= line.options.total_ranks()) {
+        std::fprintf(stderr, "mpiexec: --stdin %d: the ranks are 0 to %d\n",
+                     line.options.input_rank, line.options.total_ranks() - 1);
+        return 2;
+    }
+    if (const std::string ignored = what_is_ignored(line.options); !ignored.empty())
+        std::fprintf(stderr, "mpiexec: %s\n", ignored.c_str());
     Binding binding = binding_for(line.options);
     if (!binding.mistake.empty()) {
         std::fprintf(stderr, "mpiexec: %s\n", binding.mistake.c_str());

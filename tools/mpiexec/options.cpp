@@ -6,6 +6,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
 
 namespace gantry::mpiexec {
 namespace {
@@ -63,58 +66,118 @@ class Parser {
     }
 
     void parse_option(App& app) {
-        const std::string option = arguments_[at_++];
-        if (option == "-h" || option == "-help" || option == "--help") {
-            line_.wish = Wish::show_help;
-        } else if (option == "-V" || option == "-version" || option == "--version") {
-            line_.wish = Wish::show_version;
-        } else if (option == "-n" || option == "-np" || option == "--np" || option == "-c") {
-            const std::optional<int> count = rank_count(value(option));
-            if (count)
-                app.ranks = *count;
-            else
-                mistake(fmt::format("{} takes a number of ranks from 1 to {}", option, kMostRanks));
-        } else if (option == "--label" || option == "-label" || option == "-l") {
-            line_.options.label = true;
-        } else if (option == "--timeout" || option == "-timeout") {
-            const std::optional<double> limit = seconds(value(option));
-            if (limit)
-                line_.options.timeout_seconds = *limit;
-            else
-                mistake("--timeout takes a number of seconds");
-        } else if (option == "--bind-to" || option == "-bind-to") {
-            const std::string unit = value(option);
-            line_.options.bind_to = bind_to(unit);
-            if (!line_.options.bind_to)
-                mistake(fmt::format("--bind-to takes share, core, numa, socket or none, not \"{}\"",
-                                    unit));
-        } else if (option == "--report-bindings" || option == "-report-bindings") {
-            line_.options.report_bindings = true;
-        } else if (option == "--hosts" || option == "-hosts" || option == "--host" ||
-                   option == "-host" || option == "-H") {
-            line_.options.hosts = value(option);
-        } else if (option == "-f" || option == "--hostfile" || option == "-hostfile" ||
-                   option == "-machinefile") {
-            line_.options.host_file = value(option);
-        } else if (option == "--launcher") {
-            line_.options.launcher = value(option);
-        } else if (option == "--show") {
-            line_.options.show_command = true;
-        } else if (option == "-wdir" || option == "--wdir" || option == "-wd") {
-            app.folder = value(option);
-        } else if (option == "-env" || option == "--env") {
-            std::string name = value(option);
-            app.variables.emplace_back(std::move(name), value(option));
-        } else if (option == "-genv" || option == "--genv") {
-            std::string name = value(option);
-            line_.options.variables.emplace_back(std::move(name), value(option));
-        } else if (option == "-x") {
-            export_variable(value(option));
-        } else if (option == "--oversubscribe" || option == "--allow-run-as-root") {
-            // Both always hold here; scripts written for other launchers say them.
-        } else {
-            mistake(fmt::format("there is no option {}", option));
+        std::string option = arguments_[at_++];
+        // "--bind-to=none" is "--bind-to none".
+        if (const std::size_t equals = option.find('=');
+            option.starts_with("--") && equals != std::string::npos) {
+            joined_ = option.substr(equals + 1);
+            option.resize(equals);
         }
+        const Option* known = find(option);
+        if (known == nullptr) return mistake(fmt::format("there is no option {}", option));
+        (this->*known->take)(app, option);
+        if (joined_) mistake(fmt::format("{} takes no value, but has \"{}\"", option, *joined_));
+    }
+
+    // --- one function for each option
+
+    using Take = void (Parser::*)(App& app, const std::string& option);
+    struct Option {
+        std::string_view names;  // between blanks
+        Take take;
+    };
+    static const Option* find(std::string_view option);
+
+    void show_help(App&, const std::string&) { line_.wish = Wish::show_help; }
+    void show_version(App&, const std::string&) { line_.wish = Wish::show_version; }
+    void ranks(App& app, const std::string& option) {
+        app.ranks_given = true;
+        app.ranks = count(option, "ranks");
+    }
+    void label(App&, const std::string&) { line_.options.label = true; }
+    void quiet(App&, const std::string&) { line_.options.quiet = true; }
+    void timeout(App&, const std::string& option) {
+        const std::optional<double> limit = seconds(value(option));
+        if (limit)
+            line_.options.timeout_seconds = *limit;
+        else
+            mistake("--timeout takes a number of seconds");
+    }
+    void bind(App&, const std::string& option) {
+        const std::string unit = value(option);
+        line_.options.bind_to = bind_to(unit);
+        if (!line_.options.bind_to)
+            mistake(
+                fmt::format("--bind-to takes share, core, numa, socket or none, not \"{}\"", unit));
+    }
+    void report_bindings(App&, const std::string&) { line_.options.report_bindings = true; }
+    void hosts(App&, const std::string& option) { line_.options.hosts = value(option); }
+    void host_file(App&, const std::string& option) { line_.options.host_file = value(option); }
+    void launcher(App&, const std::string& option) { line_.options.launcher = value(option); }
+    void show_command(App&, const std::string&) { line_.options.show_command = true; }
+    void folder(App& app, const std::string& option) { app.folder = value(option); }
+    void variable(App& app, const std::string& option) {
+        std::string name = value(option);
+        app.variables.emplace_back(std::move(name), value(option));
+    }
+    void variable_for_all(App&, const std::string& option) {
+        std::string name = value(option);
+        line_.options.variables.emplace_back(std::move(name), value(option));
+    }
+    void exported(App&, const std::string& option) { export_variable(value(option)); }
+    // Names of variables that the ranks must have: here they have all.
+    void listed_variables(App&, const std::string& option) {
+        std::istringstream names(value(option));
+        for (std::string name; std::getline(names, name, ',');)
+            if (const char* set = std::getenv(name.c_str()))
+                line_.options.variables.emplace_back(name, set);
+    }
+    void ranks_per_host(App&, const std::string& option) {
+        line_.options.ranks_per_host = count(option, "ranks");
+    }
+    // Open MPI's: without -n as many ranks as that on each host.
+    void ranks_of_each_host(App& app, const std::string& option) {
+        line_.options.ranks_per_host = count(option, "ranks");
+        if (!app.ranks_given) app.ranks = line_.options.ranks_per_host;
+    }
+    void map_by(App&, const std::string& option) {
+        line_.options.map_by = value(option);
+        ignore(option, line_.options.map_by);
+    }
+    void rank_by(App&, const std::string& option) {
+        line_.options.rank_by = value(option);
+        ignore(option, line_.options.rank_by);
+    }
+    void mca(App&, const std::string& option) {
+        const std::string name = value(option);
+        line_.options.mca.emplace_back(name, value(option));
+        ignore(option, name + " " + line_.options.mca.back().second);
+    }
+    void input(App&, const std::string& option) {
+        const std::string who = value(option);
+        int rank = 0;
+        const auto [end, error] = std::from_chars(who.data(), who.data() + who.size(), rank);
+        if (who == "none")
+            line_.options.input_rank = -1;
+        else if (who == "all")
+            ignore(option, who);
+        else if (error == std::errc{} && end == who.data() + who.size() && rank >= 0)
+            line_.options.input_rank = rank;
+        else
+            mistake(fmt::format("{} takes a rank, none or all, not \"{}\"", option, who));
+    }
+    void output_pattern(App&, const std::string& option) {
+        line_.options.output_pattern = value(option);
+    }
+    void error_pattern(App&, const std::string& option) {
+        line_.options.error_pattern = value(option);
+    }
+    // Holds here in any case; scripts written for other launchers say it.
+    void holds_anyhow(App&, const std::string&) {}
+    void has_no_meaning(App&, const std::string& option) { ignore(option, ""); }
+
+    void ignore(const std::string& option, const std::string& with) {
+        line_.options.ignored.push_back(with.empty() ? option : option + " " + with);
     }
 
     // "-x NAME=VALUE", "-x NAME VALUE", or "-x NAME" for what the caller has anyway.
@@ -128,7 +191,15 @@ class Parser {
         line_.options.variables.emplace_back(text, value("-x " + text));
     }
 
+    int count(const std::string& option, const char* what) {
+        const std::optional<int> number = rank_count(value(option));
+        if (!number)
+            mistake(fmt::format("{} takes a number of {} from 1 to {}", option, what, kMostRanks));
+        return number.value_or(1);
+    }
+
     std::string value(const std::string& option) {
+        if (joined_) return *std::exchange(joined_, std::nullopt);
         if (at_ < arguments_.size()) return arguments_[at_++];
         mistake(fmt::format("{} needs a value behind it", option));
         return {};
@@ -142,8 +213,47 @@ class Parser {
 
     const std::vector<std::string>& arguments_;
     std::size_t at_ = 0;
+    std::optional<std::string> joined_;  // the value of an option written with '='
     CommandLine line_;
 };
+
+const Parser::Option* Parser::find(std::string_view option) {
+    static constexpr Option kOptions[] = {
+        {" -h -help --help ", &Parser::show_help},
+        {" -V -version --version ", &Parser::show_version},
+        {" -n -np --np --n -c ", &Parser::ranks},
+        {" -l -label --label -prepend-rank --prepend-rank --tag-output -tag-output ",
+         &Parser::label},
+        {" -q --quiet -quiet ", &Parser::quiet},
+        {" -timeout --timeout ", &Parser::timeout},
+        {" -bind-to --bind-to ", &Parser::bind},
+        {" -report-bindings --report-bindings ", &Parser::report_bindings},
+        {" -hosts --hosts -host --host -H ", &Parser::hosts},
+        {" -f --hostfile -hostfile --machinefile -machinefile ", &Parser::host_file},
+        {" --launcher ", &Parser::launcher},
+        {" --show ", &Parser::show_command},
+        {" -wdir --wdir -wd ", &Parser::folder},
+        {" -env --env ", &Parser::variable},
+        {" -genv --genv ", &Parser::variable_for_all},
+        {" -x ", &Parser::exported},
+        {" -genvlist --genvlist -envlist --envlist ", &Parser::listed_variables},
+        {" -ppn --ppn -perhost --perhost ", &Parser::ranks_per_host},
+        {" -N --npernode -npernode ", &Parser::ranks_of_each_host},
+        {" --map-by -map-by ", &Parser::map_by},
+        {" --rank-by -rank-by ", &Parser::rank_by},
+        {" --mca -mca --gmca -gmca --prtemca --pmixmca ", &Parser::mca},
+        {" --stdin -stdin -s ", &Parser::input},
+        {" -outfile-pattern --outfile-pattern ", &Parser::output_pattern},
+        {" -errfile-pattern --errfile-pattern ", &Parser::error_pattern},
+        {" --oversubscribe -oversubscribe --allow-run-as-root -genvall --genvall -envall --envall ",
+         &Parser::holds_anyhow},
+        {" --display-map --display-allocation --use-hwthread-cpus -nolocal --nolocal ",
+         &Parser::has_no_meaning},
+    };
+    for (const Option& known : kOptions)
+        if (known.names.find(fmt::format(" {} ", option)) != std::string_view::npos) return &known;
+    return nullptr;
+}
 
 }  // namespace
 
@@ -156,38 +266,6 @@ int Options::total_ranks() const {
 
 CommandLine parse(const std::vector<std::string>& arguments) {
     return Parser(arguments).parse();
-}
-
-const char* help_text() {
-    return R"(Starts the ranks of an MPI program on this machine, or has a launcher start them on others.
-
-  mpiexec [options] PROGRAM [ARGUMENTS...] [: [options] PROGRAM2 [ARGUMENTS...]]...
-
-  -n N, -np N           how many ranks run PROGRAM (default 1); more than there are processors is fine
-  --label, -l           begin every line of output with the rank that wrote it: "[3] ..."
-  --timeout SECONDS     end the job when it runs longer; the exit code is then 124
-  -env NAME VALUE       set an environment variable for this PROGRAM
-  -genv NAME VALUE      set it for every PROGRAM; "-x NAME=VALUE" and "-x NAME VALUE" mean the same
-  -wdir FOLDER          start PROGRAM in FOLDER
-  --bind-to UNIT        which processors a rank may use. share (default): an even share of the cores, if there
-                        are enough for all ranks; core: one core a rank; numa, socket: one of these; none
-  --report-bindings     say so on standard error, a line a rank
-  --hosts a,b:4         run on these hosts (with that many ranks each): hands over to a launcher that is
-                        installed: srun (inside an allocation), prterun, mpiexec.hydra or orterun
-  -f FILE               the same with hosts from a file, one a line: "a", "a:4" or "a slots=4"
-  --launcher NAME       hand over to this one; --show prints its command line instead of running it
-  --help, --version
-
-Every rank sees PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS and LOCAL_RANK.
-Standard input goes to rank 0. Output comes by whole lines.
-A rank that dies, or exits without MPI_Finalize while others wait for it, ends the job; Ctrl-C is
-passed on, and what has not ended 2 s later is killed.
-The exit code is the first one that is not 0: a rank's own, the code of MPI_Abort, or 128 + signal.
-
-  mpiexec -n 4 ./program input.dat
-  mpiexec -n 1 ./master : -n 3 ./worker
-  mpiexec -n 2 --label gdb -batch -ex run -ex backtrace --args ./program
-)";
 }
 
 }  // namespace gantry::mpiexec

@@ -18,6 +18,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // One group of ranks that run the same command.
 struct App {
     int ranks = 1;
+    bool ranks_given = false;
     std::vector<std::string> command;
     Variables variables;
     std::string folder;  // empty: where mpiexec was started
@@ -27,6 +28,10 @@ struct Options {
     std::vector<App> apps;
     Variables variables;  // for every app
     bool label = false;
+    bool quiet = false;
+    int input_rank = 0;          // which rank reads standard input; -1: none
+    std::string output_pattern;  // files for the ranks' output, %r: the rank; empty: our own
+    std::string error_pattern;
     double timeout_seconds = 0;  // 0: none
     std::optional<BindTo> bind_to;
     bool report_bindings = false;
@@ -35,6 +40,12 @@ struct Options {
     std::string host_file;
     std::string launcher;
     bool show_command = false;
+    // What decides where ranks run has no meaning on one machine; a launcher may be told.
+    int ranks_per_host = 0;
+    std::string map_by;
+    std::string rank_by;
+    Variables mca;
+    std::vector<std::string> ignored;  // options that were taken and mean nothing here, as written
     bool wants_another_launcher() const {
         return !hosts.empty() || !host_file.empty() || !launcher.empty();
     }

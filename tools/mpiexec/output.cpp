@@ -26,6 +26,7 @@ void Sink::write_some() {
         queued_.erase(0, static_cast<std::size_t>(written));
     } else if (errno != EAGAIN && errno != EINTR) {
         broken_ = true;
+        error_ = errno == EPIPE ? 0 : errno;
         queued_.clear();
     }
 }
@@ -56,6 +57,7 @@ void Forwarder::close_source() {
 }
 
 void Forwarder::read_some() {
+    if (source_ < 0) return;
     char buffer[65536];
     const ssize_t length = read(source_, buffer, sizeof buffer);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -82,6 +84,28 @@ void Forwarder::flush_partial_line() {
     if (!prefix_.empty()) sink_->add(prefix_);
     sink_->add(line_);
     line_.clear();
+}
+
+std::string file_of_pattern(const std::string& pattern, int rank, std::size_t program) {
+    std::string path;
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        const char sort = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+        char host[256] = "";
+        if (sort == 'r')
+            path += std::to_string(rank);
+        else if (sort == 'g')
+            path += std::to_string(program);
+        else if (sort == 'h' && gethostname(host, sizeof host - 1) == 0)
+            path += host;
+        else if (sort == '%')
+            path += '%';
+        else {
+            path += pattern[i];
+            continue;
+        }
+        ++i;
+    }
+    return path;
 }
 
 }  // namespace gantry::mpiexec

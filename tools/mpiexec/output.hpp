@@ -6,6 +6,7 @@
 // into lines of a Sink.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ class Sink {
     bool is_full() const { return queued_.size() > kMostQueued; }
     // The reader is gone (`mpiexec ... | head`): nothing can be written any more.
     bool is_broken() const { return broken_; }
+    // Why nothing can be written any more, although somebody reads: a full disk, say. 0: no reason.
+    int error() const { return error_; }
     // To be called when the descriptor is ready; writes no more than it takes at once.
     void write_some();
     // Waits until everything is out (the end of mpiexec).
@@ -33,6 +36,7 @@ class Sink {
     std::size_t piece_;  // what one write may take without blocking
     std::string queued_;
     bool broken_ = false;
+    int error_ = 0;
 };
 
 class Forwarder {
@@ -58,5 +62,8 @@ class Forwarder {
     std::string prefix_;
     std::string line_;
 };
+
+// The file that a pattern names: %r the rank, %g the number of its program, %h this machine.
+std::string file_of_pattern(const std::string& pattern, int rank, std::size_t program);
 
 }  // namespace gantry::mpiexec

@@ -62,6 +62,15 @@ bool open_channel(Channel& channel, Flow flow) {
     return true;
 }
 
+// What the rank writes to: a channel to mpiexec, or a file.
+bool open_output(Channel& channel, const OutputFile& file) {
+    if (file.path.empty()) return open_channel(channel, Flow::from_rank);
+    const int fresh = file.fresh ? O_TRUNC : 0;
+    channel.theirs = Descriptor(
+        open(file.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | fresh, 0666));
+    return channel.theirs.get() >= 0;
+}
+
 // Variables of a launcher around us would make the rank talk to that one.
 void forget_outer_launcher() {
     std::vector<std::string> names;
@@ -192,9 +201,12 @@ Started failed(std::string why) {
 
 Started start(const Start& what) {
     Channel pmi, input, output, errors, report;
-    const bool opened = open_channel(pmi, Flow::both) && open_channel(output, Flow::from_rank) &&
-                        open_channel(errors, Flow::from_rank) &&
-                        open_channel(report, Flow::from_rank) &&
+    for (const auto& [channel, file] : {std::pair{&output, &what.output}, {&errors, &what.errors}})
+        if (!open_output(*channel, *file) && !file->path.empty())
+            return failed(fmt::format("cannot write the output of rank {} to {}: {}", what.rank,
+                                      file->path, strerror(errno)));
+    const bool opened = output.theirs.get() >= 0 && errors.theirs.get() >= 0 &&
+                        open_channel(pmi, Flow::both) && open_channel(report, Flow::from_rank) &&
                         (what.input != Input::pipe || open_channel(input, Flow::to_rank));
     if (!opened)
         return failed(fmt::format(

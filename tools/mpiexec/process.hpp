@@ -17,6 +17,12 @@ namespace gantry::mpiexec {
 
 enum class Input { inherited, pipe, nothing };
 
+// Where a rank writes instead of to mpiexec.
+struct OutputFile {
+    std::string path;    // empty: to mpiexec
+    bool fresh = false;  // the first that writes there: what was in it goes
+};
+
 struct Start {
     const App* app = nullptr;
     const Variables* variables_for_all = nullptr;
@@ -25,6 +31,7 @@ struct Start {
     Input input = Input::nothing;
     rlimit descriptors{};   // what mpiexec was given; it raises its own
     Processors processors;  // empty: not bound
+    OutputFile output{}, errors{};
 };
 
 // mpiexec's ends of the rank's streams; -1 where there is none.

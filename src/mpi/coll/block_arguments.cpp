@@ -30,8 +30,11 @@ coll::Blocks typed_blocks(const void* address, const MPI_Count* counts, const MP
     if (types == nullptr) return made;
     made.counts.assign(counts, counts + blocks);
     made.displacements.assign(displs, displs + blocks);
-    for (int block = 0; block < blocks; ++block)
-        made.layouts.push_back(&find(types[block])->layout);
+    // A block of no elements may have no type.
+    for (int block = 0; block < blocks; ++block) {
+        const Datatype* type = find(types[block]);
+        made.layouts.push_back(type != nullptr ? &type->layout : &find(MPI_BYTE)->layout);
+    }
     return made;
 }
 

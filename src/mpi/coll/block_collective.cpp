@@ -67,9 +67,10 @@ Result<CollectiveCall> exchange_blocks(coll::Blocks outgoing, coll::Blocks incom
 }
 
 // The datatypes stay alive as long as a request for the operation.
-Result<CollectiveCall> with_types(Result<CollectiveCall> call, Datatype* sendtype,
-                                  Datatype* recvtype) {
+Result<CollectiveCall> with_types(Agreement agreement, Result<CollectiveCall> call,
+                                  Datatype* sendtype, Datatype* recvtype) {
     if (!call.ok()) return call;
+    call->agreement = agreement;
     call->types[0] = sendtype;
     call->types[1] = recvtype;
     return call;
@@ -80,16 +81,20 @@ Result<CollectiveCall> with_types(Result<CollectiveCall> call, Datatype* sendtyp
 Result<CollectiveCall> gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                               void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                               Comm& comm) {
-    return with_types(gather_blocks(one_block(sendbuf, sendcount, sendtype),
-                                    equal_blocks(recvbuf, recvcount, recvtype),
-                                    sendbuf == MPI_IN_PLACE, root, comm),
-                      sendtype, recvtype);
+    return with_types(
+        agreement(comm, "MPI_Gather", root, nullptr, comm.rank() == root ? recvtype : sendtype,
+                  comm.rank() == root ? recvcount : sendcount),
+        gather_blocks(one_block(sendbuf, sendcount, sendtype),
+                      equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root,
+                      comm),
+        sendtype, recvtype);
 }
 
 Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
                                Datatype* recvtype, int root, Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Gatherv", root),
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
                       listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
                       sendbuf == MPI_IN_PLACE, root, comm),
@@ -99,16 +104,20 @@ Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatyp
 Result<CollectiveCall> scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                                Comm& comm) {
-    return with_types(scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
-                                     one_block(recvbuf, recvcount, recvtype),
-                                     recvbuf == MPI_IN_PLACE, root, comm),
-                      sendtype, recvtype);
+    return with_types(
+        agreement(comm, "MPI_Scatter", root, nullptr, comm.rank() == root ? sendtype : recvtype,
+                  comm.rank() == root ? sendcount : recvcount),
+        scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
+                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root,
+                       comm),
+        sendtype, recvtype);
 }
 
 Result<CollectiveCall> scatterv(const void* sendbuf, const MPI_Count* sendcounts,
                                 const MPI_Aint* displs, Datatype* sendtype, void* recvbuf,
                                 MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Scatterv", root),
         scatter_blocks(listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.peers()),
                        one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root,
                        comm),
@@ -119,6 +128,7 @@ Result<CollectiveCall> allgather(const void* sendbuf, MPI_Count sendcount, Datat
                                  void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                  Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount),
         allgather_blocks(one_block(sendbuf, sendcount, sendtype),
                          equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
@@ -128,6 +138,7 @@ Result<CollectiveCall> allgatherv(const void* sendbuf, MPI_Count sendcount, Data
                                   void* recvbuf, const MPI_Count* recvcounts,
                                   const MPI_Aint* displs, Datatype* recvtype, Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Allgatherv"),
         allgather_blocks(one_block(sendbuf, sendcount, sendtype),
                          listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
                          sendbuf == MPI_IN_PLACE, comm),
@@ -138,6 +149,7 @@ Result<CollectiveCall> alltoall(const void* sendbuf, MPI_Count sendcount, Dataty
                                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                 Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount),
         exchange_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                         equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
@@ -148,6 +160,7 @@ Result<CollectiveCall> alltoallv(const void* sendbuf, const MPI_Count* sendcount
                                  const MPI_Count* recvcounts, const MPI_Aint* rdispls,
                                  Datatype* recvtype, Comm& comm) {
     return with_types(
+        agreement(comm, "MPI_Alltoallv"),
         exchange_blocks(listed_blocks(sendbuf, sendcounts, sdispls, sendtype, comm.peers()),
                         listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.peers()),
                         sendbuf == MPI_IN_PLACE, comm),
@@ -166,6 +179,7 @@ Result<CollectiveCall> alltoallw(const void* sendbuf, const MPI_Count* sendcount
         std::move(outgoing), typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, comm.peers()),
         in_place, comm);
     if (!call.ok()) return call;
+    call->agreement = agreement(comm, "MPI_Alltoallw");
     for (int rank = 0; rank < comm.peers(); ++rank) {
         if (!in_place) call->types_of_blocks.push_back(find(sendtypes[rank]));
         call->types_of_blocks.push_back(find(recvtypes[rank]));

@@ -12,7 +12,25 @@ void keep_types(Requests& requests, const CollectiveCall& call, MPI_Request requ
     for (Datatype* type : call.types)
         if (type != nullptr) requests.keep(request, *type);
     for (Datatype* type : call.types_of_blocks)
-        requests.keep(request, *type);
+        if (type != nullptr) requests.keep(request, *type);
+}
+
+using Start = std::function<Task<Status>(coll::Team)>;
+
+Task<Status> run_if_agreed(Executor& executor, coll::Team team, Agreement agreement, Start start) {
+    Status same = co_await agree(executor, team, agreement);
+    GANTRY_CO_TRY(same);
+    Task<Status> operation = start(team);
+    Status ended = co_await std::move(operation);
+    co_return ended;
+}
+
+// What runs the operation, behind its checks if there are any.
+Start start_of(const CollectiveCall& call) {
+    if (call.agreement.function == nullptr) return call.start;
+    return [agreement = call.agreement, start = call.start](coll::Team team) {
+        return run_if_agreed(team.executor(), team, agreement, start);
+    };
 }
 
 }  // namespace
@@ -20,14 +38,14 @@ void keep_types(Requests& requests, const CollectiveCall& call, MPI_Request requ
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call) {
     const coll::Team team = comm.team();
     if (!call.ok()) return Status(call.status());
-    return Pending(*comm.engine, call.value().start(team));
+    return Pending(*comm.engine, start_of(call.value())(team));
 }
 
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {
     const coll::Team team = comm.background_team();
     if (!call.ok()) return call.status();
     Requests& requests = comm.engine->requests();
-    Result<p2p::Request*> started = requests.spawn(call.value().start(team));
+    Result<p2p::Request*> started = requests.spawn(start_of(call.value())(team));
     if (!started.ok()) return std::move(started).status();
     *request = requests.hand_out(*started, comm);
     keep_types(requests, call.value(), *request);
@@ -40,7 +58,7 @@ Status persistent(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* r
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.persistent(
         comm,
-        [&requests, team, start = call.value().start] { return requests.spawn(start(team)); });
+        [&requests, team, start = start_of(call.value())] { return requests.spawn(start(team)); });
     if (!made.ok()) return std::move(made).status();
     *request = reinterpret_cast<MPI_Request>(*made);
     keep_types(requests, call.value(), *request);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/task.hpp"
+#include "mpi/check/agreement.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/pending.hpp"
 
@@ -26,6 +27,7 @@ struct CollectiveCall {
     // Datatypes that must live as long as a request for the operation; null ones do not count.
     Datatype* types[2] = {};
     std::vector<Datatype*> types_of_blocks = {};  // where each rank's block has a type of its own
+    Agreement agreement = {};                     // what must be the same on all ranks
 };
 
 // Each takes the communicator's next tag also if the call has failed, so that the ranks stay in

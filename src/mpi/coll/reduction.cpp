@@ -34,12 +34,15 @@ Result<CollectiveCall> scan_of(const void* sendbuf, void* recvbuf, MPI_Count cou
                        "inside one group (MPI_Intercomm_merge makes one of two)");
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
-    return CollectiveCall{[both = sides(sendbuf, recvbuf, count, datatype), reduce = *how,
-                           exclusive](coll::Team team) {
-                              return coll::scan(team.executor(), team, both.source, both.sink,
-                                                reduce, exclusive);
-                          },
-                          {&datatype}};
+    return CollectiveCall{
+        [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how,
+         exclusive](coll::Team team) {
+            return coll::scan(team.executor(), team, both.source, both.sink, reduce, exclusive);
+        },
+        {&datatype},
+        {},
+        agreement(comm, exclusive ? "MPI_Exscan" : "MPI_Scan", Agreement::kNothing, &op, &datatype,
+                  count)};
 }
 
 // Each rank's part of a vector whose parts follow each other.
@@ -55,8 +58,9 @@ coll::Blocks shares_of(std::vector<std::int64_t> counts, const Datatype& datatyp
     return shares;
 }
 
-Result<CollectiveCall> reduce_shares(const void* sendbuf, void* recvbuf, coll::Blocks shares,
-                                     Datatype& datatype, const Op& op, const Comm& comm) {
+Result<CollectiveCall> reduce_shares(const char* function, const void* sendbuf, void* recvbuf,
+                                     coll::Blocks shares, Datatype& datatype, const Op& op,
+                                     const Comm& comm) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     const MPI_Count total = shares.displacements.back() + shares.counts.back();
@@ -76,7 +80,9 @@ Result<CollectiveCall> reduce_shares(const void* sendbuf, void* recvbuf, coll::B
         [source, sink, shares = std::move(shares), reduce = *how](coll::Team team) {
             return coll::reduce_scatter(team.executor(), team, source, shares, sink, reduce);
         },
-        {&datatype}};
+        {&datatype},
+        {},
+        agreement(comm, function, Agreement::kNothing, &op, &datatype, total)};
 }
 
 Task<Status> take_no_part(coll::Team) {
@@ -90,7 +96,10 @@ Result<CollectiveCall> barrier(Comm& comm) {
         return CollectiveCall{[](coll::Team team) {
             return coll::inter_barrier(team.executor(), coll::Sides(team));
         }};
-    return CollectiveCall{[](coll::Team team) { return coll::barrier(team.executor(), team); }};
+    return CollectiveCall{[](coll::Team team) { return coll::barrier(team.executor(), team); },
+                          {},
+                          {},
+                          agreement(comm, "MPI_Barrier")};
 }
 
 Result<CollectiveCall> bcast(void* address, MPI_Count count, Datatype* datatype, int root,
@@ -104,7 +113,9 @@ Result<CollectiveCall> bcast(void* address, MPI_Count count, Datatype* datatype,
                               {datatype}};
     return CollectiveCall{
         [data, root](coll::Team team) { return coll::bcast(team.executor(), team, data, root); },
-        {datatype}};
+        {datatype},
+        {},
+        agreement(comm, "MPI_Bcast", root, nullptr, datatype, count)};
 }
 
 Result<CollectiveCall> allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -122,7 +133,9 @@ Result<CollectiveCall> allreduce(const void* sendbuf, void* recvbuf, MPI_Count c
         [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {
             return coll::allreduce(team.executor(), team, both.source, both.sink, reduce);
         },
-        {&datatype}};
+        {&datatype},
+        {},
+        agreement(comm, "MPI_Allreduce", Agreement::kNothing, &op, &datatype, count)};
 }
 
 Result<CollectiveCall> reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -142,7 +155,9 @@ Result<CollectiveCall> reduce(const void* sendbuf, void* recvbuf, MPI_Count coun
                               return coll::reduce(team.executor(), team, both.source, both.sink,
                                                   reduce, root);
                           },
-                          {datatype}};
+                          {datatype},
+                          {},
+                          agreement(comm, "MPI_Reduce", root, op, datatype, count)};
 }
 
 Result<CollectiveCall> scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype,
@@ -158,15 +173,16 @@ Result<CollectiveCall> exscan(const void* sendbuf, void* recvbuf, MPI_Count coun
 Result<CollectiveCall> reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                                             Datatype& datatype, Op& op, Comm& comm) {
     const std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), recvcount);
-    return reduce_shares(sendbuf, recvbuf, shares_of(counts, datatype), datatype, op, comm);
+    return reduce_shares("MPI_Reduce_scatter_block", sendbuf, recvbuf, shares_of(counts, datatype),
+                         datatype, op, comm);
 }
 
 Result<CollectiveCall> reduce_scatter(const void* sendbuf, void* recvbuf,
                                       const MPI_Count* recvcounts, Datatype& datatype, Op& op,
                                       Comm& comm) {
     std::vector<std::int64_t> counts(recvcounts, recvcounts + comm.size());
-    return reduce_shares(sendbuf, recvbuf, shares_of(std::move(counts), datatype), datatype, op,
-                         comm);
+    return reduce_shares("MPI_Reduce_scatter", sendbuf, recvbuf,
+                         shares_of(std::move(counts), datatype), datatype, op, comm);
 }
 
 }  // namespace gantry::mpi

@@ -33,6 +33,7 @@ Task<Status> make_member(Executor& executor, Comm* old, coll::Team team, Members
     if (made == nullptr)
         co_return failure(MPI_ERR_NO_MEM, "out of memory for a communicator of {} processes", size);
     made->topology = std::move(topology);
+    made->session_buffer = old->session_buffer;
     *newcomm = made->handle;
     co_return success();
 }

@@ -133,7 +133,7 @@ Status comm_compare(Comm& comm1, Comm& comm2, int* result) {
 }
 
 Status comm_group(Comm& comm, MPI_Group* group) {
-    *group = make_group(comm.members());
+    *group = make_group(comm.members(), comm.session_buffer);
     if (*group == MPI_GROUP_NULL)
         return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", comm.size());
     return success();

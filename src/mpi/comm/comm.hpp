@@ -37,8 +37,9 @@ struct Comm : Object<MPI_Comm> {
     Attributes attributes;
     InfoPairs hints;
     std::string name;
-    SendBuffer send_buffer;                    // for buffered sends on this communicator
-    std::shared_ptr<const Topology> topology;  // null: it has none
+    SendBuffer send_buffer;                      // for buffered sends on this communicator
+    std::shared_ptr<SendBuffer> session_buffer;  // of the session that it comes from, or null
+    std::shared_ptr<const Topology> topology;    // null: it has none
 
     bool is_inter() const { return border > 0; }
     // In my own group, and how many are there.

@@ -24,20 +24,21 @@ Status no_memory() {
 }
 
 // The new communicator of a duplicate, made before anything is sent; it gets its context when the
-// members have agreed.
-Result<Comm*> prepare_duplicate(Comm& comm, bool copy_hints, const Info* hints) {
+// members have agreed. Hints of the old one are not its own (MPI 5.0 section 7.4.2): an assertion
+// that one communicator keeps need not hold for another.
+Result<Comm*> prepare_duplicate(Comm& comm, const Info* hints) {
     Comm* made = comm.is_inter()
                      ? make_intercomm(*comm.engine, 0, comm.members(), comm.group.peers,
                                       comm.rank(), comm.errhandler)
                      : make_comm(*comm.engine, 0, comm.group.peers, comm.rank(), comm.errhandler);
     if (made == nullptr) return no_memory();
     made->topology = comm.topology;
+    made->session_buffer = comm.session_buffer;
     Status copied = comm.attributes.copy_to(comm.handle, made->attributes);
     if (!copied.ok()) {
         release(made);
         return copied;
     }
-    if (copy_hints) made->hints = comm.hints;
     if (hints != nullptr) take_hints(made->hints, hints->pairs);
     return made;
 }
@@ -57,9 +58,8 @@ Task<Status> duplicate(Executor& executor, Comm* old, coll::Team team, std::shar
     co_return success();
 }
 
-Result<CollectiveCall> duplication(Comm& comm, bool copy_hints, const Info* hints,
-                                   MPI_Comm* newcomm) {
-    Result<Comm*> prepared = prepare_duplicate(comm, copy_hints, hints);
+Result<CollectiveCall> duplication(Comm& comm, const Info* hints, MPI_Comm* newcomm) {
+    Result<Comm*> prepared = prepare_duplicate(comm, hints);
     if (!prepared.ok()) return std::move(prepared).status();
     // Released here unless the operation ends well.
     const std::shared_ptr<Comm> made(*prepared, [](Comm* unused) { release(unused); });
@@ -112,6 +112,7 @@ Status make_part(Comm& old, coll::Team team, const std::vector<Share>& all, MPI_
                                 : make_comm(*old.engine, first->context, std::move(members), rank,
                                             old.errhandler);
     if (made == nullptr) return no_memory();
+    made->session_buffer = old.session_buffer;
     *newcomm = made->handle;
     return success();
 }
@@ -143,11 +144,11 @@ Status check_members(const Comm& comm, const Group& group) {
 }  // namespace
 
 Result<CollectiveCall> comm_dup(Comm& comm, MPI_Comm* newcomm) {
-    return duplication(comm, true, nullptr, newcomm);
+    return duplication(comm, nullptr, newcomm);
 }
 
 Result<CollectiveCall> comm_dup_with_info(Comm& comm, Info* info, MPI_Comm* newcomm) {
-    return duplication(comm, false, info, newcomm);
+    return duplication(comm, info, newcomm);
 }
 
 Pending comm_split(Comm& comm, int color, int key, MPI_Comm* newcomm) {

@@ -22,9 +22,10 @@ std::unordered_map<int, int> positions(const std::vector<int>& peers) {
     return map;
 }
 
-Status give(std::vector<int> peers, MPI_Group* newgroup) {
+// Made from `like`, it comes from the same session.
+Status give(std::vector<int> peers, const Group& like, MPI_Group* newgroup) {
     const std::size_t size = peers.size();
-    *newgroup = make_group(std::move(peers));
+    *newgroup = make_group(std::move(peers), like.session_buffer);
     if (*newgroup == MPI_GROUP_NULL)
         return failure(MPI_ERR_NO_MEM, "out of memory for a group of {} processes", size);
     return success();
@@ -51,7 +52,7 @@ Status include(const Group& group, const std::vector<int>& ranks, MPI_Group* new
     peers.reserve(ranks.size());
     for (int rank : ranks)
         peers.push_back(group.peers[static_cast<std::size_t>(rank)]);
-    return give(std::move(peers), newgroup);
+    return give(std::move(peers), group, newgroup);
 }
 
 Status exclude(const Group& group, const std::vector<int>& ranks, MPI_Group* newgroup) {
@@ -62,7 +63,7 @@ Status exclude(const Group& group, const std::vector<int>& ranks, MPI_Group* new
     std::vector<int> peers;
     for (std::size_t i = 0; i < group.peers.size(); ++i)
         if (!out[i]) peers.push_back(group.peers[i]);
-    return give(std::move(peers), newgroup);
+    return give(std::move(peers), group, newgroup);
 }
 
 // The ranks that triplets (first, last, stride) name.
@@ -87,12 +88,13 @@ Result<std::vector<int>> expand(const Group& group, int n, int (*ranges)[3]) {
 
 }  // namespace
 
-MPI_Group make_group(std::vector<int> peers) {
+MPI_Group make_group(std::vector<int> peers, std::shared_ptr<SendBuffer> session_buffer) {
     if (peers.empty()) return MPI_GROUP_EMPTY;
     Process& p = process();
     Group* group = create(p.groups);
     if (group == nullptr) return MPI_GROUP_NULL;
     group->peers = std::move(peers);
+    group->session_buffer = std::move(session_buffer);
     const int me = p.engine != nullptr ? p.engine->rank() : 0;
     const auto mine = std::find(group->peers.begin(), group->peers.end(), me);
     if (mine != group->peers.end()) group->rank = static_cast<int>(mine - group->peers.begin());
@@ -152,7 +154,7 @@ Status group_union(Group& group1, Group& group2, MPI_Group* newgroup) {
     const std::unordered_set<int> first(peers.begin(), peers.end());
     for (int peer : group2.peers)
         if (!first.contains(peer)) peers.push_back(peer);
-    return give(std::move(peers), newgroup);
+    return give(std::move(peers), group1, newgroup);
 }
 
 Status group_intersection(Group& group1, Group& group2, MPI_Group* newgroup) {
@@ -160,7 +162,7 @@ Status group_intersection(Group& group1, Group& group2, MPI_Group* newgroup) {
     std::vector<int> peers;
     for (int peer : group1.peers)
         if (second.contains(peer)) peers.push_back(peer);
-    return give(std::move(peers), newgroup);
+    return give(std::move(peers), group1, newgroup);
 }
 
 Status group_difference(Group& group1, Group& group2, MPI_Group* newgroup) {
@@ -168,7 +170,7 @@ Status group_difference(Group& group1, Group& group2, MPI_Group* newgroup) {
     std::vector<int> peers;
     for (int peer : group1.peers)
         if (!second.contains(peer)) peers.push_back(peer);
-    return give(std::move(peers), newgroup);
+    return give(std::move(peers), group1, newgroup);
 }
 
 Status group_incl(Group& group, int n, const int* ranks, MPI_Group* newgroup) {

@@ -40,6 +40,7 @@ struct Making {
     std::vector<int> mine;
     Errhandler* errhandler = nullptr;
     InfoPairs hints;
+    std::shared_ptr<SendBuffer> session_buffer;  // of where the local group comes from
     std::shared_ptr<p2p::Group> local_group;  // where no communicator holds it for `local`
 };
 
@@ -115,6 +116,7 @@ Task<Status> make_of_groups(Executor& executor, Making making, Bridge bridge, St
     if (made == nullptr)
         co_return failure(MPI_ERR_NO_MEM, "out of memory for an inter-communicator");
     take_hints(made->hints, making.hints);
+    made->session_buffer = std::move(making.session_buffer);
     *newcomm = made->handle;
     co_return success();
 }
@@ -165,6 +167,7 @@ Pending intercomm_create(Comm& local_comm, int local_leader, Comm* peer_comm, in
     making.leader = local_leader;
     making.mine = local_comm.group.peers;
     making.errhandler = local_comm.errhandler;
+    making.session_buffer = local_comm.session_buffer;
     Bridge bridge;
     Status judged;
     if (local_comm.rank() == local_leader) {
@@ -199,6 +202,7 @@ Pending intercomm_create_from_groups(Group& local_group, int local_leader, Group
     making.leader = local_leader;
     making.mine = local_group.peers;
     making.errhandler = &errhandler;
+    making.session_buffer = local_group.session_buffer;
     if (info != nullptr) making.hints = info->pairs;
     Bridge bridge;
     Status judged;

@@ -58,6 +58,7 @@ Task<Status> merge(Executor& executor, Comm* inter, coll::Team everybody, bool h
     Comm* made =
         make_comm(*inter->engine, merged.context, std::move(peers), rank, inter->errhandler);
     if (made == nullptr) co_return failure(MPI_ERR_NO_MEM, "out of memory for a communicator");
+    made->session_buffer = inter->session_buffer;
     *newcomm = made->handle;
     co_return success();
 }

@@ -2,7 +2,8 @@
 //
 // The 71 predefined datatypes, one row each: the ABI's value, size, alignment, kind of item. Pair
 // types have a value and an index with the padding that C gives such a struct. Fortran types are
-// those of 32-bit default INTEGER, REAL and LOGICAL (gfortran's and everybody's default).
+// those of 32-bit default INTEGER, REAL and LOGICAL (gfortran's and everybody's default). Characters
+// are integers to a reduction: the standard defines none on them, every other library does.
 #include "mpi/datatype/datatype.hpp"
 
 #include <cstdint>
@@ -77,16 +78,16 @@ const Row kRows[] = {
     COMPLEX(MPI_COMPLEX, float, complex64),
     ITEM(MPI_DOUBLE_PRECISION, double, float64),
     COMPLEX(MPI_DOUBLE_COMPLEX, double, complex128),
-    ITEM(MPI_CHARACTER, char, none),
+    INTEGER(MPI_CHARACTER, signed char),
     ITEM(MPI_LONG_DOUBLE, long double, long_double),
     COMPLEX(MPI_C_LONG_DOUBLE_COMPLEX, long double, complex_long_double),
     COMPLEX(MPI_CXX_LONG_DOUBLE_COMPLEX, long double, complex_long_double),
     ITEM(MPI_C_BOOL, bool, boolean),
     ITEM(MPI_CXX_BOOL, bool, boolean),
-    ITEM(MPI_WCHAR, wchar_t, none),
+    INTEGER(MPI_WCHAR, wchar_t),
     INTEGER(MPI_INT8_T, std::int8_t),
     INTEGER(MPI_UINT8_T, std::uint8_t),
-    ITEM(MPI_CHAR, char, none),
+    INTEGER(MPI_CHAR, signed char),
     INTEGER(MPI_SIGNED_CHAR, signed char),
     INTEGER(MPI_UNSIGNED_CHAR, unsigned char),
     ITEM(MPI_BYTE, unsigned char, byte),

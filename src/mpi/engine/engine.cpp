@@ -31,6 +31,7 @@ std::vector<transport::Transport*> addresses(
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain || !parts_.config->explain_file.empty()),
+      checks_(parts_.config->check),
       postbox_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),

@@ -12,6 +12,7 @@
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
+#include "mpi/check/checks.hpp"
 #include "mpi/engine/postbox.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
@@ -82,6 +83,7 @@ class Engine {
     p2p::Messenger& messenger() { return *messenger_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
+    Checks& checks() { return checks_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
@@ -97,6 +99,7 @@ class Engine {
 
     Parts parts_;
     plan::Explain explain_;
+    Checks checks_;
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none

@@ -34,6 +34,7 @@ Process::Process() : main_thread(std::this_thread::get_id()) {
     errors_abort = predefined(errhandlers, Errhandler::Kind::abort, MPI_ERRORS_ABORT);
     errors_return = predefined(errhandlers, Errhandler::Kind::return_code, MPI_ERRORS_RETURN);
     initial_errhandler = errors_are_fatal;
+    file_errhandler = errors_return;
     empty_group = groups.create();
     environment = infos.create();
     GANTRY_ASSERT(empty_group != nullptr && environment != nullptr);

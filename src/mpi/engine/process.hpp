@@ -74,6 +74,7 @@ struct Process {
     Errhandler* errors_abort = nullptr;
     Errhandler* errors_return = nullptr;
     Errhandler* initial_errhandler = nullptr;
+    Errhandler* file_errhandler = nullptr;  // of MPI_FILE_NULL
 
     // Whether calls that need a running MPI may be made: by this process, between Init and Finalize
     // or while a session is open.

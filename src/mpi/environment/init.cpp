@@ -75,7 +75,7 @@ Pending init_thread(int*, char***, int required, int* provided) {
                        "MPI was finalised; MPI_Init can be called once, before MPI_Finalize");
     GANTRY_TRY(need_engine());
     p.main_thread = std::this_thread::get_id();
-    p.thread_level = std::min(required, MPI_THREAD_SERIALIZED);
+    p.thread_level = std::min(required, kMostThreads);
     *provided = p.thread_level;
     return Pending(*p.engine, start_world(p.engine->executor(), *p.engine));
 }
@@ -92,6 +92,7 @@ Pending finalize() {
     // What hangs on MPI_COMM_SELF ends first, while everything still works (MPI 5.0 section 11.4).
     GANTRY_TRY(p.self->attributes.remove_all(MPI_COMM_SELF));
     GANTRY_TRY(p.world->attributes.remove_all(MPI_COMM_WORLD));
+    p.engine->checks().leaks();
     return Pending(*p.engine, stop_world(p.engine->executor(), *p.engine));
 }
 

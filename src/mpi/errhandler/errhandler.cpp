@@ -35,10 +35,9 @@ std::string describe(const Comm* comm) {
     Process& p = process();
     const std::string rank =
         p.engine != nullptr ? fmt::format("rank {}: ", p.engine->rank()) : std::string{};
-    const std::string line = fmt::format(
-        "gantry: {}{} failed: {}: {}{}{}{}\ngantry: {}the error handler is {}: the job ends\n",
-        rank, function, class_name(class_of(status.error_class())), status.text(),
-        where.empty() ? "" : " (", where, where.empty() ? "" : ")", rank, handler);
+    const std::string line = fmt::format("gantry: {}{} failed: {}: {} ({}{}error handler {})\n",
+                                         rank, function, class_name(class_of(status.error_class())),
+                                         status.text(), where, where.empty() ? "" : "; ", handler);
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);
     const int code = exit_code(status.error_class());
@@ -113,11 +112,17 @@ void assign(Errhandler*& slot, Errhandler* errhandler) {
 
 Status check_serves(const Errhandler& errhandler, Errhandler::Kind kind) {
     if (errhandler.predefined || errhandler.kind == kind) return success();
-    const bool session = kind == Errhandler::Kind::session;
+    const char *maker = "Comm", *noun = "communicator";
+    switch (kind) {
+        case Errhandler::Kind::session: maker = "Session", noun = "session"; break;
+        case Errhandler::Kind::file: maker = "File", noun = "file"; break;
+        case Errhandler::Kind::win: maker = "Win", noun = "window"; break;
+        default: break;
+    }
     return failure(
         MPI_ERR_ARG,
-        "this error handler was not made by MPI_{}_create_errhandler; a {} cannot use it",
-        session ? "Session" : "Comm", session ? "session" : "communicator");
+        "this error handler was not made by MPI_{}_create_errhandler; a {} cannot use it", maker,
+        noun);
 }
 
 int raise(Comm* comm, const Status& status, const char* function) {
@@ -131,10 +136,12 @@ int raise(Win* win, const Status& status, const char* function) {
 }
 
 int raise(File* file, const Status& status, const char* function) {
-    // Files begin with MPI_ERRORS_RETURN, and so do calls that have no file yet (MPI 5.0
-    // section 14.7).
-    if (file == nullptr || file->errhandler == nullptr) return status.error_class();
-    return apply(*file->errhandler, file->handle, "file", status, function);
+    Process& p = process();
+    if (file != nullptr && file->errhandler != nullptr)
+        return apply(*file->errhandler, file->handle, "file", status, function);
+    if (!p.running()) return raise(nullptr, status, function);
+    // Calls that have no file yet, or none that lives (MPI 5.0 section 14.7).
+    return apply(*p.file_errhandler, MPI_FILE_NULL, "MPI_FILE_NULL", status, function);
 }
 
 int raise(Session* session, const Status& status, const char* function) {
@@ -220,6 +227,31 @@ Status comm_get_errhandler(Comm& comm, MPI_Errhandler* errhandler) {
 
 Status comm_call_errhandler(Comm& comm, int errorcode) {
     raise(&comm, Status::make(errorcode, error_text(errorcode)), "MPI_Comm_call_errhandler");
+    return success();
+}
+
+namespace {
+
+// Where the handler of that file is kept; of MPI_FILE_NULL, what new files begin with.
+Errhandler*& handler_of(MPI_File file) {
+    return file == MPI_FILE_NULL ? process().file_errhandler : find(file)->errhandler;
+}
+
+}  // namespace
+
+Status file_set_errhandler(MPI_File file, Errhandler& errhandler) {
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::file));
+    assign(handler_of(file), &errhandler);
+    return success();
+}
+
+Status file_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
+    *errhandler = give_handle(handler_of(file));
+    return success();
+}
+
+Status file_call_errhandler(MPI_File fh, int errorcode) {
+    raise(find(fh), Status::make(errorcode, error_text(errorcode)), "MPI_File_call_errhandler");
     return success();
 }
 

@@ -23,9 +23,12 @@ namespace {
 
 using Memory = std::unique_ptr<std::byte[]>;
 
-// The buffer that counts: the communicator's own, else the process's.
+// The buffer that counts: the communicator's own, else that of its session, else the process's.
 SendBuffer& buffer_for(Comm& comm) {
-    return comm.send_buffer.attached ? comm.send_buffer : process().send_buffer;
+    if (comm.send_buffer.attached) return comm.send_buffer;
+    if (comm.session_buffer != nullptr && comm.session_buffer->attached)
+        return *comm.session_buffer;
+    return process().send_buffer;
 }
 
 bool fits(const SendBuffer& held, Bytes bytes) {
@@ -145,11 +148,13 @@ Pending detach(SendBuffer& held, void* address, MPI_Count* size) {
     return Pending(polled);
 }
 
-Status iflush(SendBuffer& held, Comm& comm, MPI_Request* request) {
-    Requests& requests = comm.engine->requests();
+// `comm` null: of a session or of the process.
+Status iflush(SendBuffer& held, Comm* comm, MPI_Request* request) {
+    Requests& requests = process().engine->requests();
     Result<p2p::Request*> made = requests.create(p2p::RequestKind::collective);
     if (!made.ok()) return std::move(made).status();
-    *request = requests.hand_out(*made, comm, nullptr, nullptr, true);
+    *request = comm != nullptr ? requests.hand_out(*made, *comm, nullptr, nullptr, true)
+                               : requests.hand_out(*made);
     if (held.messages == 0)
         (*made)->complete(success());
     else
@@ -213,7 +218,20 @@ Pending buffer_flush() {
     return when_empty(process().send_buffer);
 }
 Status buffer_iflush(MPI_Request* request) {
-    return iflush(process().send_buffer, *process().self, request);
+    return iflush(process().send_buffer, nullptr, request);
+}
+
+Status session_attach_buffer(Session& session, void* buf, MPI_Count size) {
+    return attach(*session.send_buffer, buf, size);
+}
+Pending session_detach_buffer(Session& session, void* buffer_addr, MPI_Count* size) {
+    return detach(*session.send_buffer, buffer_addr, size);
+}
+Pending session_flush_buffer(Session& session) {
+    return when_empty(*session.send_buffer);
+}
+Status session_iflush_buffer(Session& session, MPI_Request* request) {
+    return iflush(*session.send_buffer, nullptr, request);
 }
 
 Status comm_attach_buffer(Comm& comm, void* buf, MPI_Count size) {
@@ -226,7 +244,7 @@ Pending comm_flush_buffer(Comm& comm) {
     return when_empty(comm.send_buffer);
 }
 Status comm_iflush_buffer(Comm& comm, MPI_Request* request) {
-    return iflush(comm.send_buffer, comm, request);
+    return iflush(comm.send_buffer, &comm, request);
 }
 
 }  // namespace gantry::mpi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the program has attached for buffered sends (buffered.hpp), by process or communicator.
+// What the program has attached for buffered sends (buffered.hpp), by process, session or
+// communicator.
 #pragma once
 
 #include "base/units.hpp"

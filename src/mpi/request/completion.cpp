@@ -33,16 +33,6 @@ Status told(Engine& engine, const MPI_Request&, Request& request, MPI_Status* st
     return engine.requests().peek(request, status);
 }
 
-// Completing calls leave MPI_ERROR of a single status alone; those that only look give the whole
-// empty status.
-void tell_empty(MPI_Request&, MPI_Status* status) {
-    write_empty(status);
-}
-void tell_empty(const MPI_Request&, MPI_Status* status) {
-    write_empty(status);
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
-}
-
 Status in_status(int failures, int of, const Status& first) {
     return failure(MPI_ERR_IN_STATUS, "{} of {} operations failed; the first says: {}", failures,
                    of, first.text());
@@ -61,7 +51,7 @@ Status tell_all(Engine& engine, Handle* handles, int first_to_tell, int count,
         if (request != nullptr)
             ended = told(engine, handles[i], *request, status);
         else
-            tell_empty(handles[i], status);
+            write_empty(status);
         if (!ended.ok()) {
             if (failures++ == 0) {
                 first = ended;
@@ -92,7 +82,6 @@ Any tell_any(Engine& engine, Handle* handles, int count, int* index, MPI_Status*
     *index = MPI_UNDEFINED;
     if (any_active) return Any::none_yet;
     write_empty(status);
-    if (std::is_const_v<Handle> && status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
     return Any::no_active;
 }
 
@@ -144,7 +133,7 @@ void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* st
     for (; retired < over; ++retired) {
         MPI_Request& handle = handles[retired];
         if (handle == MPI_REQUEST_NULL) {
-            tell_empty(handle, at(statuses, retired));
+            write_empty(at(statuses, retired));
         } else {
             Request& request = *reinterpret_cast<Request*>(handle);  // judged, as in all_over
             if (Requests::operation_of(request) != nullptr || !request.status.ok()) return;

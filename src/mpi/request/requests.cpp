@@ -73,6 +73,19 @@ MPI_Request Requests::hand_out(p2p::Request* request, Comm& comm, Datatype* firs
     return handle_of(request);
 }
 
+MPI_Request Requests::hand_out(p2p::Request* request) {
+    auto* operation = new (std::nothrow) Operation;
+    GANTRY_ASSERT(operation != nullptr);
+    request->owner = tag(operation);
+    return handle_of(request);
+}
+
+std::size_t Requests::held() const {
+    return engine_.messenger().count([](const p2p::Request& request) {
+        return request.owner != nullptr && !request.detached;
+    }) - orphans_.size();
+}
+
 void Requests::keep(MPI_Request handle, Datatype& datatype) {
     if (!derived(&datatype)) return;
     Request& request = *find(handle);
@@ -189,7 +202,6 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     if (operation != nullptr && operation->generalized) {
         MPI_Status own{};
         write_empty(&own);
-        own.MPI_ERROR = MPI_SUCCESS;
         const int code = operation->query(operation->extra_state, &own);
         if (status != MPI_STATUS_IGNORE) {
             const int error = status->MPI_ERROR;
@@ -207,8 +219,11 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     const p2p::Request& told =
         operation != nullptr && operation->persistent() ? *operation->in_flight : request;
     write(status, told.outcome);
-    if (!told.status.ok()) process().failed_on = comm_of(request);
-    return told.status;
+    Status ended = told.status;
+    if (ended.ok() && engine_.checks().on()) [[unlikely]]
+        ended = engine_.checks().received(told);
+    if (!ended.ok()) process().failed_on = comm_of(request);
+    return ended;
 }
 
 void Requests::end(p2p::Request& request) {

@@ -46,6 +46,8 @@ class Requests {
     // completes it, so it must stay until then even when the program frees it.
     MPI_Request hand_out(p2p::Request* request, Comm& comm, Datatype* first = nullptr,
                          Datatype* second = nullptr, bool background = false);
+    // The same of one that works on no communicator; our own task completes it.
+    MPI_Request hand_out(p2p::Request* request);
     // One more derived datatype that must live as long as this request.
     void keep(MPI_Request handle, Datatype& datatype);
     // A request that is complete already, for MPI_PROC_NULL.
@@ -62,6 +64,9 @@ class Requests {
                                       MPI_Grequest_free_function* free_function,
                                       MPI_Grequest_cancel_function* cancel_function,
                                       void* extra_state);
+
+    // How many the program holds.
+    std::size_t held() const;
 
     // Whether a wait on it would return: done, or inactive.
     static bool over(const p2p::Request& request);

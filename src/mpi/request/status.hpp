@@ -2,7 +2,7 @@
 //
 // MPI_Status: three public ints and five private ones (MPI 5.0 ABI). The first two private ones
 // hold a 64-bit byte count, by memcpy since a status is only int-aligned; the third says cancelled.
-// Completing one request leaves MPI_ERROR alone.
+// Completing one operation leaves MPI_ERROR alone.
 #pragma once
 
 #include "p2p/request.hpp"
@@ -36,9 +36,11 @@ inline void write(MPI_Status* status, const p2p::Outcome& outcome) {
     set_bytes(*status, outcome.bytes);
     set_cancelled(*status, outcome.cancelled);
 }
-// What a null or inactive request tells (MPI 5.0 section 3.7.3).
+// What a null or inactive request tells (MPI 5.0 section 3.7.3): of this status MPI_ERROR is a part.
 inline void write_empty(MPI_Status* status) {
+    if (status == MPI_STATUS_IGNORE) return;
     write(status, p2p::Outcome{});
+    status->MPI_ERROR = MPI_SUCCESS;
 }
 // What an operation with MPI_PROC_NULL tells.
 inline p2p::Outcome proc_null_outcome() {

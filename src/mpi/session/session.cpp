@@ -27,6 +27,29 @@ constexpr std::string_view kWorldSet = "mpi://WORLD";
 constexpr std::string_view kSelfSet = "mpi://SELF";
 constexpr std::string_view kSets[] = {kWorldSet, kSelfSet};
 
+// The standard's key of the thread level, and the name that MPICH has for it.
+constexpr std::string_view kThreadKeys[] = {"thread_level", "mpi_thread_support_level"};
+constexpr std::pair<std::string_view, int> kThreadLevels[] = {
+    {"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
+    {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
+    {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+    {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
+
+// The level that the program asks for, as far as there is one like it.
+int thread_level_for(const InfoPairs& hints) {
+    for (const std::string_view key : kThreadKeys)
+        if (const std::string* wanted = value_of(hints, key))
+            for (const auto& [name, level] : kThreadLevels)
+                if (name == *wanted) return std::min(level, kMostThreads);
+    return kMostThreads;
+}
+
+std::string_view name_of_level(int wanted) {
+    for (const auto& [name, level] : kThreadLevels)
+        if (level == wanted) return name;
+    return {};
+}
+
 Status no_memory(const char* what) {
     return failure(MPI_ERR_NO_MEM, "out of memory for {}", what);
 }
@@ -43,6 +66,8 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
     session->errhandler = retain(errhandler);
     set_pair(session->hints, kMemoryKindsKey, kMemoryKinds);
     take_hints(session->hints, hints);
+    session->thread_level = thread_level_for(hints);
+    session->send_buffer = std::make_shared<SendBuffer>();
     Status raised = raise_boundary(*engine);
     if (!raised.ok()) {
         release(session->errhandler);
@@ -78,7 +103,8 @@ Status unknown_set(const char* name) {
 }
 
 Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p::Group> members,
-                         int tag, Errhandler* errhandler, InfoPairs hints, MPI_Comm* newcomm) {
+                         int tag, Errhandler* errhandler, InfoPairs hints,
+                         std::shared_ptr<SendBuffer> session_buffer, MPI_Comm* newcomm) {
     const coll::Team team{&engine->messenger(), members.get(), tag};
     std::uint32_t context = 0;
     Status shared = co_await share_context(executor, *engine, team, &context);
@@ -86,6 +112,7 @@ Task<Status> create_from(Executor& executor, Engine* engine, std::shared_ptr<p2p
     Comm* made = make_comm(*engine, context, members->peers, members->rank, errhandler);
     if (made == nullptr) co_return no_memory("a communicator");
     take_hints(made->hints, hints);
+    made->session_buffer = std::move(session_buffer);
     *newcomm = made->handle;
     co_return success();
 }
@@ -112,7 +139,8 @@ Pending session_finalize(MPI_Session* session) {
 
 Status session_get_info(Session& session, MPI_Info* info_used) {
     InfoPairs pairs = session.hints;
-    set_pair(pairs, "thread_level", "MPI_THREAD_SERIALIZED");
+    for (const std::string_view key : kThreadKeys)
+        set_pair(pairs, key, name_of_level(session.thread_level));
     *info_used = make_info(std::move(pairs));
     return *info_used != MPI_INFO_NULL ? success() : no_memory("an info object");
 }
@@ -157,7 +185,7 @@ Status group_from_session_pset(Session& session, const char* pset_name, MPI_Grou
     } else {
         return unknown_set(pset_name);
     }
-    *newgroup = make_group(std::move(peers));
+    *newgroup = make_group(std::move(peers), session.send_buffer);
     return *newgroup != MPI_GROUP_NULL ? success() : no_memory("a group");
 }
 
@@ -174,8 +202,9 @@ Pending comm_create_from_group(Group& group, const char* stringtag, Info* info,
     const int tag = agreement_tag(stringtag);
     InfoPairs hints;
     if (info != nullptr) hints = info->pairs;
-    return Pending(engine, create_from(engine.executor(), &engine, std::move(members), tag,
-                                       &errhandler, std::move(hints), newcomm));
+    return Pending(engine,
+                   create_from(engine.executor(), &engine, std::move(members), tag, &errhandler,
+                               std::move(hints), group.session_buffer, newcomm));
 }
 
 }  // namespace gantry::mpi

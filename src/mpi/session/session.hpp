@@ -7,17 +7,24 @@
 #include "mpi/errhandler/errhandler.hpp"
 #include "mpi/info/info.hpp"
 #include "mpi/engine/object.hpp"
+#include "mpi/pt2pt/send_buffer.hpp"
 #include "p2p/messenger.hpp"
+
+#include <memory>
 
 namespace gantry::mpi {
 
 class Engine;
 
+// What a program gets at most, whatever it asks for.
+inline constexpr int kMostThreads = MPI_THREAD_SERIALIZED;
+
 struct Session : Object<MPI_Session> {
     Engine* engine = nullptr;
     Errhandler* errhandler = nullptr;
     InfoPairs hints;
-    int thread_level = MPI_THREAD_SERIALIZED;
+    int thread_level = kMostThreads;
+    std::shared_ptr<SendBuffer> send_buffer;  // of buffered sends on what comes from it
 };
 
 // A message between MPI_Mprobe and MPI_Mrecv.

@@ -31,6 +31,7 @@ class Waiting : public RunningMpi {
     void expect_empty(const MPI_Status& status) {
         EXPECT_EQ(status.MPI_SOURCE, MPI_ANY_SOURCE);
         EXPECT_EQ(status.MPI_TAG, MPI_ANY_TAG);
+        EXPECT_EQ(status.MPI_ERROR, MPI_SUCCESS);
         MPI_Count count = -1;
         expect_ok(get_count(&status, type(MPI_INT), &count));
         EXPECT_EQ(count, 0);

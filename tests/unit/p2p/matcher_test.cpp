@@ -50,6 +50,23 @@ TEST_F(MatcherTest, OldestReceiveWinsForOneSource) {
     EXPECT_EQ(arrive(3, 7), nullptr);
 }
 
+TEST_F(MatcherTest, AMessageIsTakenBackByItsSenderAndNumberAlone) {
+    for (const int peer : {3, 4}) {
+        auto message = std::make_unique<Incoming>(executor);
+        message->envelope = {1, peer, 7, 0, 0};
+        message->peer = peer;
+        message->synchronous_id = 12;
+        matcher.keep(std::move(message));
+    }
+    EXPECT_EQ(matcher.take_sent(3, 11), nullptr);
+    const auto taken = matcher.take_sent(4, 12);
+    ASSERT_NE(taken, nullptr);
+    EXPECT_EQ(taken->peer, 4);
+    EXPECT_EQ(matcher.take_sent(4, 12), nullptr);
+    EXPECT_EQ(matcher.find(1, 4, 7), nullptr);
+    EXPECT_NE(matcher.find(1, 3, 7), nullptr);
+}
+
 TEST_F(MatcherTest, OldestReceiveWinsBetweenNamedAndAnySource) {
     Request& any = post(MPI_ANY_SOURCE, 7);
     Request& exports = post(3, 7);

@@ -92,6 +92,30 @@ TEST(Explain, TellsApartWhoCopies) {
     EXPECT_THAT(explain.text(0), HasSubstr("put by the sender"));
 }
 
+TEST(Explain, TellsTheShareOfAnOpeningApart) {
+    plan::Path path{.received = true,
+                    .source = "device",
+                    .sink = "device",
+                    .smallest = 4 * kMiB,
+                    .largest = 4 * kMiB,
+                    .messages = 1,
+                    .bytes = 4 * kMiB,
+                    .protocol = "ipc",
+                    .executor = "receiver",
+                    .how = "ipc, get",
+                    .expected = 114 * kMicrosecond,
+                    .opening = 80 * kMicrosecond,
+                    .why = "one copy",
+                    .losers = {}};
+    EXPECT_THAT(plan::path_table({path}, plan::Show::all),
+                HasSubstr("114 us expected for 4 MiB (34 us to copy, 80 us as a share of opening"));
+    auto read = plan::record_from_json(plan::to_json({.rank = 0, .paths = {path}, .notes = {}}));
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(read->paths.front().opening, 80 * kMicrosecond);
+    path.opening = 0;
+    EXPECT_THAT(plan::path_table({path}, plan::Show::all), Not(HasSubstr("opening")));
+}
+
 TEST(Explain, SurvivesTheWayThroughJson) {
     plan::Explain explain(true);
     record(explain, 4 * kMiB, 1);

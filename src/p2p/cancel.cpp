@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MPI_Cancel of a send (MPI 5.0 section 3.8.4). Only the receiver knows whether a receive has the
+// message, so its answer decides, and the request ends when it is there:
+//
+//     sender                                  receiver
+//       | --- cancel [send id] ---------------> |  no receive has it: it drops the message, and what
+//       |                                       |  the message holds of its sender's goes back
+//       | <-- cancelled [send id, dropped] ---- |
+//
+// A dropped message ends like one whose receiver gave up, but well. One that a receive has goes on
+// as if nobody had asked. What needs no receiver to end is not asked about: eager messages, and
+// those told by flags beside their slots, which are copied to the end at once.
+#include "base/log.hpp"
+#include "p2p/messages.hpp"
+#include "p2p/offer.hpp"
+
+namespace gantry::p2p {
+
+void Messages::cancel(const Request& send_request) {
+    Outgoing* const message = outgoing.find(send_request);
+    if (message == nullptr || message->withdrawn != nullptr) return;
+    message->withdrawn = std::make_unique<Completion>(executor);
+    Status asked = send(message->peer, wire::kCancel, wire::Cancel{message->id});
+    if (asked.ok()) return;
+    message->withdrawn.reset();
+    log::info("p2p: a send to rank {} cannot be cancelled: {}", message->peer, asked.text());
+}
+
+void Messages::on_cancel_message(int from, transport::ConstSpan header,
+                                 transport::ConstSpan payload) {
+    with(from).read_by_bar = 0;
+    const auto cancel = wire::read<wire::Cancel>(header);
+    if (with(from).sequence.park_follower(cancel.send_id, wire::kCancel, header, payload)) return;
+    const std::unique_ptr<Incoming> message = matcher.take_sent(from, cancel.send_id);
+    if (message != nullptr) {
+        if (message->rendezvous) incoming.remove(from, cancel.send_id);
+        message->synchronous_id = 0;  // the answer is what the sender waits for
+        give_back(*message);
+    }
+    const wire::Cancelled answer{cancel.send_id, message != nullptr ? 1u : 0u};
+    Status told = send(from, wire::kCancelled, answer);
+    if (!told.ok() && lost(from).ok())
+        log::error("rank {} was not told about a cancelled send: {}", from, told.text());
+}
+
+void Messages::on_cancelled(int, const wire::Cancelled& answer, transport::ConstSpan) {
+    Outgoing* const message = outgoing.find(answer.send_id);
+    // It may have ended meanwhile: then a receive had it.
+    if (message == nullptr || message->withdrawn == nullptr || message->withdrawn->done()) return;
+    if (answer.dropped == 0) {
+        message->withdrawn->complete(failure(MPI_ERR_PENDING, "a receive has the message"));
+        return;
+    }
+    message->withdrawn->complete(success());
+    if (message->running) {
+        end_early(*message, failure(MPI_ERR_OTHER, "the send was cancelled"));
+        return;
+    }
+    Request& request = *message->request;
+    request.outcome.cancelled = true;
+    release_source(*this, *message);
+    remove(*message);
+    finish_request(request, success());
+}
+
+Task<Status> settle_cancel(Executor&, Outgoing& message, Status otherwise) {
+    Completion& answered = *message.withdrawn;
+    const Status dropped = co_await answered;
+    if (!dropped.ok()) co_return otherwise;
+    message.request->outcome.cancelled = true;
+    co_return success();
+}
+
+}  // namespace gantry::p2p

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a job ends: what the ends of its ranks, their words on the PMI sockets and time mean for the
+// others.
+#include "launcher.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace gantry::mpiexec {
+namespace {
+
+using namespace std::chrono_literals;
+using job::Membership;
+
+constexpr auto kGrace = 2s;  // between asking a rank to end and killing it
+constexpr auto kDying = 1s;  // how long a process may take to end after it began to
+constexpr int kTimeoutCode = 124;
+
+// Whether the process has begun to end but cannot be waited for yet: PF_EXITING among the flags in
+// /proc/<pid>/stat.
+bool is_dying(pid_t pid) {
+    std::FILE* file = std::fopen(fmt::format("/proc/{}/stat", pid).c_str(), "re");
+    if (file == nullptr) return false;
+    char text[1024];
+    text[std::fread(text, 1, sizeof text - 1, file)] = '\0';
+    std::fclose(file);
+    // "pid (name) state parent group session terminal foreground flags ..."; the name may hold
+    // anything.
+    const char* behind_name = std::strrchr(text, ')');
+    unsigned flags = 0;
+    if (behind_name == nullptr ||
+        std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+        return false;
+    constexpr unsigned kExiting = 4;
+    return (flags & kExiting) != 0;
+}
+
+// What the user can do about a rank that this signal killed.
+std::string advice(int number) {
+    switch (number) {
+        case SIGKILL:
+            return " If nobody killed it, the system may have run out of memory: see `dmesg`, or "
+                   "run fewer ranks.";
+        case SIGSEGV:
+        case SIGBUS:
+        case SIGILL:
+        case SIGFPE:
+        case SIGABRT:
+            return " To see where: mpiexec -n N --label gdb -batch -ex run -ex backtrace --args "
+                   "PROGRAM.";
+        default: return "";
+    }
+}
+
+}  // namespace
+
+std::string signal_name(int number) {
+    const char* short_name = sigabbrev_np(number);
+    return fmt::format("signal {} (SIG{}, {})", number, short_name != nullptr ? short_name : "?",
+                       strsignal(number));
+}
+
+void Launcher::collect_ended() {
+    std::vector<std::pair<int, siginfo_t>> ended;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+        if (ranks_[i].ended) continue;
+        siginfo_t how{};
+        const int error = waitid(P_PID, static_cast<id_t>(ranks_[i].process.pid), &how,
+                                 WEXITED | WNOHANG | WNOWAIT);
+        if (error == 0 && how.si_pid != 0) ended.emplace_back(static_cast<int>(i), how);
+    }
+    // Of several at once, one that was killed is the likelier reason for the others' end.
+    std::stable_partition(ended.begin(), ended.end(),
+                          [](const auto& one) { return one.second.si_code != CLD_EXITED; });
+    for (const auto& [rank, how] : ended)
+        rank_ended(rank, how);
+    consider_abort();
+}
+
+void Launcher::rank_ended(int rank, const siginfo_t& how) {
+    Rank& ended = ranks_[static_cast<std::size_t>(rank)];
+    look_at_pmi(rank);
+    ended.ended = true;
+    if (phase_ != Phase::running) return;  // we asked for it
+    const bool finalized = pmi_.membership(rank) == Membership::finalized;
+    if (how.si_code != CLD_EXITED) {
+        const int code = 128 + how.si_status;
+        const std::string why =
+            fmt::format("{} was killed by {}{}.{}", name(rank), signal_name(how.si_status),
+                        finalized ? "" : "; the job is ended", advice(how.si_status));
+        if (!finalized) return end_job(code, why);
+        say(why);
+        if (!exit_code_) exit_code_ = code;
+        return;
+    }
+    ended.exit_code = how.si_status;
+    if (how.si_status != 0 && !exit_code_) exit_code_ = how.si_status;
+    check_membership();
+}
+
+// A rank that has ended without leaving MPI never comes to the others' next fence or message: they
+// would wait for ever.
+void Launcher::check_membership() {
+    if (phase_ != Phase::running) return;
+    std::optional<int> left;
+    bool others_inside = false;
+    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+        const Membership membership = pmi_.membership(rank);
+        const bool ended = ranks_[static_cast<std::size_t>(rank)].ended;
+        if (ended && membership != Membership::finalized && !left) left = rank;
+        // A member that left decides about itself, too: its exit code must not look like success.
+        others_inside = others_inside || membership == Membership::inside ||
+                        (!ended && pmi_.waits_for_round(rank));
+    }
+    if (left && others_inside) end_job(exit_code_.value_or(1), why_left(*left));
+}
+
+std::string Launcher::why_left(int rank) const {
+    const int code = ranks_[static_cast<std::size_t>(rank)].exit_code;
+    const bool was_inside = pmi_.membership(rank) == Membership::inside;
+    if (!was_inside && pmi_.round() > 0)
+        return fmt::format(
+            "{} has ended, but other ranks have started another MPI program, which would wait for "
+            "it for ever: every rank must run as many MPI programs as the others",
+            name(rank));
+    if (code != 0)
+        return fmt::format("{} exited with code {} {}", name(rank), code,
+                           was_inside ? "before MPI_Finalize" : "without MPI_Init");
+    return fmt::format(
+        "{} exited with code 0 {}; the job is ended. Every rank must call {} before it exits",
+        name(rank), was_inside ? "before MPI_Finalize" : "without MPI_Init",
+        was_inside ? "MPI_Finalize, and MPI_Session_finalize for each session,"
+                   : "MPI_Init and MPI_Finalize");
+}
+
+// Where nobody reads any more, ranks notice as if they wrote there themselves. A full disk they
+// would not understand.
+void Launcher::check_sinks() {
+    for (const Sink* sink : {&standard_output_, &standard_error_})
+        if (const int error = sink->error(); error != 0 && phase_ == Phase::running)
+            end_job(1,
+                    fmt::format("writing to standard {} failed: {}; the job is ended",
+                                sink == &standard_output_ ? "output" : "error", strerror(error)),
+                    Tell::at_once);
+}
+
+void Launcher::look_at_pmi(int rank) {
+    pmi_.serve(rank);
+    if (!pmi_.offence().empty()) return end_job(1, pmi_.offence() + "; the job is ended.");
+    if (pmi_.abort_call()) return consider_abort();
+    check_membership();
+}
+
+// Often a rank aborts because another one died: then that death, which the system may not have
+// reported yet, is the reason.
+void Launcher::consider_abort() {
+    if (phase_ != Phase::running || !pmi_.abort_call()) return;
+    const auto now = Clock::now();
+    if (!abort_deadline_) abort_deadline_ = now + kDying;
+    const bool somebody_dies = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+        return !rank.ended && is_dying(rank.process.pid);
+    });
+    if (somebody_dies && now < *abort_deadline_) return;
+    const auto& [who, code, reason] = *pmi_.abort_call();
+    // A code that the shell would show as success is none.
+    exit_code_ = (code & 255) != 0 ? code & 255 : 1;
+    end_job(*exit_code_, fmt::format("{} ended the job with code {}: {}.", name(who), code,
+                                     reason.empty() ? "it called MPI_Abort" : reason));
+}
+
+void Launcher::check_deadlines() {
+    const auto now = Clock::now();
+    consider_abort();
+    if (phase_ == Phase::running && deadline_ && now >= *deadline_)
+        end_job(kTimeoutCode,
+                fmt::format("the job ran longer than --timeout {} s and is ended.",
+                            options_.timeout_seconds),
+                Tell::at_once);
+    if (phase_ == Phase::ending && now >= *kill_deadline_) {
+        phase_ = Phase::killing;
+        kill_deadline_.reset();
+        signal_ranks(SIGKILL);
+    }
+}
+
+void Launcher::end_job(int exit_code, const std::string& why, Tell when, int signal_number) {
+    if (phase_ != Phase::running) return;
+    phase_ = Phase::ending;
+    deadline_.reset();
+    abort_deadline_.reset();
+    kill_deadline_ = Clock::now() + kGrace;
+    if (!exit_code_) exit_code_ = exit_code;
+    if (when == Tell::at_once)
+        say(why);
+    else
+        reason_ = why;
+    signal_ranks(signal_number);
+}
+
+int Launcher::still_running() const {
+    return static_cast<int>(
+        std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; }));
+}
+
+std::string Launcher::name(int rank) const {
+    const Rank& named = ranks_[static_cast<std::size_t>(rank)];
+    return fmt::format("rank {} of {} ({}, process {})", rank, size_, named.app->command[0],
+                       named.process.pid);
+}
+
+void Launcher::say(const std::string& sentence) {
+    standard_error_.add(fmt::format("mpiexec: {}\n", sentence));
+}
+
+}  // namespace gantry::mpiexec
