@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace gantry::transfer {
 namespace {
@@ -17,9 +18,12 @@ bool strided_on_device(const Side& side) {
 // Memory for what is packed: of a GPU, or of the host where that is null.
 class Packed {
   public:
-    // Borrowed on the GPU of that side.
+    // Borrowed on the GPU of that side. The device knows what it was asked about.
     Packed(Context& context, const Side& like, Bytes bytes)
-        : device_(context.device), borrowed_(device_.borrow(like.at(0), bytes)) {}
+        : device_(context.device), borrowed_(device_.borrow(like.at(0), bytes)) {
+        if (borrowed_ != nullptr && device_.classify(borrowed_, bytes).ok()) return;
+        if (borrowed_ != nullptr) device_.give_back(std::exchange(borrowed_, nullptr));
+    }
     ~Packed() {
         if (borrowed_ != nullptr) device_.give_back(borrowed_);
     }

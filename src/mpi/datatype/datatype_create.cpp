@@ -39,11 +39,11 @@ Status make_indexed(MPI_Count count, const MPI_Count* blocklengths, MPI_Count bl
     std::vector<Piece> pieces;
     pieces.reserve(static_cast<std::size_t>(count));
     for (MPI_Count i = 0; i < count; ++i) {
+        const MPI_Count length = blocklengths != nullptr ? blocklengths[i] : blocklength;
+        if (length == 0) continue;  // wherever it would lie
         Result<std::ptrdiff_t> bytes = distance(displacements[i], scale);
         if (!bytes.ok()) return bytes.status();
-        pieces.push_back({*bytes,
-                          unsigned_count(blocklengths != nullptr ? blocklengths[i] : blocklength),
-                          &oldtype});
+        pieces.push_back({*bytes, unsigned_count(length), &oldtype});
     }
     return give(assemble(std::move(pieces)), std::move(recipe), newtype);
 }

@@ -160,6 +160,8 @@ TEST_F(Derived, WhatReachesFurtherThanAnAddressIsRefused) {
     expect_refused(type_create_hvector(3, 1, kFar, pair, &made));
     expect_refused(type_indexed(1, &kOne, &kFar, pair, &made));
     expect_refused(type_create_subarray(1, &kFar, &kOne, &kZero, MPI_ORDER_C, pair, &made));
+    expect_ok(type_indexed(1, &kZero, &kFar, pair, &made));  // an empty block lies nowhere
+    made = MPI_DATATYPE_NULL;
     const std::array<MPI_Count, 2> lengths{1, 1}, ends{-kFar - 8, kFar + 8};
     expect_refused(type_create_hindexed(2, lengths.data(), ends.data(), pair, &made));
 }
