@@ -81,7 +81,7 @@ Bytes external_size(const Datatype& datatype) {
     if (datatype.pieces.empty()) return items_of(datatype).external();
     Bytes bytes = 0;
     for (const Piece& piece : datatype.pieces)
-        bytes += piece.count * external_size(*piece.type);
+        bytes += piece.elements() * external_size(*piece.type);
     return bytes;
 }
 
@@ -94,8 +94,11 @@ class Conversion {
     bool run(const Datatype& datatype, std::byte* native, Bytes count) {
         if (datatype.pieces.empty()) return convert(datatype, native, count);
         for (Bytes i = 0; i < count; ++i, native += datatype.extent())
-            for (const Piece& piece : datatype.pieces)
-                if (!run(*piece.type, native + piece.displacement, piece.count)) return false;
+            for (const Piece& piece : datatype.pieces) {
+                std::byte* place = native + piece.displacement;
+                for (Bytes again = 0; again < piece.repeats; ++again, place += piece.stride)
+                    if (!run(*piece.type, place, piece.count)) return false;
+            }
         return true;
     }
 
