@@ -42,7 +42,7 @@ Signature signature_of(const Datatype& datatype, Bytes count) {
     if (datatype.predefined) return repeated({mark_of(datatype), 1}, count);
     Signature one;
     for (const Piece& piece : datatype.pieces)
-        one = joined(one, signature_of(*piece.type, piece.count));
+        one = joined(one, signature_of(*piece.type, piece.elements()));
     return repeated(one, count);
 }
 

@@ -81,7 +81,7 @@ Bytes external_size(const Datatype& datatype) {
     if (datatype.pieces.empty()) return items_of(datatype).external();
     Bytes bytes = 0;
     for (const Piece& piece : datatype.pieces)
-        bytes += piece.count * external_size(*piece.type);
+        bytes += piece.elements() * external_size(*piece.type);
     return bytes;
 }
 
@@ -92,14 +92,21 @@ class Conversion {
 
     // False: a value does not fit.
     bool run(const Datatype& datatype, std::byte* native, Bytes count) {
+        if (datatype.size() == 0) return true;
         if (datatype.pieces.empty()) return convert(datatype, native, count);
         for (Bytes i = 0; i < count; ++i, native += datatype.extent())
             for (const Piece& piece : datatype.pieces)
-                if (!run(*piece.type, native + piece.displacement, piece.count)) return false;
+                if (!run(piece, native + piece.displacement)) return false;
         return true;
     }
 
   private:
+    bool run(const Piece& piece, std::byte* native) {
+        for (Bytes i = 0; i < piece.repeats; ++i, native += piece.stride)
+            if (!run(*piece.type, native, piece.count)) return false;
+        return true;
+    }
+
     bool convert(const Datatype& predefined, std::byte* native, Bytes count) {
         const Items of = items_of(predefined);
         for (Bytes i = 0; i < count; ++i, native += predefined.extent())
