@@ -41,7 +41,7 @@ struct Making {
     Errhandler* errhandler = nullptr;
     InfoPairs hints;
     std::shared_ptr<SendBuffer> session_buffer;  // of where the local group comes from
-    std::shared_ptr<p2p::Group> local_group;  // where no communicator holds it for `local`
+    std::shared_ptr<p2p::Group> local_group;     // where no communicator holds it for `local`
 };
 
 Status same_process(int peer) {
