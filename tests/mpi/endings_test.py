@@ -70,6 +70,8 @@ class Endings(unittest.TestCase):
             self.assertGreaterEqual(number, 20, said)  # those of the rounds in which nothing else is at work
 
     def test_what_a_kernel_that_stays_took_is_explained(self):
+        if os.environ.get("GANTRY_TEST_GPU") == "real":
+            self.skipTest("on a GPU that processes share without MPS no kernel stays")
         case = "small_messages_by_a_kernel_that_stays_carry_the_right_bytes"
         code, said = run(case, 2, GANTRY_EXPLAIN="on")
         if code == 77:

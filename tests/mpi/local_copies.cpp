@@ -63,7 +63,7 @@ struct Scene {
     void check(const char* what, Memory& to, const std::function<void()>& call) const {
         call();  // sets up
         to.fill(2);
-        clear_operations();
+        if (gpu().simulated) clear_operations();
         call();
         const Operations done = gpu().simulated ? operations() : Operations{};
         const std::uint64_t all = done.copies + done.flags + done.others;
@@ -140,7 +140,7 @@ MPI_CASE(sendrecv_replace_of_structures, 2) {
     };
     exchange();
     memory.fill(rank() == 0 ? 1 : 2);
-    clear_operations();
+    if (gpu().simulated) clear_operations();
     exchange();
     if (gpu().simulated) {
         const Operations done = operations();

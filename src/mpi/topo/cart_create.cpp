@@ -44,6 +44,7 @@ Pending cart_create(Comm& comm_old, int ndims, const int* dims, const int* perio
                     MPI_Comm* comm_cart) {
     const int tag = comm_old.team().tag;
     *comm_cart = MPI_COMM_NULL;
+    GANTRY_TRY(check_one_group(comm_old));
     Result<Cartesian> grid = make_grid(ndims, dims, periods, comm_old.size());
     if (!grid.ok()) return std::move(grid).status();
     const Arrangement arrangement =
@@ -53,6 +54,7 @@ Pending cart_create(Comm& comm_old, int ndims, const int* dims, const int* perio
 }
 
 Status cart_map(Comm& comm, int ndims, const int* dims, const int* periods, int* newrank) {
+    GANTRY_TRY(check_one_group(comm));
     Result<Cartesian> grid = make_grid(ndims, dims, periods, comm.size());
     if (!grid.ok()) return std::move(grid).status();
     *newrank = reorder_by_node(comm, *grid).position_of(comm.rank());

@@ -88,6 +88,7 @@ Pending dist_graph_create_adjacent(Comm& comm_old, int indegree, const int* sour
                                    MPI_Comm* comm_dist_graph) {
     const int tag = comm_old.team().tag;
     *comm_dist_graph = MPI_COMM_NULL;
+    GANTRY_TRY(check_one_group(comm_old));
     GANTRY_TRY(check_ranks("sources", sources, indegree, comm_old));
     GANTRY_TRY(check_ranks("destinations", destinations, outdegree, comm_old));
     const bool weighted = sourceweights != MPI_UNWEIGHTED;
@@ -122,6 +123,7 @@ Pending dist_graph_create(Comm& comm_old, int n, const int* sources, const int* 
                           MPI_Comm* comm_dist_graph) {
     const coll::Team team = comm_old.team();
     *comm_dist_graph = MPI_COMM_NULL;
+    GANTRY_TRY(check_one_group(comm_old));
     GANTRY_TRY(check_ranks("sources", sources, n, comm_old));
     const std::int64_t edges = std::accumulate(degrees, degrees + n, std::int64_t{0});
     GANTRY_TRY(check_ranks("destinations", destinations, edges, comm_old));

@@ -17,6 +17,7 @@ namespace {
 
 // The number of edges of a graph that is well described.
 Result<int> check_graph(const Comm& comm, int nnodes, const int* index, const int* edges) {
+    GANTRY_TRY(check_one_group(comm));
     if (nnodes < 0)
         return failure(MPI_ERR_ARG, "argument nnodes is {} and must not be negative", nnodes);
     if (nnodes > comm.size())
