@@ -414,20 +414,27 @@ Advice advice_for(const Ask& ask, const Plan& chosen) {
     if (best.protocol == Protocol::ipc) {
         // What a get takes longer alone counts against puts after an RTR only (ipc_candidate.cpp).
         const Nanoseconds alone = ask.facts.rtr ? 0 : ask.sink_gpu.peer_get_more;
+        // Pending work does not count when one of the two is preferred, either.
+        Facts facts = ask.facts;
+        facts.sender_busy = facts.receiver_busy = false;
+        const Ask idle(ask.question, facts, ask.machine, ask.tuning);
         if (best.executor == Executor::receiver)
-            advice.sink_pays_at = pays_at(ask, Executor::sender, best.expected - alone);
+            advice.sink_pays_at = pays_at(idle, Executor::sender, best.expected - alone);
         else
-            advice.source_pays_at = pays_at(ask, Executor::receiver, best.expected + alone);
+            advice.source_pays_at = pays_at(idle, Executor::receiver, best.expected + alone);
         return advice;
     }
     advice.source_pays_at = pays_at(ask, Executor::receiver, best.expected);
     advice.sink_pays_at = pays_at(ask, Executor::sender, best.expected);
     if (!ask.facts.descriptor) {
-        const Plan with_it = plan_if(ask, [&](Question& question, Facts& facts) {
-            as_sent(question, facts);
-            facts.descriptor = true;
-        });
-        advice.wants_descriptor = is_ipc_by(with_it, Executor::receiver);
+        Question question = ask.question;
+        Facts facts = ask.facts;
+        as_sent(question, facts);
+        facts.descriptor = true;
+        const Ask with_it(question, facts, ask.machine, ask.tuning);
+        advice.wants_descriptor = is_ipc_by(best_of(with_it).plan, Executor::receiver);
+        if (!advice.wants_descriptor)
+            advice.source_pays_at = pays_at(with_it, Executor::receiver, best.expected);
     }
     if (ask.is_time_sliced() && ask.facts.last_user == GpuUser::unknown)
         advise_on_time_slice(ask, best, advice);

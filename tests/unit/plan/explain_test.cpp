@@ -79,7 +79,7 @@ TEST(Explain, SizesAndPeersWithTheSameStoryAreOneRow) {
 TEST(Explain, TellsApartWhoCopies) {
     plan::Explain explain(true);
     const plan::Question question{.bytes = 64, .source = {}, .sink = {}, .sink_known = true};
-    plan::Choice choice{.plan = {.protocol = plan::Protocol::ipc}, .rejected = {}};
+    plan::Choice choice{.plan = {.protocol = plan::Protocol::ipc}, .advice = {}, .rejected = {}};
     for (int message = 0; message < 10; ++message) {
         choice.plan.executor = message < 2 ? plan::Executor::receiver : plan::Executor::sender;
         explain.record(question, choice, 1, /*received=*/true);
