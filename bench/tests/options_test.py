@@ -174,7 +174,7 @@ class Options(unittest.TestCase):
         driver = BUILD / "simgpu" / "libcuda.so.1"
         if driver.exists() and any(name in driver.read_bytes() for name in (b"libasan.so", b"libtsan.so")):
             self.skipTest("a plain program cannot load a driver with a sanitizer in it")
-        command = [BENCH_FOLDER / "device", "--prefix", BUILD, "--iterations", "2", "--rounds", "1", "--page", "day.md", "--session", "first",
+        command = [BENCH_FOLDER / "device", "--prefix", BUILD, "--iterations", "2", "--rounds", "1", "--page", "day.md", "--section", "first",
                    "--commit", "abc", "--only", "fresh buffers two GPUs", "--only", "latency, busy", "--only", "latency, no IPC"]
         env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=device{os.getpid()}")
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
@@ -184,7 +184,7 @@ class Options(unittest.TestCase):
         self.assertEqual(len(keys), len(set(keys)))
         for line in lines:
             self.assertTrue({"value", "unit", "floor"} <= line.keys(), line)
-            self.assertEqual([line[name] for name in ("page", "session", "gpus", "commit")], ["day.md", "first", 2, "abc"])
+            self.assertEqual([line[name] for name in ("page", "section", "gpus", "commit")], ["day.md", "first", 2, "abc"])
             self.assertIn("Simulated", line["device"])
             self.assertRegex(line["driver"], r"^[0-9A-Z]")
             self.assertRegex(line["date"], r"^\d{4}-\d\d-\d\d$")

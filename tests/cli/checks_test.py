@@ -136,7 +136,7 @@ class Checks(unittest.TestCase):
         self.refused("words", "src/base/a.cpp", "int one();\n" * 500, 501, "which two ideas")
 
     def test_a_figure_of_the_results_is_there_once_with_all_its_fields(self):
-        fields = {"test": "latency", "placement": "D-D", "bytes": 8, "value": 1, "unit": "us", "floor": None, "page": "day.md", "session": None,
+        fields = {"test": "latency", "placement": "D-D", "bytes": 8, "value": 1, "unit": "us", "floor": None, "page": "day.md", "section": None,
                   "date": "2026-11-24", "device": "a GPU", "gpus": 1, "driver": "1", "command": None, "commit": None}
         folder = self.root / "bench" / "results"
         folder.mkdir(parents=True)

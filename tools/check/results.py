@@ -10,7 +10,7 @@ import _rule
 
 FOLDER = _rule.ROOT / "bench" / "results"
 KEY = ("test", "placement", "bytes", "progress")
-NEEDED = ("test", "placement", "bytes", "value", "unit", "floor", "page", "session", "date", "device", "gpus", "driver", "command", "commit")
+NEEDED = ("test", "placement", "bytes", "value", "unit", "floor", "page", "section", "date", "device", "gpus", "driver", "command", "commit")
 NEEDED_EARLIER = ("test", "placement", "bytes", "value", "unit")
 
 
