@@ -2,6 +2,7 @@
 //
 // Communicators and groups on 1 to 8 ranks: how they are made, that messages of one never reach
 // another, what attributes do on a duplicate, and that contexts come back when they are freed.
+#include "communicators.hpp"
 #include "test.hpp"
 
 #include <algorithm>
@@ -13,16 +14,6 @@ using namespace mpi_tests;
 
 namespace {
 
-int rank_in(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_rank(comm, &found));
-    return found;
-}
-int size_of(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_size(comm, &found));
-    return found;
-}
 int compare(MPI_Comm a, MPI_Comm b) {
     int found = -1;
     OK(MPI_Comm_compare(a, b, &found));

@@ -2,6 +2,7 @@
 //
 // Communicators with a topology among real processes: who is where, what parts of a grid and
 // duplicates are, and what is said to wrong arguments. Neighbor collectives: neighbors.cpp.
+#include "communicators.hpp"
 #include "refused.hpp"
 #include "test.hpp"
 
@@ -15,16 +16,6 @@ namespace {
 
 using Ints = std::vector<int>;
 
-int rank_in(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_rank(comm, &found));
-    return found;
-}
-int size_of(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_size(comm, &found));
-    return found;
-}
 int kind_of(MPI_Comm comm) {
     int found = -1;
     OK(MPI_Topo_test(comm, &found));

@@ -67,11 +67,14 @@ Status no_memory() {
     return failure(MPI_ERR_NO_MEM, "out of memory for an error handler");
 }
 
-Status make(Errhandler::Kind kind, Errhandler** made, MPI_Errhandler* handle) {
-    *made = create(process().errhandlers);
-    if (*made == nullptr) return no_memory();
-    (*made)->kind = kind;
-    *handle = (*made)->handle;
+template <class Function>
+Status make(Errhandler::Kind kind, Function* Errhandler::*field, Function* function,
+            MPI_Errhandler* handle) {
+    Errhandler* made = create(process().errhandlers);
+    if (made == nullptr) return no_memory();
+    made->kind = kind;
+    made->*field = function;
+    *handle = made->handle;
     return success();
 }
 
@@ -176,34 +179,23 @@ int raise(std::nullptr_t, const Status& status, const char* function) {
 
 Status comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
                               MPI_Errhandler* errhandler) {
-    Errhandler* made = nullptr;
-    GANTRY_TRY(make(Errhandler::Kind::comm, &made, errhandler));
-    made->comm_function = comm_errhandler_fn;
-    return success();
+    return make(Errhandler::Kind::comm, &Errhandler::comm_function, comm_errhandler_fn, errhandler);
 }
 
 Status win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
                              MPI_Errhandler* errhandler) {
-    Errhandler* made = nullptr;
-    GANTRY_TRY(make(Errhandler::Kind::win, &made, errhandler));
-    made->win_function = win_errhandler_fn;
-    return success();
+    return make(Errhandler::Kind::win, &Errhandler::win_function, win_errhandler_fn, errhandler);
 }
 
 Status file_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
                               MPI_Errhandler* errhandler) {
-    Errhandler* made = nullptr;
-    GANTRY_TRY(make(Errhandler::Kind::file, &made, errhandler));
-    made->file_function = file_errhandler_fn;
-    return success();
+    return make(Errhandler::Kind::file, &Errhandler::file_function, file_errhandler_fn, errhandler);
 }
 
 Status session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
                                  MPI_Errhandler* errhandler) {
-    Errhandler* made = nullptr;
-    GANTRY_TRY(make(Errhandler::Kind::session, &made, errhandler));
-    made->session_function = session_errhandler_fn;
-    return success();
+    return make(Errhandler::Kind::session, &Errhandler::session_function, session_errhandler_fn,
+                errhandler);
 }
 
 Status errhandler_free(MPI_Errhandler* errhandler) {

@@ -20,6 +20,16 @@ void progress_once() {
     engine().rest_unless(engine().progress() > 0);
 }
 
+template <class Look>
+Any look_twice(const Look& look) {
+    Any found = look();
+    if (found == Any::none_yet) {
+        progress_once();
+        found = look();
+    }
+    return found;
+}
+
 }  // namespace
 
 Status test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -52,11 +62,8 @@ Status testall(int count, MPI_Request* array_of_requests, int* flag,
 Status testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
                MPI_Status* status) {
     Status ended;
-    Any found = retire_any(engine(), array_of_requests, count, index, status, ended);
-    if (found == Any::none_yet) {
-        progress_once();
-        found = retire_any(engine(), array_of_requests, count, index, status, ended);
-    }
+    const Any found = look_twice(
+        [&] { return retire_any(engine(), array_of_requests, count, index, status, ended); });
     *flag = found != Any::none_yet;
     return ended;
 }
@@ -64,13 +71,10 @@ Status testany(int count, MPI_Request* array_of_requests, int* index, int* flag,
 Status testsome(int incount, MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
                 MPI_Status* array_of_statuses) {
     Status ended;
-    const Any found = retire_some(engine(), array_of_requests, incount, outcount, array_of_indices,
-                                  array_of_statuses, ended);
-    if (found == Any::none_yet) {
-        progress_once();
-        retire_some(engine(), array_of_requests, incount, outcount, array_of_indices,
-                    array_of_statuses, ended);
-    }
+    look_twice([&] {
+        return retire_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                           array_of_statuses, ended);
+    });
     return ended;
 }
 
@@ -100,11 +104,8 @@ Status request_get_status_all(int count, const MPI_Request* array_of_requests, i
 Status request_get_status_any(int count, const MPI_Request* array_of_requests, int* index,
                               int* flag, MPI_Status* status) {
     Status ended;
-    Any found = peek_any(engine(), array_of_requests, count, index, status, ended);
-    if (found == Any::none_yet) {
-        progress_once();
-        found = peek_any(engine(), array_of_requests, count, index, status, ended);
-    }
+    const Any found = look_twice(
+        [&] { return peek_any(engine(), array_of_requests, count, index, status, ended); });
     *flag = found != Any::none_yet;
     return ended;
 }
@@ -112,13 +113,10 @@ Status request_get_status_any(int count, const MPI_Request* array_of_requests, i
 Status request_get_status_some(int incount, const MPI_Request* array_of_requests, int* outcount,
                                int* array_of_indices, MPI_Status* array_of_statuses) {
     Status ended;
-    const Any found = peek_some(engine(), array_of_requests, incount, outcount, array_of_indices,
-                                array_of_statuses, ended);
-    if (found == Any::none_yet) {
-        progress_once();
-        peek_some(engine(), array_of_requests, incount, outcount, array_of_indices,
-                  array_of_statuses, ended);
-    }
+    look_twice([&] {
+        return peek_some(engine(), array_of_requests, incount, outcount, array_of_indices,
+                         array_of_statuses, ended);
+    });
     return ended;
 }
 

@@ -3,6 +3,7 @@
 // Collectives between two groups: groups of every pair of sizes up to seven ranks, each operation
 // with every root of either group, and reductions whose order matters.
 #include "coll/inter.hpp"
+#include "affine.hpp"
 #include "collective_world.hpp"
 
 #include <algorithm>
@@ -63,38 +64,6 @@ Blocks equal(Array<Number>& all, std::size_t count) {
     blocks.count = count;
     blocks.layout = &all.layout();
     return blocks;
-}
-
-// x -> a x + b, modulo 2^32: composing two of them depends on their order.
-struct Affine {
-    std::uint32_t a, b;
-    bool operator==(const Affine&) const = default;
-};
-Affine compose(Affine first, Affine second) {
-    return {first.a * second.a, first.b * second.a + second.b};
-}
-Affine of_process(int process, std::size_t index) {
-    return {static_cast<std::uint32_t>(2 * process + 3),
-            static_cast<std::uint32_t>(7 * process) + static_cast<std::uint32_t>(index)};
-}
-Affine composed(const std::vector<int>& processes, std::size_t index) {
-    Affine result = of_process(processes.front(), index);
-    for (std::size_t i = 1; i < processes.size(); ++i)
-        result = compose(result, of_process(processes[i], index));
-    return result;
-}
-void compose_all(void* first, void* second, int* count, MPI_Datatype*) {
-    for (int i = 0; i < *count; ++i) {
-        Affine& result = static_cast<Affine*>(second)[i];
-        result = compose(static_cast<Affine*>(first)[i], result);
-    }
-}
-Reducer composition() {
-    Reducer reducer;
-    reducer.function = compose_all;
-    reducer.extent = sizeof(Affine);
-    reducer.commutative = false;
-    return reducer;
 }
 
 // Blocks of as many numbers as the sender's number says, so that some are empty.

@@ -6,42 +6,19 @@
 #include "coll/reduce.hpp"
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"
+#include "affine.hpp"
 #include "collective_world.hpp"
+
+#include <numeric>
 
 namespace gantry::coll {
 namespace {
 
-// x -> a x + b, modulo 2^32: composing two of them depends on their order.
-struct Affine {
-    std::uint32_t a, b;
-    bool operator==(const Affine&) const = default;
-};
-Affine compose(Affine first, Affine second) {
-    return {first.a * second.a, first.b * second.a + second.b};
-}
-Affine of_rank(int rank, std::size_t index) {
-    return {static_cast<std::uint32_t>(2 * rank + 3),
-            static_cast<std::uint32_t>(7 * rank) + static_cast<std::uint32_t>(index)};
-}
-// Ranks first..last in order.
-Affine composed(int first, int last, std::size_t index) {
-    Affine result = of_rank(first, index);
-    for (int rank = first + 1; rank <= last; ++rank)
-        result = compose(result, of_rank(rank, index));
-    return result;
-}
-void compose_all(void* first, void* second, int* count, MPI_Datatype*) {
-    for (int i = 0; i < *count; ++i) {
-        Affine& result = static_cast<Affine*>(second)[i];
-        result = compose(static_cast<Affine*>(first)[i], result);
-    }
-}
-Reducer composition() {
-    Reducer reducer;
-    reducer.function = compose_all;
-    reducer.extent = sizeof(Affine);
-    reducer.commutative = false;
-    return reducer;
+// Of ranks 0..last in order.
+Affine composed_up_to(int last, std::size_t index) {
+    std::vector<int> ranks(static_cast<std::size_t>(last) + 1);
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return composed(ranks, index);
 }
 
 using Number = std::int64_t;
@@ -135,7 +112,7 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
     const int last = everybody.size() - 1;
     Array<Affine> source(rank, test.place, test.count), sink(rank, test.place, test.count);
     for (std::size_t i = 0; i < test.count; ++i)
-        source[i] = of_rank(rank.number, i);
+        source[i] = of_process(rank.number, i);
     Status stored = co_await source.store(executor);
     GANTRY_CO_TRY(stored);
     const Reducer how = composition();
@@ -145,7 +122,7 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
     Status loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
     for (std::size_t i = 0; i < test.count; ++i)
-        WORLD_CHECK(sink[i] == composed(0, last, i));
+        WORLD_CHECK(sink[i] == composed_up_to(last, i));
     for (int root = 0; root <= last; ++root) {
         met =
             co_await reduce(executor, everybody.team(), source.buffer(), sink.buffer(), how, root);
@@ -153,7 +130,7 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
         loaded = co_await sink.load(executor);
         GANTRY_CO_TRY(loaded);
         for (std::size_t i = 0; i < test.count && rank.number == root; ++i)
-            WORLD_CHECK(sink[i] == composed(0, last, i));
+            WORLD_CHECK(sink[i] == composed_up_to(last, i));
     }
     for (std::size_t i = 0; i < test.count; ++i)
         sink[i] = Affine{1, 99};
@@ -165,13 +142,13 @@ Task<Status> compositions(Executor& executor, Rank& rank, Case test) {
     GANTRY_CO_TRY(loaded);
     const Affine untouched{1, 99};
     for (std::size_t i = 0; i < test.count; ++i)
-        WORLD_CHECK(sink[i] == (rank.number == 0 ? untouched : composed(0, rank.number - 1, i)));
+        WORLD_CHECK(sink[i] == (rank.number == 0 ? untouched : composed_up_to(rank.number - 1, i)));
     met = co_await scan(executor, everybody.team(), source.buffer(), sink.buffer(), how, false);
     GANTRY_CO_TRY(met);
     loaded = co_await sink.load(executor);
     GANTRY_CO_TRY(loaded);
     for (std::size_t i = 0; i < test.count; ++i)
-        WORLD_CHECK(sink[i] == composed(0, rank.number, i));
+        WORLD_CHECK(sink[i] == composed_up_to(rank.number, i));
     co_return success();
 }
 
