@@ -353,6 +353,8 @@ class Entry:
             and self.made(p)
         ] + [p for p in self.parameters if p.name == "root"]
         lines += [self.judge(p) for p in first]
+        if function.row.get("one_group"):
+            lines.append("call.one_group();")
         lines += [f"const bool {side.flag} = {side.condition};" for side in self.sides]
         lines += [self.judge(p) for p in self.parameters if p not in first]
         lines += self.distinct()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Precompiled headers: what most files include is parsed once for each kind of target instead of once a file, which halves the time of a
 # build. Kinds differ in compile options, because a precompiled header serves only files compiled with the options it was made with.
-# Each file still includes all that it uses: the tsan preset builds without precompiled headers, so that CI finds a missing include.
+# Each file still includes all that it uses: the tsan preset builds without precompiled headers, so that CI finds a missing include in the library.
 
 set(library_options ${GANTRY_LIBRARY_OPTIONS})
 # Never sanitised: the simulated driver speaks to ThreadSanitizer through annotations (sanitizer.hpp), and AddressSanitizer sees its

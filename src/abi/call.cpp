@@ -76,6 +76,12 @@ void Call::refuse_in_place(const char* name) {
         name));
 }
 
+void Call::refuse_inter() {
+    fail(failure(MPI_ERR_COMM,
+                 "the communicator is an inter-communicator, and this call takes one of one group; "
+                 "MPI_Intercomm_merge makes one of both groups"));
+}
+
 void Call::refuse_alias() {
     fail(failure(MPI_ERR_BUFFER,
                  "arguments sendbuf and recvbuf are the same address: use MPI_IN_PLACE"));

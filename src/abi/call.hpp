@@ -234,6 +234,13 @@ class Call {
                           "must be MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
     }
 
+    // --- the communicator that was looked up before
+    // It has one group: the call means nothing between two.
+    void one_group() {
+        if (is_inter()) [[unlikely]]
+            refuse_inter();
+    }
+
     // --- ranks, of the communicator or window that was looked up before
     void destination(const char* name, int value, int error_class) {
         if (!in(value, peers()) && value != MPI_PROC_NULL) [[unlikely]]
@@ -317,6 +324,7 @@ class Call {
     [[gnu::cold]] void refuse_null(const char* name, int error_class);
     [[gnu::cold]] void refuse_in_place(const char* name);
     [[gnu::cold]] void refuse_alias();
+    [[gnu::cold]] void refuse_inter();
     [[gnu::cold]] void refuse_number(const char* name, MPI_Count value, int error_class,
                                      const char* rule);
     [[gnu::cold]] void refuse_number_at(const char* name, MPI_Count index, MPI_Count value,

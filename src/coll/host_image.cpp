@@ -16,7 +16,7 @@ Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
     memory_.reset(std::malloc(std::max<std::size_t>(bytes, 1)));
     if (memory_ == nullptr)
         return failure(MPI_ERR_NO_MEM,
-                       "out of memory for the {} bytes that a reduction of {} elements works in",
+                       "out of memory for the {} bytes of a copy of {} elements in host memory",
                        bytes, count);
     buffer_ = {static_cast<std::byte*>(memory_.get()) - span.low, count, &layout};
     return success();

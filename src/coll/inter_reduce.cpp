@@ -5,28 +5,10 @@
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
-#include "coll/host_image.hpp"
 #include "coll/inter.hpp"
 #include "coll/reduce.hpp"
 
 namespace gantry::coll {
-namespace {
-
-// The reduction of this group's vectors, in `result` of its first rank.
-Task<Status> reduce_to_first(Executor& executor, Team mine, p2p::Buffer source, HostImage* result,
-                             Reducer reducer) {
-    p2p::Buffer into = source;  // written only on the first rank
-    if (mine.rank() == 0) {
-        Status ready = result->allocate(source.count, *source.layout);
-        GANTRY_CO_TRY(ready);
-        into = result->buffer();
-    }
-    Status reduced = co_await reduce(executor, mine, source, into, reducer, 0);
-    co_return reduced;
-}
-
-}  // namespace
-
 Task<Status> inter_reduce(Executor& executor, Sides sides, p2p::Buffer source, p2p::Buffer sink,
                           Reducer reducer, int root) {
     if (root == MPI_PROC_NULL) co_return success();
@@ -36,7 +18,7 @@ Task<Status> inter_reduce(Executor& executor, Sides sides, p2p::Buffer source, p
     }
     HostImage result;
     FirstFailure failed;
-    Status reduced = co_await reduce_to_first(executor, sides.mine, source, &result, reducer);
+    Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
     if (sides.mine.rank() == 0) {
         Status sent = co_await send(executor, sides.theirs, result.buffer(), root);
@@ -49,7 +31,7 @@ Task<Status> inter_allreduce(Executor& executor, Sides sides, p2p::Buffer source
                              Reducer reducer) {
     HostImage result;
     FirstFailure failed;
-    Status reduced = co_await reduce_to_first(executor, sides.mine, source, &result, reducer);
+    Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
     if (sides.mine.rank() == 0) {
         Status met = co_await exchange(executor, sides.theirs, result.buffer(), 0, sink, 0);
@@ -64,7 +46,7 @@ Task<Status> inter_reduce_scatter(Executor& executor, Sides sides, p2p::Buffer s
                                   Blocks shares, p2p::Buffer sink, Reducer reducer) {
     HostImage result, arrived;
     FirstFailure failed;
-    Status reduced = co_await reduce_to_first(executor, sides.mine, source, &result, reducer);
+    Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
     if (sides.mine.rank() == 0) {
         Status ready = arrived.allocate(source.count, *source.layout);

@@ -7,7 +7,6 @@
 
 #include "base/program_thread.hpp"
 #include "coll/exchange.hpp"
-#include "coll/host_image.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -43,15 +42,21 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
 
 }  // namespace
 
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+                         Reducer reducer, int top) {
+    Status ready = result->allocate(source.count, *source.layout);
+    GANTRY_CO_TRY(ready);
+    Status loaded = co_await copy(executor, team, source, result->buffer());
+    GANTRY_CO_TRY(loaded);
+    Status reduced = co_await reduce_tree(executor, team, result, reducer, top);
+    co_return reduced;
+}
+
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
     HostImage result;
-    Status ready = result.allocate(source.count, *source.layout);
-    GANTRY_CO_TRY(ready);
-    Status loaded = co_await copy(executor, team, source, result.buffer());
-    GANTRY_CO_TRY(loaded);
     const int top = reducer.commutative ? root : 0;
-    Status reduced = co_await reduce_tree(executor, team, &result, reducer, top);
+    Status reduced = co_await reduce_into(executor, team, source, &result, reducer, top);
     GANTRY_CO_TRY(reduced);
     if (top != root) {
         if (team.rank() == top) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/task.hpp"
+#include "coll/host_image.hpp"
 #include "coll/reducer.hpp"
 #include "coll/team.hpp"
 
@@ -11,5 +12,10 @@ namespace gantry::coll {
 // elsewhere). At the root, `source` and `sink` may be one buffer (MPI_IN_PLACE).
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root);
+
+// The same, left in `result` of rank `top` in host memory; any other's holds a part. An operation
+// that does not commute is in rank order only where `top` is 0.
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+                         Reducer reducer, int top);
 
 }  // namespace gantry::coll

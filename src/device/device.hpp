@@ -88,7 +88,7 @@ struct Copy {
     std::uint32_t number = 0;
     // Empty: one run. With engine d2h, h2d or kernel; read before copy() returns.
     std::span<const Rows> rows{};
-    // Between a device and a slot whose other end is copied on piece by piece (Device::flow).
+    // Between a device and a slot whose other end is copied on piece by piece (Device::cut_through).
     Pieces pieces{};
 };
 
@@ -105,7 +105,7 @@ struct IpcHandle {
     std::uint64_t pool = 0;    // kind pool: which of the exporter's
 };
 
-// Device::flow(): a piece of a message is at most a quarter of the slots.
+// Device::cut_through(): a piece of a message is at most a quarter of the slots.
 inline constexpr Bytes kMostCutThrough = 4 * kMiB;
 
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.

@@ -42,7 +42,7 @@ inline constexpr Bytes kMostOfResident = 128 * kKiB, kMostThroughSlots = 32 * kK
 // are quicker from 512 KiB up also alone (docs/design/persistent-kernel.md).
 inline constexpr Bytes kMostBetweenGpus = 256 * kKiB;
 
-// Of pieces that leave one after the other (Device::flow), what other copies may wait for behind them:
+// Of pieces that leave one after the other (Device::cut_through), what other copies may wait for behind them:
 // a copy engine has begun by then.
 inline constexpr Nanoseconds kMostBacklog = 6 * kMicrosecond;
 

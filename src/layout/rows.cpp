@@ -9,15 +9,8 @@
 namespace gantry::layout {
 namespace {
 
-// One run is one row, one row of each plane is a row, and rows without gaps are one.
+// One run is one row, and rows without gaps are one.
 Rows simplest(Rows rows) {
-    if (rows.count == 1 && rows.planes > 1) {
-        rows.count = rows.planes;
-        rows.pitch = rows.plane_pitch;
-        rows.packed_pitch = rows.packed_plane_pitch;
-        rows.planes = 1;
-    }
-    if (rows.planes == 1) rows.plane_pitch = rows.packed_plane_pitch = 0;
     if (rows.planes > 1) return rows;
     if (rows.count == 1) rows.pitch = rows.packed_pitch = rows.width;
     if (rows.pitch == rows.width && rows.packed_pitch == rows.width)
@@ -152,11 +145,13 @@ Rows RowWalk::next_of_group() {
 Rows RowWalk::next_of_part() {
     Level& level = levels_.back();
     const Part& part = level.form->parts[level.part];
-    const Bytes row = at_ / part.width, column = at_ % part.width;
+    // A whole part needs no divisions, which are the dearest of a short one.
+    const bool whole = at_ == 0 && left_ >= part.bytes();
+    const Bytes row = whole ? 0 : at_ / part.width, column = whole ? 0 : at_ % part.width;
     Rows rows{.offset = level.base() + part.offset_of(row) + static_cast<std::ptrdiff_t>(column),
               .packed = packed_,
               .width = part.width,
-              .count = std::min(part.count - row, left_ / part.width),
+              .count = whole ? part.count : std::min(part.count - row, left_ / part.width),
               .pitch = static_cast<Bytes>(part.stride),
               .packed_pitch = part.width};
     if (column > 0 || rows.count == 0) {

@@ -65,7 +65,7 @@ class RowWalk {
     };
 
     void seek(Bytes first);
-    void enter(const Part& part, Bytes first);
+    void enter(const Part& part, Bytes repetition);
     // To the next part that repeats runs.
     void go_down();
     bool starts_group();

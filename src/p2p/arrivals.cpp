@@ -7,20 +7,13 @@
 
 #include "base/log.hpp"
 #include "p2p/protocols/flagged_message.hpp"
+#include "p2p/eager.hpp"
 #include "p2p/rendezvous_receive.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace gantry::p2p {
-namespace {
-
-Status truncated(Bytes bytes, Bytes room) {
-    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
-                   bytes, room);
-}
-
-}  // namespace
 
 template <wire::Kind kind>
 void Messages::on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload) {
@@ -144,7 +137,8 @@ void Messages::on_chunk(int from, const wire::Chunk& chunk) {
 
 int Messages::take_raised_flags() {
     int taken = 0;
-    for (; const auto raised = context.flags.awaited.next_raised(); ++taken) {
+    std::size_t at = 0;
+    for (; const auto raised = context.flags.awaited.next_raised(at); ++taken) {
         if (raised->waiter != nullptr)
             take_raised(*raised);
         else

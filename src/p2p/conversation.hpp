@@ -37,7 +37,7 @@ struct Conversation {
     // So many large messages to come go by chunks: there were no slots for all of the last.
     int large_by_chunks = 0;
     unsigned read_by_bar = 0;  // messages sent so (bar_copies.hpp) since the peer said anything
-    // Its messages that were read and that it has not been told of (fin_queue.cpp).
+    // Its messages that were read and that it has not been told of (messages.cpp, queue_fin).
     std::vector<std::uint64_t> fins;
 };
 

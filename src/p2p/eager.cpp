@@ -16,11 +16,6 @@ namespace {
 
 using transfer::Side;
 
-Status truncated(Bytes bytes, Bytes room) {
-    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
-                   bytes, room);
-}
-
 // Who takes bytes that are held: a receive's own processor, a copy engine, or a kernel, which reaches
 // only page-locked memory; rows of other memory would be the driver's to stage.
 enum class HeldFor : std::uint8_t { processor, copy_engine, page_locked };
@@ -75,6 +70,11 @@ Task<Status> receive_on_device(Executor& executor, Messages& messages, Request& 
 }
 
 }  // namespace
+
+Status truncated(Bytes bytes, Bytes room) {
+    return failure(MPI_ERR_TRUNCATE, "a message of {} bytes was received into a buffer of {} bytes",
+                   bytes, room);
+}
 
 Result<EagerPayload> payload_of(const Buffer& buffer) {
     EagerPayload payload;

@@ -19,4 +19,7 @@ Result<EagerPayload> payload_of(const Buffer& buffer);
 Task<Status> take_payload(Executor& executor, Messages& messages, Incoming& message,
                           transfer::Side side, Bytes accepted);
 
+// A message of so many bytes got a buffer of `room`.
+Status truncated(Bytes bytes, Bytes room);
+
 }  // namespace gantry::p2p

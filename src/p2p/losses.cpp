@@ -38,7 +38,7 @@ void Messages::on_peer_lost(int peer, const Status& why) {
     });
     end_of_put(peer, with(peer).rtr.coming_id, gone);
     context.pools.take_back(peer);
-    start_all();
+    start_all(peer);
     incoming.each_from(peer, [&gone](Incoming& message) {
         message.failure = gone;
         message.arrived.close(gone);

@@ -45,11 +45,10 @@ Matcher::Context& Matcher::context(std::uint32_t id) {
 
 Request* Matcher::arrive(const wire::Envelope& envelope) {
     Context& queues = context(envelope.context);
-    Request* exports =
-        first_fitting(list_of(queues.posted_by_source, envelope.source), envelope.tag);
+    Request* named = first_fitting(list_of(queues.posted_by_source, envelope.source), envelope.tag);
     Request* any = first_fitting(queues.posted_any, envelope.tag);
-    Request* oldest = exports;
-    if (exports == nullptr || (any != nullptr && any->order < exports->order)) oldest = any;
+    Request* oldest = named;
+    if (named == nullptr || (any != nullptr && any->order < named->order)) oldest = any;
     if (oldest != nullptr) withdraw(*oldest);
     return oldest;
 }

@@ -46,7 +46,6 @@ class Matcher {
     std::vector<Request*> withdraw_from(int peer);
     // Of the receives from any source those that are to go, removed.
     std::vector<Request*> withdraw_any(const std::function<bool(const Request&)>& goes);
-    std::size_t unexpected() const { return unexpected_; }
     std::size_t waiting() const { return waiting_; }  // receives that are posted
     std::size_t waiting_on_devices() const { return waiting_on_devices_; }  // into device memory
 

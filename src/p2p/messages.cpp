@@ -102,11 +102,11 @@ void Messages::start(Outgoing& message) {
 }
 
 // Each may end, and leave the table, as it starts.
-void Messages::start_all() {
-    outgoing.materialize(-1);
+void Messages::start_all(int to) {
+    outgoing.materialize(to);
     std::vector<Outgoing*> waiting;
-    outgoing.each([&waiting](Outgoing& message) {
-        if (!message.running) waiting.push_back(&message);
+    outgoing.each([&waiting, to](Outgoing& message) {
+        if (!message.running && (to < 0 || message.peer == to)) waiting.push_back(&message);
     });
     for (Outgoing* message : waiting)
         start(*message);

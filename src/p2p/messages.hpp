@@ -87,7 +87,7 @@ class Messages final : private transfer::Context::FreedMemory {
     // --- messages under way ---
     // Starts what the sender of a message has to do: at once, or when the first answer comes.
     void start(Outgoing& message);
-    void start_all();
+    void start_all(int to = -1);
     void remove(Outgoing& message);
     // Nothing more comes for a message: whatever its coroutine waits for ends with `why`.
     void end_early(Outgoing& message, const Status& why);

@@ -7,6 +7,7 @@
 #include "p2p/protocols/put_after_rtr.hpp"
 #include "p2p/send.hpp"
 #include "plan/direct_copy.hpp"
+#include "transfer/mover.hpp"
 
 #include <algorithm>
 
@@ -174,6 +175,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
     (*created)->tag = message->envelope.tag;
     (*created)->peer = message->peer;
     Request* request = *created;
+    messages_->hold_memory(*request);
     messages_->deliver_late(std::move(message), *request);
     return request;
 }
@@ -207,22 +209,16 @@ Task<Status> Messenger::copy(Executor& executor, void* destination, const void* 
                              Bytes bytes) {
     Messages& messages = *messages_;
     if (bytes == 0) co_return success();
-    device::Copy copy;
     if (messages.device.active()) {
         auto to = messages.device.classify(destination, bytes);
         if (!to.ok()) co_return to.status();
         auto from = messages.device.classify(source, bytes);
         if (!from.ok()) co_return from.status();
-        copy.gpu = std::max(to->gpu, from->gpu);
-        copy.engine = device::Engine::automatic;
-        if (to->gpu >= 0 || from->gpu >= 0) {
-            messages.context.arbiter.use(copy.gpu);
-            copy.destination = destination;
-            copy.source = source;
-            copy.bytes = bytes;
-            Completion done(executor);
-            messages.device.copy(copy, done);
-            Status status = co_await done;
+        if (const int gpu = std::max(to->gpu, from->gpu); gpu >= 0) {
+            messages.context.arbiter.use(gpu);
+            Status status =
+                co_await transfer::device_copy(executor, messages.context, destination, source,
+                                               bytes, gpu, device::Engine::automatic);
             co_return status;
         }
     }

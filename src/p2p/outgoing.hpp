@@ -31,8 +31,7 @@ struct Outgoing {
     Buffer buffer;
     device::Location location;
     Bytes bytes = 0;
-    plan::Plan offer;  // what the RTS said
-    plan::Reach source_reach = plan::Reach::host_memory;
+    plan::Plan offer;          // what the RTS said
     bool synchronous = false;  // MPI_Ssend
 
     Mailbox<wire::Cts>
@@ -57,9 +56,9 @@ class OutgoingTable {
 
     std::uint64_t next_id() { return next_id_++; }
     Outgoing& add(int to) { return add(to, next_id_++); }
-    // The message of that id; one that only awaits its FIN is made whole for it. Null: there is none.
+    // The message of that id; one that only awaits its FIN is materialized for it. Null: there is none.
     Outgoing* find(std::uint64_t id);
-    // The message of that send, made whole likewise.
+    // The message of that send, materialized likewise.
     Outgoing* find(const Request& send);
     void remove(std::uint64_t id) { whole_.erase(id); }
     bool empty() const { return whole_.empty() && awaiting_fin_.empty(); }

@@ -42,7 +42,7 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
     Slot slot;
     std::unique_ptr<std::byte[]> memory;
     std::byte* staging = nullptr;
-    if (bytes <= (*pool)->largest(SlotUse::source)) {
+    if (bytes <= (*pool)->largest()) {
         Result<Slot> granted = co_await (*pool)->acquire(executor, bytes, SlotUse::source);
         GANTRY_CO_TRY(granted.status());
         slot = *granted;

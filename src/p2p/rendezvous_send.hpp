@@ -40,7 +40,7 @@ Task<Status> send_rendezvous(Executor& executor, Messages& messages, Outgoing& m
 // Takes over what the verdict says.
 void adopt(Sending& sending, const wire::Cts& cts);
 
-Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use);
+Bytes chunk_bytes(const Sending& sending, const SlotPool& pool);
 // `shared`: with the progress thread, where it has room (transfer::copies_shared).
 void start_copy_out(Sending& sending, Staged& piece, bool shared = false);
 // A piece that failed brings no slot back: whoever waits for one must hear of it.

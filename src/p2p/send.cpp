@@ -152,7 +152,7 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
         messages.explain.record(*offer, to, false);
         return false;
     }
-    if (wire::expects_get(wire::encode(offer->plan())) && rts_holds(messages, departure, *offer) &&
+    if (wire::expects_get(offer->plan()) && rts_holds(messages, departure, *offer) &&
         messages.outgoing.may_await_fin()) {
         messages.explain.record(*offer, to, false);
         return send_awaiting_fin(messages, departure, group, tag, *request);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Unread: messages of which everything is said and that only wait to be read, by their ids. A
+// SendsAwaitingFin: messages of which everything is said and that only wait to be read, by their ids. A
 // window of device messages is made of them, and what each costs the processor limits its rate: one
 // is two words in a table, beside its request. Whatever but the plain end happens to a message, it
-// becomes an Outgoing (Core::outgoing).
+// becomes an Outgoing (OutgoingTable::find).
 //
 // Ids only grow, so an id names its place. One that waits for long makes the message that would
 // have its place an Outgoing from the start.

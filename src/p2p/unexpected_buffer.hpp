@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Kept: bytes that arrived and wait, in memory of ours, for the receive or the copy engine that
+// UnexpectedBuffer: bytes that arrived and wait, in memory of ours, for the receive or the copy engine that
 // takes them. In the heap, or in a slot of the staging pool: that is page-locked, so a copy to a
 // device reads it directly instead of through the driver's own staging.
 #pragma once

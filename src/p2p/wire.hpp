@@ -193,14 +193,16 @@ inline bool is_eager(const Plan& offer) {
 }
 
 // An offer that copies nothing ahead: the receiver reads, and the sender only waits for its FIN.
-inline bool expects_get(const Plan& offer) {
+template <class AnyPlan>  // as planned, or as written
+bool expects_get(const AnyPlan& offer) {
     return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
            static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
            offer.ahead == 0;
 }
 
 // Of a node: all of the message is put into slots before the verdict.
-inline bool all_ahead(const Plan& offer, Bytes bytes) {
+template <class AnyPlan>
+bool all_ahead(const AnyPlan& offer, Bytes bytes) {
     return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
            offer.ahead > 0 && static_cast<Bytes>(offer.ahead) * offer.chunk >= bytes;
 }

@@ -72,7 +72,7 @@ struct Ask {
     }
 
     // Both ends share a GPU whose compute queue goes from one process to the other at a price.
-    bool is_time_sliced() const { return facts.same_gpu && sink_gpu.queue_turn > 0; }
+    bool is_time_sliced() const { return plan::is_time_sliced(facts, machine); }
     bool contiguous() const { return source.contiguous && sink.contiguous; }
     // What an operation on the compute queue of a GPU that both processes share costs before it
     // starts.

@@ -20,8 +20,9 @@ namespace gantry::plan {
 enum class Protocol : std::uint8_t {
     self = 0,   // both ends in this process: one local copy
     eager = 1,  // the payload travels with the envelope
-    rdma = 2,   // zero copy: one put into the receiver's buffer, or lent to it (receiver executes)
-    ipc = 3,    // one side copies directly from or to the other's device memory
+    rdma =
+        2,    // zero copy: one put into the receiver's buffer, or exposed to it (receiver executes)
+    ipc = 3,  // one side copies directly from or to the other's device memory
     pipeline = 4,  // chunks: source stage, wire, sink stage
 };
 

@@ -22,7 +22,7 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       tuning(plan::tuning_from(its_config)),
       selections(machine_, tuning, tuning.mechanisms.selection_cache),
       endpoints(transports, world_size, machine_),
-      pools(executor, device, transports, config),
+      pools(device, transports, config),
       exports(device),
       arbiter(executor, device, transports, {config.gpu_turns, config.gpu_trust}),
       operations(executor) {}

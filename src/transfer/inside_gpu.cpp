@@ -15,7 +15,7 @@ bool strided_on_device(const Side& side) {
     return side.location.on_device() && !side.contiguous();
 }
 
-// Memory for what is packed: of a GPU, or of the host where that is null.
+// Device memory for what is packed; null: there is none.
 class Packed {
   public:
     // Borrowed on the GPU of that side. The device knows what it was asked about.

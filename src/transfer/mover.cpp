@@ -11,6 +11,7 @@ namespace gantry::transfer {
 namespace {
 
 void move(std::byte* to, const std::byte* from, Bytes bytes, Stores stores) {
+    if (bytes == 0) return;  // an empty buffer may be a null pointer, which memcpy does not take
     if (stores == Stores::streaming)
         streaming_copy(to, from, bytes);
     else

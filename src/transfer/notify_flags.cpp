@@ -18,8 +18,9 @@ Bytes has_come(const Flag* flags, std::uint32_t number, Bytes begin, Bytes bytes
     return std::min(end, bytes) - begin;
 }
 
-std::optional<AwaitedFlags::Raised> AwaitedFlags::next_raised() {
-    for (auto each = awaited_.begin(); each != awaited_.end(); ++each) {
+std::optional<AwaitedFlags::Raised> AwaitedFlags::next_raised(std::size_t& at) {
+    for (; at < awaited_.size(); ++at) {
+        Awaited* const each = &awaited_[at];
         const Bytes all = each->chunk.bytes;
         bool whole = shows(*each->flag, each->number);
         Bytes come = whole ? all - each->told : 0;
@@ -31,7 +32,7 @@ std::optional<AwaitedFlags::Raised> AwaitedFlags::next_raised() {
         if (!whole && !enough) continue;
         const Raised raised{each->from, each->waiter, each->chunk, each->told, come, whole};
         each->told += come;
-        if (whole) awaited_.erase(each);
+        if (whole) awaited_.erase(awaited_.begin() + static_cast<std::ptrdiff_t>(at));
         return raised;
     }
     return std::nullopt;

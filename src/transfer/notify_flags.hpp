@@ -13,12 +13,13 @@
 //
 //   flag of a unit:  | number: counts up with each message | one of each quarter | the rest of a cache line |
 //
-// A message flows where a kernel that stays copies it out of the device (Device::flow): it is one
-// piece then, however large, and each 16 KiB of it have a number, too, which the kernel writes. Who
+// A message cuts through where the persistent kernel copies it out of the device
+// (Device::cut_through): it is one piece then, however large, and each 16 KiB of it have a number, too,
+// which the kernel writes. Who
 // takes it may begin with those. All of it is there when all of them are, or when the unit's number
 // is: then it is the receiver's to give the slot back, and never the sender's.
 //
-// Announced puts have flags of their own (protocols/put_after_rtr.cpp).
+// Puts after RTR have flags of their own (protocols/put_after_rtr.cpp).
 //
 // A slot may come back before its sender knows of the copy's end: it is free when both have
 // happened (SlotPool::lend_early).
@@ -48,10 +49,10 @@ inline constexpr int kFewPieces = 4;
 inline constexpr Bytes kLargeByFlags = kMiB;
 inline constexpr int kGoByChunks = 32;
 
-// What has a number of its own where a message flows.
+// What has a number of its own where a message cuts through.
 inline constexpr Bytes kCutThroughPiece = kDeviceSlotUnit / transport::kPiecesOfSlotUnit;
 
-// Where the pieces of such a message lie, as both ends know it from its request.
+// Where the pieces of such a message lie, as both ends know it from its RTS.
 struct FlagPieces {
     std::uint64_t send_id = 0;
     Bytes bytes = 0;
@@ -94,7 +95,7 @@ inline void raise(Flag& flag, std::uint32_t number) {
     if (!shows(flag, number)) __atomic_store_n(&flag.number, number, __ATOMIC_RELEASE);
 }
 
-// How much of a message that flows has come, behind `begin`, piece by piece.
+// How much of a message that cuts through has come, behind `begin`, piece by piece.
 Bytes has_come(const Flag* flags, std::uint32_t number, Bytes begin, Bytes bytes);
 
 // Who waits for the pieces of one message itself; what waits by nobody is a chunk like any other.
@@ -122,9 +123,10 @@ class AwaitedFlags {
     };
     bool empty() const { return awaited_.empty(); }
     void await(const Awaited& flag) { awaited_.push_back(flag); }
-    // One that is up, taken out, or what has come of one that flows; nothing when there is none.
-    std::optional<Raised> next_raised();
-    // What flows into that receive is told in such parts from now on.
+    // The next one from `at` on that is up, taken out, or what has come of one that cuts through;
+    // nothing when there is none. `at` moves past those that are not up.
+    std::optional<Raised> next_raised(std::size_t& at);
+    // What cuts through into that receive is told in such parts from now on.
     void tell_more(const FlagWaiter& waiter, Bytes least);
     // They will not come: of one message, or of all of that rank.
     void drop(int from, std::uint64_t send_id);

@@ -3,7 +3,7 @@
 
 namespace gantry::transfer {
 
-SlotPool::SlotPool(Executor&, std::span<std::byte> memory, Bytes unit_bytes)
+SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes)
     : memory_(memory),
       unit_bytes_(unit_bytes),
       used_(memory.size() / unit_bytes, false),
@@ -23,7 +23,7 @@ SlotPool::Part SlotPool::part(SlotUse use) const {
 }
 
 // What a quarter holds: no more is sure to come free in one piece.
-Bytes SlotPool::largest(SlotUse) const {
+Bytes SlotPool::largest() const {
     const std::uint32_t quarter = total_units() / 4;
     return (quarter > 0 ? quarter : total_units()) * unit_bytes_;
 }
@@ -59,10 +59,10 @@ Slot SlotPool::try_acquire(Bytes bytes, SlotUse use) {
 }
 
 Task<Result<Slot>> SlotPool::acquire(Executor& executor, Bytes bytes, SlotUse use) {
-    if (bytes > largest(use))
+    if (bytes > largest())
         co_return failure(MPI_ERR_INTERN,
                           "a staging slot of {} bytes was asked for, the largest is {}", bytes,
-                          largest(use));
+                          largest());
     Slot slot = try_acquire(bytes, use);
     if (slot.units != 0) co_return slot;
     Waiter waiter(executor, bytes, use);

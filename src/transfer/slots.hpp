@@ -36,7 +36,7 @@ struct Slot {
 
 class SlotPool {
   public:
-    SlotPool(Executor& executor, std::span<std::byte> memory, Bytes unit_bytes);
+    SlotPool(std::span<std::byte> memory, Bytes unit_bytes);
 
     Bytes unit_bytes() const { return unit_bytes_; }
     std::span<std::byte> memory() const { return memory_; }
@@ -46,7 +46,7 @@ class SlotPool {
     // The first unit that slots for this use can have.
     std::uint32_t first(SlotUse use) const { return part(use).begin; }
     // The largest slot that can ever be had for this use.
-    Bytes largest(SlotUse use) const;
+    Bytes largest() const;
 
     // A slot at once, or one without units.
     Slot try_acquire(Bytes bytes, SlotUse use);

@@ -14,10 +14,10 @@ std::size_t index_of(transport::Pool which) {
 
 }  // namespace
 
-StagingPools::StagingPools(Executor& executor, device::Device& device,
+StagingPools::StagingPools(device::Device& device,
                            const std::vector<transport::Transport*>& transports,
                            const config::Config& config)
-    : executor_(executor), device_(device), transports_(transports), config_(config) {}
+    : device_(device), transports_(transports), config_(config) {}
 
 StagingPools::~StagingPools() {
     for (auto& [transport, region] : regions_)
@@ -48,7 +48,7 @@ Result<SlotPool*> StagingPools::own(transport::Pool which) {
     if (!pool) {
         auto memory = memory_of(which);
         if (!memory.ok()) return memory.status();
-        pool.emplace(executor_, *memory, for_device ? kDeviceSlotUnit : config_.host_cell);
+        pool.emplace(*memory, for_device ? kDeviceSlotUnit : config_.host_cell);
     }
     if (for_device && !slots_pinned_ && device_.active()) {
         slots_pinned_ = true;

@@ -19,8 +19,7 @@ namespace gantry::transfer {
 class StagingPools {
   public:
     // All references outlive this.
-    StagingPools(Executor& executor, device::Device& device,
-                 const std::vector<transport::Transport*>& transports,
+    StagingPools(device::Device& device, const std::vector<transport::Transport*>& transports,
                  const config::Config& config);
     ~StagingPools();
     StagingPools(const StagingPools&) = delete;
@@ -41,7 +40,6 @@ class StagingPools {
   private:
     Result<std::span<std::byte>> memory_of(transport::Pool which);
 
-    Executor& executor_;
     device::Device& device_;
     const std::vector<transport::Transport*>& transports_;
     const config::Config& config_;

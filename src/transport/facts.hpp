@@ -20,7 +20,8 @@ struct PeerFacts {
     Bytes eager_max = 0;            // largest payload of one active message
     Bytes eager_limit = 32 * kKiB;  // largest one sent at once unless GANTRY_EAGER_LIMIT is set
     Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
-    Bytes exposes_from = 0;   // messages of at least so much may lend (Transport::lend); 0: none
+    Bytes exposes_from =
+        0;  // messages of at least so much may expose their buffer (Transport::expose); 0: none
     double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire

@@ -12,7 +12,7 @@ void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const Remote
 
 Status Transport::expose(int, MessageKind, ConstSpan, std::uint64_t, const void*, Bytes,
                          Completion&) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name());
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not expose memory", name());
 }
 
 bool Transport::put_and_tell(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
@@ -21,7 +21,7 @@ bool Transport::put_and_tell(int, int, const void*, Bytes, const Region&, const 
 }
 
 void Transport::get_exposed(int, std::uint64_t, void*, Bytes, Completion& done) {
-    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not lend memory", name()));
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not expose memory", name()));
 }
 
 }  // namespace gantry::transport

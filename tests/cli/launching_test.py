@@ -164,6 +164,30 @@ class Handover(unittest.TestCase):
                 done = self.run_mpiexec("--launcher", launcher, "--hosts", "a,b", "-n", 4, "-ppn", 2, "--stdin", 1, "./x")
                 self.assertIn(f" {expected} ", done.stdout, done.stderr)
 
+    def test_without_a_number_of_ranks_hosts_say_it(self):
+        self.install("mpiexec.hydra")
+        for hosts, more, ranks in (("a:4,b:2", (), 6), ("a,b", ("-N", 3), 6), ("a:4,b:4", ("-n", 3), 3), ("a,b", (), 1)):
+            done = self.run_mpiexec("--launcher", "mpiexec.hydra", "--hosts", hosts, *more, "./x")
+            self.assertRegex(done.stdout, rf" -n {ranks} ./x$", (hosts, more, done.stderr))
+        done = self.run_mpiexec("--hosts", "localhost:8", "-N", 2, "echo", "here")
+        self.assertEqual(done.stdout, "here\n" * 2, done.stderr)
+
+    def test_files_of_the_ranks_are_written_or_refused(self):
+        self.install("srun", "mpiexec.hydra", "prterun", "orterun")
+        start = ("--hosts", "a,b", "-n", 2, "-outfile-pattern", "out-%r-%h-%%r", "./x")
+        self.assertIn(" --output out-%t-%N-%%r ", self.run_mpiexec("--launcher", "srun", *start).stdout)
+        self.assertIn(" -outfile-pattern out-%r-%h-%%r ", self.run_mpiexec("--launcher", "mpiexec.hydra", *start).stdout)
+        for launcher in ("prterun", "orterun"):
+            done = self.run_mpiexec("--launcher", launcher, *start)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("-outfile-pattern", done.stderr)
+
+    def test_a_variable_of_the_caller_is_passed_on_by_its_name(self):
+        self.install("prterun")
+        for option in ("-x", "-genvlist"):
+            done = self.run_mpiexec("--launcher", "prterun", "--hosts", "a,b", "-n", 2, option, "FOO", "./x", FOO="bar")
+            self.assertIn(" -x FOO=bar ", done.stdout, done.stderr)
+
     def test_this_machine_needs_no_launcher(self):
         for names in ("localhost", "127.0.0.1", os.uname().nodename, "localhost:2"):
             for option in ("-host", "-H", "--hosts"):

@@ -195,6 +195,14 @@ class Mpiexec(unittest.TestCase):
         done = run("-n", 2, "--stdin", 2, "cat", text="one\n")
         self.assertEqual((done.returncode, done.stderr), (2, "mpiexec: --stdin 2: the ranks are 0 to 1\n"))
 
+    def test_a_prompt_of_the_rank_that_reads_is_shown(self):
+        process = subprocess.Popen([MPIEXEC, "-n", "3", "--stdin", "2", "sh", "-c",
+                                    "if [ $PMI_RANK = 2 ]; then printf 'name? '; read name; echo hello $name; fi"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.read(6), "name? ")
+        out, _ = process.communicate("you\n", timeout=PATIENCE)
+        self.assertEqual((out, process.returncode), ("hello you\n", 0))
+
     # --- options of other launchers -----------------------------------------------------------------------------------------
     def test_options_of_other_launchers_mean_the_same(self):
         for option in ("--tag-output", "-prepend-rank", "--prepend-rank", "-l"):

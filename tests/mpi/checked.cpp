@@ -68,7 +68,7 @@ MPI_CASE_OWN_INIT(checked_receives_of_other_types_fail, 2) {
     char text[8] = "abcdefg";
     int got[8] = {};
     MPI_Request request;
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < 4; ++round) {
         if (rank() == 1) {
             OK(MPI_Send(text, 1, letters, 0, 0, MPI_COMM_WORLD));
             continue;
@@ -79,6 +79,13 @@ MPI_CASE_OWN_INIT(checked_receives_of_other_types_fail, 2) {
         } else if (round == 1) {
             OK(MPI_Irecv(got, 3, MPI_INT, 1, 0, MPI_COMM_WORLD, &request));
             code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else if (round == 2) {
+            OK(MPI_Irecv(got, 3, MPI_INT, 1, 0, MPI_COMM_WORLD, &request));
+            MPI_Status status;
+            CHECK_EQ(MPI_Waitall(1, &request, &status), MPI_ERR_IN_STATUS);
+            code = status.MPI_ERROR;
+            CHECK_EQ(code, MPI_ERR_TYPE);
+            continue;
         } else {
             OK(MPI_Recv(got, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             continue;

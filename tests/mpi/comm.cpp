@@ -3,6 +3,7 @@
 // Communicators and groups on 1 to 8 ranks: how they are made, that messages of one never reach
 // another, what attributes do on a duplicate, and that contexts come back when they are freed.
 #include "communicators.hpp"
+#include "refused.hpp"
 #include "test.hpp"
 
 #include <algorithm>
@@ -14,26 +15,11 @@ using namespace mpi_tests;
 
 namespace {
 
-int compare(MPI_Comm a, MPI_Comm b) {
-    int found = -1;
-    OK(MPI_Comm_compare(a, b, &found));
-    return found;
-}
+using mpi_tests::compare;
 int compare(MPI_Group a, MPI_Group b) {
     int found = -1;
     OK(MPI_Group_compare(a, b, &found));
     return found;
-}
-std::vector<int> world_ranks(MPI_Group group) {
-    int count = -1;
-    OK(MPI_Group_size(group, &count));
-    std::vector<int> own(static_cast<std::size_t>(count)), in_world(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    MPI_Group world;
-    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
-    OK(MPI_Group_translate_ranks(group, count, own.data(), world, in_world.data()));
-    OK(MPI_Group_free(&world));
-    return in_world;
 }
 std::vector<int> members(MPI_Comm comm) {
     MPI_Group group;
@@ -437,4 +423,24 @@ MPI_CASE(the_kinds_of_memory_are_told_by_nobody_but_mpi, 1) {
     OK(MPI_Comm_free(&duplicate));
     OK(MPI_Comm_free(&made));
     OK(MPI_Info_free(&forged));
+}
+
+// Who gives a wrong group fails alone, and the next collective finds all ranks in step.
+MPI_CASE(a_communicator_that_fails_on_one_rank_leaves_the_others_in_step, 3) {
+    MPI_Comm pair, none;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank() < 2 ? 0 : MPI_UNDEFINED, rank(), &pair));
+    if (pair == MPI_COMM_NULL) return;
+    return_errors(pair);
+    MPI_Group world;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    if (rank() == 1)
+        expect(MPI_Comm_create(pair, world, &none), MPI_ERR_GROUP, {}, "a group of strangers");
+    else
+        OK(MPI_Comm_create(pair, MPI_GROUP_EMPTY, &none));
+    int sum = 0;
+    const int one = 1;
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, pair));
+    CHECK_EQ(sum, 2);
+    OK(MPI_Group_free(&world));
+    OK(MPI_Comm_free(&pair));
 }

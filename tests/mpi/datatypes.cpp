@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Derived datatypes as a program makes them and asks about them (MPI 5.0 section 5.1).
+#include "refused.hpp"
 #include "test.hpp"
 
+#include <limits>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -166,6 +168,17 @@ MPI_CASE(regular_types_of_billions_of_blocks, 1) {
                     first[] = {1, 1, 1};
     OK(MPI_Type_create_subarray_c(3, sizes, inside, first, MPI_ORDER_FORTRAN, MPI_DOUBLE, &type));
     expect_size(MPI_Count{1998} * 1998 * 1998 * 8);
+    // A part whose end no MPI_Count holds lies in no array.
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    const MPI_Count last = std::numeric_limits<MPI_Count>::max();
+    const MPI_Count whole[] = {last}, part[] = {last}, begin[] = {1};
+    expect(MPI_Type_create_subarray_c(1, whole, part, begin, MPI_ORDER_C, MPI_BYTE, &type),
+           MPI_ERR_ARG, {"does not lie in an array"}, "a part beyond the array");
+    const int distributed[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK},
+              arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, grid[] = {-2, -2};
+    expect(MPI_Type_create_darray_c(4, 0, 2, sizes, distributed, arguments, grid, MPI_ORDER_C,
+                                    MPI_BYTE, &type),
+           MPI_ERR_ARG, {"dimension 0", "-2 processes"}, "a grid of fewer than no processes");
 
     // A short message into the begin of it.
     const auto bytes = static_cast<std::size_t>(2 * kMany);

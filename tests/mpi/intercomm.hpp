@@ -5,6 +5,7 @@
 #pragma once
 
 #include "collective_forms.hpp"
+#include "communicators.hpp"
 #include "test.hpp"
 
 #include <numeric>
@@ -12,47 +13,24 @@
 
 namespace mpi_tests {
 
-inline int rank_in(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_rank(comm, &found));
-    return found;
-}
-inline int size_of(MPI_Comm comm) {
-    int found = -1;
-    OK(MPI_Comm_size(comm, &found));
-    return found;
-}
 inline int remote_size(MPI_Comm comm) {
     int found = -1;
     OK(MPI_Comm_remote_size(comm, &found));
     return found;
 }
-inline int compare(MPI_Comm a, MPI_Comm b) {
-    int found = -1;
-    OK(MPI_Comm_compare(a, b, &found));
-    return found;
-}
-inline std::vector<int> world_ranks(MPI_Group group) {
-    int count = -1;
-    OK(MPI_Group_size(group, &count));
-    std::vector<int> own(static_cast<std::size_t>(count)), in_world(own.size());
-    std::iota(own.begin(), own.end(), 0);
-    MPI_Group world;
-    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
-    OK(MPI_Group_translate_ranks(group, count, own.data(), world, in_world.data()));
-    OK(MPI_Group_free(&world));
-    OK(MPI_Group_free(&group));
-    return in_world;
-}
 inline std::vector<int> mine_in(MPI_Comm comm) {
     MPI_Group group;
     OK(MPI_Comm_group(comm, &group));
-    return world_ranks(group);
+    std::vector<int> found = world_ranks(group);
+    OK(MPI_Group_free(&group));
+    return found;
 }
 inline std::vector<int> theirs_in(MPI_Comm comm) {
     MPI_Group group;
     OK(MPI_Comm_remote_group(comm, &group));
-    return world_ranks(group);
+    std::vector<int> found = world_ranks(group);
+    OK(MPI_Group_free(&group));
+    return found;
 }
 inline Meeting inter_meeting(MPI_Comm comm) {
     return {comm, true, mine_in(comm), theirs_in(comm)};

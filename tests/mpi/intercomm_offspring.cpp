@@ -200,6 +200,9 @@ MPI_CASE_OWN_INIT(groups_of_sessions_meet, 5) {
     expect(MPI_Intercomm_create_from_groups(theirs, 0, mine, 0, "gantry.test", MPI_INFO_NULL,
                                             MPI_ERRORS_RETURN, &other),
            MPI_ERR_GROUP, {"local_group"}, "a group that I am not in");
+    OK(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, theirs, 0, "gantry.test", MPI_INFO_NULL,
+                                        MPI_ERRORS_RETURN, &other));
+    CHECK(other == MPI_COMM_NULL);
     OK(MPI_Comm_free(&inter));
     for (MPI_Group* group : {&world, &mine, &theirs})
         OK(MPI_Group_free(group));

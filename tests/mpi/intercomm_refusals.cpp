@@ -52,7 +52,22 @@ MPI_CASE(what_an_intercommunicator_refuses, 4) {
     expect(MPI_Intercomm_merge(MPI_COMM_WORLD, 0, &none), MPI_ERR_COMM, {"one group"},
            "merging one group");
     expect(MPI_Intercomm_create(inter, 0, MPI_COMM_WORLD, 0, 0, &none), MPI_ERR_COMM,
-           {"local_comm"}, "an inter-communicator as local group");
+           {"inter-communicator"}, "an inter-communicator as local group");
+    int two = 2, yes = 1, ends[2] = {1, 2}, edges[2] = {1, 0};
+    expect(MPI_Cart_create(inter, 1, &two, &yes, 0, &none), MPI_ERR_COMM, {"inter-communicator"},
+           "a grid");
+    expect(MPI_Cart_map(inter, 1, &two, &yes, &number), MPI_ERR_COMM, {"inter-communicator"},
+           "a place in a grid");
+    expect(MPI_Graph_create(inter, 2, ends, edges, 0, &none), MPI_ERR_COMM, {"inter-communicator"},
+           "a graph");
+    expect(MPI_Graph_map(inter, 2, ends, edges, &number), MPI_ERR_COMM, {"inter-communicator"},
+           "a place in a graph");
+    expect(MPI_Dist_graph_create(inter, 0, nullptr, nullptr, nullptr, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                 0, &none),
+           MPI_ERR_COMM, {"inter-communicator"}, "a distributed graph");
+    expect(MPI_Dist_graph_create_adjacent(inter, 0, nullptr, MPI_UNWEIGHTED, 0, nullptr,
+                                          MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none),
+           MPI_ERR_COMM, {"inter-communicator"}, "a distributed graph of neighbors");
     // Nothing of all that is left in the way.
     expect_it_carries(inter);
     OK(MPI_Comm_free(&inter));

@@ -3,6 +3,7 @@
 // Every neighbor collective in every form and both widths, on grids and graphs of all kinds, in
 // host and device memory. Ranks of a grid that has one or two processes along a dimension are each
 // other's neighbor twice, or their own.
+#include "collective_forms.hpp"
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -19,8 +20,6 @@ namespace {
 using Ints = std::vector<int>;
 using Counts = std::vector<MPI_Count>;
 using Places = std::vector<MPI_Aint>;
-
-enum class Form { blocking, nonblocking, persistent };
 
 // A communicator with a topology, as the test knows it: what comes from sources[k] was block
 // sent_as[k] of its sender.

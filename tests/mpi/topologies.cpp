@@ -271,21 +271,6 @@ MPI_CASE(topologies_refuse_by_sentence, 2) {
                                  rank() == 0 ? &weight : MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &none),
            MPI_ERR_ARG, {"MPI_UNWEIGHTED", "all ranks"}, "weights here and not there");
     CHECK(none == MPI_COMM_NULL);
-    // A topology is one of a communicator with one group.
-    MPI_Comm inter = MPI_COMM_NULL;
-    OK(MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, other, 5, &inter));
-    return_errors(inter);
-    const int ends[] = {1}, zero[] = {0};
-    expect(MPI_Cart_create(inter, 1, dims, periods, 0, &none), MPI_ERR_COMM, {"inter-communicator"},
-           "a grid of two groups");
-    expect(MPI_Cart_map(inter, 1, ends, periods, &number), MPI_ERR_COMM, {"inter-communicator"},
-           "a place in a grid of two groups");
-    expect(MPI_Graph_create(inter, 1, ends, zero, 0, &none), MPI_ERR_COMM, {"inter-communicator"},
-           "a graph of two groups");
-    expect(MPI_Dist_graph_create(inter, 0, nullptr, nullptr, nullptr, MPI_UNWEIGHTED, MPI_INFO_NULL,
-                                 0, &none),
-           MPI_ERR_COMM, {"inter-communicator"}, "a distributed graph of two groups");
-    OK(MPI_Comm_free(&inter));
     expect_alive(comm);
     OK(MPI_Comm_free(&comm));
 }

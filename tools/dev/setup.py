@@ -88,11 +88,16 @@ def apt_get(command, env, said=None):
     def see(line):
         counted = re.match(r"(dlstatus|pmstatus):[^:]*:([0-9.]+):", line)
         if counted:
+            for other in progress.keys() - {counted[1]}:
+                progress[other].clear()
             one = progress.setdefault(counted[1], Progress(names[counted[1]]))
             one.at(round(float(counted[2])), 100)
         elif said is not None:
             said.append(line)
-    return follow(command, see, env=env)
+    status = follow(command, see, env=env)
+    for one in progress.values():
+        one.clear()
+    return status
 
 
 def unpack_as_user(packages):

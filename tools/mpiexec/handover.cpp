@@ -74,6 +74,12 @@ class Writer {
         if (kind_ == Kind::slurm && options_.apps.size() > 1)
             return {{},
                     "srun starts one program: several behind ':' need prterun or mpiexec.hydra"};
+        const bool has_files = !(options_.output_pattern.empty() && options_.error_pattern.empty());
+        if (has_files && (kind_ == Kind::prrte || kind_ == Kind::orte))
+            return {
+                {},
+                "-outfile-pattern and -errfile-pattern need srun or mpiexec.hydra: launchers of "
+                "the Open MPI family have no such names for files"};
         for (const App& app : options_.apps)
             if (kind_ == Kind::slurm) write_slurm(app);
         if (kind_ == Kind::hydra) write_hydra();
@@ -130,11 +136,13 @@ class Writer {
         return options_.input_rank < 0 ? "none" : std::to_string(options_.input_rank);
     }
 
-    // %r is %t there.
+    // %r is %t there, and %h is %N.
     static std::string for_slurm(std::string pattern) {
-        for (std::size_t at = pattern.find("%r"); at != std::string::npos;
-             at = pattern.find("%r", at + 2))
-            pattern[at + 1] = 't';
+        for (std::size_t at = pattern.find('%'); at != std::string::npos && at + 1 < pattern.size();
+             at = pattern.find('%', at + 2)) {
+            if (pattern[at + 1] == 'r') pattern[at + 1] = 't';
+            if (pattern[at + 1] == 'h') pattern[at + 1] = 'N';
+        }
         return pattern;
     }
 
@@ -273,6 +281,17 @@ Hosts read_hostfile(const std::string& path) {
     return read;
 }
 
+void count_ranks(App& app, const std::vector<Host>& hosts) {
+    if (app.ranks_given) return;
+    int slots = 0;
+    for (const Host& host : hosts)
+        slots += host.slots;
+    if (app.ranks_of_each_host > 0)
+        app.ranks = app.ranks_of_each_host * std::max(1, static_cast<int>(hosts.size()));
+    else if (slots > 0)
+        app.ranks = slots;
+}
+
 std::vector<Installed> installed_launchers(const std::string& wanted, bool inside_slurm) {
     const std::string name = wanted.substr(wanted.rfind('/') + 1);
     std::vector<Installed> found;
@@ -291,11 +310,12 @@ Command command_for(const Installed& launcher, const Options& options,
     return Writer(launcher, options, hosts, passed_on).write();
 }
 
-int hand_over(const Options& options) {
+int hand_over(Options options) {
     Hosts hosts;
     if (!options.hosts.empty()) hosts = parse_hosts(options.hosts);
     if (!options.host_file.empty()) hosts = read_hostfile(options.host_file);
     if (!hosts.mistake.empty()) return refuse(hosts.mistake, 2);
+    if (options.apps.size() == 1) count_ranks(options.apps.front(), hosts.hosts);
     const std::vector<Installed> launchers =
         installed_launchers(options.launcher, std::getenv("SLURM_JOB_ID") != nullptr);
     if (launchers.empty())

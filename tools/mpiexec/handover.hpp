@@ -32,6 +32,9 @@ struct Hosts {
 Hosts parse_hosts(const std::string& list);
 Hosts read_hostfile(const std::string& path);
 
+// How many ranks an app has where -n does not say: -N for each host, else one for each slot.
+void count_ranks(App& app, const std::vector<Host>& hosts);
+
 // The launchers in PATH, best first; `wanted` (--launcher) is a program's name or path, or empty.
 std::vector<Installed> installed_launchers(const std::string& wanted, bool inside_slurm);
 
@@ -44,6 +47,6 @@ Command command_for(const Installed& launcher, const Options& options,
                     const std::vector<Host>& hosts, const Variables& passed_on);
 
 // Does not come back when it works; else tells why on standard error and returns the exit code.
-int hand_over(const Options& options);
+int hand_over(Options options);
 
 }  // namespace gantry::mpiexec

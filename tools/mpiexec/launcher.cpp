@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLastOutput = 1s;  // for output that is still under way when all ranks have ended
 constexpr int kPromptMilliseconds =
-    100;  // an unfinished line of rank 0 that stays so long is a prompt
+    100;  // an unfinished line of who reads the input that stays so long is a prompt
 
 constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array kPassedOnSignals = {SIGUSR1, SIGUSR2, SIGWINCH};
@@ -130,8 +130,8 @@ bool Launcher::start_ranks() {
 void Launcher::turn() {
     watch_everything();
     const int ready = poll(polled_.data(), polled_.size(), milliseconds_to_next_deadline());
-    if (ready == 0 && !options_.label)
-        for (std::size_t i = 0; i < std::min<std::size_t>(2, forwarders_.size()); ++i)
+    if (ready == 0 && !options_.label && !forwarders_.empty())
+        for (std::size_t i = prompting(); i < prompting() + 2; ++i)
             if (forwarders_[i].has_partial_line()) forwarders_[i].flush_partial_line();
     // PMI before signals: what a rank said before it ended counts before its end.
     for (std::size_t i = 0; i < watched_.size(); ++i)
@@ -174,7 +174,8 @@ int Launcher::milliseconds_to_next_deadline() const {
     if (kill_deadline_) until(*kill_deadline_);
     if (abort_deadline_) until(*abort_deadline_);
     const bool prompt = !options_.label && !forwarders_.empty() &&
-                        (forwarders_[0].has_partial_line() || forwarders_[1].has_partial_line());
+                        (forwarders_[prompting()].has_partial_line() ||
+                         forwarders_[prompting() + 1].has_partial_line());
     if (prompt) until(Clock::now() + std::chrono::milliseconds(kPromptMilliseconds));
     // A job that was stopped and continued in the background may read the terminal again later.
     if (forward_terminal_) until(Clock::now() + 1s);

@@ -83,6 +83,10 @@ class Launcher {
     int still_running() const;
     // Who gets standard input, if anybody does.
     Rank& reader() { return ranks_[static_cast<std::size_t>(options_.input_rank)]; }
+    // The first of the two forwarders of the rank that may prompt: who reads standard input.
+    std::size_t prompting() const {
+        return options_.input_rank > 0 ? 2 * static_cast<std::size_t>(options_.input_rank) : 0;
+    }
     std::string name(int rank) const;
     void say(const std::string& sentence);
 

@@ -125,12 +125,11 @@ class Parser {
         line_.options.variables.emplace_back(std::move(name), value(option));
     }
     void exported(App&, const std::string& option) { export_variable(value(option)); }
-    // Names of variables that the ranks must have: here they have all.
+    // Names of variables that the ranks must have.
     void listed_variables(App&, const std::string& option) {
         std::istringstream names(value(option));
         for (std::string name; std::getline(names, name, ',');)
-            if (const char* set = std::getenv(name.c_str()))
-                line_.options.variables.emplace_back(name, set);
+            pass_on(name);
     }
     void ranks_per_host(App&, const std::string& option) {
         line_.options.ranks_per_host = count(option, "ranks");
@@ -138,7 +137,8 @@ class Parser {
     // Open MPI's: without -n as many ranks as that on each host.
     void ranks_of_each_host(App& app, const std::string& option) {
         line_.options.ranks_per_host = count(option, "ranks");
-        if (!app.ranks_given) app.ranks = line_.options.ranks_per_host;
+        app.ranks_of_each_host = line_.options.ranks_per_host;
+        if (!app.ranks_given) app.ranks = app.ranks_of_each_host;
     }
     void map_by(App&, const std::string& option) {
         line_.options.map_by = value(option);
@@ -180,6 +180,13 @@ class Parser {
         line_.options.ignored.push_back(with.empty() ? option : option + " " + with);
     }
 
+    // The ranks get the caller's, wherever they run. False: the caller has none of that name.
+    bool pass_on(const std::string& name) {
+        const char* set = std::getenv(name.c_str());
+        if (set != nullptr) line_.options.variables.emplace_back(name, set);
+        return set != nullptr;
+    }
+
     // "-x NAME=VALUE", "-x NAME VALUE", or "-x NAME" for what the caller has anyway.
     void export_variable(const std::string& text) {
         const std::size_t equals = text.find('=');
@@ -187,7 +194,7 @@ class Parser {
             line_.options.variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
             return;
         }
-        if (std::getenv(text.c_str()) != nullptr) return;
+        if (pass_on(text)) return;
         line_.options.variables.emplace_back(text, value("-x " + text));
     }
 

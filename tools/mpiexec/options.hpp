@@ -19,6 +19,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 struct App {
     int ranks = 1;
     bool ranks_given = false;
+    int ranks_of_each_host = 0;  // -N; 0: not said
     std::vector<std::string> command;
     Variables variables;
     std::string folder;  // empty: where mpiexec was started

@@ -32,11 +32,7 @@ void take_this_machine(Options& options) {
         !std::all_of(read.hosts.begin(), read.hosts.end(),
                      [](const Host& host) { return is_this_machine(host.name); }))
         return;
-    int slots = 0;
-    for (const Host& host : read.hosts)
-        slots += host.slots;
-    App& first = options.apps.front();
-    if (options.apps.size() == 1 && !first.ranks_given && slots > 0) first.ranks = slots;
+    if (options.apps.size() == 1) count_ranks(options.apps.front(), read.hosts);
     options.hosts.clear();
     options.host_file.clear();
 }

@@ -36,6 +36,7 @@ Issued issue_two_rows(Driver& driver, const Copy& copy, CUstream stream) {
 }
 
 CUresult issue_set(Driver& driver, const Copy& copy, const Rows& rows, bool out, CUstream stream) {
+    GANTRY_ASSERT(rows.planes == 1);  // planes are for kernels
     auto& cu = driver.cu;
     auto* const to = static_cast<std::byte*>(copy.destination) + rows.destination;
     const auto* const from = static_cast<const std::byte*>(copy.source) + rows.source;

@@ -2,7 +2,7 @@
 //
 // ResidentCopies: small copies of one context by a kernel that stays for a while
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
-// memory (streams.hpp); and those of messages that flow (Device::flow). Starting one is a few stores
+// memory (streams.hpp); and those of messages that flow (Device::cut_through). Starting one is a few stores
 // to page-locked memory, its end a load; the driver is called only to ask whether the program's host
 // memory of more than a kibibyte is page-locked still.
 //
@@ -51,7 +51,7 @@ class ResidentCopies {
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
     bool take(const Copy& copy, const Way& way, Copies copies, User& user);
     // A copy to or from page-locked memory of ours, as part of a message that flows through slots
-    // (Device::flow). False: no kernel stays for long enough, or its ring is full.
+    // (Device::cut_through). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
     bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.

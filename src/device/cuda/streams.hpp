@@ -50,7 +50,7 @@ class Streams {
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
-    // Device::flow(), of lanes d2h and h2d.
+    // Device::cut_through(), of lanes d2h and h2d.
     bool cut_through(const Order& order, Completion& done);
     void flush_batch(BatchHint more) {
         small_.flush_batch(more);

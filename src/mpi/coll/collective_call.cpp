@@ -25,7 +25,14 @@ Task<Status> run_if_agreed(Executor& executor, coll::Team team, Agreement agreem
     co_return ended;
 }
 
-// What runs the operation, behind its checks if there are any.
+// One run of the operation, behind its checks if there are any.
+Task<Status> run(const CollectiveCall& call, coll::Team team) {
+    if (call.agreement.function == nullptr) [[likely]]
+        return call.start(team);
+    return run_if_agreed(team.executor(), team, call.agreement, call.start);
+}
+
+// What makes a run whenever the program starts its request.
 Start start_of(const CollectiveCall& call) {
     if (call.agreement.function == nullptr) return call.start;
     return [agreement = call.agreement, start = call.start](coll::Team team) {
@@ -38,14 +45,14 @@ Start start_of(const CollectiveCall& call) {
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call) {
     const coll::Team team = comm.team();
     if (!call.ok()) return Status(call.status());
-    return Pending(*comm.engine, start_of(call.value())(team));
+    return Pending(*comm.engine, run(call.value(), team));
 }
 
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {
     const coll::Team team = comm.background_team();
     if (!call.ok()) return call.status();
     Requests& requests = comm.engine->requests();
-    Result<p2p::Request*> started = requests.spawn(start_of(call.value())(team));
+    Result<p2p::Request*> started = requests.spawn(run(call.value(), team));
     if (!started.ok()) return std::move(started).status();
     *request = requests.hand_out(*started, comm);
     keep_types(requests, call.value(), *request);

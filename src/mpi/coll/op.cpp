@@ -98,7 +98,8 @@ Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
                        "{} is not defined on {}: see the table of operations and types in MPI 5.0 "
                        "section 6.9.2",
                        op.name, datatype.name.empty() ? "this datatype" : datatype.name);
-    if (Engine* engine = process().engine.get(); engine != nullptr)
+    if (Engine* engine = process().engine.get(); engine != nullptr && engine->checks().on())
+        [[unlikely]]
         engine->checks().reduction(op, datatype);
     return made;
 }

@@ -28,10 +28,6 @@ BothSides sides(const void* sendbuf, void* recvbuf, MPI_Count count, const Datat
 
 Result<CollectiveCall> scan_of(const void* sendbuf, void* recvbuf, MPI_Count count,
                                Datatype& datatype, const Op& op, bool exclusive, const Comm& comm) {
-    if (comm.is_inter())
-        return failure(MPI_ERR_COMM,
-                       "the communicator is an inter-communicator; prefix reductions are defined "
-                       "inside one group (MPI_Intercomm_merge makes one of two)");
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
     return CollectiveCall{

@@ -182,22 +182,19 @@ Pending comm_split_type(Comm& comm, int split_type, int key, Info* info, MPI_Com
 }
 
 Pending comm_create(Comm& comm, Group& group, MPI_Comm* newcomm) {
-    GANTRY_TRY(check_members(comm, group));
     // Of an inter-communicator everybody takes part: a split into who is in a group and who is not.
-    if (comm.is_inter())
+    if (comm.is_inter()) {
+        GANTRY_TRY(check_members(comm, group));
         return comm_split(comm, group.rank != MPI_UNDEFINED ? 0 : MPI_UNDEFINED, group.rank,
                           newcomm);
-    const int tag =
-        comm.team().tag;  // also on ranks outside: everybody's next collective has the next tag
+    }
+    // Also on ranks outside, and where the call fails: everybody's next collective has the next tag.
+    const int tag = comm.team().tag;
+    GANTRY_TRY(check_members(comm, group));
     return make_among(comm, {group.peers, group.rank}, tag, nullptr, newcomm);
 }
 
 Pending comm_create_group(Comm& comm, Group& group, int tag, MPI_Comm* newcomm) {
-    if (comm.is_inter())
-        return failure(
-            MPI_ERR_COMM,
-            "the communicator is an inter-communicator; MPI_Comm_create_group takes one of "
-            "one group");
     GANTRY_TRY(check_members(comm, group));
     return make_among(comm, {group.peers, group.rank}, agreement_tag(tag), nullptr, newcomm);
 }

@@ -155,11 +155,6 @@ Status check_remote_group(const Group& local_group, const Group* remote_group, i
 Pending intercomm_create(Comm& local_comm, int local_leader, Comm* peer_comm, int remote_leader,
                          int tag, MPI_Comm* newintercomm) {
     *newintercomm = MPI_COMM_NULL;
-    if (local_comm.is_inter())
-        return failure(
-            MPI_ERR_COMM,
-            "local_comm is an inter-communicator; the group that an inter-communicator is "
-            "made of is that of a communicator of one group");
     GANTRY_TRY(check_leader("local_leader", local_leader, local_comm.size()));
     Making making;
     making.engine = local_comm.engine;
@@ -188,6 +183,7 @@ Pending intercomm_create_from_groups(Group& local_group, int local_leader, Group
                                      int remote_leader, const char* stringtag, Info* info,
                                      Errhandler& errhandler, MPI_Comm* newintercomm) {
     *newintercomm = MPI_COMM_NULL;
+    if (local_group.peers.empty()) return success();
     if (local_group.rank == MPI_UNDEFINED)
         return failure(
             MPI_ERR_GROUP,

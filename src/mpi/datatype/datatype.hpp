@@ -74,5 +74,7 @@ Result<std::ptrdiff_t> distance(MPI_Count count, std::ptrdiff_t bytes_each);
 void set_bounds(Datatype& datatype, std::ptrdiff_t lower_bound, std::ptrdiff_t extent);
 // Ends a constructor: the recipe, and the handle for the program.
 Status give(Result<Datatype*> made, Recipe recipe, MPI_Datatype* newtype);
+// So many bytes lie at `position` of a packed buffer of `room` bytes, or MPI_ERR_TRUNCATE.
+Status check_packed(MPI_Count room, MPI_Count position, Bytes bytes);
 
 }  // namespace gantry::mpi

@@ -83,14 +83,12 @@ Status type_create_subarray(int ndims, const MPI_Count* array_of_sizes,
                             const MPI_Count* array_of_subsizes, const MPI_Count* array_of_starts,
                             int order, Datatype& oldtype, MPI_Datatype* newtype) {
     if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN) return bad_order(order);
-    if (ndims < 1)
-        return failure(MPI_ERR_ARG, "a subarray needs at least one dimension, not {}", ndims);
     std::vector<Dimension> dimensions;
     for (int place = 0; place < ndims; ++place) {
         const int d = from_fastest(place, ndims, order);
         const MPI_Count size = array_of_sizes[d], part = array_of_subsizes[d],
                         start = array_of_starts[d];
-        if (size < 1 || part < 1 || start < 0 || start + part > size)
+        if (size < 1 || part < 1 || start < 0 || start > size - part)
             return failure(
                 MPI_ERR_ARG,
                 "dimension {}: a part of {} from index {} does not lie in an array of {}", d, part,
@@ -109,14 +107,15 @@ Status type_create_darray(int size, int rank, int ndims, const MPI_Count* array_
                           const int* array_of_psizes, int order, Datatype& oldtype,
                           MPI_Datatype* newtype) {
     if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN) return bad_order(order);
-    if (ndims < 1)
-        return failure(MPI_ERR_ARG, "a distributed array needs at least one dimension, not {}",
-                       ndims);
     if (rank < 0 || rank >= size)
         return failure(MPI_ERR_ARG, "rank {} is not one of {} processes", rank, size);
     MPI_Count grid = 1;
-    for (int d = 0; d < ndims; ++d)
-        grid *= array_of_psizes[d];
+    for (int d = 0; d < ndims; ++d) {
+        if (array_of_psizes[d] < 1)
+            return failure(MPI_ERR_ARG, "dimension {}: a grid of {} processes", d,
+                           array_of_psizes[d]);
+        if (grid <= size) grid *= array_of_psizes[d];
+    }
     if (grid != size)
         return failure(MPI_ERR_ARG, "a grid of {} processes does not fit {} processes", grid, size);
     // Processes are laid out in C order, whatever the array's order is.

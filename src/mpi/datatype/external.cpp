@@ -170,14 +170,6 @@ Status check_representation(const char* datarep) {
                    datarep);
 }
 
-Status check_room(MPI_Count room, MPI_Count position, Bytes bytes) {
-    if (position >= 0 && position <= room && static_cast<Bytes>(room - position) >= bytes)
-        return success();
-    return failure(MPI_ERR_TRUNCATE,
-                   "{} bytes at position {} do not fit the packed buffer of {} bytes", bytes,
-                   position, room);
-}
-
 Result<Memory> memory_for(Bytes bytes) {
     Memory memory(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
     if (memory == nullptr)
@@ -203,7 +195,7 @@ Pending pack_external(const char* datarep, const void* inbuf, MPI_Count incount,
     GANTRY_TRY(check_representation(datarep));
     const p2p::Buffer data = buffer(inbuf, incount, datatype);
     const Bytes bytes = data.count * external_size(datatype);
-    GANTRY_TRY(check_room(outsize, *position, bytes));
+    GANTRY_TRY(check_packed(outsize, *position, bytes));
     std::byte* packed = static_cast<std::byte*>(outbuf) + *position;
     if (!engine().device().active()) {
         GANTRY_TRY(convert(data, datatype, packed, true));
@@ -222,7 +214,7 @@ Pending unpack_external(const char* datarep, const void* inbuf, MPI_Count insize
     GANTRY_TRY(check_representation(datarep));
     const p2p::Buffer data = buffer(outbuf, outcount, datatype);
     const Bytes bytes = data.count * external_size(datatype);
-    GANTRY_TRY(check_room(insize, *position, bytes));
+    GANTRY_TRY(check_packed(insize, *position, bytes));
     const std::byte* packed = static_cast<const std::byte*>(inbuf) + *position;
     if (!engine().device().active()) {
         GANTRY_TRY(convert(data, datatype, const_cast<std::byte*>(packed), false));

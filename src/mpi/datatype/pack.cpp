@@ -5,6 +5,7 @@
 // itself, which knows every kind of memory.
 #include "coll/exchange.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/datatype/datatype.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/engine.hpp"
@@ -20,19 +21,20 @@ Task<Status> copy_and_move_on(Executor& executor, coll::Team team, p2p::Buffer s
     co_return success();
 }
 
-Status check_room(MPI_Count room, MPI_Count position, Bytes bytes, const char* what) {
-    if (position < 0 || position > room || static_cast<Bytes>(room - position) < bytes)
-        return failure(MPI_ERR_TRUNCATE, "{} bytes at position {} do not fit the {} of {} bytes",
-                       bytes, position, what, room);
-    return success();
-}
-
 }  // namespace
+
+Status check_packed(MPI_Count room, MPI_Count position, Bytes bytes) {
+    if (position >= 0 && position <= room && static_cast<Bytes>(room - position) >= bytes)
+        return success();
+    return failure(MPI_ERR_TRUNCATE,
+                   "{} bytes at position {} do not fit the packed buffer of {} bytes", bytes,
+                   position, room);
+}
 
 Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* outbuf,
              MPI_Count outsize, MPI_Count* position, Comm& comm) {
     const p2p::Buffer source = buffer(inbuf, incount, datatype);
-    GANTRY_TRY(check_room(outsize, *position, source.bytes(), "packed buffer"));
+    GANTRY_TRY(check_packed(outsize, *position, source.bytes()));
     std::byte* packed = static_cast<std::byte*>(outbuf) + *position;
     Engine& engine = *comm.engine;
     if (!engine.device().active()) {
@@ -48,7 +50,7 @@ Pending pack(const void* inbuf, MPI_Count incount, Datatype& datatype, void* out
 Pending unpack(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                MPI_Count outcount, Datatype& datatype, Comm& comm) {
     const p2p::Buffer sink = buffer(outbuf, outcount, datatype);
-    GANTRY_TRY(check_room(insize, *position, sink.bytes(), "packed buffer"));
+    GANTRY_TRY(check_packed(insize, *position, sink.bytes()));
     const std::byte* packed = static_cast<const std::byte*>(inbuf) + *position;
     Engine& engine = *comm.engine;
     if (!engine.device().active()) {

@@ -6,7 +6,6 @@
 #include "mpi/engine/engine.hpp"
 
 #include <pthread.h>
-#include <pthread.h>
 
 namespace gantry::mpi {
 namespace {

@@ -34,7 +34,6 @@ struct Process {
     enum class Phase { before, running, finalized };
     // Whether the world model's MPI_Init has been called, and MPI_Finalize.
     Phase phase = Phase::before;
-    pid_t pid;
     bool forked =
         false;  // this is a child made by fork(); set by the handler that Process() registers
     std::thread::id main_thread;

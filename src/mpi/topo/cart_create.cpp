@@ -44,17 +44,15 @@ Pending cart_create(Comm& comm_old, int ndims, const int* dims, const int* perio
                     MPI_Comm* comm_cart) {
     const int tag = comm_old.team().tag;
     *comm_cart = MPI_COMM_NULL;
-    GANTRY_TRY(check_one_group(comm_old));
     Result<Cartesian> grid = make_grid(ndims, dims, periods, comm_old.size());
     if (!grid.ok()) return std::move(grid).status();
     const Arrangement arrangement =
-        reorder != 0 ? reorder_by_node(comm_old, *grid) : keep_ranks(*grid, "nobody is to move");
+        reorder != 0 ? reorder_by_node(comm_old, *grid) : keep_ranks(*grid, "");
     if (reorder != 0 && comm_old.rank() == 0) log::info("topo: {}", arrangement.text(*grid));
     return create_grid(comm_old, std::move(*grid), arrangement.process_at, tag, comm_cart);
 }
 
 Status cart_map(Comm& comm, int ndims, const int* dims, const int* periods, int* newrank) {
-    GANTRY_TRY(check_one_group(comm));
     Result<Cartesian> grid = make_grid(ndims, dims, periods, comm.size());
     if (!grid.ok()) return std::move(grid).status();
     *newrank = reorder_by_node(comm, *grid).position_of(comm.rank());

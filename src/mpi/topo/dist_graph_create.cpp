@@ -88,7 +88,6 @@ Pending dist_graph_create_adjacent(Comm& comm_old, int indegree, const int* sour
                                    MPI_Comm* comm_dist_graph) {
     const int tag = comm_old.team().tag;
     *comm_dist_graph = MPI_COMM_NULL;
-    GANTRY_TRY(check_one_group(comm_old));
     GANTRY_TRY(check_ranks("sources", sources, indegree, comm_old));
     GANTRY_TRY(check_ranks("destinations", destinations, outdegree, comm_old));
     const bool weighted = sourceweights != MPI_UNWEIGHTED;
@@ -123,7 +122,6 @@ Pending dist_graph_create(Comm& comm_old, int n, const int* sources, const int* 
                           MPI_Comm* comm_dist_graph) {
     const coll::Team team = comm_old.team();
     *comm_dist_graph = MPI_COMM_NULL;
-    GANTRY_TRY(check_one_group(comm_old));
     GANTRY_TRY(check_ranks("sources", sources, n, comm_old));
     const std::int64_t edges = std::accumulate(degrees, degrees + n, std::int64_t{0});
     GANTRY_TRY(check_ranks("destinations", destinations, edges, comm_old));
@@ -134,7 +132,8 @@ Pending dist_graph_create(Comm& comm_old, int n, const int* sources, const int* 
     say_order_kept(comm_old, reorder);
     std::vector<coll::Edge> named;
     named.reserve(static_cast<std::size_t>(edges));
-    for (int i = 0, edge = 0; i < n; ++i)
+    std::int64_t edge = 0;
+    for (int i = 0; i < n; ++i)
         for (int k = 0; k < degrees[i]; ++k, ++edge)
             named.push_back({sources[i], destinations[edge], weighted ? weights[edge] : 1});
     return Pending(*comm_old.engine, share_and_make(comm_old.engine->executor(), &comm_old, team,

@@ -32,13 +32,6 @@ std::shared_ptr<const Topology> make_topology(std::variant<Cartesian, Graph, Dis
     return made;
 }
 
-Status check_one_group(const Comm& comm) {
-    if (!comm.is_inter()) return success();
-    return failure(MPI_ERR_COMM,
-                   "the communicator is an inter-communicator; a topology is made of one with one "
-                   "group (MPI_Intercomm_merge makes one)");
-}
-
 Result<const Cartesian*> cartesian_of(const Comm& comm) {
     return shape_of<Cartesian>(comm, kNames[0], "MPI_Cart_create");
 }

@@ -44,9 +44,6 @@ struct Topology {
 std::shared_ptr<const Topology> make_topology(std::variant<Cartesian, Graph, DistGraph> shape,
                                               coll::Neighbors neighbors);
 
-// MPI_ERR_COMM for an inter-communicator: a topology is one of a communicator with one group.
-Status check_one_group(const Comm& comm);
-
 // The topology of one kind, or the sentence that says which one the communicator has.
 Result<const Cartesian*> cartesian_of(const Comm& comm);
 Result<const Graph*> graph_of(const Comm& comm);

@@ -106,9 +106,6 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
         receiving.accepted == rts.envelope.bytes)
         receiving.messages.with(receiving.message.peer)
             .rtr.pays_on(receiving.verdict.choice.advice.rtr_pays ? gpu : -1);
-    while (!receiving.message.arrived.empty()) {  // copied ahead in vain
-        Status returned = return_slot(receiving, receiving.message.arrived.pop());
-    }
     if (status.ok())
         status = receiving.messages.send(receiving.message.peer, wire::kFin,
                                          wire::Fin{rts.send_id, MPI_SUCCESS, wire::For::sender});

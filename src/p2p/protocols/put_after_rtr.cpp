@@ -83,13 +83,13 @@ struct Put : OneCopy {
     }
 };
 
-// The answer to a put of those bytes into the allocation of the last RTR; null: no put.
+// The answer to a put of those bytes into the allocation of the last RTR, which the device may access
+// so; null: no put.
 const plan::Selection* select_put(Messages& messages, int to, const device::Location& source,
-                                  Bytes bytes) {
+                                  Bytes bytes, device::Access access) {
     transfer::Context& context = messages.context;
     ReadyToReceive& rtr = messages.with(to).rtr;
     const device::IpcHandle& sink = rtr.handle();
-    const device::Access access = context.device.access(sink, source.gpu);
     if (access == device::Access::never || access == device::Access::no_descriptor) return nullptr;
     transfer::Endpoint& endpoint = messages.endpoint(to);
     plan::Facts facts = context.facts_for(endpoint, source, true, &sink.gpu);
@@ -130,10 +130,10 @@ void open_sink(Put& put, const device::Location& source, Opening opening) {
     ReadyToReceive& rtr = put.messages.with(put.peer).rtr;
     device::Device& device = put.messages.device;
     put.sink = rtr.handle();
-    if (opening == Opening::mapped && device.access(put.sink, source.gpu) != device::Access::open)
-        return;
+    const device::Access access = device.access(put.sink, source.gpu);
+    if (opening == Opening::mapped && access != device::Access::open) return;
     const plan::Selection* const selection =
-        select_put(put.messages, put.peer, source, put.copy.bytes);
+        select_put(put.messages, put.peer, source, put.copy.bytes, access);
     if (selection == nullptr) return;
     follow(put, *selection);
     if (opening == Opening::mapped) {
@@ -279,7 +279,8 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
     const wire::PutRequest told{messages.next_envelope(group, to, tag, buffer.bytes()), put.send_id,
                                 put.copy.number};
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]
-        if (const plan::Selection* selection = select_put(messages, to, location, buffer.bytes()))
+        if (const plan::Selection* selection =
+                select_put(messages, to, location, buffer.bytes(), device::Access::open))
             ledger->record(*selection, to, false);
     // The copy first: its engine works while the request is on its way.
     run_one_copy(put);

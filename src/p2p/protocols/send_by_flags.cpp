@@ -148,7 +148,7 @@ bool cut_through(SendByFlags& message) {
 }
 
 bool may_go_by_flags(const Messages& messages, const transfer::Endpoint& to,
-                     const Departure& departure, const wire::Plan& offer) {
+                     const Departure& departure, const plan::Plan& offer) {
     if (!messages.context.tuning.mechanisms.notify_flags || !to.facts.shared_memory ||
         to.facts.self || !departure.location.on_device() || !departure.buffer.contiguous() ||
         departure.synchronous || departure.bytes() == 0 || messages.executor.hands_over() ||
@@ -230,8 +230,7 @@ Status send_its_rts(Messages& messages, const SendByFlags& message, const Depart
 bool send_by_flags(Messages& messages, const Departure& departure, plan::Selection& offer,
                    const Group& group, int tag, Request& request) {
     Conversation& to = messages.with(departure.to);
-    if (!may_go_by_flags(messages, to.endpoint, departure, wire::encode(offer.plan())))
-        return false;
+    if (!may_go_by_flags(messages, to.endpoint, departure, offer.plan())) return false;
     SendByFlags* const message = prepare(messages, to, departure, offer.plan(), request);
     if (message == nullptr) return false;
     const bool busy = is_busy(messages);  // before its own copy is

@@ -81,9 +81,9 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
 
 }  // namespace
 
-Bytes chunk_bytes(const Sending& sending, const SlotPool& pool, SlotUse use) {
+Bytes chunk_bytes(const Sending& sending, const SlotPool& pool) {
     Bytes chunk = sending.plan.chunk != 0 ? sending.plan.chunk : pool.unit_bytes();
-    return std::min(chunk, pool.largest(use));
+    return std::min(chunk, pool.largest());
 }
 
 namespace {
@@ -138,8 +138,7 @@ void stage_ahead(Executor& executor, Sending& sending, int pieces) {
     if (!pool.ok()) return;
     while (sending.ahead.size() < static_cast<std::size_t>(pieces) &&
            sending.offset < sending.limit) {
-        const Bytes bytes =
-            std::min(chunk_bytes(sending, **pool, SlotUse::ahead), sending.limit - sending.offset);
+        const Bytes bytes = std::min(chunk_bytes(sending, **pool), sending.limit - sending.offset);
         Slot slot = (*pool)->try_acquire(bytes, SlotUse::ahead);
         if (slot.units == 0) return;
         Staged& piece = *sending.ahead.emplace_back(std::make_unique<Staged>(executor));
@@ -200,7 +199,7 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
             sending.ahead.pop_front();
             bytes = std::min(bytes, staged->bytes);
         } else if (staged_source) {
-            bytes = std::min(bytes, chunk_bytes(sending, *pool, SlotUse::source));
+            bytes = std::min(bytes, chunk_bytes(sending, *pool));
             Result<Slot> slot = co_await pool->acquire(executor, bytes, SlotUse::source);
             if (!slot.ok()) {
                 status = slot.status();

@@ -111,12 +111,10 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     Result<SlotPool*> pool = receiving.context().pools.own(transport::Pool::device_slots);
     if (!pool.ok()) co_return pool.status();
     plan::Plan& plan = receiving.verdict.choice.plan;
-    plan.chunk =
-        std::clamp<Bytes>(plan.chunk, transfer::kDeviceSlotUnit, (*pool)->largest(SlotUse::sink));
+    plan.chunk = std::clamp<Bytes>(plan.chunk, transfer::kDeviceSlotUnit, (*pool)->largest());
     const Bytes ahead_chunk =
         receiving.message.rts.offer.chunk;  // pieces copied ahead keep the offer's size
-    const Bytes slot_bytes =
-        std::max(plan.chunk, std::min(ahead_chunk, (*pool)->largest(SlotUse::sink)));
+    const Bytes slot_bytes = std::max(plan.chunk, std::min(ahead_chunk, (*pool)->largest()));
     const Bytes pieces = std::max<Bytes>(divide_up(receiving.accepted, plan.chunk), 1);
     const auto wanted = static_cast<std::size_t>(
         std::min<Bytes>(pieces, static_cast<Bytes>(std::max(plan.depth, 1))));

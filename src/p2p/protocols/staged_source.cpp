@@ -73,8 +73,7 @@ Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered) {
             --in_flight;
         }
         const SlotUse use = *answered ? SlotUse::source : SlotUse::ahead;
-        const Bytes bytes =
-            std::min(chunk_bytes(sending, **pool, use), sending.limit - sending.offset);
+        const Bytes bytes = std::min(chunk_bytes(sending, **pool), sending.limit - sending.offset);
         Slot slot;
         if (!*answered) {
             if (started < sending.plan.ahead) slot = (*pool)->try_acquire(bytes, use);

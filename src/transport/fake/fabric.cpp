@@ -151,8 +151,8 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
 void Fabric::get_exposed(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
                          Completion& done) {
     auto& fetches = end(to).fetches_;
-    std::erase_if(fetches, [](const auto& get_exposed) { return get_exposed->done == nullptr; });
-    const auto get_exposed = fetches.emplace_back(
+    std::erase_if(fetches, [](const auto& fetch) { return fetch->done == nullptr; });
+    const auto fetch = fetches.emplace_back(
         std::make_shared<FakeTransport::Fetch>(FakeTransport::Fetch{from, &done}));
     trace_.push_back({timeline_.now(), to, from, kFetch, sizeof number, 0});
     timeline_.at(timeline_.now() + options_.link.latency, [=, this] {
@@ -171,10 +171,10 @@ void Fabric::get_exposed(int to, int from, std::uint64_t number, std::byte* sink
             end(from).put_ends_.push_back({left->second.done, success()});
         });
         timeline_.at(flight.arrives, [=, this] {
-            if (lost_with(from, flight.left) || dead(to) || get_exposed->done == nullptr) return;
+            if (lost_with(from, flight.left) || dead(to) || fetch->done == nullptr) return;
             timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfd, bytes);
             std::copy(data->begin(), data->end(), sink);
-            end(to).put_ends_.push_back({std::exchange(get_exposed->done, nullptr), success()});
+            end(to).put_ends_.push_back({std::exchange(fetch->done, nullptr), success()});
         });
     });
 }

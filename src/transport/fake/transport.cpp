@@ -185,9 +185,9 @@ int FakeTransport::progress() {
     for (; !losses_.empty(); ++events) {
         const Loss loss = std::move(losses_.front());
         losses_.pop_front();
-        for (const auto& get_exposed : fetches_)
-            if (get_exposed->lender == loss.peer && get_exposed->done != nullptr)
-                std::exchange(get_exposed->done, nullptr)->complete(loss.why);
+        for (const auto& fetch : fetches_)
+            if (fetch->lender == loss.peer && fetch->done != nullptr)
+                std::exchange(fetch->done, nullptr)->complete(loss.why);
         receiver_->on_peer_lost(loss.peer, loss.why);
     }
     return events;

@@ -227,10 +227,9 @@ std::byte* UcxTransport::Accepted::place(const StreamHead& head) {
     if (static_cast<Carried>(head.what) != Carried::loan)
         return owner.memory_->at(head.region, head.offset, head.bytes);
     const Peer& peer = owner.peer_of(from);
-    const auto get_exposed = peer.fetches.find(head.number);
-    return get_exposed != peer.fetches.end() && get_exposed->second.bytes == head.bytes
-               ? get_exposed->second.sink
-               : nullptr;
+    const auto fetch = peer.fetches.find(head.number);
+    return fetch != peer.fetches.end() && fetch->second.bytes == head.bytes ? fetch->second.sink
+                                                                            : nullptr;
 }
 
 void UcxTransport::Accepted::arrived(const StreamHead& head, bool dropped) {

@@ -7,7 +7,7 @@
 //
 //   lender                                   borrower
 //     | -- the announcement, a message -----> |
-//     | <- 250 fetch | number | ------------- |  fetch()
+//     | <- 250 fetch | number | ------------- |  get_exposed()
 //     | == | head | bytes | ================> |  `done` there; here when the kernel has it all
 //
 // A borrower that wants it another way says so by a message of its own, and the lender takes it
@@ -72,24 +72,25 @@ void UcxTransport::get_exposed(int rank, std::uint64_t number, void* sink, Bytes
     Peer& peer = peer_of(rank);
     if (!peer.lost.ok()) return done.complete(peer.lost);
     if (!expect_loan(peer))
-        return done.complete(failure(MPI_ERR_INTERN, "rank {} has lent nothing", rank));
+        return done.complete(failure(MPI_ERR_INTERN, "rank {} has exposed nothing", rank));
     peer.fetches[number] = {static_cast<std::byte*>(sink), bytes, &done};
     Status told = send_record(peer, kFetch, std::as_bytes(std::span(&number, 1)), {});
     if (!told.ok()) on_error(&peer, nullptr, UCS_ERR_NO_MEMORY);
 }
 
 void UcxTransport::finish_fetch(Peer& peer, std::uint64_t number, bool dropped) {
-    const auto get_exposed = peer.fetches.extract(number);
-    if (get_exposed.empty() || receiver_ == nullptr) return;
-    get_exposed.mapped().done->complete(
-        dropped ? failure(MPI_ERR_INTERN, "rank {} lent another message", peer.rank) : success());
+    const auto fetch = peer.fetches.extract(number);
+    if (fetch.empty() || receiver_ == nullptr) return;
+    fetch.mapped().done->complete(
+        dropped ? failure(MPI_ERR_INTERN, "rank {} exposed another message", peer.rank)
+                : success());
 }
 
 // The peer is lost or left: what it lent will not come, and what we lent it is ours again.
 void UcxTransport::end_fetches(Peer& peer) {
     const Status why = loss_of(peer, UCS_ERR_CONNECTION_RESET);
-    for (const auto& [number, get_exposed] : std::exchange(peer.fetches, {}))
-        if (receiver_ != nullptr) get_exposed.done->complete(why);
+    for (const auto& [number, fetch] : std::exchange(peer.fetches, {}))
+        if (receiver_ != nullptr) fetch.done->complete(why);
     for (const auto& [number, loan] : std::exchange(peer.loans, {}))
         if (receiver_ != nullptr) loan.done->complete(why);
 }

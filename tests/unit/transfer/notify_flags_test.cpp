@@ -14,6 +14,11 @@ wire::Chunk chunk_of(std::uint64_t send_id) {
     return chunk;
 }
 
+std::optional<AwaitedFlags::Raised> next_of(AwaitedFlags& awaited) {
+    std::size_t at = 0;
+    return awaited.next_raised(at);
+}
+
 TEST(SlotFlagNumbers, CountUpAndNoneIsZero) {
     FlagNumbers flags;
     EXPECT_EQ(flags.next(), 1u);
@@ -46,14 +51,14 @@ TEST(AwaitedFlagsTest, AreTakenOutWhenTheyShowTheirNumber) {
     AwaitedFlags awaited;
     awaited.await({2, &one, 7, chunk_of(11)});
     awaited.await({2, &other, 1, chunk_of(12)});
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     one.number = 6;  // of the message before
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     one.number = 7;
-    const auto raised = awaited.next_raised();
+    const auto raised = next_of(awaited);
     ASSERT_TRUE(raised);
     EXPECT_EQ(raised->chunk.send_id, 11u);
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     EXPECT_FALSE(awaited.empty());
 }
 
@@ -66,7 +71,7 @@ TEST(AwaitedFlagsTest, AreDroppedByMessageAndByRank) {
     flag.number = 1;
     awaited.drop(1, 5);
     awaited.drop(2);
-    const auto left = awaited.next_raised();
+    const auto left = next_of(awaited);
     ASSERT_TRUE(left);
     EXPECT_EQ(left->from, 1);
     EXPECT_EQ(left->chunk.send_id, 6u);
@@ -84,11 +89,11 @@ TEST(AwaitedFlagsTest, OfAReceiveThatFailedGoTheWayOfChunks) {
     awaited.await({1, &flag, 1, chunk_of(5), one});
     awaited.await({1, &flag, 1, chunk_of(6), two});
     awaited.disown(*one);
-    const auto first = awaited.next_raised();
+    const auto first = next_of(awaited);
     ASSERT_TRUE(first);
     EXPECT_EQ(first->chunk.send_id, 5u);
     EXPECT_EQ(first->waiter, nullptr);
-    const auto second = awaited.next_raised();
+    const auto second = next_of(awaited);
     ASSERT_TRUE(second);
     EXPECT_EQ(second->waiter, two);
 }
@@ -111,20 +116,20 @@ TEST(AwaitedFlagsTest, WhatFlowsIsToldInOrderAsItComes) {
     constexpr Bytes bytes = 6 * kCutThroughPiece + 100;
     AwaitedFlags awaited;
     awaited.await({1, flags, 3, flowing(bytes), receive, true, kCutThroughPiece});
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     come(flags, 1, 3);  // not the first one
     come(flags, 0, 2);  // of the message before
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     come(flags, 0, 3);
-    auto part = awaited.next_raised();
+    auto part = next_of(awaited);
     ASSERT_TRUE(part);
     EXPECT_EQ(part->offset, 0u);
     EXPECT_EQ(part->bytes, 2 * kCutThroughPiece);
     EXPECT_FALSE(part->all);
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     for (const Bytes piece : {2, 3, 4, 5, 6})
         come(flags, piece, 3);
-    part = awaited.next_raised();
+    part = next_of(awaited);
     ASSERT_TRUE(part);
     EXPECT_EQ(part->offset, 2 * kCutThroughPiece);
     EXPECT_EQ(part->bytes, bytes - 2 * kCutThroughPiece);
@@ -141,9 +146,9 @@ TEST(AwaitedFlagsTest, TheRestOfWhatFlowsMayComeWithTheNumberOfAllOfIt) {
     AwaitedFlags awaited;
     awaited.await({1, flags, 3, flowing(7 * kCutThroughPiece), receive, true, kCutThroughPiece});
     come(flags, 0, 3);
-    ASSERT_TRUE(awaited.next_raised());
+    ASSERT_TRUE(next_of(awaited));
     flags[0].number = 3;
-    const auto rest = awaited.next_raised();
+    const auto rest = next_of(awaited);
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->offset, kCutThroughPiece);
     EXPECT_EQ(rest->bytes, 6 * kCutThroughPiece);
@@ -161,16 +166,16 @@ TEST(AwaitedFlagsTest, WhatFlowsIsToldInPartsThatAreLargeEnough) {
     awaited.tell_more(*receive, 4 * kCutThroughPiece);
     for (const Bytes piece : {0, 1, 2})
         come(flags, piece, 3);
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     come(flags, 3, 3);
-    auto part = awaited.next_raised();
+    auto part = next_of(awaited);
     ASSERT_TRUE(part);
     EXPECT_EQ(part->bytes, 4 * kCutThroughPiece);
     for (const Bytes piece : {4, 5})
         come(flags, piece, 3);
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     come(flags, 6, 3);  // the rest
-    part = awaited.next_raised();
+    part = next_of(awaited);
     ASSERT_TRUE(part);
     EXPECT_EQ(part->offset, 4 * kCutThroughPiece);
     EXPECT_EQ(part->bytes, 3 * kCutThroughPiece);
@@ -184,12 +189,12 @@ TEST(AwaitedFlagsTest, WhatFlowsIntoAReceiveThatFailedIsAChunk) {
     AwaitedFlags awaited;
     awaited.await({1, flags, 3, flowing(3 * kCutThroughPiece), receive, true, kCutThroughPiece});
     come(flags, 0, 3);
-    ASSERT_TRUE(awaited.next_raised());
+    ASSERT_TRUE(next_of(awaited));
     awaited.disown(*receive);
     come(flags, 1, 3);
-    EXPECT_FALSE(awaited.next_raised());
+    EXPECT_FALSE(next_of(awaited));
     come(flags, 2, 3);
-    const auto all = awaited.next_raised();
+    const auto all = next_of(awaited);
     ASSERT_TRUE(all);
     EXPECT_EQ(all->waiter, nullptr);
     EXPECT_EQ(all->chunk.bytes, 3 * kCutThroughPiece);

@@ -22,7 +22,7 @@ struct SlotPoolTest : ::testing::Test {
     StillClock clock;
     Executor executor{clock};
     std::vector<std::byte> memory = std::vector<std::byte>(16 * 1024);
-    SlotPool pool{executor, memory, 1024};
+    SlotPool pool{memory, 1024};
     void run() {
         while (executor.has_ready())
             executor.run_ready();
@@ -51,7 +51,7 @@ TEST_F(SlotPoolTest, SinksAndChunksAheadLeaveAQuarterToSourcesInOnePiece) {
     }
     while (pool.try_acquire(1024, SlotUse::ahead).units != 0) {
     }
-    EXPECT_EQ(pool.try_acquire(pool.largest(SlotUse::source), SlotUse::source).units, 4u)
+    EXPECT_EQ(pool.try_acquire(pool.largest(), SlotUse::source).units, 4u)
         << "two ranks whose slots are all lent to each other would wait for ever";
 }
 
@@ -156,7 +156,7 @@ TEST_F(SlotPoolTest, SlotsNeverOverlapUnderRandomUse) {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
-        SlotPool fresh(executor, memory, 1024);
+        SlotPool fresh(memory, 1024);
         std::vector<Slot> held;
         std::vector<int> owner(16, 0);
         for (int step = 1; step < 500; ++step) {

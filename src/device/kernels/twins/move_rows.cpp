@@ -33,7 +33,8 @@ void move_rows(const simgpu_launch* launch) {
     });
 }
 
-// Both ends may be the device's or one the host's: over the link at most once.
+// One end may be the host's, which addresses do not say: all of it counts as over the link, so the
+// simulated GPU packs more slowly inside itself than a real one.
 void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
     *device_bytes = 0;
     for_each_set(launch, [device_bytes](const MoveRows&, const RowSet& set, const Planes& planes) {
