@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one seam to device code (DESIGN 2.8). A Device is what one engine sees of all the GPUs of its
+// The one seam to device code. A Device is what one engine sees of all the GPUs of its
 // process. Implementations: `cuda/` (the driver, dlopen'ed), `fake/` (host memory on the world's
 // clock), and `none` when there is no driver. Capabilities are facts: a verb that is not there
 // answers MPI_ERR_UNSUPPORTED_OPERATION, and the planner does not choose it.
@@ -176,7 +176,7 @@ class Device {
 
     // --- network cards ---------------------------------------------------------------------------
     // What a card has written into that GPU's memory (GPUDirect) is visible to whatever starts from
-    // now on (facts: writes may still be on their way to memory when the card reports their end).
+    // now on (writes may still be on their way to memory when the card reports their end).
     virtual Status settle_network_writes(int gpu) = 0;
 
     // --- host memory for staging -----------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Matcher: pairs envelopes with receives, as MPI 5.0 section 3.5 orders them. Above all transports
-// there is this one (DESIGN 2.5). Envelopes are given to it in the sender's order; among the
+// there is this one. Envelopes are given to it in the sender's order; among the
 // receives that fit, the oldest wins, also between named and any-source receives.
 //
 // Per context: posted receives by source and one list for any source (an order stamp decides

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The path ledger behind `gantry explain` (facts/peers.md D4): for each class of messages (memory
-// kinds, size class, peer) the path, the chunk, staged bytes, why, and what it beat. Recording is
-// off unless GANTRY_EXPLAIN=1 and costs one branch then.
+// The path ledger behind `gantry explain`: for each class of messages (memory kinds,
+// size class, peer) the path, the chunk, staged bytes, why, and what it beat. Recording is off unless
+// GANTRY_EXPLAIN=1 and costs one branch then.
 #pragma once
 
 #include "base/status.hpp"

@@ -225,7 +225,7 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
                       ask.source_gpu.copy_engines == 1 && is_copy_engine(plan.source_engine) &&
                       is_copy_engine(plan.sink_engine);
 
-    // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
+    // A quarter of the pool per message: sinks and other messages keep the rest.
     line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
     Bytes ceiling = std::max(line.in_flight, kSmallestFixedChunk);
     if (!peer.shared_memory && !put)

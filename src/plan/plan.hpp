@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the planner answers, and the planner itself: `choose` is a pure function and nothing else
-// decides (DESIGN 2.6). The sender asks with the sink unknown and sends the answer as its offer in
+// decides. The sender asks with the sink unknown and sends the answer as its offer in
 // the RTS; the receiver, who sees both ends, asks again and returns the verdict in the CTS.
 #pragma once
 

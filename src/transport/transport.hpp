@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How bytes reach a peer. A Transport delivers active messages and puts bytes into registered or
-// shared memory, on any rail; it never matches and knows nothing of MPI (DESIGN 2.5). Order between
+// shared memory, on any rail; it never matches and knows nothing of MPI. Order between
 // messages is not promised across rails: the p2p layer numbers envelopes. Implementations: self/,
 // shm/, ucx/, fake/. Nothing blocks; handlers are called from progress() only, and must not call
 // progress().
@@ -91,7 +91,7 @@ struct alignas(64) Flag {
     std::uint32_t pieces[kPiecesOfSlotUnit] = {};
 };
 
-// The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
+// The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
 class Transport {

@@ -2,7 +2,7 @@
 //
 // Scenes: the machines and neighbourhoods that plans are pinned for. Numbers are written out here,
 // not loaded from a machine description, so that a plan changes only when the planner does. Rounded
-// from facts/gpu-measured.md (H200) and from the platform of the published figures (C2050, QDR).
+// from measurements of an H200 (bench/results) and from the platform of the published figures (C2050, QDR).
 #pragma once
 
 #include "plan/plan.hpp"

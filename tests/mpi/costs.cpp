@@ -46,8 +46,8 @@ struct Cost {
     Calls calls;
     Operations done;
     std::uint64_t copies_of_both = 0, bytes_of_both = 0;
-    // Memory that a peer has mapped is looked at every 10 ms, apart from messages (DESIGN section
-    // 5).
+    // Memory that a peer has mapped is looked at every 10 ms, apart from messages (docs/design/
+    // mappings.md).
     std::uint64_t looks_at_mapped = 0;
     std::uint64_t milliseconds = 0;  // begun and over
 };

@@ -5,7 +5,7 @@ namespace gantry::device::cuda {
 namespace {
 
 // A small host-to-device copy is done by the compute queue, and waits for its turn when processes
-// share the GPU; as a copy of two rows it is done by the copy engine (facts/gpu-measured.md 1.1). The
+// share the GPU; as a copy of two rows it is done by the copy engine (docs/design/time-sliced-gpu.md). The
 // last byte of an odd size goes with the one before it, which is written twice. One byte has no two
 // rows.
 Issued issue_two_rows(Driver& driver, const Copy& copy, CUstream stream) {

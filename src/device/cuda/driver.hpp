@@ -10,8 +10,8 @@
 //
 // `gone` is for good: the driver has been torn down (atexit). Every driver call of Gantry goes
 // through call(), which counts it; failed() turns a refusal into a Status. Entry points come from
-// cuGetProcAddress with the pinned versions of driver_functions.def and legacy default streams
-// (facts/sim-gpu.md section 13).
+// cuGetProcAddress with the pinned versions of driver_functions.def and legacy default streams,
+// so that a newer driver gives the same entry points.
 #pragma once
 
 #include "base/status.hpp"

@@ -18,7 +18,7 @@
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
-// be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
+// be done with it, or when the context is known to be dead;
 // then everything in it completes with that error.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the
+// Engine: everything that one MPI process consists of. The product makes one, from the
 // launcher's job, the CUDA device and the real transports; tests make many in one process, also
 // from fakes. Starting and stopping communicate, so they are Tasks.
 #pragma once

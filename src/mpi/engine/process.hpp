@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Process: the one object that is not an Engine's (DESIGN 2.3). It holds what the program may use
+// Process: the one object that is not an Engine's. It holds what the program may use
 // before MPI_Init and after MPI_Finalize, and the memory of all handles. It is made at its first
 // use and never destroyed, so that a handle can be judged at any time. A forked child finds
 // `forked` set (no system call per MPI call) and does nothing with it.

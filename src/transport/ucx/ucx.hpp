@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages and puts to ranks of other nodes, through UCX (DESIGN 2.10). A peer is connected at its
+// Messages and puts to ranks of other nodes, through UCX. A peer is connected at its
 // first message, in either direction, so that the death of whoever spoke to us is noticed.
 //
 // Small messages: the first few to a peer since the last progress() leave at once; further ones,
