@@ -138,7 +138,7 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
-    // A copy to or from a slot, of at most kMostCutThrough bytes, by a kernel that stays: out of the device
+    // A copy to or from a slot, of at most kMostCutThrough bytes, by a persistent kernel: out of the device
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
     // nothing has happened, since none stays now, or cannot make this copy. copy() of a message's first
     // bytes, with pieces, is how the device learns that one would pay.
@@ -155,7 +155,7 @@ class Device {
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
-    // What kernels that stay for a while have done in the contexts that live.
+    // What persistent kernels have done in the contexts that live.
     struct Resident {
         std::uint64_t copies = 0, launches = 0;
     };

@@ -63,7 +63,7 @@ void exchange(std::size_t bytes) {
     }
 }
 
-void start_without_kernels_that_stay() {
+void start_without_persistent_kernels() {
     setenv("GANTRY_LINGER", "0", 1);
     setenv("GANTRY_SHM", "on", 1);  // over a network nothing is announced
     start_mpi();
@@ -73,21 +73,21 @@ void start_without_kernels_that_stay() {
 }  // namespace
 
 MPI_CASE_OWN_INIT(large_announced_puts_are_told_by_the_device, 2) {
-    start_without_kernels_that_stay();
+    start_without_persistent_kernels();
     ping_pong(768 << 10);
     if (gpu().simulated) CHECK(calls("cuStreamWriteValue32_v2") > 0);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(smaller_announced_puts_are_told_by_their_sender, 2) {
-    start_without_kernels_that_stay();
+    start_without_persistent_kernels();
     ping_pong(256 << 10);
     if (gpu().simulated) CHECK_EQ(calls("cuStreamWriteValue32_v2"), 0u);
     MPI_Finalize();
 }
 
 MPI_CASE_OWN_INIT(an_exchange_is_put_both_ways, 2) {
-    start_without_kernels_that_stay();
+    start_without_persistent_kernels();
     exchange(768 << 10);
     // A get's end is asked for: only a put has a flag behind it.
     if (gpu().simulated) CHECK(calls("cuStreamWriteValue32_v2") > 0);

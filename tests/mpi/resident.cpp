@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small messages between two processes by a copying kernel that stays (GANTRY_LINGER): right bytes
+// Small messages between two processes by a persistent kernel (GANTRY_LINGER): right bytes
 // in every order and size, with the program's own work between them.
 #include "gpu.hpp"
 #include "test.hpp"
@@ -34,7 +34,7 @@ enum class Gpus { one_under_mps, one_each };
 // looked at again and again, each look waits for its end.
 constexpr const char *kOutlivesAll = "200ms", *kEndsSoon = "10ms";
 
-void start_with_a_kernel_that_stays(Gpus gpus, const char* linger) {
+void start_with_a_persistent_kernel(Gpus gpus, const char* linger) {
     const char* simulated = getenv("SIMGPU");
     if (gpus == Gpus::one_under_mps)
         setenv("SIMGPU", (std::string(simulated != nullptr ? simulated : "") + ",mps=1").c_str(),
@@ -136,34 +136,34 @@ void check_the_bytes(Kind from, Kind into, int device) {
 
 }  // namespace
 
-MPI_CASE_OWN_INIT(small_messages_by_a_kernel_that_stays_carry_the_right_bytes, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
+MPI_CASE_OWN_INIT(small_messages_by_a_persistent_kernel_carry_the_right_bytes, 2) {
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kEndsSoon);
     check_the_bytes(Kind::device, Kind::device, 0);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_under_mps, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
+MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_under_mps, 2) {
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
     if (!gpu().simulated) skip("a real GPU does not count calls");
     check_that_nearly_all_are_taken(0);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_between_two_gpus, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_each, kOutlivesAll);
+MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_between_two_gpus, 2) {
+    start_with_a_persistent_kernel(Gpus::one_each, kOutlivesAll);
     check_that_nearly_all_are_taken(rank());
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_larger_messages_between_two_gpus_that_come_alone, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_each, kOutlivesAll);
+MPI_CASE_OWN_INIT(a_persistent_kernel_takes_larger_messages_between_two_gpus_that_come_alone, 2) {
+    start_with_a_persistent_kernel(Gpus::one_each, kOutlivesAll);
     // Longer messages meet the ends of more kernels.
     check_that_nearly_all_are_taken(rank(), 256 << 10, 1300);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_to_and_from_host_memory, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
+MPI_CASE_OWN_INIT(a_persistent_kernel_copies_to_and_from_host_memory, 2) {
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kEndsSoon);
     for (const Kind host : {Kind::host, Kind::pinned})
         for (const int on_device : {0, 1}) {
             const Kind mine = rank() == on_device ? Kind::device : host;
@@ -172,25 +172,25 @@ MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_to_and_from_host_memory, 2) {
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_of_host_memory, 2) {
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
+MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_of_host_memory, 2) {
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
     for (const Kind host : {Kind::host, Kind::pinned})
         check_that_nearly_all_are_taken(0, 64, 800, rank() == 0 ? Kind::device : host);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_copies_for_messages_over_a_network, 2) {
+MPI_CASE_OWN_INIT(a_persistent_kernel_copies_for_messages_over_a_network, 2) {
     setenv("GANTRY_SHM", "off", 1);
     setenv("GANTRY_IPC", "off", 1);
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kEndsSoon);
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kEndsSoon);
     check_the_bytes(Kind::device, Kind::device, 0);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(a_kernel_that_stays_takes_nearly_all_small_messages_over_a_network, 2) {
+MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_over_a_network, 2) {
     setenv("GANTRY_SHM", "off", 1);
     setenv("GANTRY_IPC", "off", 1);
-    start_with_a_kernel_that_stays(Gpus::one_under_mps, kOutlivesAll);
+    start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
     if (!gpu().simulated) skip("a real GPU does not count calls");
     check_that_nearly_all_are_taken(0);
     MPI_Finalize();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copying kernels that stay on a GPU: who gets one, what a message costs then, and who gets none.
+// Persistent kernels on a GPU: who gets one, what a message costs then, and who gets none.
 #include "world/harness/programs.hpp"
 
 #include <deque>

@@ -103,7 +103,7 @@ class FusedCopies {
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
-    // What a kernel that stays has.
+    // What a persistent kernel has.
     class Taken final : public ResidentCopies::User {
       public:
         bool pending() const { return !taken_.empty() || !untaken_.empty(); }

@@ -63,7 +63,7 @@ class Streams {
     void close();
     // The context is gone: forgets its handles and fails what was in flight. No driver call.
     void abandon(CUresult why);
-    // Then: what may go another way, as it was not started, or a kernel that stayed had it.
+    // Then: what may go another way, as it was not started, or a persistent kernel had it.
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:

@@ -42,7 +42,7 @@ struct Counts {
     std::uint64_t launches = 0;           // kernels, for copies that waited together
     std::uint64_t row_launches = 0;       // kernels, for rows
     std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
-    std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
+    std::uint64_t resident_launches = 0, resident_copies = 0;  // persistent kernels
     std::uint64_t cuts_through = 0;  // staged messages that went through them piece by piece
     // Of the compute queue, each taken from another process that used it last.
     std::uint64_t turns = 0;
@@ -171,10 +171,10 @@ class FakeDevice final : public Device {
     void launch_resident(int gpu, bool pays);
     void copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done);
     Copies beside(int gpu, Ends ends) const;
-    // Of copies between host and device memory: whether a kernel that stays can make it.
+    // Of copies between host and device memory: whether a persistent kernel can make it.
     std::optional<Ends> resident_ends(const Copy& copy);
     std::optional<Ends> flowing_ends(const Copy& copy);
-    // When the last copies of a direction end, by a kernel that stays and otherwise: what starts
+    // When the last copies of a direction end, by a persistent kernel and otherwise: what starts
     // later ends later.
     struct LastEnds {
         Nanoseconds resident = 0, usual = 0;

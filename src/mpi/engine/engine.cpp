@@ -131,7 +131,7 @@ void Engine::write_explanation() {
     const device::Device::Resident resident = parts_.device->resident();
     if (resident.launches > 0)
         explain_.note(fmt::format(
-            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER)",
+            "small device copies taken by persistent kernels: {} (launched: {}; GANTRY_LINGER)",
             resident.copies, resident.launches));
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());

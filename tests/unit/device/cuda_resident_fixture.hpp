@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// CudaResident: a device whose copying kernels stay, and device memory that they copy.
+// CudaResident: a device that may have a persistent kernel, and device memory that it copies.
 #pragma once
 
 #include "cuda_fixture.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A copying kernel that stays, and host memory: page-locked or not, in the order of its direction,
+// A persistent kernel, and host memory: page-locked or not, in the order of its direction,
 // and what becomes of copies that no kernel took.
 #include "cuda_resident_fixture.hpp"
 #include "device/cuda/streams.hpp"

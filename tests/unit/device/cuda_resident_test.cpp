@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A copying kernel that stays: right bytes at every size, alignment and moment, no call of the
+// A persistent kernel: right bytes at every size, alignment and moment, no call of the
 // driver for what it takes between devices, and an end that nobody has to ask for.
 #include "cuda_resident_fixture.hpp"
 
