@@ -69,7 +69,7 @@ std::string describe(const Plan& plan, Bytes bytes) {
                 text += fmt::format(", then {}", name(plan.sink_engine));
             break;
         case Protocol::rdma:
-            text += plan.executor == Executor::receiver ? ", lent to the receiver"
+            text += plan.executor == Executor::receiver ? ", exposed to the receiver"
                                                         : ", one put, " + rails_text(plan.rails);
             break;
         case Protocol::ipc:

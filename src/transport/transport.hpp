@@ -136,17 +136,17 @@ class Transport {
                               const Region& from, const RemoteKey& key, Bytes offset,
                               MessageKind kind, ConstSpan header, Completion& done);
 
-    // --- loans: large host memory that nobody copies on the way
-    // A message may lend the memory that it announces: the bytes go straight to where the peer
+    // --- exposed memory: large host memory that nobody copies on the way
+    // A message may expose the memory that it is about: the bytes go straight to where the peer
     // wants them, once it has said where. `loan` is a number of the sender's, never given twice.
-    // Whether a message to that peer may lend now; asking may start what lets later ones do so.
+    // Whether a message to that peer may expose now; asking may start what lets later ones do so.
     virtual bool exposes(int) { return false; }
-    // As send(). `done`: the peer has fetched all of it, or is lost, and the memory is free again.
+    // As send(). `done`: the peer has got all of it, or is lost, and the memory is free again.
     virtual Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                           const void* source, Bytes bytes, Completion& done);
     // The peer said that it wants the bytes another way: `done` is not completed any more.
     virtual void take_back(int, std::uint64_t) {}
-    // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the lender is
+    // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the exposer is
     // lost and nothing writes there any more.
     virtual void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
                              Completion& done);

@@ -162,11 +162,11 @@ inline std::vector<Scene> scenes() {
     open.rtr = true;
     open.sink_gpu.peer_get_more = 1000;
     open.sink_gpu.peer_get_bytes_per_second = 382e9;
-    add("two GPUs (H200), mappings open, the receiver waits and announced its buffer", open,
+    add("two GPUs (H200), mappings open, the receiver waits and sent an RTR", open,
         IpcKind::legacy);
     open.put_open = false;
     open.put_uses = 300;
-    add("two GPUs (H200), announced, the sender has not mapped it after 300 messages", open,
+    add("two GPUs (H200), after an RTR, the sender has not mapped the buffer after 300 messages", open,
         IpcKind::legacy);
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);

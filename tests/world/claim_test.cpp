@@ -100,8 +100,8 @@ void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosec
     test.staged = sender.copies[static_cast<int>(Operation::d2h)];
 }
 
-// Exports of the sender in the last of many messages: none by the short way of a message like the
-// one before it, which has no claim word.
+// Exports of the sender in the last of many messages: none by a cached RTS, which has
+// no claim word.
 Task<Status> many(Rank& rank) {
     constexpr Bytes kSmall = 8 * kKiB;
     Bytebuffer buffer(rank, Place::device, kSmall, rank.number);
@@ -122,7 +122,6 @@ std::uint64_t exports_with_gets_at(double part_of_a_put) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 2,
-                 .explain = false,
                  .change_machine = [part_of_a_put](model::Machine& machine) {
                      machine.gpu.peer_get = machine.gpu.peer;
                      machine.gpu.peer_get.rate =

@@ -68,7 +68,7 @@ std::string cost(Options options, Shape shape) {
         {wire::kChunk, "chunk"},
         {wire::kCredit, "credit"},
         {wire::kFin, "finish"},
-        {wire::kEagerCredit, "budget"},
+        {wire::kEagerCredit, "eager credit"},
         {wire::kPayload, "payload"},
         {wire::kFins, "finish_many"},
         {wire::kRtsFromTemplate, "rts again"},

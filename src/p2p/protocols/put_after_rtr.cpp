@@ -323,7 +323,7 @@ void Messages::on_put_request(int from, const wire::PutRequest& put) {
         put.envelope.sequence != sender.rtr.expected || (put.flag_number != 0 && flag == nullptr)) {
         const Status wrong =
             failure(MPI_ERR_INTERN,
-                    "rank {} put a message that was not announced, or names a flag that "
+                    "rank {} put a message that no RTR asked for, or names a flag that "
                     "cannot be",
                     from);
         log::error("{}", wrong.text());

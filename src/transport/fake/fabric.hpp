@@ -57,7 +57,7 @@ struct FabricOptions {
     std::function<Status(int rank, MessageKind kind)> on_send;
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
     std::function<bool(int rank)> gpudirect;
-    // Messages of at least so much may lend what they announce; 0: none.
+    // Messages of at least so much expose the memory that they are about; 0: none.
     Bytes exposes_from = 0;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
@@ -165,7 +165,7 @@ class Fabric {
     FabricOptions options_;
     std::vector<int> nodes_;
     std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
-    std::map<std::pair<int, std::uint64_t>, Loan> loans_;           // by lender and its number
+    std::map<std::pair<int, std::uint64_t>, Loan> loans_;           // by who exposes, and its number
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;

@@ -50,13 +50,12 @@ struct Options {
     // Whether ranks hear of host memory that a program gives back (Bytebuffer does say so).
     transport::HostPages host_pages = transport::HostPages::noticed;
     std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
-    // Ranks record which paths messages took. What is like the message before takes a short way,
-    // past that record, only without it (p2p/protocols/cached_rts.cpp, cached_get.cpp).
+    // Ranks record which paths messages took, for `gantry explain`. What runs is the same without.
     bool explain = true;
     // Asked before each message leaves by the network; a failure is its sender's.
     std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
     std::function<Status(int rank, transport::MessageKind kind)> on_send_in_node = {};
-    // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.
+    // Messages over the network of at least so much expose host memory (Transport::expose); 0: none.
     Bytes exposes_from = 0;
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
     std::function<bool(int rank)> gpudirect = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What programs of announced receives are made of (p2p/protocols/put_after_rtr.cpp).
+// What programs of puts after a ready-to-receive (RTR) are made of (p2p/protocols/put_after_rtr.cpp).
 #pragma once
 
 #include "world/harness/programs.hpp"
@@ -10,8 +10,8 @@ namespace gantry::world {
 inline constexpr Bytes kBytes = 4 * kKiB;
 inline constexpr int kLearn = 200;  // by then both mappings have repaid themselves
 
-// Two GPUs of a node whose mappings are cheap: 20 us each. With an odd seed the next message like
-// one before it is not asked about.
+// Two GPUs of a node whose mappings are cheap: 20 us each. With an odd seed nothing is recorded for
+// `gantry explain`, which must change nothing.
 inline Options two_gpus(std::uint64_t seed = 3) {
     Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed};
     options.explain = seed % 2 == 0;

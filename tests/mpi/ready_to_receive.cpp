@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Announced puts between two GPUs (p2p/protocols/put_after_rtr.cpp) of real processes: large ones are
-// told by a flag that the device raises in the sender's segment, smaller ones by the sender.
+// Puts after a ready-to-receive (RTR) between two GPUs (p2p/protocols/put_after_rtr.cpp) of real
+// processes: the end of large ones is told by a flag that the device raises in the sender's segment, smaller ones by the sender.
 #include "gpu.hpp"
 #include "test.hpp"
 
@@ -65,21 +65,21 @@ void exchange(std::size_t bytes) {
 
 void start_without_persistent_kernels() {
     setenv("GANTRY_LINGER", "0", 1);
-    setenv("GANTRY_SHM", "on", 1);  // over a network nothing is announced
+    setenv("GANTRY_SHM", "on", 1);  // over a network no RTR is sent
     start_mpi();
     if (gpu().count < 2) skip("one GPU");
 }
 
 }  // namespace
 
-MPI_CASE_OWN_INIT(large_announced_puts_are_told_by_the_device, 2) {
+MPI_CASE_OWN_INIT(large_puts_after_rtr_are_told_by_the_device, 2) {
     start_without_persistent_kernels();
     ping_pong(768 << 10);
     if (gpu().simulated) CHECK(calls("cuStreamWriteValue32_v2") > 0);
     MPI_Finalize();
 }
 
-MPI_CASE_OWN_INIT(smaller_announced_puts_are_told_by_their_sender, 2) {
+MPI_CASE_OWN_INIT(smaller_puts_after_rtr_are_told_by_their_sender, 2) {
     start_without_persistent_kernels();
     ping_pong(256 << 10);
     if (gpu().simulated) CHECK_EQ(calls("cuStreamWriteValue32_v2"), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which messages are like the last, so that nobody is asked about them, and which are not: of fresh
+// Which messages are like the one before, so that they are selection hits, and which are not: of fresh
 // memory that could be mapped, of another size, behind one of another kind, to host memory. Told by
 // flags or by chunks, each has its own bytes (slot_flag_test.cpp has what goes wrong).
 #include "world/harness/programs.hpp"
@@ -22,13 +22,11 @@ void staged(config::Config& config) {
     config.ipc = false;
 }
 
-// Without the record of `explain`, which sees the whole way only.
 Options one_node(std::uint64_t seed, std::function<void(config::Config&)> change = {}) {
     return {.machine = "h200",
             .ranks_per_node = 2,
             .seed = seed,
             .jitter = kMicrosecond,
-            .explain = false,
             .change_config = std::move(change)};
 }
 

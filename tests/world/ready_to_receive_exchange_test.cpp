@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Announced receives of exchanges (MPI_Sendrecv): both ranks name their buffers, and both put. What
-// holds for a lone receive is in announced_test.cpp.
-#include "world/harness/announced.hpp"
+// Ready-to-receive in exchanges (MPI_Sendrecv): both ranks name their buffers, and both put. What
+// holds for a lone receive is in ready_to_receive_test.cpp.
+#include "world/harness/ready_to_receive.hpp"
 
 namespace gantry::world {
 namespace {
@@ -88,7 +88,7 @@ Task<Status> learn_and_count(Rank& rank, int later, Counted counted[2]) {
     co_return success();
 }
 
-TEST(AnnouncedExchange, WhoFindsTheAnnouncementPuts) {
+TEST(ReadyToReceiveExchange, WhoFindsTheRtrPuts) {
     for (const std::uint64_t seed : {3, 4}) {
         for (const int later : {0, 1}) {
             World world(two_gpus(seed));
@@ -98,13 +98,13 @@ TEST(AnnouncedExchange, WhoFindsTheAnnouncementPuts) {
             EXPECT_TRUE(ending.good()) << ending;
             EXPECT_TRUE(world.settle()) << "something was left over";
             EXPECT_EQ(counted[later].puts, 10u) << "rank " << later << ", seed " << seed;
-            EXPECT_EQ(counted[later].gets, 10u) << "what was sent before it announced";
+            EXPECT_EQ(counted[later].gets, 10u) << "what was sent before its RTR";
             EXPECT_EQ(counted[1 - later].puts + counted[1 - later].gets, 0u);
         }
     }
 }
 
-TEST(AnnouncedExchange, AllBytesAreRightHoweverFarTheRanksAreApart) {
+TEST(ReadyToReceiveExchange, AllBytesAreRightHoweverFarTheRanksAreApart) {
     std::uint64_t puts_of_all = 0;
     for (std::uint64_t seed = 1; seed <= 24; ++seed) {
         Options options = two_gpus(seed);
@@ -119,7 +119,7 @@ TEST(AnnouncedExchange, AllBytesAreRightHoweverFarTheRanksAreApart) {
         ASSERT_TRUE(world.settle()) << "seed " << seed << ": something was left over";
         puts_of_all += puts(world.rank(0));
     }
-    EXPECT_GT(puts_of_all, 0u) << "nothing was announced: the test says nothing";
+    EXPECT_GT(puts_of_all, 0u) << "no RTR was sent: the test says nothing";
 }
 
 // Its sender may be writing already.
@@ -144,7 +144,7 @@ Task<Status> cancelled_in_vain(Rank& rank) {
     co_return success();
 }
 
-TEST(AnnouncedExchange, WhatIsAnnouncedIsNotCancelled) {
+TEST(ReadyToReceiveExchange, AReceiveThatSentAnRtrIsNotCancelled) {
     World world(two_gpus());
     const Ending ending = world.run([](Rank& rank) { return cancelled_in_vain(rank); });
     EXPECT_TRUE(ending.good()) << ending;
@@ -174,7 +174,7 @@ Task<Status> towards_the_dead(Rank& rank, Ended& ended) {
     co_return success();
 }
 
-TEST(AnnouncedExchange, ThatCannotSendReceivesNothing) {
+TEST(ReadyToReceiveExchange, ThatCannotSendReceivesNothing) {
     Options options = two_gpus();
     options.ranks = options.ranks_per_node = 3;
     World world(options);
@@ -204,7 +204,7 @@ Task<Status> partner_dies(Rank& rank, Ended& ended) {
     co_return success();
 }
 
-TEST(AnnouncedExchange, TheDeathOfThePartnerEndsTheReceive) {
+TEST(ReadyToReceiveExchange, TheDeathOfThePartnerEndsTheReceive) {
     World world(two_gpus());
     Ended ended;
     const Ending ending = world.run([&ended](Rank& rank) { return partner_dies(rank, ended); });

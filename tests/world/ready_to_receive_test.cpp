@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Announced receives (p2p/protocols/put_after_rtr.cpp): a blocking receive between two GPUs names
+// Ready-to-receive (p2p/protocols/put_after_rtr.cpp): a blocking receive between two GPUs names
 // its buffer, and a sender that has mapped it puts at once. Counted, failed, overtaken and mixed
 // with everything that must not be put.
 #include "p2p/wire.hpp"
-#include "world/harness/announced.hpp"
+#include "world/harness/ready_to_receive.hpp"
 
 namespace gantry::world {
 namespace {
@@ -29,7 +29,7 @@ Task<Status> learnt(Rank& rank, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, EachMessageIsOnePutOnceTheMappingHasRepaidItself) {
+TEST(ReadyToReceive, EachMessageIsOnePutOnceTheMappingHasRepaidItself) {
     for (const std::uint64_t seed : {3, 4}) {
         World world(two_gpus(seed));
         Seen seen;
@@ -55,7 +55,7 @@ Task<Status> refused_requests(Rank& rank, int& refuse) {
 }
 
 // Its envelope is counted, so nothing behind it could be understood.
-TEST(Announced, ARequestThatCannotLeaveBesideItsPutGoesBehindIt) {
+TEST(ReadyToReceive, ARequestThatCannotLeaveBesideItsPutGoesBehindIt) {
     for (const std::uint64_t seed : {3, 4}) {
         int refuse = 0, refused = 0;
         Options options = two_gpus(seed);
@@ -75,8 +75,8 @@ TEST(Announced, ARequestThatCannotLeaveBesideItsPutGoesBehindIt) {
     }
 }
 
-// Where a get is as fast there is nothing to announce.
-TEST(Announced, NothingIsPutWhereAGetCostsNoMore) {
+// Where a get is as fast no RTR is sent.
+TEST(ReadyToReceive, NothingIsPutWhereAGetCostsNoMore) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
@@ -90,7 +90,7 @@ TEST(Announced, NothingIsPutWhereAGetCostsNoMore) {
     EXPECT_EQ(seen.gets, 10u);
 }
 
-TEST(Announced, AnExpensiveMappingIsNotOpenedForSoFew) {
+TEST(ReadyToReceive, AnExpensiveMappingIsNotOpenedForSoFew) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
         machine.gpu.calls.ipc_open_peer = 400 * kMicrosecond;  // 400 times what a put saves
@@ -131,7 +131,7 @@ Task<Status> late_then_waiting(Rank& rank, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, WhatIsAnnouncedTooLateCountsTowardsTheMapping) {
+TEST(ReadyToReceive, AnRtrThatComesTooLateCountsTowardsTheMapping) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
         machine.gpu.calls.ipc_open_peer = 150 * kMicrosecond;
@@ -146,7 +146,7 @@ TEST(Announced, WhatIsAnnouncedTooLateCountsTowardsTheMapping) {
 
 // --- what must not be put -----------------------------------------------------------------------
 
-// The announced receive is for one tag; another message comes first.
+// The receive that sent an RTR is for one tag; another message comes first.
 Task<Status> another_tag_first(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
     Bytebuffer other(rank, Place::device, kBytes, rank.number);
@@ -178,16 +178,16 @@ Task<Status> another_tag_first(Rank& rank, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, AMessageWithAnotherTagGoesItsUsualWay) {
+TEST(ReadyToReceive, AMessageWithAnotherTagGoesItsUsualWay) {
     World world(two_gpus());
     Seen seen;
     const Ending ending = world.run([&seen](Rank& rank) { return another_tag_first(rank, seen); });
     EXPECT_TRUE(ending.good()) << ending;
-    EXPECT_EQ(seen.puts, 0u) << "the announcement was for the next message, which was another";
+    EXPECT_EQ(seen.puts, 0u) << "the RTR was for the next message, which was another";
     EXPECT_TRUE(world.settle());
 }
 
-// An older receive from any source may take the message: nothing is announced.
+// An older receive from any source may take the message: no RTR is sent.
 Task<Status> an_older_receive(Rank& rank, Seen& seen) {
     Bytebuffer buffer(rank, Place::device, kBytes, rank.number);
     Bytebuffer older(rank, Place::device, kBytes, rank.number);
@@ -217,7 +217,7 @@ Task<Status> an_older_receive(Rank& rank, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, AnOlderReceiveThatFitsTakesTheMessage) {
+TEST(ReadyToReceive, AnOlderReceiveThatFitsTakesTheMessage) {
     World world(two_gpus());
     Seen seen;
     const Ending ending = world.run([&seen](Rank& rank) { return an_older_receive(rank, seen); });
@@ -246,7 +246,7 @@ Task<Status> too_large(Rank& rank) {
     co_return success();
 }
 
-TEST(Announced, AMessageThatIsTooLargeIsTruncatedAsEver) {
+TEST(ReadyToReceive, AMessageThatIsTooLargeIsTruncatedAsEver) {
     World world(two_gpus());
     const Ending ending = world.run([](Rank& rank) { return too_large(rank); });
     EXPECT_TRUE(ending.good()) << ending;
@@ -264,7 +264,7 @@ Task<Status> a_sender_that_computes(Rank& rank, Seen& seen, Nanoseconds& took) {
     co_return success();
 }
 
-TEST(Announced, ASenderThatComputesDoesNotHoldItsMessageUp) {
+TEST(ReadyToReceive, ASenderThatComputesDoesNotHoldItsMessageUp) {
     World world(two_gpus());
     Seen seen;
     Nanoseconds took = 0;
@@ -299,7 +299,7 @@ Task<Status> a_copy_fails(Rank& rank, Seen& seen) {
     co_return next;
 }
 
-TEST(Announced, APutThatFailsIsAnErrorOnBothSides) {
+TEST(ReadyToReceive, APutThatFailsIsAnErrorOnBothSides) {
     World world(two_gpus());
     Seen seen;
     const Ending ending = world.run([&seen](Rank& rank) { return a_copy_fails(rank, seen); });
@@ -329,7 +329,7 @@ Task<Status> somebody_dies(Rank& rank, int victim, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, TheDeathOfASenderEndsTheReceive) {
+TEST(ReadyToReceive, TheDeathOfASenderEndsTheReceive) {
     World world(two_gpus());
     Seen seen;
     const Ending ending = world.run([&seen](Rank& rank) { return somebody_dies(rank, 0, seen); });
@@ -348,7 +348,7 @@ Task<Status> a_freed_buffer(Rank& rank, Seen& seen) {
     co_return success();
 }
 
-TEST(Announced, AFreedBufferIsForgotten) {
+TEST(ReadyToReceive, AFreedBufferIsForgotten) {
     World world(two_gpus());
     Seen seen;
     const Ending ending = world.run([&seen](Rank& rank) { return a_freed_buffer(rank, seen); });
@@ -447,7 +447,7 @@ Task<Status> receive_mixed(Rank& rank, Mixed mixed) {
     co_return success();
 }
 
-TEST(Announced, MixedWithEverythingElseAllBytesAreRight) {
+TEST(ReadyToReceive, MixedWithEverythingElseAllBytesAreRight) {
     std::uint64_t puts_of_all = 0;
     for (std::uint64_t seed = 1; seed <= 24; ++seed) {
         Options options = two_gpus(seed);
@@ -463,7 +463,7 @@ TEST(Announced, MixedWithEverythingElseAllBytesAreRight) {
         ASSERT_TRUE(world.settle()) << "seed " << seed << ": something was left over";
         puts_of_all += puts(world.rank(0));
     }
-    EXPECT_GT(puts_of_all, 0u) << "nothing was announced: the test says nothing";
+    EXPECT_GT(puts_of_all, 0u) << "no RTR was sent: the test says nothing";
 }
 
 }  // namespace
