@@ -43,6 +43,10 @@ void fail(const char* file, int line, const std::string& what) {
                  current->ranks, current->name);
 }
 
+bool has_failed() {
+    return failed;
+}
+
 void about(const std::string& what) {
     subject = what;
 }
@@ -60,7 +64,7 @@ void skip(const std::string& why) {
     if (my_rank == 0) std::printf("not run: %s\n", why.c_str());
     std::fflush(stdout);
     if (initialized && !finalized) MPI_Finalize();
-    std::exit(77);
+    std::exit(failed ? 1 : 77);
 }
 
 int error_class(int code) {

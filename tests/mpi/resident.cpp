@@ -28,6 +28,16 @@ bool counts_calls() {
     return gpu().simulated && kInTime;
 }
 
+// The end of a case that says who took the copies: not run where nobody counts them, with right bytes.
+void end_of_counts() {
+    int mine = has_failed() ? 1 : 0, any = 0;
+    OK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    if (any == 0 && !counts_calls())
+        skip(gpu().simulated ? "under a sanitizer nearly nothing comes in time for a kernel"
+                             : "a real GPU does not count calls");
+    MPI_Finalize();
+}
+
 enum class Gpus { one_under_mps, one_each };
 
 // A kernel outlives what a busy machine does to both ranks, where copies are counted; where bytes are
@@ -86,12 +96,15 @@ void ping_pong(Memory& buffer, int bytes, std::uint64_t messages) {
     }
 }
 
+// Of 2000, so many may go another way where nearly all are taken, and where some are.
+constexpr int kNearlyAll = 400, kSome = 1900;
+
 // Messages of so many bytes go to and fro in one buffer of each rank; `most`: that go another way, of
 // 2000 that this rank copies, or 4000 with host memory at the other one. A kernel comes when enough
 // was saved for it; and late messages go another way, as they are on a busy machine. So there are
 // rounds until one is good.
-void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int most = 400,
-                                     Kind kind = Kind::device) {
+void check_that_many_are_taken(int device, std::size_t bytes = 64, int most = kNearlyAll,
+                               Kind kind = Kind::device) {
     Memory buffer(kind, bytes, device);
     if (rank() == 0) buffer.fill(7);
     constexpr std::uint64_t kMessages = 4000;
@@ -104,7 +117,7 @@ void check_that_nearly_all_are_taken(int device, std::size_t bytes = 64, int mos
         int mine = counts_calls() ? static_cast<int>(calls().copies) : 0;
         OK(MPI_Allreduce(&mine, &untaken, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     }
-    CHECK(untaken <= most);
+    if (counts_calls()) CHECK(untaken <= most);
     std::vector<std::byte> got(bytes);
     buffer.read(got.data(), bytes);
     for (std::size_t i = 0; i < bytes; ++i)
@@ -138,28 +151,28 @@ void check_the_bytes(Kind from, Kind into, int device) {
 
 MPI_CASE_OWN_INIT(small_messages_by_a_persistent_kernel_carry_the_right_bytes, 2) {
     start_with_a_persistent_kernel(Gpus::one_under_mps, kEndsSoon);
+    check_that_many_are_taken(0, 64, kSome);
     check_the_bytes(Kind::device, Kind::device, 0);
-    MPI_Finalize();
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_under_mps, 2) {
     start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
-    if (!gpu().simulated) skip("a real GPU does not count calls");
-    check_that_nearly_all_are_taken(0);
-    MPI_Finalize();
+    check_that_many_are_taken(0);
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_between_two_gpus, 2) {
     start_with_a_persistent_kernel(Gpus::one_each, kOutlivesAll);
-    check_that_nearly_all_are_taken(rank());
-    MPI_Finalize();
+    check_that_many_are_taken(rank());
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_takes_larger_messages_between_two_gpus_that_come_alone, 2) {
     start_with_a_persistent_kernel(Gpus::one_each, kOutlivesAll);
     // Longer messages meet the ends of more kernels.
-    check_that_nearly_all_are_taken(rank(), 256 << 10, 1300);
-    MPI_Finalize();
+    check_that_many_are_taken(rank(), 256 << 10, 1300);
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_copies_to_and_from_host_memory, 2) {
@@ -167,31 +180,32 @@ MPI_CASE_OWN_INIT(a_persistent_kernel_copies_to_and_from_host_memory, 2) {
     for (const Kind host : {Kind::host, Kind::pinned})
         for (const int on_device : {0, 1}) {
             const Kind mine = rank() == on_device ? Kind::device : host;
+            check_that_many_are_taken(0, 64, 2 * kSome, mine);
             check_the_bytes(mine, mine, 0);
         }
-    MPI_Finalize();
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_of_host_memory, 2) {
     start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
     for (const Kind host : {Kind::host, Kind::pinned})
-        check_that_nearly_all_are_taken(0, 64, 800, rank() == 0 ? Kind::device : host);
-    MPI_Finalize();
+        check_that_many_are_taken(0, 64, 2 * kNearlyAll, rank() == 0 ? Kind::device : host);
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_copies_for_messages_over_a_network, 2) {
     setenv("GANTRY_SHM", "off", 1);
     setenv("GANTRY_IPC", "off", 1);
     start_with_a_persistent_kernel(Gpus::one_under_mps, kEndsSoon);
+    check_that_many_are_taken(0, 64, kSome);
     check_the_bytes(Kind::device, Kind::device, 0);
-    MPI_Finalize();
+    end_of_counts();
 }
 
 MPI_CASE_OWN_INIT(a_persistent_kernel_takes_nearly_all_small_messages_over_a_network, 2) {
     setenv("GANTRY_SHM", "off", 1);
     setenv("GANTRY_IPC", "off", 1);
     start_with_a_persistent_kernel(Gpus::one_under_mps, kOutlivesAll);
-    if (!gpu().simulated) skip("a real GPU does not count calls");
-    check_that_nearly_all_are_taken(0);
-    MPI_Finalize();
+    check_that_many_are_taken(0);
+    end_of_counts();
 }

@@ -30,6 +30,7 @@ void start_mpi();
 void about(const std::string& what);
 // Fails the case: prints, and makes the exit code 1.
 void fail(const char* file, int line, const std::string& what);
+bool has_failed();
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
 [[noreturn]] void skip(const std::string& why);
 

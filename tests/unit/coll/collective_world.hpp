@@ -4,6 +4,7 @@
 // so a test runs every rank of every algorithm in one process.
 #pragma once
 
+#include "coll/blocks.hpp"
 #include "coll/team.hpp"
 #include "world/harness/programs.hpp"
 
@@ -60,6 +61,16 @@ class Array {
     layout::Layout layout_;
     std::byte* device_ = nullptr;
 };
+
+// The array as one block for each rank, of `count` items each.
+template <class T>
+Blocks equal_blocks(Array<T>& all, std::size_t count) {
+    Blocks blocks;
+    blocks.address = all.address();
+    blocks.count = count;
+    blocks.layout = &all.layout();
+    return blocks;
+}
 
 // Runs the program on every number of ranks up to `most` and on several seeds, in rough weather.
 inline void expect_good(const world::Program& program, int most = 7) {
