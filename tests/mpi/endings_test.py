@@ -76,10 +76,12 @@ class Endings(unittest.TestCase):
         code, said = run(case, 2, GANTRY_EXPLAIN="on")
         if code == 77:
             self.skipTest(said)
+        self.assertEqual(code, 0, said)  # it went on until a kernel had taken some
         taken = re.findall(r"rank \d: small device copies taken by persistent kernels: (\d+) \(launched: (\d+);", said)
         self.assertTrue(taken, said)
         for copies, kernels in taken:
-            self.assertGreater(int(copies), int(kernels), said)
+            self.assertGreater(int(copies), 0, said)
+            self.assertGreater(int(kernels), 0, said)
         said = run(case, 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")[1]
         self.assertNotIn("persistent kernels:", said)
 

@@ -18,14 +18,14 @@ constexpr std::size_t kBytes = 512 << 10;
 constexpr int kWindow = 24;
 
 // Who takes a copy follows from how long it is since the last one: under a sanitizer nearly nothing
-// comes in time, and only the bytes are checked.
+// comes in time, and only the bytes are checked, as without kernels.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kInTime = false;
 #else
 constexpr bool kInTime = true;
 #endif
 bool counts_calls() {
-    return gpu().simulated && kInTime;
+    return gpu().simulated && kInTime && getenv("GANTRY_KERNELS") == nullptr;
 }
 
 // The end of a case that says who took the copies: not run where nobody counts them, with right bytes.
@@ -33,7 +33,7 @@ void end_of_counts() {
     int mine = has_failed() ? 1 : 0, any = 0;
     OK(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
     if (any == 0 && !counts_calls())
-        skip(gpu().simulated ? "under a sanitizer nearly nothing comes in time for a kernel"
+        skip(gpu().simulated ? "no kernel comes in time, or may run"
                              : "a real GPU does not count calls");
     MPI_Finalize();
 }

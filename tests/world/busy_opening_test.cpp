@@ -65,9 +65,7 @@ Traffic after(Traffic test, bool planned) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 1,
-                 .change_config = [planned](config::Config& config) {
-                     if (planned) config.mechanisms = "-selection_cache,-rts_templates,-one_copy";
-                 }});
+                 .mechanisms = planned ? "-selection_cache,-rts_templates,-one_copy" : "all"});
     const Ending ending = world.run([&test](Rank& rank) { return traffic(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
     for (int rank = 0; rank < 2; ++rank) {

@@ -83,6 +83,7 @@ void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosec
                  .ranks_per_node = 2,
                  .seed = seed,
                  .jitter = 2 * kMicrosecond,
+                 .mechanisms = "all",
                  .change_machine =
                      [](model::Machine& machine) {
                          machine.gpu.peer_get = machine.gpu.peer;
@@ -122,6 +123,7 @@ std::uint64_t exports_with_gets_at(double part_of_a_put) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 2,
+                 .mechanisms = "all",
                  .change_machine = [part_of_a_put](model::Machine& machine) {
                      machine.gpu.peer_get = machine.gpu.peer;
                      machine.gpu.peer_get.rate =
@@ -284,6 +286,7 @@ void run(Dies& test, std::uint64_t seed) {
                  .ranks_per_node = 2,
                  .seed = seed,
                  .jitter = 2 * kMicrosecond,
+                 .mechanisms = "all",
                  .change_config = [](config::Config& config) {
                      config.ipc_threshold = 1;
                      config.claim_wait = 20 * kMicrosecond;

@@ -50,10 +50,8 @@ TEST(FreedMemory, SharedAndFreedAndAllocatedAgainBringsTheNewBytes) {
                      .ranks = 2,
                      .ranks_per_node = 2,
                      .seed = 1,
-                     .change_config = [mechanisms](config::Config& config) {
-                         config.ipc_threshold = 1;
-                         config.mechanisms = mechanisms;
-                     }});
+                     .mechanisms = mechanisms,
+                     .change_config = [](config::Config& config) { config.ipc_threshold = 1; }});
         Reused reused;
         const Ending ending =
             world.run([&reused](Rank& rank) { return fresh_allocation_each_time(rank, reused); });

@@ -75,7 +75,7 @@ struct Counts {
 };
 
 Options two_ranks(Nanoseconds linger) {
-    Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11};
+    Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11, .mechanisms = "all"};
     options.change_config = [linger](config::Config& config) { config.linger = linger; };
     return options;
 }

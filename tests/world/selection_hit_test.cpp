@@ -27,6 +27,7 @@ Options one_node(std::uint64_t seed, std::function<void(config::Config&)> change
             .ranks_per_node = 2,
             .seed = seed,
             .jitter = kMicrosecond,
+            .mechanisms = "all",
             .change_config = std::move(change)};
 }
 

@@ -52,9 +52,9 @@ Options one_node(std::uint64_t seed, const Way& way) {
             .ranks_per_node = 2,
             .seed = seed,
             .jitter = kMicrosecond,
+            .mechanisms = way.planned ? "-selection_cache,-rts_templates,-one_copy" : "all",
             .change_config = [way](config::Config& config) {
                 staged(config);
-                if (way.planned) config.mechanisms = "-selection_cache,-rts_templates,-one_copy";
                 if (way.flows) config.linger = 50 * kMicrosecond;
             }};
 }

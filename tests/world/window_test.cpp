@@ -12,7 +12,7 @@ namespace {
 using model::Operation;
 
 Options two_gpus(std::uint64_t seed) {
-    return {.machine = "h200", .ranks_per_node = 2, .seed = seed};
+    return {.machine = "h200", .ranks_per_node = 2, .seed = seed, .mechanisms = "all"};
 }
 
 struct Window {

@@ -13,7 +13,7 @@ inline constexpr int kLearn = 200;  // by then both mappings have repaid themsel
 // Two GPUs of a node whose mappings are cheap: 20 us each. With an odd seed nothing is recorded for
 // `gantry explain`, which must change nothing.
 inline Options two_gpus(std::uint64_t seed = 3) {
-    Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed};
+    Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed, .mechanisms = "all"};
     options.explain = seed % 2 == 0;
     options.change_machine = [](model::Machine& machine) {
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;

@@ -36,8 +36,9 @@ model::Machine machine_of(const Options& options) {
 config::Config config_of(const Options& options) {
     config::Config config;
     config.linger = 0;  // whether a kernel stays depends on what was before, and most tests count
-    // CI runs what must hold without mechanisms, too. A test of a mechanism switches it on.
-    if (const auto mechanisms = config::environment("GANTRY_MECHANISMS"))
+    if (options.mechanisms != nullptr)
+        config.mechanisms = options.mechanisms;
+    else if (const auto mechanisms = config::environment("GANTRY_MECHANISMS"))
         config.mechanisms = *mechanisms;
     if (options.change_config) options.change_config(config);
     return config;

@@ -40,6 +40,9 @@ struct Options {
     int ranks_per_node = 1;
     std::uint64_t seed = 1;
     Nanoseconds jitter = 0;  // of copies and links
+    // Those that a test is about, as GANTRY_MECHANISMS names them. Null: what the environment says; CI
+    // runs the world with none, too.
+    const char* mechanisms = nullptr;
     transport::fake::Order network_order = transport::fake::Order::kept;
     // Real rings keep the order; shuffled, this is a network whose messages carry the data.
     transport::fake::Order shared_memory_order = transport::fake::Order::kept;
