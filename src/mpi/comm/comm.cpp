@@ -41,6 +41,7 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
     comm->group.context = context;
     comm->group.rank = rank;
     comm->group.peers = std::move(peers);
+    comm->group.traffic = &comm->traffic;
     comm->collective = comm->group;
     comm->collective.context |= p2p::kCollectiveContext;
     comm->errhandler = retain(errhandler);

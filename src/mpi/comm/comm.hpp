@@ -29,6 +29,7 @@ struct Comm : Object<MPI_Comm> {
     Engine* engine = nullptr;
     p2p::Group group;       // the program's messages: whom it may name, and my own rank
     p2p::Group collective;  // everybody, with kCollectiveContext
+    BothWays traffic;       // of both
     // Of an inter-communicator: how many processes the group has that goes first in `collective`.
     // 0: there is one group.
     int border = 0;

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/config.hpp"
+#include "base/counters.hpp"
 #include "base/executor.hpp"
 #include "base/patience.hpp"
 #include "coll/team.hpp"
@@ -75,6 +76,11 @@ class Engine {
     int rank() const { return parts_.job->rank(); }
     int size() const { return parts_.job->size(); }
     const config::Config& config() const { return *parts_.config; }
+    // Changes one of the parameters that may change while the engine runs.
+    Status set_parameter(std::string_view name, std::string_view value);
+    // What was counted; all but the phase, which is the process's.
+    Counters counters() const;
+    void begin_peaks_anew();
     const Clock& clock() const { return *parts_.clock; }
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
@@ -114,6 +120,9 @@ class Engine {
     bool started_ = false;
     bool stopped_ = false;
 };
+
+// Whether a parameter may change while an engine runs; all others are read as it starts.
+bool may_change(std::string_view parameter);
 
 // Contexts that exist without agreement.
 inline constexpr std::uint32_t kWorldContext = 1;
