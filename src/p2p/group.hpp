@@ -15,6 +15,8 @@ namespace gantry::p2p {
 // Collectives and internal agreement run in their own context beside the user's: same id with this
 // bit set.
 inline constexpr std::uint32_t kCollectiveContext = 0x8000'0000u;
+// Partitioned communication has two more: with this bit, and with both.
+inline constexpr std::uint32_t kPartitionedContext = 0x4000'0000u;
 
 struct Group {
     std::uint32_t context = 0;

@@ -15,6 +15,7 @@
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
 #include "mpi/engine/postbox.hpp"
+#include "mpi/partitioned/send.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
@@ -90,6 +91,7 @@ class Engine {
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
+    HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
@@ -110,6 +112,7 @@ class Engine {
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
+    HeldPartitions held_partitions_;
     Requests requests_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;

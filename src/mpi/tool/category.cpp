@@ -35,7 +35,7 @@ struct Beginning {
 };
 constexpr Beginning kLayers[] = {
     {"eager_", "p2p"},       {"host_", "p2p"},         {"device_pool", "p2p"},
-       {"chunk", "p2p"},        {"depth", "p2p"},         {"claim_", "p2p"},
+    {"partition_", "p2p"},   {"chunk", "p2p"},        {"depth", "p2p"},         {"claim_", "p2p"},
     {"explain", "plan"},     {"machine", "plan"},      {"ipc_threshold", "plan"},
     {"device_", "device"},   {"ipc", "device"},        {"kernels", "device"},
     {"linger", "device"},    {"flags", "device"},      {"gdrcopy", "device"},
