@@ -29,7 +29,7 @@ struct BothWays {
 struct Ledger {
     static constexpr std::size_t kWays = 5;  // values of plan::Protocol
 
-    Traffic sent_at_once, sent_later;
+    Traffic sent, sent_later;  // later: of all sent, those that had not left when their call ended
     std::array<Traffic, kWays> received{};
     Bytes staged = 0;
 

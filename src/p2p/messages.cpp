@@ -158,9 +158,9 @@ void Messages::write(Counters& counters) const {
     const auto of = [this](plan::Protocol way) -> const Traffic& {
         return counted.received[static_cast<std::size_t>(way)];
     };
-    counters.messages_sent = counted.sent_at_once.messages + counted.sent_later.messages;
-    counters.bytes_sent = counted.sent_at_once.bytes + counted.sent_later.bytes;
-    show(counted.sent_at_once, counters.messages_sent_at_once, counters.bytes_sent_at_once);
+    show(counted.sent, counters.messages_sent, counters.bytes_sent);
+    counters.messages_sent_at_once = counted.sent.messages - counted.sent_later.messages;
+    counters.bytes_sent_at_once = counted.sent.bytes - counted.sent_later.bytes;
     for (const Traffic& traffic : counted.received) {
         counters.messages_received += traffic.messages;
         counters.bytes_received += traffic.bytes;

@@ -90,7 +90,8 @@ class Messages final : private transfer::Context::FreedMemory {
         if (receive.traffic != nullptr) receive.traffic->add(receive.outcome.bytes);
     }
     void count_sent(const Group& group, Bytes bytes, bool has_left) {
-        (has_left ? counted.sent_at_once : counted.sent_later).add(bytes);
+        counted.sent.add(bytes);
+        if (!has_left) counted.sent_later.add(bytes);
         if (group.traffic != nullptr) group.traffic->sent.add(bytes);
     }
     // The program is in a call that returns as soon as this request is done; null: it is not.
