@@ -231,8 +231,24 @@ class Entry:
             return f'call.each_{rule["check"]}("{p.name}", {p.name}, {extent}, {rule["error"]});'
         return f'call.array("{p.name}", {p.name}, {extent});'
 
+    def judge_for_tool(self, p) -> str:
+        """The tool information interface: null pointers are refused, but where the standard takes
+        them for "not wanted". Bodies judge indices and handles."""
+        if p.kind == "THREAD_LEVEL" and p.direction == "in":
+            return f'call.thread_level("{p.name}", {p.name});'
+        points = "*" in p.c or p.array
+        asks = self.function.name.endswith(("_get_info", "_get_item"))
+        may_be_null = ("TOOL_MPI_OBJ", "EXTRA_STATE", "STRING_LENGTH")
+        if not points or p.kind in may_be_null or asks and p.direction != "in":
+            return ""
+        if p.array:
+            return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'
+        return f'call.pointer("{p.name}", {p.name});'
+
     def judge(self, p) -> str:
         """The statement that judges one parameter, or nothing."""
+        if self.function.chapter == "tool":
+            return self.judge_for_tool(p)
         if p.large_only and not self.large or p.c == "...":
             return ""
         if bodies.is_object(self.function, p):
@@ -334,6 +350,8 @@ class Entry:
             # Those that look up handles do so inside the boundary; times and addresses need none.
             lookup = function.name.endswith(("_toint", "_fromint"))
             return ["const mpi::Visit visit;", call] if lookup else [call]
+        if function.chapter == "tool":
+            return self.tool_statements()
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         lines = [f'Call call("{self.name}", {when});']
         if self.about_files():
@@ -384,6 +402,18 @@ class Entry:
             for p in self.parameters
         )
 
+    def tool_statements(self) -> list:
+        needs = "nothing" if self.function.row.get("when") == "always" else "initialised"
+        arguments = ", ".join(p.name for p in self.parameters)
+        return (
+            [f'ToolCall call("{self.name}", ToolCall::Needs::{needs});']
+            + [line for line in map(self.judge, self.parameters) if line]
+            + [
+                "if (call.failed()) return call.leave();",
+                f"return call.leave(mpi::{self.function.body}({arguments}));",
+            ]
+        )
+
     def head(self, used) -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
@@ -425,6 +455,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #pragma GCC visibility pop
 
 #include "abi/call.hpp"
+#include "abi/tool_call.hpp"
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"

@@ -161,6 +161,15 @@ class Device {
     };
     virtual Resident resident() const { return {}; }
 
+    // What the driver was asked for so far, and what came of it.
+    struct DriverUse {
+        std::uint64_t calls = 0;  // without those made now and then, whatever the program does
+        std::uint64_t copies = 0, launches = 0;
+        std::uint64_t mappings_opened = 0, mappings_open = 0;
+        Bytes mapped = 0;
+    };
+    virtual DriverUse driver_use() const { return {}; }
+
     // --- windows: the processor reads and writes device memory of this process itself (GDRCopy) --
     // Whether there can be any. False until the program uses a driver.
     virtual bool has_windows() = 0;

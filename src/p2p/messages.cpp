@@ -150,6 +150,38 @@ void Messages::forgotten(transfer::Endpoint& peer, std::uint64_t) {
     ++with(peer.rank).rts_version;
 }
 
+void Messages::write(Counters& counters) const {
+    const auto show = [](const Traffic& traffic, std::uint64_t& messages, std::uint64_t& bytes) {
+        messages = traffic.messages;
+        bytes = traffic.bytes;
+    };
+    const auto of = [this](plan::Protocol way) -> const Traffic& {
+        return counted.received[static_cast<std::size_t>(way)];
+    };
+    show(counted.sent, counters.messages_sent, counters.bytes_sent);
+    counters.messages_sent_at_once = counted.sent.messages - counted.sent_later.messages;
+    counters.bytes_sent_at_once = counted.sent.bytes - counted.sent_later.bytes;
+    for (const Traffic& traffic : counted.received) {
+        counters.messages_received += traffic.messages;
+        counters.bytes_received += traffic.bytes;
+    }
+    using enum plan::Protocol;
+    show(of(eager), counters.messages_received_eager, counters.bytes_received_eager);
+    show(of(self), counters.messages_received_self, counters.bytes_received_self);
+    show(of(rdma), counters.messages_received_rdma, counters.bytes_received_rdma);
+    show(of(ipc), counters.messages_received_ipc, counters.bytes_received_ipc);
+    show(of(pipeline), counters.messages_received_pipeline, counters.bytes_received_pipeline);
+    counters.bytes_staged = counted.staged;
+    counters.unexpected_messages = matcher.unexpected().now();
+    counters.unexpected_messages_peak = matcher.unexpected().peak();
+    counters.posted_receives = matcher.receives_posted().now();
+    counters.posted_receives_peak = matcher.receives_posted().peak();
+    for (const auto& conversation : conversations_)
+        if (conversation != nullptr)
+            counters.eager_bytes_outstanding += conversation->eager_outstanding;
+    counters.requests = requests.live();
+}
+
 Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
                     wire::For target) {
     const std::string text(why.text().substr(0, 1024));

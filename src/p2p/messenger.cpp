@@ -28,6 +28,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
         discard(request);
         return left.status();
     }
+    messages_->count_sent(group, buffer.bytes(), *left);
     if (*left) request->done = true;
     return request;
 }
@@ -43,6 +44,7 @@ Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffe
         if (request != nullptr) discard(request);
         return left.status();
     }
+    messages_->count_sent(group, buffer.bytes(), *left);
     messages_->await(request);
     return request;
 }
@@ -84,6 +86,7 @@ Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buff
     request->source = source == MPI_ANY_SOURCE ? source : group.source_number(source);
     request->tag = tag;
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
+    if (group.traffic != nullptr) request->traffic = &group.traffic->received;
     if (auto message = messages.matcher.take(group.context, request->source, tag)) {
         messages.hold_memory(*request);
         const int from = message->peer;
@@ -133,6 +136,7 @@ Result<Messenger::Exchange> Messenger::exchange(const Group& group, const Half* 
     if (outgoing != nullptr) {
         Result<bool> left = start_send(*messages_, group, outgoing->buffer, *source, outgoing->peer,
                                        outgoing->tag, SendMode::standard, both.sending, waits);
+        if (left.ok()) messages_->count_sent(group, outgoing->buffer.bytes(), *left);
         if (left.ok() && *left) both.sending->done = true;
         if (!left.ok()) {
             both.sending->complete(left.status());
@@ -295,6 +299,14 @@ Executor& Messenger::executor() {
 }
 device::Device& Messenger::device() {
     return messages_->device;
+}
+
+void Messenger::write(Counters& counters) const {
+    messages_->write(counters);
+}
+
+void Messenger::begin_peaks_anew() {
+    messages_->matcher.begin_peaks_anew();
 }
 
 }  // namespace gantry::p2p

@@ -8,6 +8,7 @@
 // kCollectiveContext set.
 #pragma once
 
+#include "base/counters.hpp"
 #include "base/task.hpp"
 #include "device/device.hpp"
 #include "p2p/group.hpp"
@@ -109,6 +110,12 @@ class Messenger {
     bool pending() const;
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);
+
+    // --- what was counted ------------------------------------------------------------------------
+    // Writes what messages are concerned with; the rest is left alone.
+    void write(Counters& counters) const;
+    // Peaks are of the time from now on.
+    void begin_peaks_anew();
     Executor& executor();
     device::Device& device();
 

@@ -26,13 +26,6 @@ const char* kind_text(int kind) {
     return "unknown";
 }
 
-// Bytes that this rank moved into or out of staging slots.
-Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received) {
-    const Stage stage = received ? plan.sink_stage : plan.source_stage;
-    const bool staged = plan.protocol == Protocol::pipeline || plan.protocol == Protocol::eager;
-    return staged && stage == Stage::slot ? bytes : 0;
-}
-
 std::string how_text(const Plan& plan, Bytes bytes) {
     Plan without_reason = plan;
     without_reason.why = "";
@@ -45,6 +38,12 @@ void replace(std::string& text, std::string_view mark, long value) {
 }
 
 }  // namespace
+
+Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received) {
+    const Stage stage = received ? plan.sink_stage : plan.source_stage;
+    const bool staged = plan.protocol == Protocol::pipeline || plan.protocol == Protocol::eager;
+    return staged && stage == Stage::slot ? bytes : 0;
+}
 
 void Explain::add(const Question& question, const Choice& choice, int peer, bool received) {
     const int sink_kind = question.sink_known ? static_cast<int>(question.sink.kind) : kUnknownKind;

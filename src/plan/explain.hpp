@@ -16,10 +16,15 @@
 
 namespace gantry::plan {
 
+// Of a message of so many bytes that went so: those that its receiver, or its sender, moved into or out
+// of staging slots.
+Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received);
+
 class Explain {
   public:
     explicit Explain(bool on = false) : on_(on) {}
     bool on() const { return on_; }
+    void turn(bool on) { on_ = on; }
 
     // One message that this rank sent (or received: `received`), as it finally went.
     void record(const Question& question, const Choice& choice, int peer, bool received) {

@@ -126,6 +126,9 @@ def refused(entry, p) -> list:
     method = found.group(1)
     error = re.search(r", (MPI_ERR_\w+)\);", statement)
     error = error.group(1) if error else "MPI_ERR_ARG"
+    if entry.function.chapter == "tool":  # one class for all that is judged before the body
+        bad = BAD_NUMBERS.get(method, ["0"])
+        return [(value, "MPI_T_ERR_INVALID") for value in bad]
     if p.kind in bodies.HANDLES:
         row = bodies.HANDLES[p.kind]
         bad = garbage(p.kind) + ([FREED[p.kind]] if p.kind in FREED else [])

@@ -196,6 +196,16 @@ Device::Resident CudaDevice::resident() const {
     return all;
 }
 
+Device::DriverUse CudaDevice::driver_use() const {
+    const Calls& calls = driver_.calls();
+    return {.calls = calls.total() - calls.probes - calls.rechecks,
+            .copies = calls.copies,
+            .launches = calls.launches,
+            .mappings_opened = mappings_.opened(),
+            .mappings_open = mappings_.entries(),
+            .mapped = mappings_.bytes()};
+}
+
 bool CudaDevice::pending() const {
     return std::any_of(streams_.begin(), streams_.end(),
                        [](const auto& streams) { return streams->pending(); });

@@ -62,6 +62,7 @@ class CudaDevice final : public Device {
     int progress() override;
     bool pending() const override;
     Resident resident() const override;
+    DriverUse driver_use() const override;
 
     bool has_windows() override;
     bool window(const Location& location, const void* address, Bytes bytes) override;

@@ -66,6 +66,7 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
     mappings_.push_front({handle, context.gpu, context, address, 1, false,
                           buffer_id_at(driver_, address, &Calls::ipc)});
     bytes_ += handle.size;
+    ++opened_;
     return reinterpret_cast<void*>(mapped.address);
 }
 

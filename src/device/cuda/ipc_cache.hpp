@@ -61,6 +61,7 @@ class IpcCache {
     // Mappings that are no more.
     std::uint64_t losses() const { return losses_; }
     std::size_t entries() const { return mappings_.size(); }
+    std::uint64_t opened() const { return opened_; }
     Bytes bytes() const { return bytes_; }
 
   private:
@@ -81,6 +82,7 @@ class IpcCache {
     Bytes max_bytes_;
     Bytes bytes_ = 0;
     std::uint64_t losses_ = 0;
+    std::uint64_t opened_ = 0;
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.

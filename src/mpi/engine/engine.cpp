@@ -106,6 +106,7 @@ int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
     events += requests_.progress();
+    if (!held_partitions_.empty()) events += held_partitions_.send();
     return events;
 }
 

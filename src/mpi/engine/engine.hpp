@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/config.hpp"
+#include "base/counters.hpp"
 #include "base/executor.hpp"
 #include "base/patience.hpp"
 #include "coll/team.hpp"
@@ -14,6 +15,7 @@
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
 #include "mpi/engine/postbox.hpp"
+#include "mpi/partitioned/send.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
@@ -75,6 +77,11 @@ class Engine {
     int rank() const { return parts_.job->rank(); }
     int size() const { return parts_.job->size(); }
     const config::Config& config() const { return *parts_.config; }
+    // Changes one of the parameters that may change while the engine runs.
+    Status set_parameter(std::string_view name, std::string_view value);
+    // What was counted; all but the phase, which is the process's.
+    Counters counters() const;
+    void begin_peaks_anew();
     const Clock& clock() const { return *parts_.clock; }
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
@@ -84,6 +91,7 @@ class Engine {
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
+    HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
@@ -104,6 +112,7 @@ class Engine {
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
+    HeldPartitions held_partitions_;
     Requests requests_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;
@@ -114,6 +123,9 @@ class Engine {
     bool started_ = false;
     bool stopped_ = false;
 };
+
+// Whether a parameter may change while an engine runs; all others are read as it starts.
+bool may_change(std::string_view parameter);
 
 // Contexts that exist without agreement.
 inline constexpr std::uint32_t kWorldContext = 1;

@@ -6,6 +6,7 @@
 // `forked` set (no system call per MPI call) and does nothing with it.
 #pragma once
 
+#include "base/config.hpp"
 #include "base/slab.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/comm/comm.hpp"
@@ -25,6 +26,9 @@ namespace gantry::mpi {
 
 class Boundary;
 class Engine;
+namespace tool {
+class Tool;
+}
 
 struct Process {
     Process();
@@ -43,6 +47,8 @@ struct Process {
     // What a call passes when a progress thread exists; else null (mpi/engine/boundary.hpp).
     Boundary* boundary = nullptr;
     bool stops_thread_at_exit = false;
+    std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
+    tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
     std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
     Comm* world = nullptr;           // while running
     Comm* self = nullptr;

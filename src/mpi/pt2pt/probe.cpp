@@ -7,6 +7,8 @@
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
 
+#include <algorithm>
+
 namespace gantry::mpi {
 namespace {
 
@@ -69,6 +71,8 @@ Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& data
         messenger.ireceive_matched(object->matched, buffer(buf, count, datatype));
     if (!started.ok()) return started;
     comm = object->comm;
+    comm->traffic.received.add(
+        std::min<Bytes>(object->matched.outcome.bytes, (*started)->buffer.bytes()));
     process().messages.destroy(object);
     *message = MPI_MESSAGE_NULL;
     return started;

@@ -6,6 +6,7 @@
 
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/partitioned/side.hpp"
 #include "mpi/request/status.hpp"
 
 #include <algorithm>
@@ -231,6 +232,7 @@ void Requests::end(p2p::Request& request) {
         for (Datatype* datatype : operation->datatypes)
             mpi::release(datatype);
         if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
+        if (operation->partitioned != nullptr) operation->partitioned->close();
         if (operation->comm != nullptr) mpi::release(operation->comm);
         delete operation;
     } else if (request.owner != nullptr) {

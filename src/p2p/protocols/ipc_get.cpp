@@ -27,6 +27,7 @@ struct Get : OneCopy {
         source->release();
         if (status().ok()) {
             messages.queue_fin(peer, send_id);
+            messages.count_received(plan::Protocol::ipc, request);
         } else if (messages.lost(peer).ok()) {
             const Status told = tell_failure(messages, peer, send_id, status(), wire::For::sender);
             if (!told.ok())

@@ -353,7 +353,9 @@ void Messages::on_put_request(int from, const wire::PutRequest& put) {
 bool Messages::end_of_put(int from, std::uint64_t send_id, const Status& how) {
     ReadyToReceive& rtr = with(from).rtr;
     if (rtr.coming == nullptr || rtr.coming_id != send_id) return false;
-    finish_request(*std::exchange(rtr.coming, nullptr), how);
+    Request& receive = *std::exchange(rtr.coming, nullptr);
+    if (how.ok()) count_received(plan::Protocol::ipc, receive);
+    finish_request(receive, how);
     return true;
 }
 

@@ -50,6 +50,10 @@ void end(ReceiveByFlags& message) {
         if (!told.ok())
             log::error("rank {} was not told of a failed receive: {}", message.from, told.text());
     }
+    if (outcome.ok()) {
+        messages.count_received(plan::Protocol::pipeline, request);
+        messages.counted.staged += request.outcome.bytes;
+    }
     message.~ReceiveByFlags();
     messages.executor.free_frame(&message);
     messages.finish_request(request, std::move(outcome));

@@ -43,6 +43,7 @@ void end(SendByFlags& message) {
         if (!told.ok())
             log::error("rank {} was not told of a failed send: {}", request.peer, told.text());
     }
+    if (outcome.ok()) messages.counted.staged += message.pieces.bytes;
     message.~SendByFlags();
     messages.executor.free_frame(&message);
     messages.finish_request(request, std::move(outcome));
