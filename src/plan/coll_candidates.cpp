@@ -133,7 +133,7 @@ void reduce(const CollAsk& ask, CollCandidates& list) {
               .why = "the fewest steps"});
     const int power = ask.lower_power_of_two();
     list.add({.algorithm = Algorithm::rabenseifner,
-              .time = folded(ask, 0) + halving(ask, power, 1) + halving(ask, power, 0) / 2,
+              .time = folded(ask, 0) + ask.copy(ask.bytes) + halving(ask, power, 1) + to_root,
               .why = "long: every rank combines a share",
               .impossible = not_in_any_order(ask)});
     list.add({.algorithm = Algorithm::pairwise,
@@ -175,7 +175,8 @@ void allreduce(const CollAsk& ask, CollCandidates& list) {
 
 void reduce_scatter(const CollAsk& ask, CollCandidates& list) {
     list.add({.algorithm = Algorithm::recursive_halving,
-              .time = folded(ask, ask.share()) + halving(ask, ask.lower_power_of_two(), 1),
+              .time = ask.copy(ask.bytes) + folded(ask, ask.share()) +
+                      halving(ask, ask.lower_power_of_two(), 1),
               .why = "few steps, and every rank combines a share",
               .impossible = ask.question.commutative ? nullptr : kOrderMatters});
     list.add({.algorithm = Algorithm::pairwise,
@@ -184,8 +185,10 @@ void reduce_scatter(const CollAsk& ask, CollCandidates& list) {
     list.add({.algorithm = Algorithm::binomial,
               .time = tree(ask, true) + ask.at_root(ask.share()),
               .why = "short: combined at one rank"});
-    in_rank_order(list, ask.to_all(ask.bytes) + (ask.ranks - 1) * ask.combine(ask.bytes),
-                  ordered_reduction(ask));
+    list.add({.algorithm = Algorithm::ordered,
+              .time = ordered_reduction(ask),
+              .why = "in rank order: everybody's share at once",
+              .rank_order = true});
 }
 
 void allgather(const CollAsk& ask, CollCandidates& list) {

@@ -7,7 +7,7 @@
 //   by MPI's rules     operation, signature bytes where they match on all ranks, root, whether it is
 //                      in place, the reduction's properties, the order of calls
 //   of the group       ranks, and how they lie on nodes
-//   of the job         parameters and costs, which are rank 0's (coll/facts_of_job.hpp)
+//   of the job         parameters and costs, which are rank 0's (mpi/engine/job_costs.hpp)
 //   by the board       the memory that all ranks have brought, where a board of the node says so
 //
 // What one rank knows alone (its datatype, its memory's kind, its counts of a v form) is no part of
@@ -67,12 +67,12 @@ struct CollQuestion {
     // rank's block. alltoall: what one rank has for one other.
     Bytes bytes = 0;
     std::uint64_t count = 0;  // elements of a reduction's vector
-    CollShape shape;
+    CollShape shape = {};
     bool commutative = true;  // of a reduction
     bool predefined = true;   // of a reduction: not a function of the program
     bool in_place = false;    // where all ranks must say so alike (alltoall)
     CollMemory memory = CollMemory::unknown;
-    CollBoard board;
+    CollBoard board = {};
     bool operator==(const CollQuestion&) const = default;
 };
 
