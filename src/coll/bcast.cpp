@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Binomial tree: ranks counted from the root, a rank hears from the one without its lowest set bit
-// and then tells those below that bit, farthest first.
 #include "coll/bcast.hpp"
 
-#include "base/scope.hpp"
-#include "coll/exchange.hpp"
+#include "coll/bcast_algorithms.hpp"
+#include "coll/planner.hpp"
 
 namespace gantry::coll {
 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
-    const int size = team.size();
-    const int relative = (team.rank() - root + size) % size;
-    FirstFailure failed;
-    int bit = 1;
-    while (bit < size && (relative & bit) == 0)
-        bit *= 2;
-    if (relative != 0) {
-        const int from = (relative - bit + root) % size;
-        Status received = co_await receive(executor, team, buffer, from);
-        failed.note(std::move(received));
+    const plan::CollPlan plan =
+        plan_of(team, {.operation = plan::Collective::bcast, .bytes = buffer.bytes()});
+    switch (plan.algorithm) {
+        case plan::Algorithm::scatter_allgather:
+            return bcast_scatter_allgather(executor, team, buffer, root);
+        case plan::Algorithm::chain: return bcast_chain(executor, team, buffer, root, plan.segment);
+        default: return bcast_binomial(executor, team, buffer, root);
     }
-    Scope sends(executor);
-    for (bit /= 2; bit > 0; bit /= 2) {
-        if (relative + bit < size)
-            sends.spawn(send(executor, team, buffer, (relative + bit + root) % size));
-    }
-    Status sent = co_await sends.join(executor);
-    failed.note(std::move(sent));
-    co_return failed.status();
 }
 
 }  // namespace gantry::coll

@@ -1,45 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Gather and scatter: the root exchanges with everybody at once; blocks pass no third rank.
+// The root knows its blocks, the others theirs: of equal ones both know the bytes; of the v forms only
+// the number of ranks is common.
 #include "coll/gather.hpp"
 
-#include "base/scope.hpp"
-#include "coll/exchange.hpp"
+#include "coll/gather_algorithms.hpp"
+#include "coll/planner.hpp"
 
 namespace gantry::coll {
+namespace {
+
+plan::Algorithm choose(const Team& team, const p2p::Buffer& mine, const Blocks& all, int root,
+                       bool equal, plan::Collective of_equal, plan::Collective of_listed) {
+    plan::CollQuestion question{.operation = equal ? of_equal : of_listed};
+    if (equal) question.bytes = team.rank() == root ? all.count * all.layout->size : mine.bytes();
+    return plan_of(team, question).algorithm;
+}
+
+}  // namespace
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
-                    bool in_place) {
-    if (team.rank() != root) {
-        Status sent = co_await send(executor, team, mine, root);
-        co_return sent;
-    }
-    Scope blocks(executor);
-    for (int rank = 0; rank < team.size(); ++rank) {
-        if (rank != root)
-            blocks.spawn(receive(executor, team, all.of(rank), rank));
-        else if (!in_place)
-            blocks.spawn(copy_local(executor, team, mine, all.of(rank)));
-    }
-    Status gathered = co_await blocks.join(executor);
-    co_return gathered;
+                    bool in_place, BlockSizes sizes) {
+    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
+                                             plan::Collective::gather, plan::Collective::gatherv);
+    if (algorithm == plan::Algorithm::binomial)
+        return gather_binomial(executor, team, mine, std::move(all), root, in_place);
+    return gather_linear(executor, team, mine, std::move(all), root, in_place);
 }
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
-                     bool in_place) {
-    if (team.rank() != root) {
-        Status received = co_await receive(executor, team, mine, root);
-        co_return received;
-    }
-    Scope blocks(executor);
-    for (int rank = 0; rank < team.size(); ++rank) {
-        if (rank != root)
-            blocks.spawn(send(executor, team, all.of(rank), rank));
-        else if (!in_place)
-            blocks.spawn(copy_local(executor, team, all.of(rank), mine));
-    }
-    Status scattered = co_await blocks.join(executor);
-    co_return scattered;
+                     bool in_place, BlockSizes sizes) {
+    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
+                                             plan::Collective::scatter, plan::Collective::scatterv);
+    if (algorithm == plan::Algorithm::binomial)
+        return scatter_binomial(executor, team, std::move(all), mine, root, in_place);
+    return scatter_linear(executor, team, std::move(all), mine, root, in_place);
 }
 
 }  // namespace gantry::coll

@@ -49,7 +49,7 @@ Task<Status> inter_reduce_scatter(Executor& executor, Sides sides, p2p::Buffer s
     Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
     if (sides.mine.rank() == 0) {
-        Status ready = arrived.allocate(source.count, *source.layout);
+        Status ready = arrived.allocate(sides.mine, source.count, *source.layout);
         GANTRY_CO_TRY(ready);
         Status met =
             co_await exchange(executor, sides.theirs, result.buffer(), 0, arrived.buffer(), 0);

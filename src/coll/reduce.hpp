@@ -13,9 +13,12 @@ namespace gantry::coll {
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root);
 
-// The same, left in `result` of rank `top` in host memory; any other's holds a part. An operation
-// that does not commute is in rank order only where `top` is 0.
+// The same, left in `result` of rank `top`, in host memory.
 Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
                          Reducer reducer, int top);
+
+// What the planner is asked about a reduction of such vectors.
+plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
+                               const Reducer& reducer);
 
 }  // namespace gantry::coll

@@ -67,7 +67,7 @@ void Explain::add(const Question& question, const Choice& choice, int peer, bool
 }
 
 Record Explain::record_of(int rank) const {
-    Record record{rank, {}, notes_};
+    Record record{rank, {}, notes_, collectives_.paths()};
     for (const auto& [key, entry] : entries_) {
         const Plan& plan = entry.choice.plan;
         Path path{.rank = rank,
@@ -102,7 +102,7 @@ Record Explain::record_of(int rank) const {
 std::string Explain::text(int rank) const {
     const Record record = record_of(rank);
     return fmt::format("gantry explain: rank {}\n", rank) + path_table(record.paths, Show::all) +
-           notes_text(record);
+           coll_table(record.collectives) + notes_text(record);
 }
 
 std::string Explain::json(int rank) const {
@@ -110,7 +110,7 @@ std::string Explain::json(int rank) const {
 }
 
 Status Explain::write(int rank, std::string file) const {
-    if (entries_.empty()) return success();
+    if (entries_.empty() && collectives_.empty()) return success();
     if (file.empty()) {
         // One write, so that the tables of several ranks do not mix line by line.
         const std::string table = text(rank);

@@ -37,6 +37,11 @@ class Explain {
     // The ledger, for messages that are sent without a question; null: nobody keeps one.
     Explain* ledger() { return on_ ? this : nullptr; }
 
+    // One collective of this rank.
+    void collective(const CollQuestion& question, const CollChoice& choice) {
+        if (on_) collectives_.add(question, choice);
+    }
+
     // A sentence about what no message of its own tells.
     void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
 
@@ -69,6 +74,7 @@ class Explain {
     bool on_;
     std::map<Key, Entry> entries_;
     std::vector<std::string> notes_;
+    CollRecord collectives_;
 };
 
 }  // namespace gantry::plan

@@ -33,7 +33,7 @@ Task<Status> load(Executor& executor, coll::Team team, p2p::Buffer buffer, coll:
         image->borrow(buffer);
         co_return success();
     }
-    Status ready = image->allocate(buffer.count, *buffer.layout);
+    Status ready = image->allocate(team, buffer.count, *buffer.layout);
     GANTRY_CO_TRY(ready);
     Status copied = co_await coll::copy(executor, team, buffer, image->buffer());
     co_return copied;

@@ -39,6 +39,7 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
     Comm* comm = create(process().comms);
     if (comm == nullptr) return nullptr;
     comm->engine = &engine;
+    comm->planner = coll::Planner(&engine.collectives());
     comm->group.context = context;
     comm->group.rank = rank;
     comm->group.peers = std::move(peers);
@@ -86,12 +87,12 @@ void release(Comm* comm) {
 // some ranks (comm_create.cpp).
 coll::Team Comm::team() {
     const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
-    return {&engine->messenger(), &collective, tag, 0, -1, border};
+    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
 }
 
 coll::Team Comm::background_team() {
     const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
-    return {&engine->messenger(), &collective, tag, 0, -1, border};
+    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
 }
 
 Status Comm::open_partitioned() {

@@ -5,9 +5,13 @@
 
 #include "base/log.hpp"
 #include "coll/barrier.hpp"
+#include "mpi/engine/job_costs.hpp"
 
 #include <sched.h>
 #include <unistd.h>
+
+#include <cstring>
+#include <type_traits>
 
 namespace gantry::mpi {
 namespace {
@@ -26,12 +30,36 @@ std::vector<transport::Transport*> addresses(
     return list;
 }
 
+// What the ranks must know alike of collectives, as rank 0 has it.
+constexpr std::string_view kJobWide = "collectives";
+
+std::string_view bytes_of(const coll::JobWide& job) {
+    static_assert(std::is_trivially_copyable_v<coll::JobWide>);
+    return {reinterpret_cast<const char*>(&job), sizeof job};
+}
+
 }  // namespace
+
+Status Engine::learn_job_wide() {
+    collectives_.nodes = parts_.job->nodes();
+    if (rank() == 0) return success();
+    Result<std::string> told = parts_.job->get(0, kJobWide);
+    GANTRY_TRY(told.status());
+    if (told->size() != sizeof collectives_.job)
+        return failure(MPI_ERR_OTHER,
+                       "rank 0 tells {} bytes about collectives where this rank expects {}: the "
+                       "ranks of a job must run the same version of Gantry",
+                       told->size(), sizeof collectives_.job);
+    std::memcpy(&collectives_.job, told->data(), told->size());
+    return success();
+}
 
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain || !parts_.config->explain_file.empty()),
       checks_(parts_.config->check),
+      collectives_(*parts_.config, &explain_),
+      planner_(&collectives_),
       postbox_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),
@@ -48,13 +76,18 @@ Engine::~Engine() = default;
 
 coll::Team Engine::alone() {
     const int tag = static_cast<int>(copies_++ & 0x3fff'ffff);
-    return {messenger_.get(), &alone_, tag};
+    return {messenger_.get(), &alone_, tag, 0, -1, 0, &planner_};
 }
 
 Task<Status> Engine::start(Executor& executor) {
     for (const auto& transport : parts_.transports) {
         Status published = transport->publish(*parts_.job);
         GANTRY_CO_TRY(published);
+    }
+    if (rank() == 0) {
+        collectives_.job.facts = job_costs(parts_);
+        Status told = parts_.job->put(kJobWide, bytes_of(collectives_.job));
+        GANTRY_CO_TRY(told);
     }
     Status fenced = co_await parts_.job->fence(executor);
     GANTRY_CO_TRY(fenced);
@@ -67,6 +100,8 @@ Task<Status> Engine::start(Executor& executor) {
         GANTRY_CO_TRY(opened);
     }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
+    Status learned = learn_job_wide();
+    GANTRY_CO_TRY(learned);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
@@ -77,7 +112,7 @@ Task<Status> Engine::stop(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     // Behind this barrier nobody waits for a message of ours any more.
-    const coll::Team everybody{messenger_.get(), &everybody_, 0};
+    const coll::Team everybody{messenger_.get(), &everybody_, 0, 0, -1, 0, &planner_};
     Status met = co_await coll::barrier(executor, everybody);
     GANTRY_CO_TRY(met);
     Status left = co_await leave(executor);

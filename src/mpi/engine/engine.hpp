@@ -10,6 +10,7 @@
 #include "base/counters.hpp"
 #include "base/executor.hpp"
 #include "base/patience.hpp"
+#include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
@@ -88,6 +89,7 @@ class Engine {
     device::Device& device() { return *parts_.device; }
     transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
+    coll::Common& collectives() { return collectives_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
@@ -104,10 +106,13 @@ class Engine {
 
   private:
     void write_explanation();
+    Status learn_job_wide();
 
     Parts parts_;
     plan::Explain explain_;
     Checks checks_;
+    coll::Common collectives_;
+    coll::Planner planner_;                        // of collectives of the engine itself
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none

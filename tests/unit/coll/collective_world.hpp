@@ -5,7 +5,9 @@
 #pragma once
 
 #include "coll/blocks.hpp"
+#include "coll/planner.hpp"
 #include "coll/team.hpp"
+#include "plan/coll_facts.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -19,15 +21,25 @@ using world::Rank;
 // A rank's view of a communicator of all ranks: each collective takes the next tag.
 class Everybody {
   public:
-    explicit Everybody(Rank& rank) : rank_(rank), group_(rank.all) {
+    explicit Everybody(Rank& rank)
+        : rank_(rank),
+          group_(rank.all),
+          common_(rank.transfer.config, &rank.explain),
+          planner_(&common_) {
         group_.context |= p2p::kCollectiveContext;
+        common_.nodes = rank.job.nodes();
+        common_.job.facts = plan::coll_facts_of(rank.world.machine());
     }
-    Team team() { return {&rank_.messenger, &group_, next_tag_++}; }
+    Team team() { return {&rank_.messenger, &group_, next_tag_++, 0, -1, 0, &planner_}; }
+    Planner& planner() { return planner_; }
+    Common& common() { return common_; }
     int size() const { return group_.size(); }
 
   private:
     Rank& rank_;
     p2p::Group group_;
+    Common common_;
+    Planner planner_;
     int next_tag_ = 0;
 };
 
