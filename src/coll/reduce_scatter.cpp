@@ -5,12 +5,14 @@
 
 #include "coll/gather.hpp"
 #include "coll/reduce.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks shares,
                             p2p::Buffer sink, Reducer reducer) {
-    HostImage whole;
+    reducer = placed(team, source, sink, reducer);
+    Image whole;
     Status reduced = co_await reduce_into(executor, team, source, &whole, reducer, 0);
     GANTRY_CO_TRY(reduced);
     shares.address = whole.address();  // read at rank 0

@@ -111,6 +111,7 @@ class Messenger {
     Task<Status> drain(Executor& executor);
     Executor& executor();
     device::Device& device();
+    transfer::Context& context();
 
   private:
     // What a message is sent from, if its receiver is not lost.
