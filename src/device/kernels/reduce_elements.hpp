@@ -14,6 +14,8 @@
 #ifndef GANTRY_DEVICE
 #define GANTRY_DEVICE  // the host twin's
 #endif
+// A kernel whose loops are in a function copies its parameters for the call.
+#define GANTRY_ALWAYS_INLINE __attribute__((always_inline))
 
 namespace gantry::kernels {
 
@@ -177,7 +179,7 @@ struct Integers {
     using Element = T;
     static constexpr bool kVectors = sizeof(T) <= 8;  // some of them fill 16 bytes
     template <class Visitor>
-    GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
+    GANTRY_ALWAYS_INLINE GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
         switch (operation) {
             case Combine::sum: return visitor(Sum{});
             case Combine::product: return visitor(Product{});
@@ -198,7 +200,7 @@ struct Reals {
     using Element = T;
     static constexpr bool kVectors = true;
     template <class Visitor>
-    GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
+    GANTRY_ALWAYS_INLINE GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
         switch (operation) {
             case Combine::sum: return visitor(Sum{});
             case Combine::product: return visitor(Product{});
@@ -214,7 +216,7 @@ struct ComplexNumbers {
     using Element = Complex<R>;
     static constexpr bool kVectors = true;
     template <class Visitor>
-    GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
+    GANTRY_ALWAYS_INLINE GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
         switch (operation) {
             case Combine::sum: return visitor(Sum{});
             case Combine::product: return visitor(Product{});
@@ -229,7 +231,7 @@ struct Pairs {
     using Element = Located<V, I>;
     static constexpr bool kVectors = false;
     template <class Visitor>
-    GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
+    GANTRY_ALWAYS_INLINE GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
         switch (operation) {
             case Combine::min: return visitor(MinLocation{});
             case Combine::max: return visitor(MaxLocation{});
@@ -244,7 +246,7 @@ struct Bits {
     using Element = T;
     static constexpr bool kVectors = sizeof(T) >= 4;  // bytes are the rest
     template <class Visitor>
-    GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
+    GANTRY_ALWAYS_INLINE GANTRY_DEVICE static void visit(Combine operation, Visitor visitor) {
         switch (operation) {
             case Combine::bit_and: return visitor(BitAnd{});
             case Combine::bit_or: return visitor(BitOr{});

@@ -100,9 +100,9 @@ GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Wor
 }
 
 template <class Family>
-GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part, Word odd) {
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part, Word odd) {
     using T = typename Family::Element;
-    Family::visit(static_cast<Combine>(work.operation), [&](auto function) GANTRY_DEVICE {
+    Family::visit(static_cast<Combine>(work.operation), [&](auto function) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
         using Function = decltype(function);
         Word done = 0;
         if constexpr (Family::kVectors)
@@ -113,7 +113,7 @@ GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part, Word odd
 
 // All of the vectors, which are in elements of the family.
 template <class Family>
-GANTRY_DEVICE inline void reduce_all(const ReduceWork& work) {
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work) {
     reduce_all<Family>(work, {0, work.count}, alignment_of_all(work));
 }
 
