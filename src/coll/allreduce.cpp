@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// All ways but two work in one vector in host memory: the receive buffer where it lies there, else a
-// copy. Those in shares and in rank order read the send buffer wherever it lies.
+// All ways but two work in one vector where the reducer works: the receive buffer where it lies
+// there, else a copy. Those in shares and in rank order read the send buffer wherever it lies.
 #include "coll/allreduce.hpp"
 
 #include "coll/allreduce_algorithms.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -35,6 +36,7 @@ bool starts_from_copy(plan::Algorithm algorithm) {
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
+    reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
         plan_of(team, question_of(plan::Collective::allreduce, source, reducer));
@@ -42,13 +44,13 @@ Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::B
         Status done = co_await allreduce_reduce_bcast(executor, run, source, sink, reducer);
         co_return done;
     }
-    HostImage vector;
+    Image vector;
     Status ready;
-    const bool in_sink = on_host(team, sink);
+    const bool in_sink = works_in(team, sink, reducer);
     if (in_sink)
         vector.borrow(sink);
     else
-        ready = vector.allocate(team, source.count, *source.layout);
+        ready = vector.allocate(team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     if (starts_from_copy(plan.algorithm)) {
         Status loaded = co_await copy(executor, team, source, vector.buffer());

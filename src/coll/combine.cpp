@@ -4,7 +4,7 @@
 // sent. The next piece is started before.
 #include "coll/combine.hpp"
 
-#include "base/program_thread.hpp"
+#include "coll/workplace.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,12 +21,12 @@ p2p::Buffer piece_of(const p2p::Buffer& vector, std::uint64_t index, std::uint64
 
 }  // namespace
 
-Task<Status> combine(Executor& executor, Run& run, Reducer reducer, const void* first, void* second,
-                     std::uint64_t count) {
+Task<Status> combine(Executor& executor, Run& run, Reducer reducer, p2p::Buffer first,
+                     p2p::Buffer second) {
     // What is there is not what should be: the program's function is not told of it.
-    if (run.failed() || count == 0) co_return run.status();
-    if (reducer.calls_program()) co_await ProgramThread(executor);
-    reducer.apply(first, second, count);
+    if (run.failed() || second.count == 0) co_return run.status();
+    Status combined = co_await combine(executor, run.team, reducer, first, second);
+    run.note(std::move(combined));
     co_return run.status();
 }
 
@@ -41,12 +41,10 @@ namespace {
 Task<Status> put_together(Executor& executor, Run& run, p2p::Buffer arrived, p2p::Buffer into,
                           Reducer reducer, Mine mine) {
     if (reducer.commutative || mine == Mine::right) {
-        Status combined =
-            co_await combine(executor, run, reducer, arrived.address, into.address, into.count);
+        Status combined = co_await combine(executor, run, reducer, arrived, into);
         co_return combined;
     }
-    Status combined =
-        co_await combine(executor, run, reducer, into.address, arrived.address, into.count);
+    Status combined = co_await combine(executor, run, reducer, into, arrived);
     GANTRY_CO_TRY(combined);
     combined = co_await copy(executor, run.team, arrived, into);
     run.note(std::move(combined));
@@ -60,9 +58,9 @@ Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outg
     const std::uint64_t elements = elements_of_piece(*into.layout, kCombinedPiece);
     const std::uint64_t in_pieces = (into.count + elements - 1) / elements,
                         out_pieces = (outgoing.count + elements - 1) / elements;
-    HostImage arrived[2];
+    Image arrived[2];
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(in_pieces, 2); ++i) {
-        Status ready = arrived[i].allocate(run.team, std::min(elements, into.count), *into.layout);
+        Status ready = arrived[i].allocate(run.team, std::min(elements, into.count), *into.layout, reducer);
         if (!ready.ok()) run.note(std::move(ready));
         if (run.failed() && arrived[i].address() == nullptr) co_return run.status();
     }

@@ -4,14 +4,14 @@
 #pragma once
 
 #include "coll/exchange.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
 #include "coll/reducer.hpp"
 
 namespace gantry::coll {
 
-// second[i] = first[i] op second[i]
-Task<Status> combine(Executor& executor, Run& run, Reducer reducer, const void* first, void* second,
-                     std::uint64_t count);
+// second[i] = first[i] op second[i], where the reducer works.
+Task<Status> combine(Executor& executor, Run& run, Reducer reducer, p2p::Buffer first,
+                     p2p::Buffer second);
 
 // Which operand this rank's own elements are, for operations that do not commute.
 enum class Mine : std::uint8_t { left, right };

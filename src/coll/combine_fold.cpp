@@ -15,9 +15,10 @@ Task<Status> fold(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer 
         Status sent = co_await send(executor, run, source, wants);
         co_return sent;
     }
-    HostImage all;
+    Image all;
     Status ready =
-        all.allocate(run.team, source.count * static_cast<std::uint64_t>(size), *source.layout);
+        all.allocate(run.team, source.count * static_cast<std::uint64_t>(size), *source.layout,
+                     reducer);
     GANTRY_CO_TRY(ready);
     const p2p::Buffer room = all.buffer();
     const auto room_for = [&](int of_rank) {
@@ -34,12 +35,10 @@ Task<Status> fold(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer 
     run.note(std::move(placed));
     Status met = co_await messages.all(executor);
     GANTRY_CO_TRY(met);
-    Result<std::byte*> result = co_await fold_in_order(
-        executor, run, reducer, static_cast<std::byte*>(room.address),
-        static_cast<std::ptrdiff_t>(source.count) * room.layout->extent, size, source.count);
-    if (!result.ok()) co_return std::move(result).status();
-    const p2p::Buffer folded{*result, source.count, room.layout};
-    placed = co_await copy(executor, run.team, folded, into);
+    Result<p2p::Buffer> folded =
+        co_await fold_in_order(executor, run, reducer, room, source.count, size, source.count);
+    if (!folded.ok()) co_return std::move(folded).status();
+    placed = co_await copy(executor, run.team, *folded, into);
     co_return placed;
 }
 

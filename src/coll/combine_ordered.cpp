@@ -16,15 +16,18 @@ constexpr Bytes kOrderedPiece = 64 * kKiB;
 
 }  // namespace
 
-Task<Result<std::byte*>> fold_in_order(Executor& executor, Run& run, Reducer reducer,
-                                       std::byte* first, std::ptrdiff_t distance, int parts,
-                                       std::uint64_t count) {
+Task<Result<p2p::Buffer>> fold_in_order(Executor& executor, Run& run, Reducer reducer,
+                                        p2p::Buffer room, std::uint64_t distance, int parts,
+                                        std::uint64_t count) {
+    p2p::Buffer folded = part_of(room, 0, count);
     for (int part = 1; part < parts; ++part) {
-        Status combined = co_await combine(executor, run, reducer, first, first + distance, count);
+        const p2p::Buffer next =
+            part_of(room, distance * static_cast<std::uint64_t>(part), count);
+        Status combined = co_await combine(executor, run, reducer, folded, next);
         if (!combined.ok()) co_return combined;
-        first += distance;
+        folded = next;
     }
-    co_return first;
+    co_return folded;
 }
 
 Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, Shares shares,
@@ -32,9 +35,10 @@ Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, S
     const int size = run.size(), rank = run.rank();
     const std::uint64_t elements = elements_of_piece(*source.layout, kOrderedPiece);
     const std::uint64_t longest = std::min(shares.largest(), elements);
-    HostImage all;
+    Image all;
     Status ready =
-        all.allocate(run.team, longest * static_cast<std::uint64_t>(size), *source.layout);
+        all.allocate(run.team, longest * static_cast<std::uint64_t>(size), *source.layout,
+                     reducer);
     GANTRY_CO_TRY(ready);
     const p2p::Buffer room = all.buffer();
     const auto room_for = [&](int of_rank, std::uint64_t count) {
@@ -61,12 +65,10 @@ Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, S
         run.note(std::move(placed));
         Status met = co_await messages.all(executor);
         if (own.count == 0 || run.failed()) continue;
-        Result<std::byte*> result = co_await fold_in_order(
-            executor, run, reducer, static_cast<std::byte*>(room.address),
-            static_cast<std::ptrdiff_t>(longest) * room.layout->extent, size, own.count);
-        if (!result.ok()) continue;
-        const p2p::Buffer folded{*result, own.count, room.layout};
-        placed = co_await copy(executor, run.team, folded, part_of(into, start, own.count));
+        Result<p2p::Buffer> folded =
+            co_await fold_in_order(executor, run, reducer, room, longest, size, own.count);
+        if (!folded.ok()) continue;
+        placed = co_await copy(executor, run.team, *folded, part_of(into, start, own.count));
         run.note(std::move(placed));
     }
     co_return run.status();

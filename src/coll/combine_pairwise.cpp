@@ -17,7 +17,7 @@ Task<Status> combine_pairwise(Executor& executor, Run& run, p2p::Buffer source, 
     const p2p::Buffer mine = shares.of(source, rank);
     Status placed = co_await copy(executor, run.team, mine, into);
     run.note(std::move(placed));
-    HostImage above;
+    Image above;
     bool anything_above = false;
     for (int step = 1; step < size; ++step) {
         const int to = (rank + step) % size, from = (rank - step + size) % size;
@@ -28,14 +28,13 @@ Task<Status> combine_pairwise(Executor& executor, Run& run, p2p::Buffer source, 
                                                        reducer, Mine::right);
             continue;
         }
-        Status ready = above.allocate(run.team, into.count, *into.layout);
+        Status ready = above.allocate(run.team, into.count, *into.layout, reducer);
         GANTRY_CO_TRY(ready);
         anything_above = true;
         Status met = co_await exchange_pieces(executor, run, outgoing, to, above.buffer(), from);
     }
     if (anything_above) {
-        Status combined =
-            co_await combine(executor, run, reducer, into.address, above.address(), into.count);
+        Status combined = co_await combine(executor, run, reducer, into, above.buffer());
         if (run.failed()) co_return run.status();
         placed = co_await copy(executor, run.team, above.buffer(), into);
         run.note(std::move(placed));

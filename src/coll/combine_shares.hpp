@@ -34,8 +34,8 @@ Task<Status> fold(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer 
 
 // ((x0 op x1) op x2) ... of `parts` vectors of so many elements, a distance apart, the first at
 // `first`; the result replaces the last one, whose address it returns.
-Task<Result<std::byte*>> fold_in_order(Executor& executor, Run& run, Reducer reducer,
-                                       std::byte* first, std::ptrdiff_t distance, int parts,
-                                       std::uint64_t count);
+Task<Result<p2p::Buffer>> fold_in_order(Executor& executor, Run& run, Reducer reducer,
+                                        p2p::Buffer room, std::uint64_t distance, int parts,
+                                        std::uint64_t count);
 
 }  // namespace gantry::coll

@@ -3,6 +3,7 @@
 
 #include "coll/planner.hpp"
 #include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 
@@ -15,11 +16,11 @@ plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& ve
             .predefined = !reducer.calls_program()};
 }
 
-Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Image* result,
                          Reducer reducer, int top) {
     Run run(team);
     if (team.rank() == top) {
-        Status ready = result->allocate(team, source.count, *source.layout);
+        Status ready = result->allocate(team, source.count, *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     Status reduced =
@@ -29,6 +30,7 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Host
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
+    reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
         plan_of(team, question_of(plan::Collective::reduce, source, reducer));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/task.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
 #include "coll/reducer.hpp"
 #include "coll/team.hpp"
 
@@ -13,8 +13,8 @@ namespace gantry::coll {
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root);
 
-// The same, left in `result` of rank `top`, in host memory.
-Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+// The same, left in `result` of rank `top`, where the reducer works.
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Image* result,
                          Reducer reducer, int top);
 
 // What the planner is asked about a reduction of such vectors.

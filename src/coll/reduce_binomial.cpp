@@ -7,6 +7,7 @@
 //
 //     steps ceil(log2 P) + pieces; bytes sent per rank n; memory: two pieces (none at a leaf)
 #include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 #include <algorithm>
 
@@ -19,9 +20,9 @@ constexpr Bytes kTreePiece = 256 * kKiB;
 Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
                          Reducer reducer, int top) {
     const int size = run.size(), relative = (run.rank() - top + size) % size;
-    HostImage loaded, rooms[2];
+    Image loaded, rooms[2];
     p2p::Buffer sum = source;
-    bool usable = false;  // `sum` is in host memory
+    bool usable = false;  // `sum` is where the reducer works
     int next = 0;
     for (int bit = 1; bit < size; bit *= 2) {
         if ((relative & bit) != 0) {
@@ -29,14 +30,14 @@ Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::
             co_return sent;
         }
         if (relative + bit >= size) continue;
-        HostImage& room = rooms[next];
+        Image& room = rooms[next];
         next = 1 - next;
         if (room.address() == nullptr) {
-            Status ready = room.allocate(run.team, source.count, *source.layout);
+            Status ready = room.allocate(run.team, source.count, *source.layout, reducer);
             GANTRY_CO_TRY(ready);
         }
-        if (!usable && !on_host(run.team, source)) {
-            Status ready = loaded.allocate(run.team, source.count, *source.layout);
+        if (!usable && !works_in(run.team, source, reducer)) {
+            Status ready = loaded.allocate(run.team, source.count, *source.layout, reducer);
             GANTRY_CO_TRY(ready);
             ready = co_await copy(executor, run.team, source, loaded.buffer());
             run.note(std::move(ready));
@@ -45,8 +46,7 @@ Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::
         usable = true;
         Status received =
             co_await receive(executor, run, room.buffer(), (relative + bit + top) % size);
-        Status combined =
-            co_await combine(executor, run, reducer, sum.address, room.address(), source.count);
+        Status combined = co_await combine(executor, run, reducer, sum, room.buffer());
         sum = room.buffer();
     }
     if (run.failed()) co_return run.status();
@@ -61,7 +61,7 @@ Task<Status> reduce_binomial(Executor& executor, Run& run, p2p::Buffer source, p
                              Reducer reducer, int root) {
     const int top = reducer.commutative ? root : 0;
     const std::uint64_t elements = elements_of_piece(*source.layout, kTreePiece);
-    HostImage apart;
+    Image apart;
     for (std::uint64_t start = 0; start < source.count; start += elements) {
         const std::uint64_t count = std::min(elements, source.count - start);
         const p2p::Buffer part = part_of(source, start, count);
@@ -69,7 +69,7 @@ Task<Status> reduce_binomial(Executor& executor, Run& run, p2p::Buffer source, p
         if (run.rank() == top && top != root) {
             if (apart.address() == nullptr) {
                 Status ready =
-                    apart.allocate(run.team, std::min(elements, source.count), *source.layout);
+                    apart.allocate(run.team, std::min(elements, source.count), *source.layout, reducer);
                 GANTRY_CO_TRY(ready);
             }
             result = apart.first(count);

@@ -4,6 +4,7 @@
 //
 //     steps as its first half has, and one more; bytes sent per rank n; memory: a share and pieces
 #include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 
@@ -11,13 +12,13 @@ Task<Status> reduce_in_shares(Executor& executor, Run& run, p2p::Buffer source, 
                               Reducer reducer, int root, CombineShares combining) {
     const Shares shares(source.count, run.size());
     const bool at_root = run.rank() == root;
-    HostImage mine;
+    Image mine;
     Status ready;
-    const bool in_sink = at_root && on_host(run.team, sink);
+    const bool in_sink = at_root && works_in(run.team, sink, reducer);
     if (in_sink && sink.address != source.address)
         mine.borrow(shares.of(sink, root));
     else
-        ready = mine.allocate(run.team, shares.count_of(run.rank()), *source.layout);
+        ready = mine.allocate(run.team, shares.count_of(run.rank()), *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     Status met = co_await combining(executor, run, source, shares, mine.buffer(), reducer);
     if (!at_root) {

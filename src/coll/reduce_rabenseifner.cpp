@@ -5,19 +5,20 @@
 //     steps log2 P + 1 (one more for P no power of two); bytes sent per rank n; memory: n (none at a
 //     root in host memory)
 #include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 
 Task<Status> reduce_rabenseifner(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
                                  Reducer reducer, int root) {
     const bool at_root = run.rank() == root;
-    const bool in_sink = at_root && on_host(run.team, sink);
-    HostImage vector;
+    const bool in_sink = at_root && works_in(run.team, sink, reducer);
+    Image vector;
     Status ready;
     if (in_sink)
         vector.borrow(sink);
     else
-        ready = vector.allocate(run.team, source.count, *source.layout);
+        ready = vector.allocate(run.team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     Status loaded = co_await copy(executor, run.team, source, vector.buffer());
     run.note(std::move(loaded));

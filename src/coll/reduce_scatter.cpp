@@ -8,15 +8,16 @@
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
 
 Task<Status> by_one_rank(Executor& executor, Run& run, p2p::Buffer source, Blocks shares,
                          p2p::Buffer sink, Reducer reducer) {
-    HostImage whole;
+    Image whole;
     if (run.rank() == 0) {
-        Status ready = whole.allocate(run.team, source.count, *source.layout);
+        Status ready = whole.allocate(run.team, source.count, *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     Status met = co_await reduce_binomial(executor, run, source, whole.buffer(), reducer, 0);
@@ -54,8 +55,8 @@ Shares shares_of_numbers(const Shares& shares, const PowerOfTwo& place) {
 //     steps log2 P (two more for P no power of two); bytes sent per rank n (P - 1) / P; memory: n
 Task<Status> halving(Executor& executor, Run& run, p2p::Buffer source, Shares shares,
                      p2p::Buffer sink, Reducer reducer) {
-    HostImage vector;
-    Status met = vector.allocate(run.team, source.count, *source.layout);
+    Image vector;
+    Status met = vector.allocate(run.team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(met);
     met = co_await copy(executor, run.team, source, vector.buffer());
     run.note(std::move(met));
@@ -79,15 +80,15 @@ Task<Status> halving(Executor& executor, Run& run, p2p::Buffer source, Shares sh
     co_return met;
 }
 
-// What is combined lies in host memory, and not where the vector is still to be read.
+// What is combined lies where the reducer works, and not where the vector is still to be read.
 Task<Status> into_own(Executor& executor, Run& run, p2p::Buffer source, Shares shares,
                       p2p::Buffer sink, Reducer reducer, CombineShares combining) {
-    HostImage mine;
+    Image mine;
     Status met;
-    if (sink.address != source.address && on_host(run.team, sink))
+    if (sink.address != source.address && works_in(run.team, sink, reducer))
         mine.borrow(sink);
     else
-        met = mine.allocate(run.team, sink.count, *source.layout);
+        met = mine.allocate(run.team, sink.count, *source.layout, reducer);
     GANTRY_CO_TRY(met);
     met = co_await combining(executor, run, source, shares, mine.buffer(), reducer);
     GANTRY_CO_TRY(met);
@@ -99,6 +100,7 @@ Task<Status> into_own(Executor& executor, Run& run, p2p::Buffer source, Shares s
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
                             p2p::Buffer sink, Reducer reducer) {
+    reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
         plan_of(team, question_of(plan::Collective::reduce_scatter, source, reducer));

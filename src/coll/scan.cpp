@@ -4,11 +4,13 @@
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/scan_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
+    reducer = placed(team, source, sink, reducer);
     const plan::CollPlan plan = plan_of(team, question_of(plan::Collective::scan, source, reducer));
     const Scan kind = exclusive ? Scan::exclusive : Scan::inclusive;
     if (plan.algorithm == plan::Algorithm::chain)

@@ -17,9 +17,9 @@ Task<Status> scan_chain(Executor& executor, Team team, p2p::Buffer source, p2p::
     const int below = team.rank() - 1;
     const std::uint64_t elements = elements_of_piece(*source.layout, segment);
     const std::uint64_t pieces = (source.count + elements - 1) / elements;
-    HostImage before[2], with_mine[2];
-    for (HostImage* image : {&before[0], &before[1], &with_mine[0], &with_mine[1]}) {
-        Status ready = image->allocate(team, std::min(elements, source.count), *source.layout);
+    Image before[2], with_mine[2];
+    for (Image* image : {&before[0], &before[1], &with_mine[0], &with_mine[1]}) {
+        Status ready = image->allocate(team, std::min(elements, source.count), *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     const auto piece_of = [&](const p2p::Buffer& vector, std::uint64_t piece) {
@@ -42,7 +42,7 @@ Task<Status> scan_chain(Executor& executor, Team team, p2p::Buffer source, p2p::
         run.note(std::move(met));
         if (below >= 0) {
             met = co_await coming.oldest(executor);
-            met = co_await combine(executor, run, reducer, prefix.address, sum.address, sum.count);
+            met = co_await combine(executor, run, reducer, prefix, sum);
         }
         if (above >= 0) going.send(sum, above);
         if (run.failed() || (kind == Scan::exclusive && below < 0)) continue;

@@ -24,10 +24,10 @@ Task<Status> shift(Executor& executor, Run& run, p2p::Buffer outgoing, p2p::Buff
 Task<Status> scan_doubling(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                            Reducer reducer, Scan kind) {
     Run run(team);
-    HostImage with_mine, arrived, before_mine;
-    for (HostImage* image : {&with_mine, &arrived, &before_mine}) {
+    Image with_mine, arrived, before_mine;
+    for (Image* image : {&with_mine, &arrived, &before_mine}) {
         if (image == &before_mine && kind == Scan::inclusive) continue;
-        Status ready = image->allocate(team, source.count, *source.layout);
+        Status ready = image->allocate(team, source.count, *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     Status met = co_await copy(executor, team, source, with_mine.buffer());
@@ -36,12 +36,10 @@ Task<Status> scan_doubling(Executor& executor, Team team, p2p::Buffer source, p2
     for (int distance = 1; distance < team.size(); distance *= 2) {
         met = co_await shift(executor, run, with_mine.buffer(), arrived.buffer(), distance);
         if (team.rank() - distance < 0) continue;
-        met = co_await combine(executor, run, reducer, arrived.address(), with_mine.address(),
-                               source.count);
+        met = co_await combine(executor, run, reducer, arrived.buffer(), with_mine.buffer());
         if (kind == Scan::inclusive) continue;
         if (anything_before) {
-            met = co_await combine(executor, run, reducer, arrived.address(), before_mine.address(),
-                                   source.count);
+            met = co_await combine(executor, run, reducer, arrived.buffer(), before_mine.buffer());
         } else {
             before_mine.swap(arrived);
             anything_before = true;

@@ -297,6 +297,9 @@ Task<Status> Messenger::drain(Executor& executor) {
 Executor& Messenger::executor() {
     return messages_->executor;
 }
+transfer::Context& Messenger::context() {
+    return messages_->context;
+}
 device::Device& Messenger::device() {
     return messages_->device;
 }

@@ -118,6 +118,7 @@ class Messenger {
     void begin_peaks_anew();
     Executor& executor();
     device::Device& device();
+    transfer::Context& context();
 
   private:
     // What a message is sent from, if its receiver is not lost.
