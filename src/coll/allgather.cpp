@@ -2,6 +2,7 @@
 //
 // Allgather around a ring: in each step a rank passes on the block that it got in the step before.
 // Every block crosses each link once.
+#include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
 
@@ -9,6 +10,18 @@ namespace gantry::coll {
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
     const int size = team.size(), rank = team.rank();
+    if (may_exchange_directly(team)) {
+        Traffic traffic(size);
+        const p2p::Buffer own = in_place ? all.of(rank) : mine;
+        for (int each = 0; each < size; ++each) {
+            if (each == rank && in_place) continue;
+            traffic.outgoing[static_cast<std::size_t>(each)] = own;
+            traffic.incoming[static_cast<std::size_t>(each)] = all.of(each);
+        }
+        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
+        if (!exchanged.ok()) co_return std::move(exchanged).status();
+        if (*exchanged) co_return success();
+    }
     FirstFailure failed;
     if (!in_place) {
         Status placed = co_await copy_local(executor, team, mine, all.of(rank));

@@ -4,6 +4,7 @@
 // of ranks swap their blocks one after another: in step s ranks whose sum is s (modulo n) meet, so
 // everybody agrees on the order and nobody waits in a circle.
 #include "base/scope.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
 #include "coll/host_image.hpp"
@@ -15,6 +16,16 @@ namespace gantry::coll {
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
     const int size = team.size(), rank = team.rank();
+    if (may_exchange_directly(team)) {
+        Traffic traffic(size);
+        for (int each = 0; each < size; ++each) {
+            traffic.outgoing[static_cast<std::size_t>(each)] = outgoing.of(each);
+            traffic.incoming[static_cast<std::size_t>(each)] = incoming.of(each);
+        }
+        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
+        if (!exchanged.ok()) co_return std::move(exchanged).status();
+        if (*exchanged) co_return success();
+    }
     Scope blocks(executor);
     for (int step = 1; step < size; ++step) {
         const int from = (rank - step + size) % size;

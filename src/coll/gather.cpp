@@ -4,12 +4,25 @@
 #include "coll/gather.hpp"
 
 #include "base/scope.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 
 namespace gantry::coll {
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
                     bool in_place) {
+    if (may_exchange_directly(team)) {
+        Traffic traffic(team.size());
+        traffic.only_receiver = root;
+        const auto to = static_cast<std::size_t>(root);
+        if (team.rank() != root || !in_place) traffic.outgoing[to] = mine;
+        for (int each = 0; team.rank() == root && each < team.size(); ++each)
+            if (each != root || !in_place)
+                traffic.incoming[static_cast<std::size_t>(each)] = all.of(each);
+        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
+        if (!exchanged.ok()) co_return std::move(exchanged).status();
+        if (*exchanged) co_return success();
+    }
     if (team.rank() != root) {
         Status sent = co_await send(executor, team, mine, root);
         co_return sent;
@@ -27,6 +40,18 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
                      bool in_place) {
+    if (may_exchange_directly(team)) {
+        Traffic traffic(team.size());
+        traffic.only_sender = root;
+        const auto from = static_cast<std::size_t>(root);
+        if (team.rank() != root || !in_place) traffic.incoming[from] = mine;
+        for (int each = 0; team.rank() == root && each < team.size(); ++each)
+            if (each != root || !in_place)
+                traffic.outgoing[static_cast<std::size_t>(each)] = all.of(each);
+        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
+        if (!exchanged.ok()) co_return std::move(exchanged).status();
+        if (*exchanged) co_return success();
+    }
     if (team.rank() != root) {
         Status received = co_await receive(executor, team, mine, root);
         co_return received;

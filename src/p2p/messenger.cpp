@@ -296,5 +296,8 @@ Executor& Messenger::executor() {
 device::Device& Messenger::device() {
     return messages_->device;
 }
+transfer::Context& Messenger::transfer() {
+    return messages_->context;
+}
 
 }  // namespace gantry::p2p

@@ -111,6 +111,8 @@ class Messenger {
     Task<Status> drain(Executor& executor);
     Executor& executor();
     device::Device& device();
+    // What moves the bytes, for operations that need no messages.
+    transfer::Context& transfer();
 
   private:
     // What a message is sent from, if its receiver is not lost.

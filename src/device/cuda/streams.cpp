@@ -52,6 +52,7 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
       large_(driver, context, facts, settings, resident_, Sizes::large),
+      together_(driver, context, settings),
       row_kernel_(driver, context, facts, settings.kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
@@ -288,6 +289,7 @@ int Streams::progress() {
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
     int fused = small_pending && !lost() ? small_.progress() : 0;
     if (large_pending && !lost()) fused += large_.progress();
+    if (together_.pending() && !lost()) fused += together_.progress();
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -366,6 +368,7 @@ void Streams::abandon(CUresult why) {
     resident_.abandon();
     small_.abandon(why);
     large_.abandon(why);
+    together_.abandon(why);
     row_kernel_.abandon();
     free_events_.clear();
     for (LaneState& lane : lanes_) {
@@ -421,6 +424,7 @@ void Streams::close_all() {
         return;
     }
     resident_.close();
+    together_.close();
     flags_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;
