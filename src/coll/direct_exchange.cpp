@@ -11,6 +11,7 @@
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
+#include "coll/mapped_peers.hpp"
 #include "transfer/mover.hpp"
 
 #include <cstring>
@@ -23,11 +24,6 @@ using Takes = DirectOffer::Takes;
 using transfer::Meeting;
 
 constexpr int kStored = 0;  // the step of a rank whose stores have ended
-
-std::span<const int> ranks_of(const Team& team) {
-    return std::span(team.group->peers)
-        .subspan(static_cast<std::size_t>(team.first), static_cast<std::size_t>(team.size()));
-}
 
 // Everything of one exchange that outlives a wait.
 struct Exchange {
@@ -123,43 +119,8 @@ Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
 
 // --- stores into mapped memory -------------------------------------------------------------------
 
-// Mappings in use until the end of the launch.
-class Mappings {
-  public:
-    explicit Mappings(device::Device& device) : device_(device) {}
-    Mappings(const Mappings&) = delete;
-    Mappings& operator=(const Mappings&) = delete;
-    ~Mappings() {
-        for (const Open& each : open_)
-            device_.close_memory(each.handle, each.gpu);
-    }
-    // Where an address of the exporter is here.
-    Result<std::byte*> at(const device::IpcHandle& handle, int gpu, std::uint64_t address) {
-        for (const Open& each : open_)
-            if (each.handle.origin == handle.origin && each.handle.buffer_id == handle.buffer_id)
-                return each.base + (address - handle.base);
-        const int other = device_.gpu_of(handle.gpu);
-        if (other >= 0 && other != gpu && !device_.can_access_peer(gpu, other))
-            return failure(MPI_ERR_UNSUPPORTED_OPERATION, "GPU {} does not reach GPU {}", gpu,
-                           other);
-        Result<void*> base = device_.open_memory(handle, gpu);
-        if (!base.ok()) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", base.status().text());
-        open_.push_back({handle, gpu, static_cast<std::byte*>(*base)});
-        return open_.back().base + (address - handle.base);
-    }
-
-  private:
-    struct Open {
-        device::IpcHandle handle;
-        int gpu;
-        std::byte* base;
-    };
-    device::Device& device_;
-    std::vector<Open> open_;
-};
-
 // The copies of all blocks that this rank stores.
-Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, Mappings& mappings) {
+Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& mappings) {
     const Team& team = exchange.team;
     device::Device& device = team.messenger->device();
     const int me = team.rank(), size = exchange.size();
@@ -209,7 +170,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, Mappings& mapp
 
 Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
     transfer::Context& context = exchange.team.messenger->transfer();
-    Mappings mappings(context.device);
+    MappedPeers mappings(context.device);
     Result<std::vector<device::Copy>> planned = plan_stores(exchange, mappings);
     if (!planned.ok()) co_return std::move(planned).status();
     if (planned->empty()) co_return success();

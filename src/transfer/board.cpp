@@ -180,17 +180,24 @@ void Meeting::publish(const void* offer, Bytes bytes) {
     BoardPage& page = *board_.own_;
     BoardPage::Row& mine = page.rows[row_];
     std::memcpy(mine.offer, offer, bytes);
+    if (page.used <= row_) store(page.used, static_cast<std::uint64_t>(row_ + 1));
     mine.passed_below = board_.oldest_not_passed();
     store(mine.serial, record_->serial);
     store(page.keys[row_], key_);
-    if (page.used <= row_) store(page.used, static_cast<std::uint64_t>(row_ + 1));
     posted_ = true;
     record_->found[static_cast<std::size_t>(me_)] = {row_, record_->serial};
 }
 
+// What an operation with the same key, which this rank has left, did not read is still that one's.
 bool Meeting::find(int member) {
     const auto index = static_cast<std::size_t>(member);
     if (member == me_) return posted_;
+    if (record_->found[index].serial != 0) return true;
+    for (const std::size_t left : board_.left_) {
+        Board::Record& before = board_.records_[left];
+        if (before.key == key_ && !board_.find(ranks_[index], key_, before.found[index]))
+            return false;
+    }
     return board_.find(ranks_[index], key_, record_->found[index]);
 }
 

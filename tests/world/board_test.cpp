@@ -110,6 +110,36 @@ TEST(Board, UsesARowAgainWhenEverybodyHasLeftIt) {
         expect_good(ranks, ahead_of_the_readers);
 }
 
+// Rank 0's rows are all that the others read, in two operations out of three.
+Task<Status> one_key_read_now_and_then(Rank& rank) {
+    for (int round = 0; round < 300; ++round) {
+        Meeting meeting(rank.transfer.board, rank.all.peers, rank.number, {1, 7, 0});
+        Status opened = co_await meeting.open(rank.executor);
+        GANTRY_CO_TRY(opened);
+        meeting.post(Brought{rank.number, round});
+        if (round % 50 == rank.number) {
+            Status slept = co_await rank.sleep(rank.executor, 100 * kMicrosecond);
+            GANTRY_CO_TRY(slept);
+        }
+        if (round % 3 != 0) {
+            Status posted = co_await meeting.posted(rank.executor, 0);
+            GANTRY_CO_TRY(posted);
+            WORLD_CHECK(meeting.offer<Brought>(0).value == round);
+            continue;
+        }
+        Status posted = co_await meeting.all_posted(rank.executor);
+        GANTRY_CO_TRY(posted);
+        for (int each = 0; each < meeting.size(); ++each)
+            WORLD_CHECK(meeting.offer<Brought>(each).value == round);
+    }
+    co_return success();
+}
+
+TEST(Board, NeverTakesARowOfAnEarlierRoundForThisOne) {
+    for (const int ranks : {2, 3, 4})
+        expect_good(ranks, one_key_read_now_and_then);
+}
+
 enum class Dies { before_it_posts, before_it_raises };
 
 Task<Status> with_a_rank_that_dies(Rank& rank, Dies when, Nanoseconds& waited) {

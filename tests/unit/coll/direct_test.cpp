@@ -16,7 +16,7 @@ using world::Bytebuffer;
 using world::Ending;
 using world::World;
 
-struct Test {
+struct Trial {
     int ranks = 2;
     int gpus = 8;
     Bytes bytes = 0;  // of a block
@@ -31,7 +31,7 @@ struct Test {
     device::IpcKind ipc = device::IpcKind::legacy;
 };
 
-Bytes block_bytes(const Test& test, int from, int to) {
+Bytes block_bytes(const Trial& test, int from, int to) {
     return test.unequal ? test.bytes * static_cast<Bytes>((from + 2 * to) % 3) : test.bytes;
 }
 
@@ -87,7 +87,7 @@ Parts parts(int ranks, bool unequal, Size size) {
     return parts;
 }
 
-Task<Status> alltoalls(Rank& rank, const Test& test) {
+Task<Status> alltoalls(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
     const int me = rank.number, ranks = everybody.size();
@@ -116,7 +116,7 @@ Task<Status> alltoalls(Rank& rank, const Test& test) {
     co_return success();
 }
 
-Task<Status> allgathers(Rank& rank, const Test& test) {
+Task<Status> allgathers(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
     const int me = rank.number, ranks = everybody.size();
@@ -143,7 +143,7 @@ Task<Status> allgathers(Rank& rank, const Test& test) {
 }
 
 // Every rank in turn is the root of a broadcast, a gather and a scatter.
-Task<Status> with_a_root(Rank& rank, const Test& test) {
+Task<Status> with_a_root(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
     const int me = rank.number, ranks = everybody.size(), gpu = me % test.gpus;
@@ -182,13 +182,13 @@ Task<Status> with_a_root(Rank& rank, const Test& test) {
     co_return success();
 }
 
-using Operations = Task<Status> (*)(Rank&, const Test&);
+using Operations = Task<Status> (*)(Rank&, const Trial&);
 
 struct Costs {
     std::uint64_t launches = 0, most_of_a_rank = 0, staged = 0, messages = 0;
 };
 
-Costs run(Operations operations, const Test& test, std::uint64_t seed = 1) {
+Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
     Costs costs;
     World world({.machine = "h200",
                  .ranks = test.ranks,
@@ -214,7 +214,7 @@ TEST(DirectExchange, StoresDeviceMemoryInOneLaunchARank) {
         for (const int ranks : {2, 3, 4, 7})
             for (const Bytes bytes : {Bytes{1}, Bytes{8}, Bytes{1001}, 64 * kKiB})
                 for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-                    const Test test{.ranks = ranks, .bytes = bytes};
+                    const Trial test{.ranks = ranks, .bytes = bytes};
                     const Costs costs = run(operations, test, seed);
                     EXPECT_EQ(costs.launches, static_cast<std::uint64_t>(ranks * test.rounds))
                         << ranks << " ranks, " << bytes << " bytes";
@@ -226,7 +226,7 @@ TEST(DirectExchange, StoresDeviceMemoryInOneLaunchARank) {
 TEST(DirectExchange, OneRankStoresForAllThatShareAGpu) {
     for (const Operations operations : {&alltoalls, &allgathers})
         for (const int gpus : {1, 2}) {
-            const Test test{.ranks = 4, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 8};
+            const Trial test{.ranks = 4, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 8};
             const Costs costs = run(operations, test);
             // Who else uses a GPU is known from the second round on.
             EXPECT_LE(costs.launches, static_cast<std::uint64_t>(4 + gpus * test.rounds)) << gpus;
@@ -238,7 +238,7 @@ TEST(DirectExchange, OneRankStoresForAllThatShareAGpu) {
 TEST(DirectExchange, TakesBlocksOfAnySize) {
     for (const int ranks : {2, 3, 5})
         for (const int gpus : {1, 2, 8}) {
-            Test test{.ranks = ranks, .gpus = gpus, .bytes = 333, .unequal = true};
+            Trial test{.ranks = ranks, .gpus = gpus, .bytes = 333, .unequal = true};
             for (std::uint64_t seed = 1; seed <= 2; ++seed) {
                 EXPECT_EQ(run(&alltoalls, test, seed).messages, 0u) << ranks;
                 EXPECT_EQ(run(&allgathers, test, seed).messages, 0u) << ranks;
@@ -258,7 +258,7 @@ TEST(DirectExchange, PutsSmallHostMemoryIntoCells) {
     const auto host = [](int) { return std::pair(Place::host, Place::host); };
     for (const int ranks : {2, 3, 8})
         for (const bool unequal : {false, true}) {
-            const Test test{
+            const Trial test{
                 .ranks = ranks, .bytes = 100, .unequal = unequal, .rounds = 40, .places = host};
             EXPECT_EQ(run(&alltoalls, test).launches, 0u);
             EXPECT_EQ(run(&allgathers, test).launches, 0u);
@@ -323,7 +323,7 @@ TEST(DirectExchange, RefusesABlockThatIsTooLong) {
 }
 
 // A rank dies after any number of its own steps; the others end, and nobody is stuck.
-Task<Status> with_a_death(Rank& rank, const Test& test, int& ended) {
+Task<Status> with_a_death(Rank& rank, const Trial& test, int& ended) {
     Status done = co_await alltoalls(rank, test);
     ++ended;
     WORLD_CHECK(done.ok() || done.error_class() == MPI_ERR_PROC_ABORTED);
@@ -333,7 +333,7 @@ Task<Status> with_a_death(Rank& rank, const Test& test, int& ended) {
 TEST(DirectExchange, EndsWhenARankDies) {
     for (const int gpus : {1, 8})
         for (Nanoseconds time = 0; time < 400 * kMicrosecond; time += 3 * kMicrosecond) {
-            Test test{.ranks = 3, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 1000};
+            Trial test{.ranks = 3, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 1000};
             int ended = 0;
             World world({.machine = "h200", .ranks = 3, .ranks_per_node = 3, .seed = 1});
             world.kill_at(time, 1);
