@@ -6,11 +6,12 @@
 // the lower rank's part on the left. Else reduce to rank 0 and broadcast.
 #include "coll/allreduce.hpp"
 
-#include "base/program_thread.hpp"
 #include "coll/bcast.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
 #include "coll/reduce.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -18,10 +19,10 @@ namespace {
 // Below this a ring's 2(n-1) steps cost more than its saved bytes.
 constexpr Bytes kRingBytes = 64 * kKiB;
 
-Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result, Reducer reducer) {
+Task<Status> recursive_doubling(Executor& executor, Team team, Image* result, Reducer reducer) {
     const p2p::Buffer shape = result->buffer();
-    HostImage arrived;
-    Status ready = arrived.allocate(shape.count, *shape.layout);
+    Image arrived;
+    Status ready = arrived.allocate(team, shape.count, *shape.layout, reducer);
     GANTRY_CO_TRY(ready);
     FirstFailure failed;
     for (int distance = 1; distance < team.size(); distance *= 2) {
@@ -29,13 +30,11 @@ Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result
         Status met =
             co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
         failed.note(std::move(met));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        if (partner > team.rank()) {
-            reducer.apply(result->address(), arrived.address(), shape.count);
-            result->swap(arrived);
-        } else {
-            reducer.apply(arrived.address(), result->address(), shape.count);
-        }
+        Image& left = partner > team.rank() ? *result : arrived;
+        Image& right = partner > team.rank() ? arrived : *result;
+        Status combined = co_await combine(executor, team, reducer, left.buffer(), right.buffer());
+        failed.note(std::move(combined));
+        if (&right == &arrived) result->swap(arrived);
     }
     co_return failed.status();
 }
@@ -54,9 +53,9 @@ p2p::Buffer share(const p2p::Buffer& vector, int index, int size) {
 Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer reducer) {
     const int size = team.size(), rank = team.rank();
     const int to = (rank + 1) % size, from = (rank - 1 + size) % size;
-    HostImage arrived;
-    Status ready =
-        arrived.allocate(vector.count / static_cast<std::uint64_t>(size) + 1, *vector.layout);
+    Image arrived;
+    Status ready = arrived.allocate(team, vector.count / static_cast<std::uint64_t>(size) + 1,
+                                    *vector.layout, reducer);
     GANTRY_CO_TRY(ready);
     FirstFailure failed;
     for (int step = 0; step < size - 1; ++step) {
@@ -66,8 +65,8 @@ Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer red
         Status met =
             co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
         failed.note(std::move(met));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(scratch.address, mine.address, mine.count);
+        Status combined = co_await combine(executor, team, reducer, scratch, mine);
+        failed.note(std::move(combined));
     }
     for (int step = 0; step < size - 1; ++step) {
         const p2p::Buffer finished = share(vector, rank + 1 - step, size);
@@ -86,6 +85,11 @@ bool is_power_of_two(int number) {
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
+    Result<bool> directly = co_await reduce_directly(
+        executor, team, DirectReduction(source, sink, reducer, Share::all));
+    if (!directly.ok()) co_return std::move(directly).status();
+    if (*directly) co_return success();
+    reducer = placed(team, source, sink, reducer);
     const int size = team.size();
     const bool long_vector = reducer.commutative && size > 2 && source.bytes() >= kRingBytes &&
                              source.count >= static_cast<std::uint64_t>(size);
@@ -97,14 +101,14 @@ Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::B
         failed.note(std::move(told));
         co_return failed.status();
     }
-    HostImage result;
+    Image result;
     Status ready;
     // Recursive doubling swaps its buffers, so only the ring works in the program's.
-    const bool in_sink = long_vector && on_host(team, sink);
+    const bool in_sink = long_vector && works_in(team, sink, reducer);
     if (in_sink)
         result.borrow(sink);
     else
-        ready = result.allocate(source.count, *source.layout);
+        ready = result.allocate(team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     Status loaded = co_await copy(executor, team, source, result.buffer());
     GANTRY_CO_TRY(loaded);

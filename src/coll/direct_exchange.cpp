@@ -8,11 +8,9 @@
 // rank has raised its own, has failed or is lost.
 #include "coll/direct_exchange.hpp"
 
-#include "base/scope.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/mapped_peers.hpp"
-#include "transfer/mover.hpp"
 
 #include <cstring>
 
@@ -34,7 +32,7 @@ struct Exchange {
     Exchange(const Team& its_team, Traffic its_traffic)
         : team(its_team),
           traffic(std::move(its_traffic)),
-          meeting(team.messenger->transfer().board, ranks_of(team), team.rank(),
+          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
                   {team.group->context, team.tag, 0}) {}
 
     int size() const { return team.size(); }
@@ -130,10 +128,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
         const DirectOffer& source = exchange.offer(from);
         if (source.sends != Sends::device || exchange.storing(from) != me) continue;
         for (int to = 0; to < size; ++to) {
-            device::Copy copy;
-            copy.gpu = gpu;
-            copy.engine = device::Engine::fused;
-            copy.batch = device::BatchHint::expected;
+            device::Copy copy = one_of_several(gpu);
             const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
             BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
             if (from != me)
@@ -169,21 +164,10 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
 }
 
 Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
-    transfer::Context& context = exchange.team.messenger->transfer();
-    MappedPeers mappings(context.device);
+    MappedPeers mappings(exchange.team.messenger->device());
     Result<std::vector<device::Copy>> planned = plan_stores(exchange, mappings);
     if (!planned.ok()) co_return std::move(planned).status();
-    if (planned->empty()) co_return success();
-    Completion all_stored(executor);
-    if (context.device.copy_together(*planned, all_stored)) {
-        Status ended = co_await all_stored;
-        co_return ended;
-    }
-    Scope stores(executor);
-    for (const device::Copy& copy : *planned)
-        stores.spawn(transfer::device_copy(executor, context, copy));
-    context.device.flush_batch(device::BatchHint::none);
-    Status stored = co_await stores.join(executor);
+    Status stored = co_await copy_all(executor, exchange.team, std::move(*planned));
     co_return stored;
 }
 
@@ -204,8 +188,9 @@ Task<Status> store(Executor& executor, Exchange& exchange) {
 }  // namespace
 
 bool may_exchange_directly(const Team& team) {
-    transfer::Context& context = team.messenger->transfer();
-    return team.size() > 1 && context.board.covers(ranks_of(team));
+    transfer::Context& context = team.messenger->context();
+    return team.size() > 1 && context.tuning.mechanisms.board &&
+           context.board.covers(ranks_of(team));
 }
 
 Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traffic) {

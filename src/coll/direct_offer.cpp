@@ -179,7 +179,7 @@ BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, 
 DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell) {
     using Sends = DirectOffer::Sends;
     using Takes = DirectOffer::Takes;
-    transfer::Context& context = team.messenger->transfer();
+    transfer::Context& context = team.messenger->context();
     device::Device& device = context.device;
     const int me = team.rank();
     DirectOffer offer;

@@ -4,6 +4,7 @@
 // device keeps mappings open between operations.
 #pragma once
 
+#include "base/task.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
 
@@ -17,6 +18,17 @@ inline std::span<const int> ranks_of(const Team& team) {
     return std::span(team.group->peers)
         .subspan(static_cast<std::size_t>(team.first), static_cast<std::size_t>(team.size()));
 }
+
+// A copy between device memories, for copy_all().
+inline device::Copy one_of_several(int gpu) {
+    device::Copy copy;
+    copy.gpu = gpu;
+    copy.engine = device::Engine::fused;
+    copy.batch = device::BatchHint::expected;
+    return copy;
+}
+// All of them in one launch, if it can be.
+Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies);
 
 class MappedPeers {
   public:

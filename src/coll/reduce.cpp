@@ -5,19 +5,19 @@
 // reduced to rank 0 and sent on to the root.
 #include "coll/reduce.hpp"
 
-#include "base/program_thread.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
 
 // Into `result` of the rank that is `root` (any other's holds a part at the end).
-Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reducer reducer,
-                         int root) {
+Task<Status> reduce_tree(Executor& executor, Team team, Image* result, Reducer reducer, int root) {
     const int size = team.size();
     const int relative = (team.rank() - root + size) % size;
     const p2p::Buffer shape = result->buffer();
-    HostImage arrived;
+    Image arrived;
     FirstFailure failed;
     for (int bit = 1; bit < size; bit *= 2) {
         if ((relative & bit) != 0) {
@@ -27,14 +27,16 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
             co_return failed.status();
         }
         if (relative + bit >= size) continue;
-        Status ready =
-            arrived.address() == nullptr ? arrived.allocate(shape.count, *shape.layout) : success();
+        Status ready = arrived.address() == nullptr
+                           ? arrived.allocate(team, shape.count, *shape.layout, reducer)
+                           : success();
         GANTRY_CO_TRY(ready);
         Status received =
             co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
         failed.note(std::move(received));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(result->address(), arrived.address(), shape.count);
+        Status combined =
+            co_await combine(executor, team, reducer, result->buffer(), arrived.buffer());
+        failed.note(std::move(combined));
         result->swap(arrived);
     }
     co_return failed.status();
@@ -42,9 +44,9 @@ Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reduc
 
 }  // namespace
 
-Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Image* result,
                          Reducer reducer, int top) {
-    Status ready = result->allocate(source.count, *source.layout);
+    Status ready = result->allocate(team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     Status loaded = co_await copy(executor, team, source, result->buffer());
     GANTRY_CO_TRY(loaded);
@@ -54,7 +56,14 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Host
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
-    HostImage result;
+    DirectReduction direct(source, sink, reducer, Share::root);
+    direct.root = root;
+    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
+    if (!directly.ok()) co_return std::move(directly).status();
+    if (*directly) co_return success();
+    // Elsewhere the sink means nothing.
+    reducer = placed(team, source, team.rank() == root ? sink : source, reducer);
+    Image result;
     const int top = reducer.commutative ? root : 0;
     Status reduced = co_await reduce_into(executor, team, source, &result, reducer, top);
     GANTRY_CO_TRY(reduced);

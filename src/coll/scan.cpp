@@ -4,10 +4,11 @@
 // passes it to the rank 2^(k+1) above. What comes from below always goes on the left.
 #include "coll/scan.hpp"
 
-#include "base/program_thread.hpp"
 #include "base/scope.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -26,9 +27,14 @@ Task<Status> shift(Executor& executor, Team team, p2p::Buffer outgoing, p2p::Buf
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
-    HostImage with_mine, arrived, before_mine;
-    for (HostImage* image : {&with_mine, &arrived, &before_mine}) {
-        Status ready = image->allocate(source.count, *source.layout);
+    DirectReduction direct(source, sink, reducer, exclusive ? Share::before : Share::up_to);
+    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
+    if (!directly.ok()) co_return std::move(directly).status();
+    if (*directly) co_return success();
+    reducer = placed(team, source, sink, reducer);
+    Image with_mine, arrived, before_mine;
+    for (Image* image : {&with_mine, &arrived, &before_mine}) {
+        Status ready = image->allocate(team, source.count, *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     Status loaded = co_await copy(executor, team, source, with_mine.buffer());
@@ -38,11 +44,14 @@ Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
         Status met = co_await shift(executor, team, with_mine.buffer(), arrived.buffer(), distance);
         GANTRY_CO_TRY(met);
         if (team.rank() - distance < 0) continue;
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(arrived.address(), with_mine.address(), source.count);
+        Status combined =
+            co_await combine(executor, team, reducer, arrived.buffer(), with_mine.buffer());
+        GANTRY_CO_TRY(combined);
         if (!exclusive) continue;
         if (anything_before) {
-            reducer.apply(arrived.address(), before_mine.address(), source.count);
+            combined =
+                co_await combine(executor, team, reducer, arrived.buffer(), before_mine.buffer());
+            GANTRY_CO_TRY(combined);
         } else {
             before_mine.swap(arrived);
             anything_before = true;

@@ -13,6 +13,7 @@
 #include "base/task.hpp"
 #include "device/facts.hpp"
 #include "device/neighbours.hpp"
+#include "layout/reduce.hpp"
 
 #include <cstdint>
 #include <span>
@@ -92,6 +93,20 @@ struct Copy {
     Pieces pieces{};
 };
 
+// Vectors of equal elements become one, by a kernel:
+//     destination[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) ...
+// Bits are those of layout/reduce.hpp. The destination may be one of the sources; other overlaps give
+// no defined result. A launch takes kMostReduced sources.
+struct Reduce {
+    layout::Operation operation = layout::Operation::sum;
+    layout::Element element = layout::Element::none;
+    std::span<const void* const> sources{};  // read before reduce() returns
+    void* destination = nullptr;
+    std::uint64_t count = 0;
+    int gpu = 0;  // which reads and writes all of them
+    Notice notice = Notice::flag;
+};
+
 // A name for device memory that another process of the node can open. Virtual memory and pools need
 // a file descriptor beside it, which travels alone and only when it is asked for.
 struct IpcHandle {
@@ -145,6 +160,10 @@ class Device {
     virtual bool cut_through(const Copy&, Completion&) { return false; }
     // Whether one that comes to a device now would be taken, as far as is known.
     virtual bool would_cut_through(Engine) const { return false; }
+    // Runs behind earlier copies inside that GPU. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened,
+    // since there are no kernels, none for this operation and element (reduce_kernels.hpp), vectors that
+    // the GPU does not reach, or addresses that are no multiples of an element's alignment.
+    virtual void reduce(const Reduce& reduce, Completion& done);
     // Has ready what the driver wants for a copy like that one, on this thread, until let_go(): for
     // who waits for something of a peer's and must not be late then.
     virtual void get_ready(const Copy&) {}

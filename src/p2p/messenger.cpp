@@ -293,11 +293,11 @@ Task<Status> Messenger::drain(Executor& executor) {
 Executor& Messenger::executor() {
     return messages_->executor;
 }
+transfer::Context& Messenger::context() {
+    return messages_->context;
+}
 device::Device& Messenger::device() {
     return messages_->device;
-}
-transfer::Context& Messenger::transfer() {
-    return messages_->context;
 }
 
 }  // namespace gantry::p2p

@@ -112,7 +112,7 @@ class Messenger {
     Executor& executor();
     device::Device& device();
     // What moves the bytes, for operations that need no messages.
-    transfer::Context& transfer();
+    transfer::Context& context();
 
   private:
     // What a message is sent from, if its receiver is not lost.

@@ -24,7 +24,8 @@ struct Order {
     bool may_be_written = false;  // the same, to memory that stays on its GPU
     // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
-    bool may_cut_through = false;  // its ends are such that Copy::pieces could flow
+    const Reduce* reduction = nullptr;  // not a copy but this, of lane d2d; valid during start()
+    bool may_cut_through = false;       // its ends are such that Copy::pieces could flow
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;

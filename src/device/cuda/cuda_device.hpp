@@ -56,6 +56,7 @@ class CudaDevice final : public Device {
     void copy(const Copy& copy, Completion& done) override;
     bool cut_through(const Copy& copy, Completion& done) override;
     bool would_cut_through(Engine engine) const override;
+    void reduce(const Reduce& reduce, Completion& done) override;
     void get_ready(const Copy& like) override;
     void let_go() override { kept_.reset(); }
     void flush_batch(BatchHint more) override;

@@ -25,6 +25,7 @@
 #include "device/cuda/copy_calls.hpp"
 #include "device/cuda/flags.hpp"
 #include "device/cuda/fused.hpp"
+#include "device/cuda/reduce_launcher.hpp"
 #include "device/cuda/together.hpp"
 #include "device/device.hpp"
 
@@ -153,6 +154,7 @@ class Streams {
     FusedCopies small_, large_;
     TogetherCopies together_;
     RowKernel row_kernel_;
+    ReduceLauncher reductions_;
     std::vector<CUevent> free_events_;
     std::vector<FusedQueue::Item> unstarted_;  // of lanes, when the context is gone
     int in_flight_ = 0;

@@ -41,6 +41,8 @@ struct Counts {
     std::uint64_t host_copies = 0;
     std::uint64_t launches = 0;           // kernels, for copies that waited together
     std::uint64_t row_launches = 0;       // kernels, for rows
+    std::uint64_t reductions = 0;         // kernels, each for one
+    Bytes reduced = 0;                    // bytes of their results
     std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
     std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
     std::uint64_t cuts_through = 0;  // staged messages that went through them piece by piece
@@ -100,6 +102,7 @@ class FakeDevice final : public Device {
     void copy(const Copy& copy, Completion& done) override;
     bool cut_through(const Copy& copy, Completion& done) override;
     bool would_cut_through(Engine engine) const override;
+    void reduce(const Reduce& reduce, Completion& done) override;
     void flush_batch(BatchHint more) override;
     bool copy_together(std::span<const Copy> copies, Completion& done) override;
     int progress() override;

@@ -25,6 +25,8 @@ using Number = std::int64_t;
 Reducer sum() {
     Reducer reducer;
     reducer.predefined = layout::reduction(layout::Operation::sum, layout::Element::int64);
+    reducer.operation = layout::Operation::sum;
+    reducer.element = layout::Element::int64;
     reducer.extent = sizeof(Number);
     return reducer;
 }
@@ -168,7 +170,7 @@ TEST_P(Reductions, KeepTheOrderOfRanksWhenItMatters) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Reductions,
                          ::testing::Values(Case{Place::host, 1}, Case{Place::host, 300},
                                            Case{Place::host, 8209}, Case{Place::device, 1},
-                                           Case{Place::device, 8209}));
+                                           Case{Place::device, 8209}, Case{Place::device, 60001}));
 
 }  // namespace
 }  // namespace gantry::coll
