@@ -85,8 +85,8 @@ bool is_power_of_two(int number) {
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
-    Result<bool> directly = co_await reduce_directly(
-        executor, team, DirectReduction(source, sink, reducer, Share::all));
+    DirectReduction direct(source, sink, reducer, Share::all);
+    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
     if (!directly.ok()) co_return std::move(directly).status();
     if (*directly) co_return success();
     reducer = placed(team, source, sink, reducer);

@@ -317,30 +317,36 @@ bool in_two_shots(const Running& running) {
             what.source.bytes() >= kTwoShotsFrom);
 }
 
-Task<Status> reduce_on_device(Executor& executor, Running& running) {
+// What is overwritten cannot go another way: in place, nobody begins before all can.
+Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) {
+    if (!running.any_in_place()) co_return ready;
+    if (!ready.ok()) {
+        running.meeting.fail(ready);
+        co_return ready;
+    }
+    running.meeting.raise(kTried);
+    Status all = co_await running.meeting.all_raised(executor, kTried);
+    co_return all;
+}
+
+// This rank's part. Mappings are given back before anybody hears that it is done.
+Task<Status> work(Executor& executor, Running& running) {
     OnDevice device(running);
     const bool works = running.worker(running.team.rank()) == running.team.rank();
+    Status ready;
+    if (works) ready = device.prepare();
+    Status agreed = co_await agree_to_begin(executor, running, std::move(ready));
+    if (!agreed.ok() || !works) co_return agreed;
     Status reduced;
-    if (works) reduced = device.prepare();
-    if (running.any_in_place()) {
-        // What is overwritten cannot go another way.
-        if (reduced.ok())
-            running.meeting.raise(kTried);
-        else
-            running.meeting.fail(reduced);
-        Status tried = co_await running.meeting.all_raised(executor, kTried);
-        if (reduced.ok() && !tried.ok()) {
-            running.meeting.fail(tried);
-            reduced = std::move(tried);
-        }
-        if (!reduced.ok()) co_return reduced;
-    }
-    if (reduced.ok() && works) {
-        if (in_two_shots(running))
-            reduced = co_await two_shots(executor, running, device);
-        else
-            reduced = co_await one_shot(executor, running, device);
-    }
+    if (in_two_shots(running))
+        reduced = co_await two_shots(executor, running, device);
+    else
+        reduced = co_await one_shot(executor, running, device);
+    co_return reduced;
+}
+
+Task<Status> reduce_on_device(Executor& executor, Running& running) {
+    Status reduced = co_await work(executor, running);
     if (reduced.ok())
         running.meeting.raise(kDone);
     else

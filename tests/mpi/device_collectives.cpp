@@ -68,7 +68,90 @@ void alltoalls_on(int gpus, int bytes) {
     CHECK(costs.of_all == static_cast<std::uint64_t>(kCalls * std::min(gpus, ranks)));
 }
 
+// Vectors of ints, the index and the rank in each.
+int number_of(int of_rank, std::size_t index) {
+    return of_rank * 100 + static_cast<int>(index % 1000);
+}
+
+class Numbers {
+  public:
+    Numbers(int gpus, std::size_t count)
+        : count_(count), memory_(Kind::device, count * sizeof(int), gpus > 0 ? rank() % gpus : 0) {}
+    void* data() const { return memory_.data(); }
+    void fill(int of_rank) {
+        std::vector<int> host(count_);
+        for (std::size_t i = 0; i < count_; ++i)
+            host[i] = number_of(of_rank, i);
+        memory_.write(host.data(), count_ * sizeof(int));
+    }
+    std::vector<int> read() const {
+        std::vector<int> host(count_);
+        memory_.read(host.data(), count_ * sizeof(int));
+        return host;
+    }
+
+  private:
+    std::size_t count_;
+    Memory memory_;
+};
+
+void others_on(int gpus, std::size_t count) {
+    const int me = rank(), ranks = size();
+    use_device(me % gpus);
+    const auto all = count * static_cast<std::size_t>(ranks);
+    const int number = static_cast<int>(count);
+    Numbers one(gpus, count), result(gpus, count), many(gpus, all);
+    constexpr int kCalls = 6;
+    const auto each_launches = [&](const Costs& costs, std::uint64_t most) {
+        CHECK(costs.copies == 0);
+        CHECK(costs.launches <= most * kCalls);
+    };
+    one.fill(me);
+    each_launches(costs_of(kCalls,
+                           [&] {
+                               OK(MPI_Allgather(one.data(), number, MPI_INT, many.data(), number,
+                                                MPI_INT, MPI_COMM_WORLD));
+                           }),
+                  1);
+    const std::vector<int> gathered = many.read();
+    for (std::size_t i = 0; i < all; ++i)
+        CHECK(gathered[i] == number_of(static_cast<int>(i / count), i % count));
+    each_launches(costs_of(kCalls,
+                           [&] {
+                               OK(MPI_Allreduce(one.data(), result.data(), number, MPI_INT, MPI_SUM,
+                                                MPI_COMM_WORLD));
+                           }),
+                  count * sizeof(int) < 262144 && gpus >= ranks ? 1 : 2);
+    const std::vector<int> reduced = result.read();
+    for (std::size_t i = 0; i < count; ++i) {
+        int sum = 0;
+        for (int of = 0; of < ranks; ++of)
+            sum += number_of(of, i);
+        CHECK(reduced[i] == sum);
+    }
+    if (me == 0) one.fill(7);
+    each_launches(
+        costs_of(kCalls, [&] { OK(MPI_Bcast(one.data(), number, MPI_INT, 0, MPI_COMM_WORLD)); }),
+        1);
+    const std::vector<int> told = one.read();
+    for (std::size_t i = 0; i < count; ++i)
+        CHECK(told[i] == number_of(7, i));
+}
+
 }  // namespace
+
+MPI_CASE(device_collectives_of_three, 3) {
+    only_on_the_simulator();
+    for (const std::size_t count : {std::size_t{1}, std::size_t{333}, std::size_t{65536}})
+        for (const int gpus : {2, 1})
+            others_on(gpus, count);
+}
+
+MPI_CASE(device_collectives_of_two, 2) {
+    only_on_the_simulator();
+    for (const std::size_t count : {std::size_t{1}, std::size_t{333}, std::size_t{65536}})
+        others_on(2, count);
+}
 
 MPI_CASE(device_alltoall_launches_once, 2) {
     only_on_the_simulator();
