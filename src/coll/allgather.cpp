@@ -7,21 +7,11 @@
 #include "coll/gather.hpp"
 
 namespace gantry::coll {
+namespace {
 
-Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                         bool in_place) {
     const int size = team.size(), rank = team.rank();
-    if (may_exchange_directly(team)) {
-        Traffic traffic(size);
-        const p2p::Buffer own = in_place ? all.of(rank) : mine;
-        for (int each = 0; each < size; ++each) {
-            if (each == rank && in_place) continue;
-            traffic.outgoing[static_cast<std::size_t>(each)] = own;
-            traffic.incoming[static_cast<std::size_t>(each)] = all.of(each);
-        }
-        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
-        if (!exchanged.ok()) co_return std::move(exchanged).status();
-        if (*exchanged) co_return success();
-    }
     FirstFailure failed;
     if (!in_place) {
         Status placed = co_await copy_local(executor, team, mine, all.of(rank));
@@ -35,6 +25,13 @@ Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks a
         failed.note(std::move(met));
     }
     co_return failed.status();
+}
+
+}  // namespace
+
+Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
+    return directly_or(executor, allgather_directly(executor, team, mine, all, in_place),
+                       by_messages(executor, team, mine, all, in_place));
 }
 
 }  // namespace gantry::coll

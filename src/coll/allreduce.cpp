@@ -7,6 +7,7 @@
 #include "coll/allreduce.hpp"
 
 #include "coll/bcast.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
 #include "coll/image.hpp"
@@ -81,14 +82,8 @@ bool is_power_of_two(int number) {
     return (number & (number - 1)) == 0;
 }
 
-}  // namespace
-
-Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                       Reducer reducer) {
-    DirectReduction direct(source, sink, reducer, Share::all);
-    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
-    if (!directly.ok()) co_return std::move(directly).status();
-    if (*directly) co_return success();
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer) {
     reducer = placed(team, source, sink, reducer);
     const int size = team.size();
     const bool long_vector = reducer.commutative && size > 2 && source.bytes() >= kRingBytes &&
@@ -121,6 +116,16 @@ Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::B
     if (in_sink) co_return success();
     Status stored = co_await copy(executor, team, result.buffer(), sink);
     co_return stored;
+}
+
+}  // namespace
+
+Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                       Reducer reducer) {
+    return directly_or(
+        executor,
+        reduce_directly(executor, team, DirectReduction(source, sink, reducer, Share::all)),
+        by_messages(executor, team, source, sink, reducer));
 }
 
 }  // namespace gantry::coll

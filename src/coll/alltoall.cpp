@@ -13,19 +13,10 @@
 #include <new>
 
 namespace gantry::coll {
+namespace {
 
-Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
+Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
     const int size = team.size(), rank = team.rank();
-    if (may_exchange_directly(team)) {
-        Traffic traffic(size);
-        for (int each = 0; each < size; ++each) {
-            traffic.outgoing[static_cast<std::size_t>(each)] = outgoing.of(each);
-            traffic.incoming[static_cast<std::size_t>(each)] = incoming.of(each);
-        }
-        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
-        if (!exchanged.ok()) co_return std::move(exchanged).status();
-        if (*exchanged) co_return success();
-    }
     Scope blocks(executor);
     for (int step = 1; step < size; ++step) {
         const int from = (rank - step + size) % size;
@@ -38,6 +29,13 @@ Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks inc
     blocks.spawn(copy_local(executor, team, outgoing.of(rank), incoming.of(rank)));
     Status met = co_await blocks.join(executor);
     co_return met;
+}
+
+}  // namespace
+
+Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
+    return directly_or(executor, alltoall_directly(executor, team, outgoing, incoming),
+                       by_messages(executor, team, outgoing, incoming));
 }
 
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {

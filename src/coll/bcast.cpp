@@ -9,20 +9,10 @@
 #include "coll/exchange.hpp"
 
 namespace gantry::coll {
+namespace {
 
-Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int root) {
     const int size = team.size();
-    if (may_exchange_directly(team)) {
-        Traffic traffic(size);
-        traffic.only_sender = root;
-        if (team.rank() != root) traffic.incoming[static_cast<std::size_t>(root)] = buffer;
-        for (int each = 0; each < size; ++each)
-            if (team.rank() == root && each != root)
-                traffic.outgoing[static_cast<std::size_t>(each)] = buffer;
-        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
-        if (!exchanged.ok()) co_return std::move(exchanged).status();
-        if (*exchanged) co_return success();
-    }
     const int relative = (team.rank() - root + size) % size;
     FirstFailure failed;
     int bit = 1;
@@ -41,6 +31,13 @@ Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) 
     Status sent = co_await sends.join(executor);
     failed.note(std::move(sent));
     co_return failed.status();
+}
+
+}  // namespace
+
+Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+    return directly_or(executor, bcast_directly(executor, team, buffer, root),
+                       by_messages(executor, team, buffer, root));
 }
 
 }  // namespace gantry::coll

@@ -224,4 +224,87 @@ Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traf
     co_return true;
 }
 
+// --- operations: who has a block for whom ---------------------------------------------------------
+
+namespace {
+
+std::size_t at(int rank) {
+    return static_cast<std::size_t>(rank);
+}
+
+}  // namespace
+
+Task<Status> directly_or(Executor&, Task<Result<bool>> directly, Task<Status> otherwise) {
+    Result<bool> done = co_await std::move(directly);
+    if (!done.ok()) co_return std::move(done).status();
+    if (*done) co_return success();
+    Status status = co_await std::move(otherwise);
+    co_return status;
+}
+
+Task<Result<bool>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
+                                     Blocks incoming) {
+    if (!may_exchange_directly(team)) co_return false;
+    Traffic traffic(team.size());
+    for (int each = 0; each < team.size(); ++each) {
+        traffic.outgoing[at(each)] = outgoing.of(each);
+        traffic.incoming[at(each)] = incoming.of(each);
+    }
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                      bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const int me = team.rank();
+    Traffic traffic(team.size());
+    const p2p::Buffer own = in_place ? all.of(me) : mine;
+    for (int each = 0; each < team.size(); ++each) {
+        if (each == me && in_place) continue;
+        traffic.outgoing[at(each)] = own;
+        traffic.incoming[at(each)] = all.of(each);
+    }
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool sends = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_sender = root;
+    if (!sends) traffic.incoming[at(root)] = buffer;
+    for (int each = 0; sends && each < team.size(); ++each)
+        if (each != root) traffic.outgoing[at(each)] = buffer;
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> gather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                   int root, bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool receives = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_receiver = root;
+    if (!receives || !in_place) traffic.outgoing[at(root)] = mine;
+    for (int each = 0; receives && each < team.size(); ++each)
+        if (each != root || !in_place) traffic.incoming[at(each)] = all.of(each);
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> scatter_directly(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
+                                    int root, bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool sends = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_sender = root;
+    if (!sends || !in_place) traffic.incoming[at(root)] = mine;
+    for (int each = 0; sends && each < team.size(); ++each)
+        if (each != root || !in_place) traffic.outgoing[at(each)] = all.of(each);
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
 }  // namespace gantry::coll

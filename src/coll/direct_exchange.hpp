@@ -14,15 +14,30 @@
 #pragma once
 
 #include "base/task.hpp"
+#include "coll/blocks.hpp"
 #include "coll/direct_offer.hpp"
 
 namespace gantry::coll {
 
+// --- the operations that are such exchanges; arguments as in gather.hpp and bcast.hpp ---
+// True: done. False: nothing has happened, on any rank, and the blocks shall go by messages.
+Task<Result<bool>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
+                                     Blocks incoming);
+Task<Result<bool>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                      bool in_place);
+Task<Result<bool>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer, int root);
+Task<Result<bool>> gather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                   int root, bool in_place);
+Task<Result<bool>> scatter_directly(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
+                                    int root, bool in_place);
+
+// The first, and the second if the first has done nothing.
+Task<Status> directly_or(Executor&, Task<Result<bool>> directly, Task<Status> otherwise);
+
 // Whether exchanges of the team are tried this way at all. Every member gets the same answer.
 bool may_exchange_directly(const Team& team);
 
-// True: all of this rank's blocks were exchanged, those for itself, too. False: nothing has
-// happened, on any rank, and the blocks shall go by messages.
+// All of this rank's blocks, those for itself, too.
 Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traffic);
 
 }  // namespace gantry::coll

@@ -206,7 +206,8 @@ class OnDevice {
     Status prepare() {
         const int me = running_.team.rank();
         const Reducer& reducer = running_.what.reducer;
-        if (!context_.config.kernels || !device::reduce_kernel(reducer.operation, reducer.element))
+        const auto kernel = device::reduce_kernel(reducer.operation, reducer.element);
+        if (!context_.config.kernels || !kernel)
             return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel makes this reduction");
         for (int member = 0; member < running_.size(); ++member) {
             const Offer& offer = running_.offer(member);
@@ -222,6 +223,8 @@ class OnDevice {
                     sink = *there;
                 }
             }
+            if ((offer.source_at | offer.sink_at) % kernel->alignment != 0)
+                return failure(MPI_ERR_UNSUPPORTED_OPERATION, "a vector lies askew");
             sources_.push_back(source);
             sinks_.push_back(sink);
         }
@@ -342,6 +345,8 @@ Task<Status> work(Executor& executor, Running& running) {
         reduced = co_await two_shots(executor, running, device);
     else
         reduced = co_await one_shot(executor, running, device);
+    if (running.any_in_place() && reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        reduced = failure(MPI_ERR_OTHER, "{}", reduced.text());
     co_return reduced;
 }
 

@@ -8,21 +8,10 @@
 #include "coll/exchange.hpp"
 
 namespace gantry::coll {
+namespace {
 
-Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
-                    bool in_place) {
-    if (may_exchange_directly(team)) {
-        Traffic traffic(team.size());
-        traffic.only_receiver = root;
-        const auto to = static_cast<std::size_t>(root);
-        if (team.rank() != root || !in_place) traffic.outgoing[to] = mine;
-        for (int each = 0; team.rank() == root && each < team.size(); ++each)
-            if (each != root || !in_place)
-                traffic.incoming[static_cast<std::size_t>(each)] = all.of(each);
-        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
-        if (!exchanged.ok()) co_return std::move(exchanged).status();
-        if (*exchanged) co_return success();
-    }
+Task<Status> gather_by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                int root, bool in_place) {
     if (team.rank() != root) {
         Status sent = co_await send(executor, team, mine, root);
         co_return sent;
@@ -38,20 +27,8 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
     co_return gathered;
 }
 
-Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
-                     bool in_place) {
-    if (may_exchange_directly(team)) {
-        Traffic traffic(team.size());
-        traffic.only_sender = root;
-        const auto from = static_cast<std::size_t>(root);
-        if (team.rank() != root || !in_place) traffic.incoming[from] = mine;
-        for (int each = 0; team.rank() == root && each < team.size(); ++each)
-            if (each != root || !in_place)
-                traffic.outgoing[static_cast<std::size_t>(each)] = all.of(each);
-        Result<bool> exchanged = co_await exchange_directly(executor, team, std::move(traffic));
-        if (!exchanged.ok()) co_return std::move(exchanged).status();
-        if (*exchanged) co_return success();
-    }
+Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
+                                 int root, bool in_place) {
     if (team.rank() != root) {
         Status received = co_await receive(executor, team, mine, root);
         co_return received;
@@ -65,6 +42,20 @@ Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine
     }
     Status scattered = co_await blocks.join(executor);
     co_return scattered;
+}
+
+}  // namespace
+
+Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
+                    bool in_place) {
+    return directly_or(executor, gather_directly(executor, team, mine, all, root, in_place),
+                       gather_by_messages(executor, team, mine, all, root, in_place));
+}
+
+Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
+                     bool in_place) {
+    return directly_or(executor, scatter_directly(executor, team, all, mine, root, in_place),
+                       scatter_by_messages(executor, team, all, mine, root, in_place));
 }
 
 }  // namespace gantry::coll

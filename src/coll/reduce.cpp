@@ -5,6 +5,7 @@
 // reduced to rank 0 and sent on to the root.
 #include "coll/reduce.hpp"
 
+#include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
 #include "coll/workplace.hpp"
@@ -54,13 +55,10 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Imag
     co_return reduced;
 }
 
-Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                    Reducer reducer, int root) {
-    DirectReduction direct(source, sink, reducer, Share::root);
-    direct.root = root;
-    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
-    if (!directly.ok()) co_return std::move(directly).status();
-    if (*directly) co_return success();
+namespace {
+
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer, int root) {
     // Elsewhere the sink means nothing.
     reducer = placed(team, source, team.rank() == root ? sink : source, reducer);
     Image result;
@@ -81,6 +79,16 @@ Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buff
     if (team.rank() != root) co_return success();
     Status stored = co_await copy(executor, team, result.buffer(), sink);
     co_return stored;
+}
+
+}  // namespace
+
+Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                    Reducer reducer, int root) {
+    DirectReduction direct(source, sink, reducer, Share::root);
+    direct.root = root;
+    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
+                       by_messages(executor, team, source, sink, reducer, root));
 }
 
 }  // namespace gantry::coll

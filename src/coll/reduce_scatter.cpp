@@ -3,6 +3,7 @@
 // Reduce to rank 0, then scatter: right for every operation, datatype and memory kind.
 #include "coll/reduce_scatter.hpp"
 
+#include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
 #include "coll/gather.hpp"
 #include "coll/reduce.hpp"
@@ -10,13 +11,10 @@
 
 namespace gantry::coll {
 
-Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks shares,
-                            p2p::Buffer sink, Reducer reducer) {
-    DirectReduction direct(source, sink, reducer, Share::part);
-    direct.parts = shares;
-    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
-    if (!directly.ok()) co_return std::move(directly).status();
-    if (*directly) co_return success();
+namespace {
+
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Blocks shares,
+                         p2p::Buffer sink, Reducer reducer) {
     reducer = placed(team, source, sink, reducer);
     Image whole;
     Status reduced = co_await reduce_into(executor, team, source, &whole, reducer, 0);
@@ -24,6 +22,16 @@ Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, B
     shares.address = whole.address();  // read at rank 0
     Status scattered = co_await scatter(executor, team, shares, sink, 0, false);
     co_return scattered;
+}
+
+}  // namespace
+
+Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks shares,
+                            p2p::Buffer sink, Reducer reducer) {
+    DirectReduction direct(source, sink, reducer, Share::part);
+    direct.parts = shares;
+    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
+                       by_messages(executor, team, source, shares, sink, reducer));
 }
 
 }  // namespace gantry::coll

@@ -5,6 +5,7 @@
 #include "coll/scan.hpp"
 
 #include "base/scope.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
 #include "coll/exchange.hpp"
 #include "coll/image.hpp"
@@ -23,14 +24,8 @@ Task<Status> shift(Executor& executor, Team team, p2p::Buffer outgoing, p2p::Buf
     co_return met;
 }
 
-}  // namespace
-
-Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                  Reducer reducer, bool exclusive) {
-    DirectReduction direct(source, sink, reducer, exclusive ? Share::before : Share::up_to);
-    Result<bool> directly = co_await reduce_directly(executor, team, std::move(direct));
-    if (!directly.ok()) co_return std::move(directly).status();
-    if (*directly) co_return success();
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer, bool exclusive) {
     reducer = placed(team, source, sink, reducer);
     Image with_mine, arrived, before_mine;
     for (Image* image : {&with_mine, &arrived, &before_mine}) {
@@ -63,6 +58,16 @@ Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
     else if (anything_before)
         stored = co_await copy(executor, team, before_mine.buffer(), sink);
     co_return stored;
+}
+
+}  // namespace
+
+Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                  Reducer reducer, bool exclusive) {
+    const Share share = exclusive ? Share::before : Share::up_to;
+    return directly_or(executor,
+                       reduce_directly(executor, team, DirectReduction(source, sink, reducer, share)),
+                       by_messages(executor, team, source, sink, reducer, exclusive));
 }
 
 }  // namespace gantry::coll
