@@ -3,6 +3,7 @@
 // Equal blocks have several ways. Blocks with counts go around the ring, or all at once: what every
 // rank knows is what they are together.
 #include "coll/allgather_algorithms.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/gather.hpp"
 #include "coll/host_image.hpp"
 #include "coll/planner.hpp"
@@ -20,9 +21,8 @@ plan::CollPlan plan_for(const Team& team, const Blocks& all) {
     return plan_of(team, {.operation = plan::Collective::allgatherv, .bytes = together});
 }
 
-}  // namespace
-
-Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                         bool in_place) {
     Run run(team);
     const plan::CollPlan plan = plan_for(team, all);
     if (in_place) mine = all.of(team.rank());
@@ -44,6 +44,13 @@ Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks a
     }
     Status done = co_await std::move(rest);
     co_return done;
+}
+
+}  // namespace
+
+Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
+    return directly_or(executor, allgather_directly(executor, team, mine, all, in_place),
+                       by_messages(executor, team, mine, all, in_place));
 }
 
 }  // namespace gantry::coll

@@ -5,6 +5,8 @@
 #include "coll/allreduce.hpp"
 
 #include "coll/allreduce_algorithms.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/workplace.hpp"
@@ -32,10 +34,8 @@ bool starts_from_copy(plan::Algorithm algorithm) {
            algorithm == plan::Algorithm::recursive_doubling;
 }
 
-}  // namespace
-
-Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                       Reducer reducer) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer) {
     reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
@@ -61,6 +61,16 @@ Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::B
     if (in_sink || run.failed()) co_return run.status();
     Status stored = co_await copy(executor, team, vector.buffer(), sink);
     co_return stored;
+}
+
+}  // namespace
+
+Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                       Reducer reducer) {
+    return directly_or(
+        executor,
+        reduce_directly(executor, team, DirectReduction(source, sink, reducer, Share::all)),
+        by_messages(executor, team, source, sink, reducer));
 }
 
 }  // namespace gantry::coll

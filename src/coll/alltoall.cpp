@@ -3,6 +3,7 @@
 // Of the v and w forms all ranks know only how many they are.
 #include "coll/alltoall.hpp"
 
+#include "coll/direct_exchange.hpp"
 #include "coll/gather.hpp"
 #include "coll/planner.hpp"
 
@@ -18,19 +19,30 @@ plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
     return question;
 }
 
+Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
+    const plan::CollPlan plan = plan_of(team, question_of(incoming, false));
+    Task<Status> way;
+    switch (plan.algorithm) {
+        case plan::Algorithm::bruck:
+            way = alltoall_bruck(executor, team, std::move(outgoing), std::move(incoming));
+            break;
+        case plan::Algorithm::pairwise:
+            way = alltoall_pairwise(executor, team, std::move(outgoing), std::move(incoming));
+            break;
+        default:
+            way = alltoall_spread(executor, team, std::move(outgoing), std::move(incoming),
+                                  plan.outstanding);
+            break;
+    }
+    Status done = co_await std::move(way);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollPlan plan = plan_of(team, question_of(incoming, false));
-    switch (plan.algorithm) {
-        case plan::Algorithm::bruck:
-            return alltoall_bruck(executor, team, std::move(outgoing), std::move(incoming));
-        case plan::Algorithm::pairwise:
-            return alltoall_pairwise(executor, team, std::move(outgoing), std::move(incoming));
-        default:
-            return alltoall_spread(executor, team, std::move(outgoing), std::move(incoming),
-                                   plan.outstanding);
-    }
+    return directly_or(executor, alltoall_directly(executor, team, outgoing, incoming),
+                       by_messages(executor, team, outgoing, incoming));
 }
 
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {

@@ -2,19 +2,35 @@
 #include "coll/bcast.hpp"
 
 #include "coll/bcast_algorithms.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
 
-Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+namespace {
+
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int root) {
     const plan::CollPlan plan =
         plan_of(team, {.operation = plan::Collective::bcast, .bytes = buffer.bytes()});
+    Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::scatter_allgather:
-            return bcast_scatter_allgather(executor, team, buffer, root);
-        case plan::Algorithm::chain: return bcast_chain(executor, team, buffer, root, plan.segment);
-        default: return bcast_binomial(executor, team, buffer, root);
+            way = bcast_scatter_allgather(executor, team, buffer, root);
+            break;
+        case plan::Algorithm::chain:
+            way = bcast_chain(executor, team, buffer, root, plan.segment);
+            break;
+        default: way = bcast_binomial(executor, team, buffer, root); break;
     }
+    Status done = co_await std::move(way);
+    co_return done;
+}
+
+}  // namespace
+
+Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+    return directly_or(executor, bcast_directly(executor, team, buffer, root),
+                       by_messages(executor, team, buffer, root));
 }
 
 }  // namespace gantry::coll

@@ -4,6 +4,7 @@
 // the number of ranks is common.
 #include "coll/gather.hpp"
 
+#include "coll/direct_exchange.hpp"
 #include "coll/gather_algorithms.hpp"
 #include "coll/planner.hpp"
 
@@ -17,24 +18,42 @@ plan::Algorithm choose(const Team& team, const p2p::Buffer& mine, const Blocks& 
     return plan_of(team, question).algorithm;
 }
 
+Task<Status> gather_by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                int root, bool in_place, BlockSizes sizes) {
+    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
+                                             plan::Collective::gather, plan::Collective::gatherv);
+    Task<Status> way =
+        algorithm == plan::Algorithm::binomial
+            ? gather_binomial(executor, team, mine, std::move(all), root, in_place)
+            : gather_linear(executor, team, mine, std::move(all), root, in_place);
+    Status done = co_await std::move(way);
+    co_return done;
+}
+
+Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
+                                 int root, bool in_place, BlockSizes sizes) {
+    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
+                                             plan::Collective::scatter, plan::Collective::scatterv);
+    Task<Status> way =
+        algorithm == plan::Algorithm::binomial
+            ? scatter_binomial(executor, team, std::move(all), mine, root, in_place)
+            : scatter_linear(executor, team, std::move(all), mine, root, in_place);
+    Status done = co_await std::move(way);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
                     bool in_place, BlockSizes sizes) {
-    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
-                                             plan::Collective::gather, plan::Collective::gatherv);
-    if (algorithm == plan::Algorithm::binomial)
-        return gather_binomial(executor, team, mine, std::move(all), root, in_place);
-    return gather_linear(executor, team, mine, std::move(all), root, in_place);
+    return directly_or(executor, gather_directly(executor, team, mine, all, root, in_place),
+                       gather_by_messages(executor, team, mine, all, root, in_place, sizes));
 }
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
                      bool in_place, BlockSizes sizes) {
-    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
-                                             plan::Collective::scatter, plan::Collective::scatterv);
-    if (algorithm == plan::Algorithm::binomial)
-        return scatter_binomial(executor, team, std::move(all), mine, root, in_place);
-    return scatter_linear(executor, team, std::move(all), mine, root, in_place);
+    return directly_or(executor, scatter_directly(executor, team, all, mine, root, in_place),
+                       scatter_by_messages(executor, team, all, mine, root, in_place, sizes));
 }
 
 }  // namespace gantry::coll

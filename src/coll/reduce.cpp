@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/reduce.hpp"
 
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce_algorithms.hpp"
 #include "coll/workplace.hpp"
@@ -28,8 +30,10 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Imag
     co_return reduced;
 }
 
-Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                    Reducer reducer, int root) {
+namespace {
+
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer, int root) {
     reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
@@ -50,6 +54,16 @@ Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buff
     }
     Status reduced = co_await std::move(way);
     co_return reduced;
+}
+
+}  // namespace
+
+Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                    Reducer reducer, int root) {
+    DirectReduction direct(source, sink, reducer, Share::root);
+    direct.root = root;
+    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
+                       by_messages(executor, team, source, sink, reducer, root));
 }
 
 }  // namespace gantry::coll

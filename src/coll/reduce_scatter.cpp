@@ -5,6 +5,8 @@
 #include "coll/reduce_scatter.hpp"
 
 #include "coll/combine_shares.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/reduce_algorithms.hpp"
@@ -96,10 +98,8 @@ Task<Status> into_own(Executor& executor, Run& run, p2p::Buffer source, Shares s
     co_return met;
 }
 
-}  // namespace
-
-Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
-                            p2p::Buffer sink, Reducer reducer) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
+                         p2p::Buffer sink, Reducer reducer) {
     reducer = placed(team, source, sink, reducer);
     Run run(team);
     const plan::CollPlan plan =
@@ -123,6 +123,16 @@ Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, B
     }
     Status reduced = co_await std::move(way);
     co_return reduced;
+}
+
+}  // namespace
+
+Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
+                            p2p::Buffer sink, Reducer reducer) {
+    DirectReduction direct(source, sink, reducer, Share::part);
+    direct.parts = blocks;
+    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
+                       by_messages(executor, team, source, std::move(blocks), sink, reducer));
 }
 
 }  // namespace gantry::coll

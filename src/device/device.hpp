@@ -171,6 +171,11 @@ class Device {
     // Of fused copies all that came at once is there. When no more follow, those that wait go; else
     // one that got no company goes alone, if nothing is in flight.
     virtual void flush_batch(BatchHint more) = 0;
+    // Copies between device memory of this process and memory of peers that is mapped here, of one
+    // operation: all by the GPU of the first, in one launch, with one end. False: nothing has happened;
+    // each can be copied by itself.
+    virtual bool copy_together(std::span<const Copy>, Completion&) { return false; }
+
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;

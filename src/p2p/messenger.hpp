@@ -118,6 +118,7 @@ class Messenger {
     void begin_peaks_anew();
     Executor& executor();
     device::Device& device();
+    // What moves the bytes, for operations that need no messages.
     transfer::Context& context();
 
   private:

@@ -116,6 +116,7 @@ struct Mechanisms {
     bool cut_through = true;      // staged messages go on piece by piece while a kernel copies them
     bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
     bool batches = true;           // copies that come together are made by one launch or call
+    bool board = true;  // ranks of a node agree on its board instead of by messages (all or none of them)
     bool claims = true;            // who is not late copies what either end could
     bool operator==(const Mechanisms&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "plan/explain.hpp"
 #include "plan/selection_cache.hpp"
 #include "transfer/active_messages.hpp"
+#include "transfer/board.hpp"
 #include "transfer/buffer.hpp"
 #include "transfer/endpoint.hpp"
 #include "transfer/export_table.hpp"
@@ -46,6 +47,7 @@ class Context {
     plan::SelectionCache selections;
     ActiveMessages messages;
     Endpoints endpoints;
+    Board board;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;

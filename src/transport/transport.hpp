@@ -91,6 +91,9 @@ struct alignas(64) Flag {
     std::uint32_t pieces[kPiecesOfSlotUnit] = {};
 };
 
+// Where a rank posts what it brings to collective operations (transfer/board.hpp).
+inline constexpr Bytes kBoardBytes = 256 * kKiB;
+
 // The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
@@ -171,6 +174,9 @@ class Transport {
     virtual std::span<Flag> flags(int) { return {}; }
     // The one of them that tells of its puts to another rank of the node. Null when not shared.
     virtual Flag* put_flag(int, int) { return nullptr; }
+    // The board in that rank's segment, kBoardBytes on pages of their own, at first all zero; makes
+    // this rank's own. Empty when not shared, or as long as that rank has no segment.
+    virtual std::span<std::byte> board(int) { return {}; }
     // This rank uses a GPU, named by a number that is not 0 (transfer/gpu_neighbours.hpp); whether another
     // rank of the node does, as far as it said so.
     virtual void note_gpu(std::uint64_t) {}

@@ -298,6 +298,23 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     done.complete(context_destroyed(copy));
 }
 
+// A context that turns out to be gone is dropped when somebody uses it next.
+bool CudaDevice::copy_together(std::span<const Copy> copies, Completion& done) {
+    if (!driver_.ready() || copies.empty()) return false;
+    gpus_.fill();
+    drop_dead_contexts();
+    CUcontext context = nullptr;
+    for (const Copy& copy : copies) {
+        Way way;
+        const Route route = this->route(copy, &way);
+        if (route.order.copy.engine != Engine::fused || route.context == nullptr) return false;
+        if (context != nullptr && context != route.context) return false;
+        context = route.context;
+    }
+    Result<Streams*> streams = streams_in(context, copies.front().gpu);
+    return streams.ok() && (*streams)->copy_together(copies, done);
+}
+
 void CudaDevice::get_ready(const Copy& like) {
     const Way& last = last_way(like);
     if (last.streams != nullptr && last.losses == losses() && last.asked.gpu == like.gpu)

@@ -60,6 +60,7 @@ class CudaDevice final : public Device {
     void get_ready(const Copy& like) override;
     void let_go() override { kept_.reset(); }
     void flush_batch(BatchHint more) override;
+    bool copy_together(std::span<const Copy> copies, Completion& done) override;
     int progress() override;
     bool pending() const override;
     Resident resident() const override;

@@ -55,6 +55,7 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
       large_(driver, context, facts, settings, resident_, Sizes::large),
+      together_(driver, context, settings),
       row_kernel_(driver, context, facts, settings.kernels),
       reductions_(driver, context, settings.kernels) {}
 
@@ -296,6 +297,7 @@ int Streams::progress() {
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
     int fused = small_pending && !lost() ? small_.progress() : 0;
     if (large_pending && !lost()) fused += large_.progress();
+    if (together_.pending() && !lost()) fused += together_.progress();
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -374,6 +376,7 @@ void Streams::abandon(CUresult why) {
     resident_.abandon();
     small_.abandon(why);
     large_.abandon(why);
+    together_.abandon(why);
     row_kernel_.abandon();
     reductions_.abandon();
     free_events_.clear();
@@ -430,6 +433,7 @@ void Streams::close_all() {
         return;
     }
     resident_.close();
+    together_.close();
     flags_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;

@@ -26,6 +26,7 @@
 #include "device/cuda/flags.hpp"
 #include "device/cuda/fused.hpp"
 #include "device/cuda/reduce_launcher.hpp"
+#include "device/cuda/together.hpp"
 #include "device/device.hpp"
 
 #include <deque>
@@ -45,14 +46,22 @@ class Streams {
     const Context& context() const { return context_; }
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
-    bool lost() const { return lost_ || small_.lost() || large_.lost() || resident_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_pending() || !unstarted_.empty(); }
+    bool lost() const {
+        return lost_ || small_.lost() || large_.lost() || resident_.lost() || together_.lost();
+    }
+    bool pending() const {
+        return in_flight_ > 0 || fused_pending() || together_.pending() || !unstarted_.empty();
+    }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
     // Device::cut_through(), of lanes d2h and h2d.
     bool cut_through(const Order& order, Completion& done);
+    // Device::copy_together().
+    bool copy_together(std::span<const Copy> copies, Completion& done) {
+        return !lost() && together_.start(copies, done);
+    }
     void flush_batch(BatchHint more) {
         small_.flush_batch(more);
         large_.flush_batch(more);
@@ -143,6 +152,7 @@ class Streams {
     Flags flags_;                    // one of each lane
     ResidentCopies resident_;
     FusedCopies small_, large_;
+    TogetherCopies together_;
     RowKernel row_kernel_;
     ReduceLauncher reductions_;
     std::vector<CUevent> free_events_;

@@ -104,6 +104,7 @@ class FakeDevice final : public Device {
     bool would_cut_through(Engine engine) const override;
     void reduce(const Reduce& reduce, Completion& done) override;
     void flush_batch(BatchHint more) override;
+    bool copy_together(std::span<const Copy> copies, Completion& done) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
     Resident resident() const override {

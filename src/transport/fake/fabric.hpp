@@ -205,6 +205,7 @@ class FakeTransport final : public Transport, private Registrar {
     std::uint32_t* claim_words(int rank) override;
     std::span<Flag> flags(int rank) override;
     Flag* put_flag(int from, int to) override;
+    std::span<std::byte> board(int rank) override;
     void note_gpu(std::uint64_t gpu) override { gpus_.insert(gpu); }
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;
@@ -245,6 +246,7 @@ class FakeTransport final : public Transport, private Registrar {
     std::vector<std::byte> pools_[2];
     std::unique_ptr<std::array<std::uint32_t, kClaimWords>> claims_;
     std::vector<Flag> flags_;       // made when they are asked for
+    std::vector<Flag> board_;       // likewise, by the line
     std::set<std::uint64_t> gpus_;  // that its rank uses
 };
 

@@ -159,6 +159,13 @@ Flag* FakeTransport::put_flag(int from, int to) {
     return all.empty() ? nullptr : &all[kSlotFlags + static_cast<std::size_t>(to)];
 }
 
+std::span<std::byte> FakeTransport::board(int rank) {
+    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return {};
+    FakeTransport& owner = fabric_.end(rank);
+    if (owner.board_.empty()) owner.board_.resize(kBoardBytes / sizeof(Flag));
+    return std::as_writable_bytes(std::span(owner.board_));
+}
+
 bool FakeTransport::others_use(std::uint64_t gpu) const {
     if (fabric_.options_.medium != Medium::shared_memory) return false;
     for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)

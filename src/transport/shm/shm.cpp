@@ -321,6 +321,21 @@ Flag* ShmTransport::put_flag(int from, int to) {
     return &all[kSlotFlags + static_cast<std::size_t>(number)];
 }
 
+std::span<std::byte> ShmTransport::board(int rank) {
+    if (rank == rank_ && !own_) {
+        if (Status failed = make_own_segment()) {
+            log::warn("{}", failed.text());
+            return {};
+        }
+    }
+    // One that has not begun to communicate yet.
+    if (const Peer* peer = peer_of(rank);
+        peer != nullptr && !peer->segment && node_.state(peer->number) == MemberState::absent)
+        return {};
+    const RankSegment* segment = segment_of(rank);
+    return segment != nullptr ? segment->board() : std::span<std::byte>();
+}
+
 void ShmTransport::note_gpu(std::uint64_t gpu) {
     if (node_) node_.note_gpu(self_, gpu);
 }

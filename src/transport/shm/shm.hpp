@@ -49,6 +49,7 @@ class ShmTransport final : public Transport {
     std::uint32_t* claim_words(int rank) override;
     std::span<Flag> flags(int rank) override;
     Flag* put_flag(int from, int to) override;
+    std::span<std::byte> board(int rank) override;
     void note_gpu(std::uint64_t gpu) override;
     bool others_use(std::uint64_t gpu) const override;
     int progress() override;
