@@ -67,6 +67,7 @@ Task<Status> Engine::start(Executor& executor) {
         GANTRY_CO_TRY(opened);
     }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
+    windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
@@ -105,6 +106,7 @@ Task<Status> Engine::leave(Executor& executor) {
 int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
+    events += windows_->progress();
     events += requests_.progress();
     return events;
 }
@@ -113,7 +115,7 @@ int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
     const int started = postbox_.start();
-    const int events = messenger_->progress();
+    const int events = messenger_->progress() + windows_->progress();
     executor().set_background(false);
     return started + events;
 }

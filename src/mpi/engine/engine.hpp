@@ -18,6 +18,7 @@
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
 #include "plan/explain.hpp"
+#include "rma/windows.hpp"
 #include "transport/transport.hpp"
 
 #include <memory>
@@ -55,7 +56,9 @@ class Engine {
     // own threads may do (its functions, handles) is left to its next call.
     int progress_in_background();
     // Whether such a turn may be of use.
-    bool pending() const { return started_ && messenger_->pending(); }
+    bool pending() const {
+        return started_ && (messenger_->pending() || windows_->pending());
+    }
     // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
     int progress_waiting() {
         const int events = progress();
@@ -81,6 +84,7 @@ class Engine {
     device::Device& device() { return *parts_.device; }
     transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
+    rma::Windows& windows() { return *windows_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
@@ -102,6 +106,7 @@ class Engine {
     Checks checks_;
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
+    std::unique_ptr<rma::Windows> windows_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
     Requests requests_;
