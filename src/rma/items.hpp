@@ -5,6 +5,7 @@
 // sees it.
 #pragma once
 
+#include "base/status.hpp"
 #include "layout/layout.hpp"
 #include "layout/reduce.hpp"
 

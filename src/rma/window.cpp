@@ -18,12 +18,14 @@ struct Facts {
     std::uint64_t base = 0, bytes = 0;
     std::int64_t unit = 1;
     std::int32_t error_class = MPI_SUCCESS;
-    std::uint8_t memory_kind = 0;  // device::MemoryKind
+    transfer::wire::Handle handle{};  // of device memory
+    std::uint32_t inbox = 0;
 };
 
 struct Ready {
     std::uint64_t base = 0;
     std::int32_t error_class = MPI_SUCCESS;
+    std::uint32_t all_direct = 0;  // at this origin
 };
 
 // Everybody's, by rank.
@@ -61,6 +63,7 @@ Window::Window(Windows& its_windows, p2p::Group its_group)
 }
 
 Window::~Window() {
+    unmap_devices();
     windows.by_id_.erase(id());
 }
 
@@ -89,7 +92,9 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         else
             usable = failure(MPI_ERR_BASE, "the memory of a window: {}", found.status().text());
     }
-    facts.memory_kind = static_cast<std::uint8_t>(location.kind);
+    const DeviceName device = name_device(location);
+    facts.handle = device.handle;
+    facts.inbox = device.inbox;
     facts.error_class = usable.error_class();
     std::vector<Facts> all;
     coll::Team everybody = team();
@@ -98,6 +103,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     usable = first_failure(all, usable);
     GANTRY_CO_TRY(usable);
     std::vector<Bytes> sizes;
+    std::vector<DeviceName> devices;
     for (int rank = 0; rank < size(); ++rank) {
         Target& of = target(rank);
         const Facts& its = all[static_cast<std::size_t>(rank)];
@@ -105,10 +111,20 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         of.bytes = its.bytes;
         of.unit = its.unit;
         sizes.push_back(its.bytes);
+        devices.push_back({its.handle, its.inbox});
     }
+    send_descriptors(devices);
     mine().location = location;
     usable = co_await set_up_memory(executor, wanted, wanted.bytes, sizes);
-    const Ready ready{mine().base, usable.error_class()};
+    if (usable.ok()) {
+        map_devices(devices);
+        for (int rank = 0; rank < size(); ++rank) {
+            Target& of = target(rank);
+            if (rank == this->rank() || (allocates && of.control != nullptr)) of.direct = true;
+            all_direct_ = all_direct_ && of.direct;
+        }
+    }
+    const Ready ready{mine().base, usable.error_class(), all_direct_ ? 1u : 0u};
     std::vector<Ready> states;
     everybody = team();
     told = co_await gather_all(executor, everybody, ready, &states);
@@ -116,12 +132,11 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     usable = first_failure(states, usable);
     GANTRY_CO_TRY(usable);
     for (int rank = 0; rank < size(); ++rank) {
-        Target& of = target(rank);
-        of.base = states[static_cast<std::size_t>(rank)].base;
-        of.direct = rank == this->rank() || (allocates && of.control != nullptr);
-        if (rank == this->rank()) of.memory = reinterpret_cast<std::byte*>(of.base);
-        all_direct_ = all_direct_ && of.direct;
+        const Ready& its = states[static_cast<std::size_t>(rank)];
+        target(rank).base = its.base;
+        all_direct_ = all_direct_ && its.all_direct != 0;
     }
+    mine().memory = reinterpret_cast<std::byte*>(mine().base);
     co_return success();
 }
 

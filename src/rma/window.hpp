@@ -7,7 +7,8 @@
 //               and copies; the target need not call MPI
 //   by message  else: an active message which the target executes when it makes progress
 //
-//   window.cpp           creation and end        origin.cpp     operations begin here
+//   window.cpp           creation and end        device_windows.cpp  device memory of peers
+//   attached.cpp         dynamic memory          origin.cpp     operations begin here
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
@@ -53,6 +54,7 @@ struct Target {
     bool direct = false;
     std::byte* memory = nullptr;  // where `base` is here, if direct
     device::Location location;
+    device::IpcHandle mapped;     // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
 
     // --- as the origin
@@ -159,6 +161,17 @@ class Window {
     Task<Status> open(Executor& executor, Wanted wanted);
     Task<Status> set_up_memory(Executor& executor, const Wanted& wanted, Bytes own_bytes,
                                const std::vector<Bytes>& sizes);
+
+    // device_windows.cpp
+    struct DeviceName {
+        transfer::wire::Handle handle;
+        std::uint32_t inbox;  // where this rank takes file descriptors; 0: nowhere
+    };
+    bool on_my_node(int of_rank);
+    DeviceName name_device(const device::Location& location);
+    void send_descriptors(const std::vector<DeviceName>& names);
+    void map_devices(const std::vector<DeviceName>& names);
+    void unmap_devices();
 
     // epochs.cpp
     Status check_access(Target& target);

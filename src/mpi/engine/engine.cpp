@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "coll/barrier.hpp"
+#include "rma/windows.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -109,6 +110,10 @@ int Engine::progress() {
     events += windows_->progress();
     events += requests_.progress();
     return events;
+}
+
+bool Engine::pending() const {
+    return started_ && (messenger_->pending() || windows_->pending());
 }
 
 int Engine::progress_in_background() {

@@ -18,11 +18,14 @@
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
 #include "plan/explain.hpp"
-#include "rma/windows.hpp"
 #include "transport/transport.hpp"
 
 #include <memory>
 #include <vector>
+
+namespace gantry::rma {
+class Windows;
+}
 
 namespace gantry::mpi {
 
@@ -56,9 +59,7 @@ class Engine {
     // own threads may do (its functions, handles) is left to its next call.
     int progress_in_background();
     // Whether such a turn may be of use.
-    bool pending() const {
-        return started_ && (messenger_->pending() || windows_->pending());
-    }
+    bool pending() const;
     // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
     int progress_waiting() {
         const int events = progress();

@@ -8,6 +8,7 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/request/status.hpp"
 #include "mpi/rma/win.hpp"
+#include "rma/windows.hpp"
 
 namespace gantry::mpi {
 namespace {

@@ -5,6 +5,7 @@
 #include "mpi/comm/group.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/rma/win.hpp"
+#include "rma/windows.hpp"
 
 #include <algorithm>
 #include <atomic>

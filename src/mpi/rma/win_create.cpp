@@ -7,6 +7,7 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/rma/win.hpp"
+#include "rma/windows.hpp"
 
 #include <climits>
 #include <cstring>
