@@ -25,22 +25,38 @@ void unlock_word(ControlBlock& control, Lock kind) {
 
 }  // namespace
 
+bool Window::try_lock_word(Target& of, Lock kind) {
+    if (!try_lock(*of.control, kind, windows.context.world_rank)) return false;
+    if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(1);
+    return true;
+}
+
+// A rank that holds the lock and is lost, by world rank; -1: none.
+int Window::lost_holder(const Target& of) {
+    if (lost_.ok()) return -1;
+    const int holder = of.control->exclusive_holder();
+    if (holder >= 0) return windows.lost(holder).ok() ? -1 : holder;
+    for (std::size_t i = 0; i < local_ranks_.size(); ++i) {
+        const int peer = target(local_ranks_[i]).peer;
+        if (std::atomic_ref(node_memory_.shares(of.local, i)).load() != 0 &&
+            !windows.lost(peer).ok())
+            return peer;
+    }
+    return -1;
+}
+
 Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
     Target& of = target(of_rank);
     if (kind == Lock::unchecked) co_return success();
-    const int me = windows.context.world_rank;
     if (of.control != nullptr) {
-        if (try_lock(*of.control, kind, me)) co_return success();
+        if (try_lock_word(of, kind)) co_return success();
         bool locked = false;
         int gone = -1;
-        Status waited =
-            co_await windows.until(executor, [this, &of, kind, me, &locked, &gone] {
-                locked = try_lock(*of.control, kind, me);
-                if (locked) return true;
-                const int holder = of.control->exclusive_holder();
-                if (holder >= 0 && holder != me && !windows.lost(holder).ok()) gone = holder;
-                return gone >= 0 || !windows.lost(of.peer).ok();
-            });
+        Status waited = co_await windows.until(executor, [this, &of, kind, &locked, &gone] {
+            locked = try_lock_word(of, kind);
+            if (!locked) gone = lost_holder(of);
+            return locked || gone >= 0 || !windows.lost(of.peer).ok();
+        });
         GANTRY_CO_TRY(waited);
         if (locked) co_return success();
         co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
@@ -63,6 +79,7 @@ Status Window::give_back(int of_rank) {
     const Lock kind = std::exchange(of.lock, Lock::none);
     if (kind == Lock::unchecked) return success();
     if (of.control == nullptr) return signal(of_rank, wire::kUnlock);
+    if (kind == Lock::shared) std::atomic_ref(node_memory_.shares(of.local, self_)).store(0);
     unlock_word(*of.control, kind);
     return success();
 }

@@ -27,12 +27,13 @@ NodeMemory::Parts NodeMemory::parts(const std::vector<Bytes>& sizes, bool adjoin
 }
 
 Bytes NodeMemory::control_bytes(std::size_t ranks) {
-    return pages(ranks * sizeof(ControlBlock));
+    return pages(ranks * sizeof(ControlBlock) + ranks * ranks);
 }
 
 void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
     parts_ = parts;
     controls_ = reinterpret_cast<ControlBlock*>(begin);
+    shares_ = reinterpret_cast<std::uint8_t*>(controls_ + parts.begin.size());
     memory_ = begin + control_bytes(parts.begin.size());
 }
 
@@ -43,6 +44,7 @@ Status NodeMemory::make_private(const Parts& parts) {
         return failure(MPI_ERR_NO_MEM, "the system has no {} bytes for a window", bytes);
     lay_out(private_.get(), parts);
     new (controls_) ControlBlock;
+    *shares_ = 0;
     return success();
 }
 

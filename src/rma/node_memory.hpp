@@ -5,7 +5,10 @@
 // makes the segment, everybody maps all of it. A rank that is alone, or whose peers are reached by the
 // network only, has plain memory of its own in the same shape.
 //
-//     [ControlBlock of local rank 0][... 1]... | page | [memory of local rank 0][... 1]...
+//     [ControlBlock of local rank 0][... 1]... [shared holders] | page | [memory of local rank 0][... 1]...
+//
+// Shared holders: a byte for each target and origin, set while that origin itself holds that target's
+// lock shared. A count alone would not tell whose share a rank that died took along.
 #pragma once
 
 #include "rma/control.hpp"
@@ -35,6 +38,11 @@ class NodeMemory {
                       Bytes own_bytes);
 
     ControlBlock* control(std::size_t local) const { return &controls_[local]; }
+    // Whether rank `origin` holds the lock of rank `target` shared.
+    std::uint8_t& shares(std::size_t target, std::size_t origin) const {
+        return shares_[target * parts_.begin.size() + origin];
+    }
+    std::size_t ranks() const { return parts_.begin.size(); }
     std::byte* memory(std::size_t local) const { return memory_ + parts_.begin[local]; }
 
   private:
@@ -49,6 +57,7 @@ class NodeMemory {
     transport::shm::Mapping mapping_;
     Parts parts_;
     ControlBlock* controls_ = nullptr;
+    std::uint8_t* shares_ = nullptr;
     std::byte* memory_ = nullptr;
 };
 

@@ -186,9 +186,12 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         usable = node_memory_.map_shared(names[static_cast<std::size_t>(local.front())].segment,
                                          parts, self, allocates ? own_bytes : 0);
     GANTRY_CO_TRY(usable);
+    self_ = self;
+    local_ranks_ = local;
     for (std::size_t i = 0; i < local.size(); ++i) {
         Target& of = target(local[i]);
         of.control = node_memory_.control(i);
+        of.local = i;
         if (allocates) of.memory = node_memory_.memory(i);
     }
     if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);

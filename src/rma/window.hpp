@@ -56,6 +56,7 @@ struct Target {
     device::Location location;
     device::IpcHandle mapped;     // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
+    std::size_t local = 0;            // its number among the ranks of this node
 
     // --- as the origin
     Lock lock = Lock::none;
@@ -239,6 +240,8 @@ class Window {
 
     // locks.cpp
     Task<Status> acquire(Executor& executor, int of_rank, Lock kind);
+    bool try_lock_word(Target& of, Lock kind);
+    int lost_holder(const Target& of);
     Status give_back(int of_rank);
     void take_lock_from(int from);
     bool try_accumulate(ControlBlock& control) const;
@@ -250,6 +253,8 @@ class Window {
 
     std::vector<std::unique_ptr<Target>> targets_;
     NodeMemory node_memory_;
+    std::vector<int> local_ranks_;  // of this node, by number
+    std::size_t self_ = 0;          // my number among them
     bool all_direct_ = true;
     std::uint32_t sequence_ = 0;  // of collectives on the window's group
     Scope operations_;

@@ -373,6 +373,58 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const Options& like) {
     }
 }
 
+// Everybody works at rank 1, which dies. Who does so hears of it, and nobody waits for ever.
+Task<Status> work_at_a_rank_that_dies(Rank& rank, std::uint64_t seed) {
+    std::mt19937_64 random(seed * 31 + static_cast<unsigned>(rank.number));
+    p2p::Group group = rank.all;
+    group.context = 77 | p2p::kCollectiveContext;
+    rma::Wanted wanted;
+    wanted.flavor = seed % 2 == 0 ? rma::Flavor::allocate : rma::Flavor::create;
+    Bytebuffer memory(rank, seed % 3 == 0 ? Place::device : Place::host, kSlots * sizeof(Number));
+    wanted.base = memory.address();
+    wanted.bytes = memory.bytes();
+    std::unique_ptr<rma::Window> window;
+    Status status = co_await rank.windows.create(rank.executor, group, wanted, &window);
+    for (int round = 0; round < 400 && status.ok(); ++round) {
+        Step step{};
+        step.target = random() % 4 == 0 ? rank.number : 1;
+        step.what = static_cast<What>(random() % 4);
+        step.count = 1 + random() % 6;
+        step.stride = 1;
+        Buffers buffers(rank, step, Place::host);
+        const rma::Lock kind = random() % 2 == 0 ? rma::Lock::exclusive : rma::Lock::shared;
+        status = co_await window->lock(rank.executor, step.target, kind);
+        if (!status.ok()) break;
+        Status begun = begin(rank, *window, step, buffers, 0, false);
+        Status slept = co_await rank.sleep(rank.executor, 2 * kMicrosecond);
+        status = co_await window->unlock(rank.executor, step.target);
+        if (status.ok()) status = begun;
+        if (status.ok()) status = slept;
+    }
+    if (rank.number != 1) {
+        WORLD_CHECK(!status.ok());
+        WORLD_CHECK(status.error_class() == MPI_ERR_PROC_ABORTED);
+    }
+    if (window != nullptr) {
+        Status closed = co_await window->close(rank.executor);
+        WORLD_CHECK(!closed.ok());
+    }
+    co_return success();
+}
+
+TEST(Rma, WhoWorksAtARankThatDiesHearsOfIt) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        World world({.ranks = 3,
+                     .ranks_per_node = 1 + static_cast<int>(seed % 3),
+                     .seed = seed,
+                     .jitter = 5 * kMicrosecond});
+        world.kill_at(static_cast<Nanoseconds>(30 + seed * 7) * kMicrosecond, 1);
+        const Ending ending =
+            world.run([seed](Rank& rank) { return work_at_a_rank_that_dies(rank, seed); });
+        ASSERT_TRUE(ending.good()) << ending;
+    }
+}
+
 TEST(Rma, RandomProgramsDoWhatTheSequentialModelDoes) {
     run_seeds(1, 60, {});
 }
