@@ -47,6 +47,7 @@ int Window::lost_holder(const Target& of) {
 
 Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
     Target& of = target(of_rank);
+    if (!windows.lost(of.peer).ok()) co_return windows.lost(of.peer);
     if (kind == Lock::unchecked) co_return success();
     if (of.control != nullptr) {
         if (try_lock_word(of, kind)) co_return success();

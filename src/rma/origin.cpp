@@ -89,6 +89,7 @@ Side Window::there(const Access& access, std::uint64_t address) {
 Result<bool> Window::begin(const Access& access, Completion* done) {
     Target& of = target(access.target);
     GANTRY_TRY(check_access(of));
+    if (!lost_.ok()) GANTRY_TRY(windows.lost(of.peer));
     Result<std::uint64_t> address = address_of(access);
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
