@@ -208,7 +208,7 @@ class Entry:
 
     def judge_buffer(self, p) -> str:
         count, kind = self.partners(p)
-        if p.name == "location":
+        if p.name == "location" or bodies.listed(self.function, p, "unjudged"):
             return ""
         if count is None:
             return self.judge_blocks(p)

@@ -23,6 +23,7 @@
 #include "mpi/engine/handles.hpp"
 #include "mpi/engine/pending.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/topo/topology.hpp"
 
@@ -274,7 +275,10 @@ class Call {
 
     // --- how many
     // Processes that messages go to: of the remote group, if there is one.
-    int peers() const { return comm_ != nullptr ? comm_->peers() : 0; }
+    int peers() const {
+        if (comm_ != nullptr) return comm_->peers();
+        return win_ != nullptr ? win_->ranks : 0;
+    }
     // This rank's of a list of counts.
     template <class T>
     MPI_Count share(const T* counts) const {

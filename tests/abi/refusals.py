@@ -29,7 +29,7 @@ GOOD_HANDLE = {
     "REQUEST": "MPI_REQUEST_NULL",
     "MESSAGE": "MPI_MESSAGE_NO_PROC",
     "SESSION": "session",
-    "WINDOW": "MPI_WIN_NULL",
+    "WINDOW": "win",
     "FILE": "MPI_FILE_NULL",
 }
 FREED = {
@@ -37,6 +37,7 @@ FREED = {
     "GROUP": "freed_group",
     "INFO": "freed_info",
     "ERRHANDLER": "freed_errhandler",
+    "WINDOW": "freed_win",
 }
 BAD_NUMBERS = {
     "not_negative": ["-1"],
@@ -54,7 +55,7 @@ BAD_NUMBERS = {
 }
 # Nothing was made of which these could be live: their functions are not tried before they are
 # built.
-NO_GOOD_VALUE = ("WINDOW", "FILE")
+NO_GOOD_VALUE = ("FILE",)
 # Never return, or end what the program needs.
 NOT_TRIED = ("MPI_Abort",)
 

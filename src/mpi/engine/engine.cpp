@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "coll/barrier.hpp"
 #include "mpi/engine/job_costs.hpp"
+#include "rma/windows.hpp"
 
 #include <sched.h>
 #include <unistd.h>
@@ -102,6 +103,7 @@ Task<Status> Engine::start(Executor& executor) {
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
     Status learned = learn_job_wide();
     GANTRY_CO_TRY(learned);
+    windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
@@ -140,16 +142,21 @@ Task<Status> Engine::leave(Executor& executor) {
 int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
+    events += windows_->progress();
     events += requests_.progress();
     if (!held_partitions_.empty()) events += held_partitions_.send();
     return events;
+}
+
+bool Engine::pending() const {
+    return started_ && (messenger_->pending() || windows_->pending());
 }
 
 int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
     const int started = postbox_.start();
-    const int events = messenger_->progress();
+    const int events = messenger_->progress() + windows_->progress();
     executor().set_background(false);
     return started + events;
 }

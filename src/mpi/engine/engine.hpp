@@ -26,6 +26,10 @@
 #include <memory>
 #include <vector>
 
+namespace gantry::rma {
+class Windows;
+}
+
 namespace gantry::mpi {
 
 // What an engine is made of.
@@ -58,7 +62,7 @@ class Engine {
     // own threads may do (its functions, handles) is left to its next call.
     int progress_in_background();
     // Whether such a turn may be of use.
-    bool pending() const { return started_ && messenger_->pending(); }
+    bool pending() const;
     // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
     int progress_waiting() {
         const int events = progress();
@@ -90,6 +94,7 @@ class Engine {
     transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
     coll::Common& collectives() { return collectives_; }
+    rma::Windows& windows() { return *windows_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
@@ -115,6 +120,7 @@ class Engine {
     coll::Planner planner_;                        // of collectives of the engine itself
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
+    std::unique_ptr<rma::Windows> windows_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
     HeldPartitions held_partitions_;

@@ -16,6 +16,7 @@
 #include "mpi/comm/group.hpp"
 #include "mpi/info/info.hpp"
 #include "mpi/coll/op.hpp"
+#include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 
 #include <memory>

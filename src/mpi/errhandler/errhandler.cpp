@@ -247,6 +247,22 @@ Status file_call_errhandler(MPI_File fh, int errorcode) {
     return success();
 }
 
+Status win_set_errhandler(Win& win, Errhandler& errhandler) {
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::win));
+    assign(win.errhandler, &errhandler);
+    return success();
+}
+
+Status win_get_errhandler(Win& win, MPI_Errhandler* errhandler) {
+    *errhandler = give_handle(win.errhandler);
+    return success();
+}
+
+Status win_call_errhandler(Win& win, int errorcode) {
+    raise(&win, Status::make(errorcode, error_text(errorcode)), "MPI_Win_call_errhandler");
+    return success();
+}
+
 Status session_set_errhandler(Session& session, Errhandler& errhandler) {
     GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::session));
     assign(session.errhandler, &errhandler);

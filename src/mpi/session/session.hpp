@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions, matched messages, and the two kinds of handle that have no objects yet (windows and
-// files come with their chapters).
+// Sessions, matched messages, and the kind of handle that has no objects yet (files come with their
+// chapter).
 #pragma once
 
 #include "mpi/errhandler/errhandler.hpp"
@@ -31,10 +31,6 @@ struct Session : Object<MPI_Session> {
 struct Message : Object<MPI_Message> {
     Comm* comm = nullptr;
     p2p::Matched matched;
-};
-
-struct Win : Object<MPI_Win> {
-    Errhandler* errhandler = nullptr;
 };
 
 struct File : Object<MPI_File> {

@@ -23,7 +23,7 @@ constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
 
 bool is_envelope(transport::MessageKind kind) {
     return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous ||
-           kind == p2p::wire::kRts;
+           kind == p2p::wire::kRts || kind >= rma::wire::kPut;
 }
 
 model::Machine machine_of(const Options& options) {
@@ -128,7 +128,8 @@ Rank::Rank(World& its_world, int its_number)
       transfer(executor, device,
                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
                its_world.ranks(), its_world.state_->config, explain),
-      messenger(transfer) {
+      messenger(transfer),
+      windows(transfer, messenger) {
     all.context = 1;
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
@@ -159,7 +160,7 @@ Task<Status> Rank::driver_copy(Executor& its_executor, void* destination, const 
 
 int Rank::progress() {
     if (dead_ || processor.busy()) return 0;
-    return messenger.progress();
+    return messenger.progress() + windows.progress();
 }
 
 // --- Ending -------------------------------------------------------------------------------------
@@ -302,7 +303,10 @@ bool World::settle() {
         if (!pass_time(quiet_since)) break;
     }
     return std::all_of(state_->ranks.begin(), state_->ranks.end(),
-                       [](const auto& rank) { return rank->dead_ || rank->messenger.idle(); });
+                       [](const auto& rank) {
+                           return rank->dead_ ||
+                                  (rank->messenger.idle() && rank->windows.idle());
+                       });
 }
 
 std::string World::who_waits() const {

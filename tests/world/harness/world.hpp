@@ -23,6 +23,7 @@
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
 #include "plan/explain.hpp"
+#include "rma/windows.hpp"
 #include "transport/fake/fabric.hpp"
 
 #include <functional>
@@ -81,6 +82,7 @@ class Rank {
     plan::Explain explain;
     transfer::Context transfer;
     p2p::Messenger messenger;
+    rma::Windows windows;
     p2p::Group all;  // every rank, as MPI_COMM_WORLD
 
     operator Executor&() { return executor; }  // a rank may be a task's first parameter
