@@ -18,6 +18,7 @@
 #include "transfer/host_copies.hpp"
 #include "transfer/in_use.hpp"
 #include "transfer/notify_flags.hpp"
+#include "transfer/rail_scheduler.hpp"
 #include "transfer/staging_pool.hpp"
 
 namespace gantry::transfer {
@@ -46,6 +47,7 @@ class Context {
     plan::SelectionCache selections;
     ActiveMessages messages;
     Endpoints endpoints;
+    RailScheduler rails;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;
