@@ -27,8 +27,6 @@ constexpr Bytes kSmallestFixedChunk = 64;
 // Cells cost nothing to hold, and more of them hide that the two processors copying do not run in
 // step.
 constexpr int kHostCellsInFlight = 8;
-// Striping a piece finer than this costs more in puts than the rails gain.
-constexpr Bytes kSmallestStripe = 64 * kKiB;
 
 // A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
 // known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
@@ -114,7 +112,8 @@ Candidate eager_candidate(const Ask& ask) {
 }
 
 int rails_for(const Ask& ask, Bytes piece) {
-    const Bytes useful = std::max<Bytes>(1, piece / kSmallestStripe);
+    if (ask.tuning.rail_stripe == 0) return 1;
+    const Bytes useful = std::max<Bytes>(1, piece / ask.tuning.rail_stripe);
     return static_cast<int>(
         std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.peer.rails))));
 }

@@ -135,6 +135,7 @@ struct Tuning {
     Bytes host_cell = 64 * kKiB;
     Bytes host_pool = 4 * kMiB;
     Bytes device_pool = 16 * kMiB;
+    Bytes rail_stripe = 64 * kKiB;  // no put is divided among rails into smaller parts; 0: none is
     Mechanisms mechanisms;
 };
 Tuning tuning_from(const config::Config& config);

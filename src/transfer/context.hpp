@@ -19,6 +19,7 @@
 #include "transfer/host_copies.hpp"
 #include "transfer/in_use.hpp"
 #include "transfer/notify_flags.hpp"
+#include "transfer/rail_scheduler.hpp"
 #include "transfer/staging_pool.hpp"
 
 namespace gantry::transfer {
@@ -48,6 +49,7 @@ class Context {
     ActiveMessages messages;
     Endpoints endpoints;
     Board board;
+    RailScheduler rails;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;

@@ -19,13 +19,19 @@ Endpoint& Endpoints::make(int rank) {
     auto made = std::make_unique<Endpoint>();
     made->rank = rank;
     made->transport = transport_to(rank);
-    if (made->transport != nullptr)
+    if (made->transport != nullptr) {
         made->facts = made->transport->facts(rank);
-    else
+        const transport::PeerFacts& facts = made->facts;
+        if (facts.put && facts.rails > 1)
+            made->rails = std::make_unique<RailShares>(facts.rails, facts.home_rail,
+                                                       facts.bytes_per_second,
+                                                       facts.message_latency);
+    } else {
         made->lost = failure(MPI_ERR_OTHER,
                              "no transport reaches rank {}: it runs on another node and no network "
                              "engine (UCX) is available",
                              rank);
+    }
     const auto at = static_cast<std::size_t>(rank);
     machine_.networks[at] = &made->facts;
     endpoints_[at] = std::move(made);

@@ -133,6 +133,10 @@ class Transport {
     virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                      const RemoteKey& key, Bytes offset, Completion& done) = 0;
 
+    // The rails to that peer that work, as bits. A rail is reported as lost only when nothing that it
+    // still carried can arrive any more. Messages go over another rail then, once each.
+    virtual std::uint32_t rails_up(int) const { return ~0u; }
+
     // As put(), and the peer is given that message as soon as the bytes are at their place, without
     // waiting for `done`. False: this put cannot be told of so, and nothing has happened.
     virtual bool put_and_tell(int peer, int rail, const void* source, Bytes bytes,

@@ -92,6 +92,14 @@ class Fabric {
     void kill(int rank, Nanoseconds notice);
     bool dead(int rank) const { return died_at_[static_cast<std::size_t>(rank)] >= 0; }
 
+    // A port of that rank stops. What it carries never arrives: puts fail `notice` later, and
+    // messages go over another rail then. Until `restore_rail` both ends do without it. Ranks between
+    // which no rail is left are lost to each other.
+    void fail_rail(int rank, int rail, Nanoseconds notice);
+    void restore_rail(int rank, int rail);
+    // The rails between two ranks that are known to work, as bits.
+    std::uint32_t rails_up(int from, int to) const;
+
     bool reaches_device(int rank) const {
         return options_.link.device_memory && (!options_.gpudirect || options_.gpudirect(rank));
     }
@@ -116,6 +124,10 @@ class Fabric {
     struct Rail {
         Nanoseconds sends_until = 0, receives_until = 0;
     };
+    static constexpr Nanoseconds kNever = -1;
+    struct Outage {
+        Nanoseconds from = kNever, noticed = 0;
+    };
     // Control messages go by their own queue pair, as a transport should send them: the adapter
     // takes packets of both in turn, so they wait for a packet of the bulk and not for all that is
     // queued. With `link.control_max` 0 there is one queue for all.
@@ -137,7 +149,16 @@ class Fabric {
     };
     struct Flight {
         Nanoseconds left = 0, arrives = 0;
+        int rail = 0;
     };
+    const Outage& outage(int rank, int rail) const {
+        return outages_[static_cast<std::size_t>(rank * options_.link.rails + rail)];
+    }
+    // When it is known that what left at `left` on that rail is lost; kNever: it is not.
+    Nanoseconds lost_until(int from, int to, int rail, Nanoseconds moment) const;
+    // A rail for messages: the first one that is not known to be down.
+    int message_rail(int from, int to) const;
+    void deliver(int from, int to, Flight flight, std::shared_ptr<const Packet> packet);
     Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes,
                const model::Link& link);
     model::Link link_of(int from, int to, const std::byte* source, Bytes bytes,
@@ -169,6 +190,8 @@ class Fabric {
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;
+    std::vector<Nanoseconds> caps_;  // of each rank: its rails together are busy until then
+    std::vector<Outage> outages_;
     std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::array<Count, 256> counts_;
@@ -191,6 +214,7 @@ class FakeTransport final : public Transport, private Registrar {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    std::uint32_t rails_up(int peer) const override { return fabric_.rails_up(rank_, peer); }
     bool exposes(int) override { return fabric_.options_.exposes_from > 0; }
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                   const void* source, Bytes bytes, Completion& done) override;
