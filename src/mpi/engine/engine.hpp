@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/config.hpp"
 #include "base/executor.hpp"
+#include "base/gate.hpp"
 #include "base/patience.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
@@ -67,8 +68,13 @@ class Engine {
             transport->flush();
     }
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
-    // run, at once when ranks outnumber processors.
-    void rest_unless(bool something_happened);
+    // run, at once when ranks outnumber processors. `others`: what it opens meanwhile, for threads of
+    // this one.
+    void rest_unless(bool something_happened, Gate* others = nullptr);
+    // Processors that the node has for this process beside one.
+    int spare_processors() const;
+    // Started, by whoever comes first.
+    Task<Status> need_start(Executor& executor);
     bool started() const { return started_; }
     bool stopped() const { return stopped_; }
 
@@ -111,6 +117,7 @@ class Engine {
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
     Patience patience_;
+    bool starting_ = false;
     bool started_ = false;
     bool stopped_ = false;
 };

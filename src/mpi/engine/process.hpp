@@ -17,6 +17,7 @@
 #include "mpi/coll/op.hpp"
 #include "mpi/session/session.hpp"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -40,8 +41,10 @@ struct Process {
     int thread_level = MPI_THREAD_SINGLE;
     int sessions_open = 0;
 
-    // What a call passes when a progress thread exists; else null (mpi/engine/boundary.hpp).
-    Boundary* boundary = nullptr;
+    // What calls pass (mpi/engine/boundary.hpp): those that are legal at any time always, the others
+    // unless they need not. Null in a forked child.
+    Boundary* boundary_at_any_time;
+    std::atomic<Boundary*> boundary;
     bool stops_thread_at_exit = false;
     std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
     Comm* world = nullptr;           // while running
