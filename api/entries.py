@@ -14,6 +14,11 @@ import bodies
 from bodies import HANDLES, KINDS
 
 SCOPES = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION")
+# Calls that touch nothing which threads of a program share, besides their arguments.
+ANYWHERE = re.compile(
+    "MPI_(Get_version|Get_library_version|Get_address|Pcontrol|Test_cancelled|Abi_get_version"
+    "|Status_[gs]et_(error|source|tag|cancelled))"
+)
 COUNTS = (
     "POLYXFER_NUM_ELEM",
     "POLYXFER_NUM_ELEM_NNI",
@@ -353,6 +358,8 @@ class Entry:
         if function.chapter == "tool":
             return self.tool_statements()
         when = "When::always" if function.row.get("when") == "always" else "When::running"
+        if ANYWHERE.fullmatch(function.name) and when == "When::always":
+            when = "When::anywhere"
         lines = [f'Call call("{self.name}", {when});']
         if self.about_files():
             lines.append("call.about_files();")

@@ -35,12 +35,13 @@
 
 namespace gantry::abi {
 
-enum class When : std::uint8_t { running, always };
+// When a call may be made; `anywhere`: always, and it touches nothing that threads share.
+enum class When : std::uint8_t { running, always, anywhere };
 enum class Null : std::uint8_t { refused, allowed };
 
 class Call {
   public:
-    Call(const char* function, When when) : function_(function) {
+    Call(const char* function, When when) : visit_(passed_by(when)), function_(function) {
         if (when == When::running && !mpi::process().running()) [[unlikely]]
             refuse_call();
     }
@@ -295,6 +296,10 @@ class Call {
     // First in, last out: also judging a handle looks into tables that progress changes.
     const mpi::Visit visit_;
 
+    static mpi::Boundary* passed_by(When when) {
+        if (when == When::anywhere) return nullptr;
+        return when == When::always ? mpi::process().boundary_at_any_time : mpi::boundary_now();
+    }
     static bool in(int value, int number) { return value >= 0 && value < number; }
     static bool is_address(const void* address) {
         return address != nullptr && address != MPI_IN_PLACE;

@@ -4,6 +4,7 @@
 //   mpi_tests --list                      cases and their numbers of ranks
 #include "test.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -18,7 +19,7 @@ std::vector<Case>& cases() {
 }
 const Case* current = nullptr;
 int my_rank = 0, my_size = 1;
-bool failed = false;
+std::atomic<bool> failed{false};
 std::string subject;
 
 }  // namespace
@@ -52,9 +53,17 @@ void about(const std::string& what) {
 }
 
 void start_mpi() {
-    MPI_Init(nullptr, nullptr);
+    start_mpi(MPI_THREAD_SINGLE);
+}
+void start_mpi(int thread_level) {
+    int given = -1;
+    if (thread_level == MPI_THREAD_SINGLE)
+        MPI_Init(nullptr, nullptr);
+    else
+        MPI_Init_thread(nullptr, nullptr, thread_level, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &my_size);
+    if (thread_level != MPI_THREAD_SINGLE) CHECK_EQ(given, thread_level);
 }
 
 void skip(const std::string& why) {

@@ -4,6 +4,7 @@
 #include "mpi/engine/engine.hpp"
 
 #include "base/log.hpp"
+#include "base/yield.hpp"
 #include "coll/barrier.hpp"
 #include "mpi/engine/job_costs.hpp"
 #include "rma/windows.hpp"
@@ -11,6 +12,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -110,6 +112,16 @@ Task<Status> Engine::start(Executor& executor) {
     co_return success();
 }
 
+Task<Status> Engine::need_start(Executor& executor) {
+    while (starting_)
+        co_await Yield(executor);
+    if (started_) co_return success();
+    starting_ = true;
+    Status result = co_await start(executor);
+    starting_ = false;
+    co_return result;
+}
+
 Task<Status> Engine::stop(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
@@ -161,12 +173,21 @@ int Engine::progress_in_background() {
     return started + events;
 }
 
-void Engine::rest_unless(bool something_happened) {
+void Engine::rest_unless(bool something_happened, Gate* others) {
     if (something_happened) return patience_.rewarded();
     if (!patience_.exhausted()) return;
     const Nanoseconds since = clock().now();
+    if (others != nullptr) others->leave();
     sched_yield();
+    if (others != nullptr) others->enter();
     patience_.yielded(clock().now() - since);
+}
+
+int Engine::spare_processors() const {
+    const long share = sysconf(_SC_NPROCESSORS_ONLN) / parts_.job->local_size();
+    cpu_set_t bound;
+    const bool known = sched_getaffinity(0, sizeof bound, &bound) == 0;
+    return static_cast<int>(known ? std::min<long>(share, CPU_COUNT(&bound)) : share) - 1;
 }
 
 void Engine::write_explanation() {

@@ -9,6 +9,7 @@
 #include "base/config.hpp"
 #include "base/counters.hpp"
 #include "base/executor.hpp"
+#include "base/gate.hpp"
 #include "base/patience.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
@@ -74,8 +75,13 @@ class Engine {
             transport->flush();
     }
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
-    // run, at once when ranks outnumber processors.
-    void rest_unless(bool something_happened);
+    // run, at once when ranks outnumber processors. `others`: what it opens meanwhile, for threads of
+    // this one.
+    void rest_unless(bool something_happened, Gate* others = nullptr);
+    // Processors that the node has for this process beside one.
+    int spare_processors() const;
+    // Started, by whoever comes first.
+    Task<Status> need_start(Executor& executor);
     bool started() const { return started_; }
     bool stopped() const { return stopped_; }
 
@@ -131,6 +137,7 @@ class Engine {
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
     Patience patience_;
+    bool starting_ = false;
     bool started_ = false;
     bool stopped_ = false;
 };

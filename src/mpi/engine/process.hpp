@@ -19,6 +19,7 @@
 #include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -45,8 +46,10 @@ struct Process {
     int thread_level = MPI_THREAD_SINGLE;
     int sessions_open = 0;
 
-    // What a call passes when a progress thread exists; else null (mpi/engine/boundary.hpp).
-    Boundary* boundary = nullptr;
+    // What calls pass (mpi/engine/boundary.hpp): those that are legal at any time always, the others
+    // unless they need not. Null in a forked child.
+    Boundary* boundary_at_any_time;
+    std::atomic<Boundary*> boundary;
     bool stops_thread_at_exit = false;
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
     tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation

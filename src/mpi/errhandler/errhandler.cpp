@@ -96,8 +96,11 @@ template <class Handle>
 int apply(const Errhandler& errhandler, Handle handle, const std::string& where,
           const Status& status, const char* function) {
     const int code = status.error_class();
-    if (!apply_predefined(errhandler, where, status, function))
-        call_program(errhandler, handle, code);
+    if (apply_predefined(errhandler, where, status, function)) return code;
+    // By value: it may be freed meanwhile.
+    const Errhandler called = errhandler;
+    const LetOthersIn program;
+    call_program(called, handle, code);
     return code;
 }
 

@@ -4,6 +4,7 @@
 // bit set, an Operation.
 #include "mpi/request/requests.hpp"
 
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/partitioned/side.hpp"
@@ -36,6 +37,7 @@ MPI_Request handle_of(p2p::Request* request) {
 // The program's free function, of a generalized request that is about to end.
 Status call_free(const Operation* operation) {
     if (operation == nullptr || !operation->generalized) return success();
+    const LetOthersIn program;
     const int code = operation->free(operation->extra_state);
     if (code == MPI_SUCCESS) return success();
     return failure(code, "the free function of a generalized request returned {}", code);
@@ -203,7 +205,10 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     if (operation != nullptr && operation->generalized) {
         MPI_Status own{};
         write_empty(&own);
-        const int code = operation->query(operation->extra_state, &own);
+        const int code = [&] {
+            const LetOthersIn program;
+            return operation->query(operation->extra_state, &own);
+        }();
         if (status != MPI_STATUS_IGNORE) {
             const int error = status->MPI_ERROR;
             *status = own;

@@ -16,14 +16,14 @@ namespace gantry::mpi {
 
 class Engine;
 
-// What a program gets at most, whatever it asks for.
-inline constexpr int kMostThreads = MPI_THREAD_SERIALIZED;
+// The thread level of a session that does not ask for one: the highest that costs nothing.
+inline constexpr int kThreadsUnasked = MPI_THREAD_SERIALIZED;
 
 struct Session : Object<MPI_Session> {
     Engine* engine = nullptr;
     Errhandler* errhandler = nullptr;
     InfoPairs hints;
-    int thread_level = kMostThreads;
+    int thread_level = kThreadsUnasked;
     std::shared_ptr<SendBuffer> send_buffer;  // of buffered sends on what comes from it
 };
 
