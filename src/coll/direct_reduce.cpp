@@ -165,9 +165,9 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     const auto [first, count] = running.range_of(me);
     const layout::Layout& layout = *what.source.layout;
     HostImage reduced, next;
-    Status ready = reduced.allocate(count, layout);
+    Status ready = reduced.allocate(team, count, layout);
     GANTRY_CO_TRY(ready);
-    ready = next.allocate(count, layout);
+    ready = next.allocate(team, count, layout);
     GANTRY_CO_TRY(ready);
     const Bytes begin = first * layout.size, bytes = count * layout.size;
     layout::unpack(layout, reduced.address(), 0, bytes,

@@ -142,7 +142,7 @@ Task<Status> combine_images(Executor& executor, Team team, Reducer reducer, p2p:
             image->borrow(vector);
             continue;
         }
-        Status ready = image->allocate(vector.count, *vector.layout);
+        Status ready = image->allocate(team, vector.count, *vector.layout);
         GANTRY_CO_TRY(ready);
         Status loaded = co_await copy(executor, team, vector, image->buffer());
         GANTRY_CO_TRY(loaded);
