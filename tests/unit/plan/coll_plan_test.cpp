@@ -214,7 +214,7 @@ TEST(CollPlan, ExplainSaysWhichAlgorithmAndWhatItBeat) {
     EXPECT_THAT(text, HasSubstr("6 ranks  8 B  3 calls"));
     EXPECT_THAT(text, HasSubstr("reduce_bcast"));
     EXPECT_THAT(text, HasSubstr("ring: fewer elements than ranks"));
-    const Result<Record> read = record_from_json(explain.json(0));
+    Result<Record> read = record_from_json(explain.json(0));
     ASSERT_TRUE(read.ok()) << read.status().text();
     CollRecord same;
     for (int call = 0; call < 3; ++call)
