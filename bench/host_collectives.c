@@ -52,7 +52,8 @@ static void alltoall(int b, int p) {
     MPI_Alltoall(from(p), b / size, MPI_BYTE, in, b / size, MPI_BYTE, MPI_COMM_WORLD);
 }
 static void gather(int b, int p) {
-    MPI_Gather(rank == 0 ? from(p) : out, b / size, MPI_BYTE, in, b / size, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Gather(rank == 0 ? from(p) : out, b / size, MPI_BYTE, in, b / size, MPI_BYTE, 0,
+               MPI_COMM_WORLD);
 }
 static void scatter(int b, int p) {
     (void)p;
@@ -64,11 +65,16 @@ static void scan(int b, int p) {
 static const struct {
     const char* name;
     call_t call;
-} kCalls[] = {{"barrier", barrier},     {"bcast", bcast},
-              {"reduce", reduce},       {"allreduce", allreduce},
-              {"reduce_scatter", reduce_scatter}, {"allgather", allgather},
-              {"alltoall", alltoall},   {"gather", gather},
-              {"scatter", scatter},     {"scan", scan}};
+} kCalls[] = {{"barrier", barrier},
+              {"bcast", bcast},
+              {"reduce", reduce},
+              {"allreduce", allreduce},
+              {"reduce_scatter", reduce_scatter},
+              {"allgather", allgather},
+              {"alltoall", alltoall},
+              {"gather", gather},
+              {"scatter", scatter},
+              {"scan", scan}};
 
 static int ascending(const void* a, const void* b) {
     const double x = *(const double*)a, y = *(const double*)b;
@@ -88,14 +94,16 @@ static void measure(const char* name, call_t call, int bytes, int in_place) {
         const double start = MPI_Wtime();
         for (int i = 0; i < calls; ++i)
             call(bytes, in_place);
-        double mine[2] = {(MPI_Wtime() - start) / calls, (double)(faults() - before) / calls}, most[2];
+        double mine[2] = {(MPI_Wtime() - start) / calls, (double)(faults() - before) / calls},
+               most[2];
         MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
         rows[row] = most[0];
         if (rank == 0) faulted += most[1] / kRows;
     }
     if (rank != 0) return;
     qsort(rows, kRows, sizeof rows[0], ascending);
-    printf("%s%s %d %.3f %.1f\n", name, in_place ? "_in_place" : "", bytes, rows[kRows / 2] * 1e6, faulted);
+    printf("%s%s %d %.3f %.1f\n", name, in_place ? "_in_place" : "", bytes, rows[kRows / 2] * 1e6,
+           faulted);
     fflush(stdout);
 }
 

@@ -36,11 +36,12 @@ Collective operation_number(int number) {
 TEST(CollPlan, SameQuestionHasTheSameAnswer) {
     std::mt19937_64 random(7);
     for (int i = 0; i < 2000; ++i) {
-        CollQuestion asked =
-            question(operation_number(static_cast<int>(random() % kCollectives)),
-                     random() % (Bytes{1} << (random() % 28)), 1 + static_cast<int>(random() % 100));
+        CollQuestion asked = question(operation_number(static_cast<int>(random() % kCollectives)),
+                                      random() % (Bytes{1} << (random() % 28)),
+                                      1 + static_cast<int>(random() % 100));
         asked.commutative = random() % 2 == 0;
-        const CollChoice one = choose_collective(asked, {}, {}), other = choose_collective(asked, {}, {});
+        const CollChoice one = choose_collective(asked, {}, {}),
+                         other = choose_collective(asked, {}, {});
         ASSERT_EQ(one.plan, other.plan) << name(asked.operation) << ", " << asked.bytes;
         ASSERT_GT(one.plan.expected, 0);
     }
@@ -135,8 +136,8 @@ TEST(CollPlan, AnOperationThatDoesNotCommuteKeepsItsOrder) {
 
 TEST(CollPlan, ReproducibleReductionsHaveOneOrder) {
     CollTuning tuning{.reproducible = true};
-    for (const Collective operation : {Collective::reduce, Collective::allreduce,
-                                       Collective::reduce_scatter, Collective::scan})
+    for (const Collective operation :
+         {Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan})
         for (Bytes bytes = 0; bytes <= Bytes{1} << 27; bytes = bytes * 4 + 8)
             for (const Algorithm fixed : {Algorithm::automatic, Algorithm::recursive_doubling}) {
                 tuning.fixed.fill(fixed);
