@@ -38,6 +38,11 @@ struct Run {
     bool failed() const { return !failure.status().ok(); }
     void note(Status status) { failure.note(std::move(status)); }
     const Status& status() const { return failure.status(); }
+    // For a step that cannot go on without it.
+    Status after(Status status) {
+        note(std::move(status));
+        return failure.status();
+    }
 };
 
 p2p::Buffer bytes_buffer(const void* address, Bytes bytes);
