@@ -38,10 +38,10 @@ struct Run {
     bool failed() const { return !failure.status().ok(); }
     void note(Status status) { failure.note(std::move(status)); }
     const Status& status() const { return failure.status(); }
-    // For a step that cannot go on without it.
+    // What a step cannot go on without: `status` itself, which is noted.
     Status after(Status status) {
-        note(std::move(status));
-        return failure.status();
+        note(Status(status));
+        return status;
     }
 };
 
