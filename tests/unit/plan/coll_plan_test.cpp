@@ -173,8 +173,8 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         // The refusal of a word that is none of them lists them.
         const Status refused = config::set(config, parameter, "quickest");
         ASSERT_FALSE(refused.ok()) << parameter;
-        const std::string_view sentence = refused.text();
-        const std::string list(sentence.substr(sentence.find("takes ") + 6));
+        const std::string sentence(refused.text());
+        const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
         const CollQuestion any = question(asked, 1024, 8);
         for (const CollCandidate& candidate : candidates_of(CollAsk(any, {}, {})))
