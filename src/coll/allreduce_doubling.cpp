@@ -25,15 +25,16 @@ Task<Status> give_back(Executor& executor, Run& run, p2p::Buffer vector, PowerOf
 
 Task<Status> allreduce_doubling(Executor& executor, Run& run, p2p::Buffer vector, Reducer reducer) {
     const PowerOfTwo place(run.rank(), run.size());
-    Status met = co_await fold_pairs(executor, run, vector, place, reducer);
+    Status met;
+    if (place.excess > 0) met = co_await fold_pairs(executor, run, vector, place, reducer);
     for (int distance = 1; place.works() && distance < place.size; distance *= 2) {
         const int partner = place.rank_of(place.number ^ distance);
         const Mine mine = partner > run.rank() ? Mine::left : Mine::right;
         met = co_await exchange_and_combine(executor, run, vector, partner, vector, partner,
                                             reducer, mine);
     }
-    met = co_await give_back(executor, run, vector, place);
-    co_return met;
+    if (place.excess > 0) met = co_await give_back(executor, run, vector, place);
+    co_return run.status();
 }
 
 // Rabenseifner: recursive halving, then the shares double again.
@@ -44,7 +45,8 @@ Task<Status> allreduce_rabenseifner(Executor& executor, Run& run, p2p::Buffer ve
                                     Reducer reducer) {
     const PowerOfTwo place(run.rank(), run.size());
     const Shares shares(vector.count, place.size);
-    Status met = co_await fold_pairs(executor, run, vector, place, reducer);
+    Status met;
+    if (place.excess > 0) met = co_await fold_pairs(executor, run, vector, place, reducer);
     if (place.works()) {
         met = co_await combine_halving(executor, run, vector, shares, place, reducer);
         for (int distance = 1; distance < place.size; distance *= 2) {
@@ -55,8 +57,8 @@ Task<Status> allreduce_rabenseifner(Executor& executor, Run& run, p2p::Buffer ve
                                            shares.range(vector, theirs, theirs + distance), peer);
         }
     }
-    met = co_await give_back(executor, run, vector, place);
-    co_return met;
+    if (place.excess > 0) met = co_await give_back(executor, run, vector, place);
+    co_return run.status();
 }
 
 }  // namespace gantry::coll

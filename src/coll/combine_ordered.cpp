@@ -36,9 +36,9 @@ Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, S
     const std::uint64_t elements = elements_of_piece(*source.layout, kOrderedPiece);
     const std::uint64_t longest = std::min(shares.largest(), elements);
     Image all;
-    Status ready =
+    Status ready = run.after(
         all.allocate(run.team, longest * static_cast<std::uint64_t>(size), *source.layout,
-                     reducer);
+                     reducer));
     GANTRY_CO_TRY(ready);
     const p2p::Buffer room = all.buffer();
     const auto room_for = [&](int of_rank, std::uint64_t count) {

@@ -28,7 +28,7 @@ Task<Status> combine_pairwise(Executor& executor, Run& run, p2p::Buffer source, 
                                                        reducer, Mine::right);
             continue;
         }
-        Status ready = above.allocate(run.team, into.count, *into.layout, reducer);
+        Status ready = run.after(above.allocate(run.team, into.count, *into.layout, reducer));
         GANTRY_CO_TRY(ready);
         anything_above = true;
         Status met = co_await exchange_pieces(executor, run, outgoing, to, above.buffer(), from);

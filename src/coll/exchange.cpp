@@ -86,7 +86,13 @@ Task<Status> exchange(Executor& executor, Run& run, p2p::Buffer outgoing, int to
     Result<p2p::Messenger::Exchange> started =
         team.messenger->exchange(*team.group, &out, &in, false);
     if (!started.ok()) {
+        // Nothing has started, since one of the two ranks is lost. The other one still waits for what
+        // this rank sends, or with what this rank gets.
         run.note(std::move(started).status());
+        InFlight apart(run);
+        apart.receive(incoming, from);
+        apart.send(outgoing, to);
+        Status ended = co_await apart.all(executor);
         co_return run.status();
     }
     Status sent = co_await started->sending->finished(executor);

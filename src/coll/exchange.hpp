@@ -38,6 +38,11 @@ struct Run {
     bool failed() const { return !failure.status().ok(); }
     void note(Status status) { failure.note(std::move(status)); }
     const Status& status() const { return failure.status(); }
+    // What a step cannot go on without: `status` itself, which is noted.
+    Status after(Status status) {
+        note(Status(status));
+        return status;
+    }
 };
 
 p2p::Buffer bytes_buffer(const void* address, Bytes bytes);

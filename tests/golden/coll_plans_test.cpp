@@ -64,7 +64,7 @@ std::string table() {
         "bar what lost.\n"
         "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
     for (const char* machine : {"h200", "c2050-qdr"}) {
-        const Result<model::Machine> described = model::load(machine);
+        Result<model::Machine> described = model::load(machine);
         GANTRY_ASSERT(described.ok());
         const CollFacts facts = coll_facts_of(*described);
         for (const Shape& shape : kShapes) {

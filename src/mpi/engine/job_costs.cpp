@@ -12,7 +12,7 @@ plan::CollFacts job_costs(const Parts& parts) {
     plan::CollFacts facts;
     if (!parts.config->machine.empty()) {
         // A description that does not load is the device's to complain about.
-        const Result<model::Machine> machine = model::load(parts.config->machine);
+        Result<model::Machine> machine = model::load(parts.config->machine);
         if (machine.ok()) facts = plan::coll_facts_of(*machine);
     } else {
         for (const auto& transport : parts.transports) {

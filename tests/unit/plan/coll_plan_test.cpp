@@ -36,11 +36,12 @@ Collective operation_number(int number) {
 TEST(CollPlan, SameQuestionHasTheSameAnswer) {
     std::mt19937_64 random(7);
     for (int i = 0; i < 2000; ++i) {
-        CollQuestion asked =
-            question(operation_number(static_cast<int>(random() % kCollectives)),
-                     random() % (Bytes{1} << (random() % 28)), 1 + static_cast<int>(random() % 100));
+        CollQuestion asked = question(operation_number(static_cast<int>(random() % kCollectives)),
+                                      random() % (Bytes{1} << (random() % 28)),
+                                      1 + static_cast<int>(random() % 100));
         asked.commutative = random() % 2 == 0;
-        const CollChoice one = choose_collective(asked, {}, {}), other = choose_collective(asked, {}, {});
+        const CollChoice one = choose_collective(asked, {}, {}),
+                         other = choose_collective(asked, {}, {});
         ASSERT_EQ(one.plan, other.plan) << name(asked.operation) << ", " << asked.bytes;
         ASSERT_GT(one.plan.expected, 0);
     }
@@ -135,8 +136,8 @@ TEST(CollPlan, AnOperationThatDoesNotCommuteKeepsItsOrder) {
 
 TEST(CollPlan, ReproducibleReductionsHaveOneOrder) {
     CollTuning tuning{.reproducible = true};
-    for (const Collective operation : {Collective::reduce, Collective::allreduce,
-                                       Collective::reduce_scatter, Collective::scan})
+    for (const Collective operation :
+         {Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan})
         for (Bytes bytes = 0; bytes <= Bytes{1} << 27; bytes = bytes * 4 + 8)
             for (const Algorithm fixed : {Algorithm::automatic, Algorithm::recursive_doubling}) {
                 tuning.fixed.fill(fixed);
@@ -172,8 +173,8 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         // The refusal of a word that is none of them lists them.
         const Status refused = config::set(config, parameter, "quickest");
         ASSERT_FALSE(refused.ok()) << parameter;
-        const std::string_view sentence = refused.text();
-        const std::string list(sentence.substr(sentence.find("takes ") + 6));
+        const std::string sentence(refused.text());
+        const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
         const CollQuestion any = question(asked, 1024, 8);
         for (const CollCandidate& candidate : candidates_of(CollAsk(any, {}, {})))
@@ -214,7 +215,7 @@ TEST(CollPlan, ExplainSaysWhichAlgorithmAndWhatItBeat) {
     EXPECT_THAT(text, HasSubstr("6 ranks  8 B  3 calls"));
     EXPECT_THAT(text, HasSubstr("reduce_bcast"));
     EXPECT_THAT(text, HasSubstr("ring: fewer elements than ranks"));
-    const Result<Record> read = record_from_json(explain.json(0));
+    Result<Record> read = record_from_json(explain.json(0));
     ASSERT_TRUE(read.ok()) << read.status().text();
     CollRecord same;
     for (int call = 0; call < 3; ++call)
