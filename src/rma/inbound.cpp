@@ -108,7 +108,7 @@ Result<Region> Window::region_of(int from, const wire::Span& span) {
                            from, bytes.bytes(), span.address);
         side.location = around->location;
     }
-    return Region{side, span.first, span.bytes};
+    return Region{side, span.first, span.bytes, 0};
 }
 
 // False: it takes more than loads and stores, or has to wait for a lock.
@@ -128,8 +128,8 @@ bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
     }
     if (!region->on_host()) return false;
     if (kind == wire::kPut) {
-        write_host(*region, payload.data());
-        served(from, success(), request.span.bytes);
+        const Status written = write_host(*region, payload.data());
+        served(from, written, request.span.bytes);
         return true;
     }
     std::unique_ptr<std::byte[]> result;
@@ -150,7 +150,7 @@ bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
     } else if (contiguous) {
         read = region->side.at(request.span.first);
     } else {
-        read_host(*region, result.get());
+        status = read_host(*region, result.get());
     }
     if (request.id != 0) answer(from, request.id, request.span, status, {read, request.span.bytes});
     served(from, status, request.span.bytes);

@@ -74,9 +74,9 @@ Result<std::uint64_t> Window::address_of(const Access& access) const {
 Side Window::there(const Access& access, std::uint64_t address) {
     Target& of = target(access.target);
     Side side;
-    side.buffer.address = flavor == Flavor::dynamic
-                              ? reinterpret_cast<void*>(address)
-                              : of.memory + (address - of.base);
+    const bool by_address = flavor == Flavor::dynamic || of.process != 0;
+    side.buffer.address =
+        by_address ? reinterpret_cast<void*>(address) : of.memory + (address - of.base);
     side.buffer.count = access.count;
     side.buffer.layout = access.layout;
     side.location = of.location;
@@ -113,10 +113,32 @@ Task<Status> Window::begin_and_wait(Executor& executor, Access access) {
     co_return status;
 }
 
+// A put or get between host memory here and memory that the kernel copies.
+Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_side) {
+    const int process = target(access.target).process;
+    const Side& here = access.origin;
+    const Bytes most = here.contiguous() ? access.bytes : kStridedPiece;
+    std::array<std::byte, kStridedPiece> packed;
+    for (Bytes first = 0; first < access.bytes; first += most) {
+        const Region there{target_side, first, std::min(most, access.bytes - first), process};
+        std::byte* const bytes = here.contiguous() ? here.at(first) : packed.data();
+        if (access.verb == Verb::put) {
+            if (!here.contiguous()) transfer::copy_out(here, first, there.bytes, bytes);
+            GANTRY_TRY(write_host(there, bytes));
+        } else {
+            GANTRY_TRY(read_host(there, bytes));
+            if (!here.contiguous()) transfer::copy_in(here, first, there.bytes, bytes);
+        }
+    }
+    return true;
+}
+
 // True: it is done. False: it takes more than the processor's loads and stores.
 Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     const Side target_side = there(access, address);
     if (!on_host(target_side) || !on_host(access.origin) || !on_host(access.result)) return false;
+    const int process = target(access.target).process;
+    if (process != 0 && !changes_items(access.verb)) return copy_by_kernel(access, target_side);
     if (access.verb == Verb::put) {
         copy_host(access.origin, target_side, access.bytes);
         return true;
@@ -137,7 +159,7 @@ Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     if (access.verb != Verb::accumulate) change.result = access.result.at(0);
     ControlBlock& control = *target(access.target).control;
     if (!try_accumulate(control)) return false;
-    Status changed = change_host({target_side, 0, access.bytes}, change);
+    Status changed = change_host({target_side, 0, access.bytes, process}, change);
     control.end_accumulate();
     GANTRY_TRY(changed);
     return true;
@@ -179,10 +201,41 @@ Task<Status> Window::carry_out_all(Executor& executor, int of_rank) {
     co_return success();
 }
 
+namespace {
+
+// By way of host memory here.
+Task<Status> copy_staged(Executor& executor, transfer::Context& context, Region from, Region to) {
+    constexpr Bytes kMost = kMiB;
+    const Bytes all = from.bytes;
+    Result<std::unique_ptr<std::byte[]>> memory =
+        transfer::host_memory(std::min(kMost, all), "an operation on its way");
+    if (!memory.ok()) co_return std::move(memory).status();
+    for (Bytes first = 0; first < all; first += kMost) {
+        from.first = to.first = first;
+        from.bytes = to.bytes = std::min(kMost, all - first);
+        Status status = co_await read(executor, context, from, memory->get());
+        GANTRY_CO_TRY(status);
+        status = co_await write(executor, context, to, memory->get());
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+}  // namespace
+
 Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
     const Access& access = operation->access;
     const Side target_side = there(access, operation->address);
     const bool puts = access.verb == Verb::put;
+    const int process = target(access.target).process;
+    if (process != 0) {
+        const Region there{target_side, 0, access.bytes, process},
+            here{access.origin, 0, access.bytes, 0};
+        Status copied = co_await copy_staged(executor, windows.context, puts ? here : there,
+                                             puts ? there : here);
+        ended(*operation, std::move(copied));
+        co_return success();
+    }
     const Side from = puts ? access.origin : target_side, to = puts ? target_side : access.origin;
     Status status = co_await transfer::move_locally(executor, windows.context, from, access.bytes,
                                                     to, access.bytes);
@@ -194,6 +247,7 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Side target_side = there(access, operation.address);
     ControlBlock& control = *target(access.target).control;
+    const int process = target(access.target).process;
     const Bytes most = access.items.size * std::max<Bytes>(kMostUnderLock / access.items.size, 1);
     const Bytes piece = std::min(most, access.bytes);
     const bool compares = access.verb == Verb::compare_and_swap;
@@ -207,8 +261,8 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
         Change change{access.verb, access.operation, access.items, operand, compare, nullptr};
         if (access.verb != Verb::accumulate) change.result = result;
         Status status;
-        const Region from{access.origin, first, some}, with{access.compare, first, some},
-            at{target_side, first, some}, into{access.result, first, some};
+        const Region from{access.origin, first, some, 0}, with{access.compare, first, some, 0},
+            at{target_side, first, some, process}, into{access.result, first, some, 0};
         if (!is_constant(access.operation)) {
             status = co_await read(executor, windows.context, from, operand);
             GANTRY_CO_TRY(status);

@@ -135,13 +135,13 @@ Task<Status> Window::carry_out_by_message(Executor& executor, Operation& operati
         Status status;
         transport::ConstSpan payload;
         if (carries_data) {
-            const Region from{access.origin, first, span.bytes};
+            const Region from{access.origin, first, span.bytes, 0};
             status = co_await read(executor, windows.context, from, memory.get());
             GANTRY_CO_TRY(status);
             payload = {memory.get(), span.bytes};
         }
         if (compares) {
-            const Region with{access.compare, first, span.bytes};
+            const Region with{access.compare, first, span.bytes, 0};
             status = co_await read(executor, windows.context, with, memory.get() + span.bytes);
             GANTRY_CO_TRY(status);
             payload = {memory.get(), 2 * span.bytes};
@@ -185,7 +185,7 @@ void Window::on_answer(const wire::Answer& answer, transport::ConstSpan payload)
 
 Task<Status> Window::store_answer(Executor& executor, Operation* operation, Bytes first,
                                   std::vector<std::byte> bytes) {
-    const Region into{operation->access.sink(), first, bytes.size()};
+    const Region into{operation->access.sink(), first, bytes.size(), 0};
     Status stored = co_await write(executor, windows.context, into, bytes.data());
     --operation->stores;
     if (!stored.ok() && operation->status.ok()) operation->status = std::move(stored);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rma/target_memory.hpp"
 
+#include "rma/process_memory.hpp"
 #include "transfer/mover.hpp"
 
 #include <cstring>
@@ -30,12 +31,20 @@ Status change_packed(const Change& change, std::byte* target, Bytes bytes) {
 
 }  // namespace
 
-void write_host(const Region& region, const std::byte* packed) {
+Status write_host(const Region& region, const std::byte* packed) {
+    if (region.process != 0)
+        return write_process(region.process, region.side.buffer, region.first, region.bytes,
+                             packed);
     if (region.bytes > 0) transfer::copy_in(region.side, region.first, region.bytes, packed);
+    return success();
 }
 
-void read_host(const Region& region, std::byte* packed) {
+Status read_host(const Region& region, std::byte* packed) {
+    if (region.process != 0)
+        return read_process(region.process, region.side.buffer, region.first, region.bytes,
+                            packed);
     if (region.bytes > 0) transfer::copy_out(region.side, region.first, region.bytes, packed);
+    return success();
 }
 
 Status change_host(const Region& region, const Change& change) {
@@ -51,23 +60,20 @@ Status change_host(const Region& region, const Change& change) {
         std::memcpy(operand.get(), change.operand, region.bytes);
         aligned.operand = operand.get();
     }
-    if (region.side.contiguous() && is_aligned(region.side.at(region.first), alignment))
+    if (region.process == 0 && region.side.contiguous() &&
+        is_aligned(region.side.at(region.first), alignment))
         return change_packed(aligned, region.side.at(region.first), region.bytes);
     Result<std::unique_ptr<std::byte[]>> packed =
         transfer::host_memory(region.bytes, "the target of an accumulate");
     GANTRY_TRY(packed.status());
-    read_host(region, packed->get());
+    GANTRY_TRY(read_host(region, packed->get()));
     GANTRY_TRY(change_packed(aligned, packed->get(), region.bytes));
-    write_host(region, packed->get());
-    return success();
+    return write_host(region, packed->get());
 }
 
 Task<Status> write(Executor& executor, transfer::Context& context, Region region,
                    const std::byte* packed) {
-    if (region.on_host() || region.bytes == 0) {
-        write_host(region, packed);
-        co_return success();
-    }
+    if (region.on_host() || region.bytes == 0) co_return write_host(region, packed);
     Status status;
     if (region.side.contiguous())
         status = co_await transfer::device_copy(executor, context, region.side.at(region.first),
@@ -82,10 +88,7 @@ Task<Status> write(Executor& executor, transfer::Context& context, Region region
 
 Task<Status> read(Executor& executor, transfer::Context& context, Region region,
                   std::byte* packed) {
-    if (region.on_host() || region.bytes == 0) {
-        read_host(region, packed);
-        co_return success();
-    }
+    if (region.on_host() || region.bytes == 0) co_return read_host(region, packed);
     Status status;
     if (region.side.contiguous())
         status = co_await transfer::device_copy(executor, context, packed,
@@ -108,7 +111,7 @@ Task<Status> change(Executor& executor, transfer::Context& context, Region regio
     Side copy = region.side;
     copy.buffer = Buffer{.address = packed->get()};
     copy.location = device::Location{};
-    const Region on_host{copy, 0, region.bytes};
+    const Region on_host{copy, 0, region.bytes, 0};
     status = change_host(on_host, change);
     GANTRY_CO_TRY(status);
     status = co_await write(executor, context, region, packed->get());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Reading and changing a window's memory where this process reaches it: its own, a peer's that is
-// mapped, by the origin or by the target on behalf of one. Data come and go packed, in pieces.
+// mapped or that the kernel copies, by the origin or by the target on behalf of one. Data come and go
+// packed, in pieces.
 #pragma once
 
 #include "rma/control.hpp"
@@ -14,6 +15,7 @@ namespace gantry::rma {
 struct Region {
     Side side;
     Bytes first = 0, bytes = 0;
+    int process = 0;  // whose addresses the buffer has; 0: addresses here
     bool on_host() const { return !side.on_device(); }
 };
 
@@ -29,8 +31,8 @@ struct Change {
 };
 
 // --- host memory, at once
-void write_host(const Region& region, const std::byte* packed);
-void read_host(const Region& region, std::byte* packed);
+Status write_host(const Region& region, const std::byte* packed);
+Status read_host(const Region& region, std::byte* packed);
 // The caller holds ControlBlock::accumulating.
 Status change_host(const Region& region, const Change& change);
 

@@ -7,6 +7,7 @@
 #include "coll/barrier.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
+#include "rma/process_memory.hpp"
 #include "rma/windows.hpp"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ struct Facts {
     std::uint64_t base = 0, bytes = 0;
     std::int64_t unit = 1;
     std::int32_t error_class = MPI_SUCCESS;
+    Probe probe;                      // of host memory that the kernel may copy; else process 0
     transfer::wire::Handle handle{};  // of device memory
     std::uint32_t inbox = 0;
 };
@@ -95,6 +97,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     const DeviceName device = name_device(location);
     facts.handle = device.handle;
     facts.inbox = device.inbox;
+    if (flavor == Flavor::create && transfer::in_host_memory(location)) facts.probe = own_probe();
     facts.error_class = usable.error_class();
     std::vector<Facts> all;
     coll::Team everybody = team();
@@ -112,6 +115,10 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         of.unit = its.unit;
         sizes.push_back(its.bytes);
         devices.push_back({its.handle, its.inbox});
+        if (on_my_node(rank) && reaches(its.probe)) {
+            of.process = its.probe.process;
+            of.direct = true;
+        }
     }
     send_descriptors(devices);
     mine().location = location;

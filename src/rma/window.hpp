@@ -3,8 +3,8 @@
 // Window: memory of each rank of a group that the others read and change without its help. What it
 // knows of each rank (Target) decides the way of an operation:
 //
-//   direct      the target's memory is reached here: my own, or a peer's that is mapped. Loads, stores
-//               and copies; the target need not call MPI
+//   direct      the target's memory is reached here: my own, or a peer's that is mapped, or that the
+//               kernel copies. Loads, stores and copies; the target need not call MPI
 //   by message  else: an active message which the target executes when it makes progress
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
@@ -52,7 +52,8 @@ struct Target {
     Bytes bytes = 0;
     std::int64_t unit = 1;
     bool direct = false;
-    std::byte* memory = nullptr;  // where `base` is here, if direct
+    std::byte* memory = nullptr;  // where `base` is here, if it is mapped
+    int process = 0;              // direct by copies of the kernel: whose memory; else 0
     device::Location location;
     device::IpcHandle mapped;     // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
@@ -192,6 +193,7 @@ class Window {
     Result<std::uint64_t> address_of(const Access& access) const;
     Side there(const Access& access, std::uint64_t address);
     Result<bool> try_direct(const Access& access, std::uint64_t address);
+    Result<bool> copy_by_kernel(const Access& access, const Side& target_side);
     Status queue(const Access& access, std::uint64_t address, Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
     Task<Status> copy_directly(Executor& executor, Operation* operation);

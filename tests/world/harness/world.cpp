@@ -2,6 +2,7 @@
 #include "world/harness/world.hpp"
 
 #include "p2p/wire.hpp"
+#include "rma/windows.hpp"
 
 #include <fmt/format.h>
 
@@ -129,7 +130,8 @@ Rank::Rank(World& its_world, int its_number)
                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
                its_world.ranks(), its_world.state_->config, explain),
       messenger(transfer),
-      windows(transfer, messenger) {
+      all_windows(std::make_unique<rma::Windows>(transfer, messenger)),
+      windows(*all_windows) {
     all.context = 1;
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
@@ -142,6 +144,8 @@ Rank::Rank(World& its_world, int its_number)
         GANTRY_ASSERT(opened.ok());
     }
 }
+
+Rank::~Rank() = default;
 
 Task<Status> Rank::sleep(Executor& its_executor, Nanoseconds time) {
     Completion awake(its_executor);

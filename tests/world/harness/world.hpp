@@ -23,7 +23,6 @@
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
 #include "plan/explain.hpp"
-#include "rma/windows.hpp"
 #include "transport/fake/fabric.hpp"
 
 #include <functional>
@@ -32,6 +31,10 @@
 #include <ostream>
 #include <string>
 #include <vector>
+
+namespace gantry::rma {
+class Windows;
+}
 
 namespace gantry::world {
 
@@ -72,6 +75,7 @@ class World;
 class Rank {
   public:
     Rank(World& world, int number);
+    ~Rank();
 
     World& world;
     const int number;
@@ -82,7 +86,8 @@ class Rank {
     plan::Explain explain;
     transfer::Context transfer;
     p2p::Messenger messenger;
-    rma::Windows windows;
+    const std::unique_ptr<rma::Windows> all_windows;  // few tests need their headers
+    rma::Windows& windows;
     p2p::Group all;  // every rank, as MPI_COMM_WORLD
 
     operator Executor&() { return executor; }  // a rank may be a task's first parameter
