@@ -34,8 +34,7 @@ CUmemorytype target_type(int direction) {
 
 template <class Function>
 Error copy(int direction, Function function) {
-    return known(direction) ? call(function)
-                            : remember(simgpu::cudart::kInvalidDirection);
+    return known(direction) ? call(function) : remember(simgpu::cudart::kInvalidDirection);
 }
 
 struct Position {
@@ -133,8 +132,10 @@ CUDART_EXPORT Error cudaMemcpyAsync(void* target, const void* source, std::size_
                                     int direction, CUstream stream) {
     return copy(direction, [&] {
         switch (direction) {
-            case host_to_device: return cuMemcpyHtoDAsync_v2(address(target), source, bytes, stream);
-            case device_to_host: return cuMemcpyDtoHAsync_v2(target, address(source), bytes, stream);
+            case host_to_device:
+                return cuMemcpyHtoDAsync_v2(address(target), source, bytes, stream);
+            case device_to_host:
+                return cuMemcpyDtoHAsync_v2(target, address(source), bytes, stream);
             case device_to_device:
                 return cuMemcpyDtoDAsync_v2(address(target), address(source), bytes, stream);
             default: return cuMemcpyAsync(address(target), address(source), bytes, stream);
@@ -197,9 +198,8 @@ CUDART_EXPORT Error cudaMemcpy3DAsync(const Copy3D* what, CUstream stream) {
 }
 
 CUDART_EXPORT Error cudaMemset(void* memory, int value, std::size_t bytes) {
-    return call([&] {
-        return cuMemsetD8_v2(address(memory), static_cast<unsigned char>(value), bytes);
-    });
+    return call(
+        [&] { return cuMemsetD8_v2(address(memory), static_cast<unsigned char>(value), bytes); });
 }
 
 CUDART_EXPORT Error cudaMemsetAsync(void* memory, int value, std::size_t bytes, CUstream stream) {

@@ -253,10 +253,9 @@ CUDART_EXPORT Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
                                                                   std::size_t shared_bytes) {
     CUfunction function = nullptr;
     const Error found = with_function(host_function, &function);
-    return remember(found != CUDA_SUCCESS
-                        ? found
-                        : cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads,
-                                                                      shared_bytes));
+    return remember(found != CUDA_SUCCESS ? found
+                                          : cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                                                blocks, function, threads, shared_bytes));
 }
 
 CUDART_EXPORT Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(

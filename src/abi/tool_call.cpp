@@ -15,8 +15,9 @@ ToolCall::ToolCall(const char* function, Needs needs) : function_(function) {
 void ToolCall::thread_level(const char* name, int value) {
     if (value != MPI_THREAD_SINGLE && value != MPI_THREAD_FUNNELED &&
         value != MPI_THREAD_SERIALIZED && value != MPI_THREAD_MULTIPLE)
-        fail(failure(MPI_T_ERR_INVALID, "argument {} is {} and must be one of the four MPI_THREAD_ "
-                                        "levels",
+        fail(failure(MPI_T_ERR_INVALID,
+                     "argument {} is {} and must be one of the four MPI_THREAD_ "
+                     "levels",
                      name, value));
 }
 

@@ -35,7 +35,7 @@ struct CounterRow {
     CounterKind kind;
     std::string_view layer;
     std::string_view sentence;
-    std::uint64_t Counters::*value;          // null: of a communicator
+    std::uint64_t Counters::*value;           // null: of a communicator
     std::uint64_t CommCounters::*comm_value;  // null: of the process
 };
 std::span<const CounterRow> counter_rows();

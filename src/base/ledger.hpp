@@ -19,24 +19,32 @@ struct Traffic {
         ++messages;
         bytes += of_message;
     }
+    void add(const Traffic& more) {
+        messages += more.messages;
+        bytes += more.bytes;
+    }
+    void remove(const Traffic& part) {
+        messages -= part.messages;
+        bytes -= part.bytes;
+    }
 };
 
 // Of one communicator.
 struct BothWays {
     Traffic sent, received;
+    void add(const BothWays& more) {
+        sent.add(more.sent);
+        received.add(more.received);
+    }
 };
 
 struct Ledger {
     static constexpr std::size_t kWays = 5;  // values of plan::Protocol
 
-    Traffic sent, sent_later;  // later: of all sent, those that had not left when their call ended
-    std::array<Traffic, kWays> received{};
+    BothWays elsewhere;  // messages of no communicator's; the others each communicator counts
+    Traffic sent_later;  // of all: those that had not left when their call ended
+    std::array<Traffic, kWays> received{};  // of all, but for eager ones: those are the rest
     Bytes staged = 0;
-
-    template <class Protocol>
-    void receive(Protocol way, Bytes bytes) {
-        received[static_cast<std::size_t>(way)].add(bytes);
-    }
 };
 
 // How many there are now, and the most since peaks began anew.

@@ -25,7 +25,7 @@ struct Group {
     // Other groups with other members use this context at the same time (agreements among a few
     // ranks): a rank's number in one says nothing in another, so messages go by world rank.
     bool shared_context = false;
-    BothWays* traffic = nullptr;  // what goes over it is counted there; null: nobody asks
+    BothWays* traffic = nullptr;  // what goes over it is counted there; null: in no communicator's
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }
     // What the envelope of a message from this rank says.

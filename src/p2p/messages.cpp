@@ -150,7 +150,7 @@ void Messages::forgotten(transfer::Endpoint& peer, std::uint64_t) {
     ++with(peer.rank).rts_version;
 }
 
-void Messages::write(Counters& counters) const {
+void Messages::write(const BothWays& of_communicators, Counters& counters) const {
     const auto show = [](const Traffic& traffic, std::uint64_t& messages, std::uint64_t& bytes) {
         messages = traffic.messages;
         bytes = traffic.bytes;
@@ -158,15 +158,18 @@ void Messages::write(Counters& counters) const {
     const auto of = [this](plan::Protocol way) -> const Traffic& {
         return counted.received[static_cast<std::size_t>(way)];
     };
-    show(counted.sent, counters.messages_sent, counters.bytes_sent);
-    counters.messages_sent_at_once = counted.sent.messages - counted.sent_later.messages;
-    counters.bytes_sent_at_once = counted.sent.bytes - counted.sent_later.bytes;
-    for (const Traffic& traffic : counted.received) {
-        counters.messages_received += traffic.messages;
-        counters.bytes_received += traffic.bytes;
-    }
     using enum plan::Protocol;
-    show(of(eager), counters.messages_received_eager, counters.bytes_received_eager);
+    BothWays all = of_communicators;
+    all.sent.add(counted.elsewhere.sent);
+    all.received.add(counted.elsewhere.received);
+    show(all.sent, counters.messages_sent, counters.bytes_sent);
+    show(all.received, counters.messages_received, counters.bytes_received);
+    Traffic at_once = all.sent, came_eager = all.received;
+    at_once.remove(counted.sent_later);
+    for (const Traffic& otherwise : counted.received)
+        came_eager.remove(otherwise);
+    show(at_once, counters.messages_sent_at_once, counters.bytes_sent_at_once);
+    show(came_eager, counters.messages_received_eager, counters.bytes_received_eager);
     show(of(self), counters.messages_received_self, counters.bytes_received_self);
     show(of(rdma), counters.messages_received_rdma, counters.bytes_received_rdma);
     show(of(ipc), counters.messages_received_ipc, counters.bytes_received_ipc);

@@ -86,13 +86,14 @@ class Messages final : private transfer::Context::FreedMemory {
     void finish_request(Request& request, Status status);
     // Of a receive that has got its message: how that came.
     void count_received(plan::Protocol way, const Request& receive) {
-        counted.receive(way, receive.outcome.bytes);
-        if (receive.traffic != nullptr) receive.traffic->add(receive.outcome.bytes);
+        Traffic* traffic = receive.traffic;
+        (traffic != nullptr ? *traffic : counted.elsewhere.received).add(receive.outcome.bytes);
+        if (way != plan::Protocol::eager)
+            counted.received[static_cast<std::size_t>(way)].add(receive.outcome.bytes);
     }
     void count_sent(const Group& group, Bytes bytes, bool has_left) {
-        counted.sent.add(bytes);
+        (group.traffic != nullptr ? *group.traffic : counted.elsewhere).sent.add(bytes);
         if (!has_left) counted.sent_later.add(bytes);
-        if (group.traffic != nullptr) group.traffic->sent.add(bytes);
     }
     // The program is in a call that returns as soon as this request is done; null: it is not.
     void await(const Request* request) { awaited_ = request; }
@@ -127,8 +128,8 @@ class Messages final : private transfer::Context::FreedMemory {
     bool idle() const;
     // Whether progress() is worth a thread of its own: something is under way, or a receive waits.
     bool pending() const;
-    // What is known of it here; the rest is left alone.
-    void write(Counters& counters) const;
+    // What is known of it here, with what was counted for all communicators; the rest is left alone.
+    void write(const BothWays& of_communicators, Counters& counters) const;
 
   private:
     Conversation& begin(int rank);

@@ -167,7 +167,8 @@ Status Messenger::nothing_comes(const Group& group, int source) const {
     return messages_->nothing_comes(group, source);
 }
 
-Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buffer) {
+Result<Request*> Messenger::ireceive_matched(const Group& group, Matched matched,
+                                             const Buffer& buffer) {
     std::unique_ptr<Incoming> message(matched.message);
     auto created = new_receive(*messages_, buffer);
     if (!created.ok()) {
@@ -179,6 +180,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
     (*created)->tag = message->envelope.tag;
     (*created)->peer = message->peer;
     Request* request = *created;
+    if (group.traffic != nullptr) request->traffic = &group.traffic->received;
     messages_->hold_memory(*request);
     messages_->deliver_late(std::move(message), *request);
     return request;
@@ -304,8 +306,8 @@ device::Device& Messenger::device() {
     return messages_->device;
 }
 
-void Messenger::write(Counters& counters) const {
-    messages_->write(counters);
+void Messenger::write(const BothWays& of_communicators, Counters& counters) const {
+    messages_->write(of_communicators, counters);
 }
 
 void Messenger::begin_peaks_anew() {

@@ -74,7 +74,7 @@ class Messenger {
     // Why nothing can come from there any more: its rank, or (MPI_ANY_SOURCE) every other member,
     // is lost. Success: something may.
     Status nothing_comes(const Group& group, int source) const;
-    Result<Request*> ireceive_matched(Matched matched, const Buffer& buffer);
+    Result<Request*> ireceive_matched(const Group& group, Matched matched, const Buffer& buffer);
     // Cancels a receive that is not matched yet: true, and it is complete. Of a send the receiver
     // is asked: false, and the request tells in the end.
     bool cancel(Request& request);
@@ -112,8 +112,9 @@ class Messenger {
     Task<Status> drain(Executor& executor);
 
     // --- what was counted ------------------------------------------------------------------------
-    // Writes what messages are concerned with; the rest is left alone.
-    void write(Counters& counters) const;
+    // Writes what messages are concerned with (`of_communicators`: what all groups with a `traffic`
+    // have counted); the rest is left alone.
+    void write(const BothWays& of_communicators, Counters& counters) const;
     // Peaks are of the time from now on.
     void begin_peaks_anew();
     Executor& executor();

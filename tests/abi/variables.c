@@ -45,9 +45,8 @@ static void print_controls(void) {
         MPI_Datatype type;
         MPI_T_enum words;
         MPI_T_cvar_handle handle;
-        check("MPI_T_cvar_get_info",
-              MPI_T_cvar_get_info(index, name, &name_length, NULL, &type, &words, description,
-                                  &length, NULL, NULL));
+        check("MPI_T_cvar_get_info", MPI_T_cvar_get_info(index, name, &name_length, NULL, &type,
+                                                         &words, description, &length, NULL, NULL));
         check("MPI_T_cvar_handle_alloc", MPI_T_cvar_handle_alloc(index, NULL, &handle, &count));
         if (count > (int)sizeof value) check("a value of this many elements", count);
         check("MPI_T_cvar_read", MPI_T_cvar_read(handle, &value));

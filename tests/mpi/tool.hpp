@@ -91,8 +91,7 @@ class Counted {
             OK(MPI_T_pvar_get_info(index, found, &length, nullptr, nullptr, nullptr, nullptr,
                                    nullptr, nullptr, &bind, nullptr, nullptr, nullptr));
             if (found != name) continue;
-            CHECK_EQ(bind,
-                     comm == MPI_COMM_NULL ? MPI_T_BIND_NO_OBJECT : MPI_T_BIND_MPI_COMM);
+            CHECK_EQ(bind, comm == MPI_COMM_NULL ? MPI_T_BIND_NO_OBJECT : MPI_T_BIND_MPI_COMM);
             OK(MPI_T_pvar_handle_alloc(session_, index, &comm, &handle_, &count));
             CHECK_EQ(count, 1);
             return;

@@ -27,8 +27,8 @@ class Runtime {
   public:
     explicit Runtime(int release) {
         const std::string library = SIMGPU_LIBRARY;
-        const std::string path = library.substr(0, library.rfind('/')) + "/libcudart.so." +
-                                 std::to_string(release);
+        const std::string path =
+            library.substr(0, library.rfind('/')) + "/libcudart.so." + std::to_string(release);
         library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library_ == nullptr) ADD_FAILURE() << dlerror();
         version_ = "libcudart.so." + std::to_string(release);
@@ -86,7 +86,8 @@ TEST_P(CudaRuntime, PropertiesLieWhereProgramsLookForThem) {
         const Runtime run(GetParam());
         std::vector<unsigned char> room(2048, 0xEE);
         const std::size_t size = GetParam() == 12 ? 1032 : 1008;
-        const char* name = GetParam() == 12 ? "cudaGetDeviceProperties_v2" : "cudaGetDeviceProperties";
+        const char* name =
+            GetParam() == 12 ? "cudaGetDeviceProperties_v2" : "cudaGetDeviceProperties";
         EXPECT_EQ(run(name, static_cast<void*>(room.data()), 0), 0);
         EXPECT_NE(std::strlen(reinterpret_cast<char*>(room.data())), 0u);
         std::size_t memory = 0;
@@ -159,8 +160,8 @@ TEST_P(CudaRuntime, CopiesRowsAndBoxes) {
             std::size_t target_pitch, target_width, target_height;
             std::size_t extent[3];
             int direction;
-        } box{nullptr, {4, 0, 0}, device, 8, 2, 2,         nullptr,       {0, 0, 0},
-              columns.data(), 4, 1, 2,    {4, 2, 2}, device_to_host};
+        } box{nullptr,   {4, 0, 0},      device, 8, 2, 2,         nullptr,
+              {0, 0, 0}, columns.data(), 4,      1, 2, {4, 2, 2}, device_to_host};
         columns.assign(8, -1);
         EXPECT_EQ(run("cudaMemcpy3D", static_cast<const void*>(&box)), 0);
         EXPECT_EQ(columns, (std::vector<int>{1, 9, 17, 25, -1, -1, -1, -1}));
@@ -211,9 +212,10 @@ TEST_P(CudaRuntime, StreamsEventsAndPoolsAreTheDrivers) {
         EXPECT_EQ(run("cudaEventSynchronize", event), 0);
         EXPECT_EQ(run("cudaStreamQuery", stream), 0);
         char byte = 0;
-        EXPECT_EQ(run("cudaMemcpyAsync", static_cast<void*>(&byte), static_cast<const void*>(memory),
-                      std::size_t{1}, int{device_to_host}, stream),
-                  0);
+        EXPECT_EQ(
+            run("cudaMemcpyAsync", static_cast<void*>(&byte), static_cast<const void*>(memory),
+                std::size_t{1}, int{device_to_host}, stream),
+            0);
         EXPECT_EQ(run("cudaStreamSynchronize", stream), 0);
         EXPECT_EQ(byte, 7);
         EXPECT_EQ(run("cudaFreeAsync", memory, stream), 0);
@@ -259,9 +261,9 @@ TEST_P(CudaRuntime, LaunchesKernelsThatHaveATwin) {
         ASSERT_NE(open, nullptr);
         void** module = open(&wrapper);
         static const char host_function = 0, another = 0;
-        run("__cudaRegisterFunction", module, &host_function, static_cast<char*>(nullptr), "add", -1,
-            static_cast<void*>(nullptr), static_cast<void*>(nullptr), static_cast<void*>(nullptr),
-            static_cast<void*>(nullptr), static_cast<int*>(nullptr));
+        run("__cudaRegisterFunction", module, &host_function, static_cast<char*>(nullptr), "add",
+            -1, static_cast<void*>(nullptr), static_cast<void*>(nullptr),
+            static_cast<void*>(nullptr), static_cast<void*>(nullptr), static_cast<int*>(nullptr));
         void* data = device_ints(run, 64);
         EXPECT_EQ(run("cudaMemset", data, 0, std::size_t{256}), 0);
         int value = 5;
@@ -274,8 +276,8 @@ TEST_P(CudaRuntime, LaunchesKernelsThatHaveATwin) {
         EXPECT_EQ(run("__cudaPopCallConfiguration", &grid, &block, &shared, &stream), 0);
         EXPECT_EQ(shared, 0u);
         const void* kernel = &host_function;
-        EXPECT_EQ(run("cudaLaunchKernel", kernel, grid, block, static_cast<void**>(arguments), shared,
-                      stream),
+        EXPECT_EQ(run("cudaLaunchKernel", kernel, grid, block, static_cast<void**>(arguments),
+                      shared, stream),
                   0);
         std::vector<int> seen(64);
         EXPECT_EQ(run("cudaMemcpy", static_cast<void*>(seen.data()), static_cast<const void*>(data),
@@ -283,8 +285,8 @@ TEST_P(CudaRuntime, LaunchesKernelsThatHaveATwin) {
                   0);
         EXPECT_EQ(seen, std::vector<int>(64, 5));
         kernel = &another;
-        EXPECT_EQ(run("cudaLaunchKernel", kernel, grid, block, static_cast<void**>(arguments), shared,
-                      stream),
+        EXPECT_EQ(run("cudaLaunchKernel", kernel, grid, block, static_cast<void**>(arguments),
+                      shared, stream),
                   98);
         run("__cudaUnregisterFatBinary", module);
     });
@@ -309,8 +311,8 @@ TEST_P(CudaRuntime, OpensMemoryOfAnotherProcess) {
             void* memory = nullptr;
             int value = 0;
             EXPECT_EQ(run("cudaIpcOpenMemHandle", &memory, handle, 1u), 0);
-            EXPECT_EQ(run("cudaMemcpy", static_cast<void*>(&value), static_cast<const void*>(memory),
-                          sizeof value, int{device_to_host}),
+            EXPECT_EQ(run("cudaMemcpy", static_cast<void*>(&value),
+                          static_cast<const void*>(memory), sizeof value, int{device_to_host}),
                       0);
             EXPECT_EQ(value, 0x03030303);
             EXPECT_EQ(run("cudaIpcCloseMemHandle", memory), 0);

@@ -114,9 +114,8 @@ Task<Status> exchange_partitions(Rank& rank, Place where, Shape shape, Bytes mes
 
 void expect_right(const Options& options, Place where, Shape shape, Bytes message) {
     World world(options);
-    const Ending ending = world.run([&](Rank& rank) {
-        return exchange_partitions(rank, where, shape, message, options.seed);
-    });
+    const Ending ending = world.run(
+        [&](Rank& rank) { return exchange_partitions(rank, where, shape, message, options.seed); });
     EXPECT_TRUE(ending.good()) << ending << "\n"
                                << name(where) << ", " << shape.bytes << " bytes, " << shape.sends
                                << " -> " << shape.receives << ", messages of " << message;

@@ -80,6 +80,7 @@ std::vector<int> Comm::members() const {
 void release(Comm* comm) {
     if (--comm->references > 0) return;
     if (comm->errhandler != nullptr) release(comm->errhandler);
+    process().traffic_of_freed.add(comm->traffic);
     process().comms.destroy(comm);
 }
 

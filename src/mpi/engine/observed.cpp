@@ -4,6 +4,7 @@
 #include "mpi/engine/engine.hpp"
 
 #include "base/log.hpp"
+#include "mpi/engine/process.hpp"
 
 #include <algorithm>
 
@@ -23,7 +24,8 @@ bool may_change(std::string_view parameter) {
 Status Engine::set_parameter(std::string_view name, std::string_view value) {
     if (!may_change(name))
         return failure(MPI_T_ERR_CVAR_SET_NOT_NOW,
-                       "the parameter {} was read when MPI started; write it before MPI_Init", name);
+                       "the parameter {} was read when MPI started; write it before MPI_Init",
+                       name);
     GANTRY_TRY(config::set(*parts_.config, name, value));
     if (const auto level = log::level_named(config().log)) log::set_level(*level);
     explain_.turn(config().explain || !config().explain_file.empty());
@@ -32,7 +34,9 @@ Status Engine::set_parameter(std::string_view name, std::string_view value) {
 
 Counters Engine::counters() const {
     Counters counters;
-    if (messenger_ != nullptr) messenger_->write(counters);
+    BothWays of_communicators = process().traffic_of_freed;
+    process().comms.for_each([&](const Comm& comm) { of_communicators.add(comm.traffic); });
+    if (messenger_ != nullptr) messenger_->write(of_communicators, counters);
     const device::Device::DriverUse device = parts_.device->driver_use();
     counters.driver_calls = device.calls;
     counters.device_copies = device.copies;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/config.hpp"
+#include "base/ledger.hpp"
 #include "base/slab.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/comm/comm.hpp"
@@ -51,10 +52,11 @@ struct Process {
     Boundary* boundary_at_any_time;
     std::atomic<Boundary*> boundary;
     bool stops_thread_at_exit = false;
+    BothWays traffic_of_freed;              // communicators that are no more
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
     tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
-    std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
-    Comm* world = nullptr;           // while running
+    std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
+    Comm* world = nullptr;                  // while running
     Comm* self = nullptr;
     // The communicator of the request whose failure the running call is about to report (calls such
     // as MPI_Wait have none).

@@ -37,8 +37,8 @@ PartitionedPlace place_of(Comm& comm) {
             .tags = &comm.partitioned_tags,
             .held = &comm.engine->held_partitions(),
             .message_bytes = comm.engine->config().partition_message,
-            .owner = std::shared_ptr<void>(
-                retain(&comm), [](void* held) { release(static_cast<Comm*>(held)); })};
+            .owner = std::shared_ptr<void>(retain(&comm),
+                                           [](void* held) { release(static_cast<Comm*>(held)); })};
 }
 
 template <class Side>
@@ -53,10 +53,10 @@ Status make(const void* buf, int partitions, MPI_Count count, Datatype& datatype
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.persistent(comm, [side, &requests] {
         const bool sends = side->role == PartitionedSide::Role::sends;
-        return side->has_peer() ? side->start()
-                                : requests.completed(sends ? p2p::RequestKind::send
-                                                           : p2p::RequestKind::receive,
-                                                     proc_null_outcome());
+        return side->has_peer()
+                   ? side->start()
+                   : requests.completed(sends ? p2p::RequestKind::send : p2p::RequestKind::receive,
+                                        proc_null_outcome());
     });
     if (!made.ok()) return std::move(made).status();
     // Last, so that nobody is greeted in vain.

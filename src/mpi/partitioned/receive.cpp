@@ -11,9 +11,9 @@ namespace gantry::mpi {
 Status PartitionedReceive::open(std::shared_ptr<PartitionedSide> self) {
     self_ = self;
     if (!has_peer()) return success();
-    watch(hears_, messenger().ireceive(*place_.greetings,
-                                       coll::bytes_buffer(&greeting_, sizeof greeting_), peer_,
-                                       tag_));
+    watch(hears_,
+          messenger().ireceive(*place_.greetings, coll::bytes_buffer(&greeting_, sizeof greeting_),
+                               peer_, tag_));
     return success();
 }
 
@@ -23,32 +23,31 @@ void PartitionedReceive::close() {
 
 void PartitionedReceive::answer(bool fits) {
     answer_.fits = fits ? 1 : 0;
-    watch(answers_, messenger().isend(*place_.partitions,
-                                      coll::bytes_buffer(&answer_, sizeof answer_), peer_,
-                                      static_cast<int>(greeting_.answer_tag),
-                                      p2p::SendMode::standard));
+    watch(answers_,
+          messenger().isend(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_), peer_,
+                            static_cast<int>(greeting_.answer_tag), p2p::SendMode::standard));
 }
 
 void PartitionedReceive::on_greeting(const Status& status) {
     if (!status.ok()) return part_for_ever(status);
     const Bytes bytes = greeting_.partitions * greeting_.partition_bytes;
-    if (bytes != buffer_.bytes()) {
+    if (bytes > buffer_.bytes()) {
         answer(false);
         return part_for_ever(failure(
             MPI_ERR_TRUNCATE,
-            "a partitioned receive of {} bytes was matched by a send of {}: both need the same",
+            "a partitioned receive of {} bytes was matched by a send of {}: it needs as many at "
+            "least",
             buffer_.bytes(), bytes));
     }
     const Bytes message = place_.message_bytes;
-    const PartitionLayout layout = lay_out(greeting_.partitions, greeting_.partition_bytes,
-                                           buffer_.element_bytes(), message);
-    answer_ = {buffer_.element_bytes(), message,
-               place_.take_tags(layout.groups + layout.units), 1};
+    const PartitionLayout layout =
+        lay_out(greeting_.partitions, greeting_.partition_bytes, buffer_.element_bytes(), message);
+    answer_ = {buffer_.element_bytes(), message, place_.take_tags(layout.groups + layout.units), 1};
     arrived_.reset(new (std::nothrow) bool[layout.units]());
     Status agreed = agree(layout, answer_.first_tag);
     if (arrived_ == nullptr)
-        agreed = failure(MPI_ERR_NO_MEM, "out of memory for a receive of {} partitions",
-                         partitions());
+        agreed =
+            failure(MPI_ERR_NO_MEM, "out of memory for a receive of {} partitions", partitions());
     answer(agreed.ok());
     if (!agreed.ok()) return part_for_ever(agreed);
     if (round_ != nullptr) post_groups();

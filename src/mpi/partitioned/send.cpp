@@ -23,9 +23,9 @@ Status PartitionedSend::open(std::shared_ptr<PartitionedSide> self) {
     if (ready_ == nullptr) return no_memory(partitions());
     if (!has_peer()) return success();
     greeting_ = {buffer_.partition_bytes(), partitions(), place_.take_tags(1)};
-    watch(hears_, messenger().ireceive(*place_.partitions,
-                                       coll::bytes_buffer(&answer_, sizeof answer_), peer_,
-                                       static_cast<int>(greeting_.answer_tag)));
+    watch(hears_,
+          messenger().ireceive(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_),
+                               peer_, static_cast<int>(greeting_.answer_tag)));
     watch(greets_,
           messenger().isend(*place_.greetings, coll::bytes_buffer(&greeting_, sizeof greeting_),
                             peer_, tag_, p2p::SendMode::standard));
@@ -50,11 +50,10 @@ void PartitionedSend::on_answer(const Status& status) {
     if (answer_.fits == 0)
         return part_for_ever(failure(MPI_ERR_TRUNCATE,
                                      "a partitioned send of {} bytes was matched by a receive of "
-                                     "another size: both need the same",
+                                     "fewer: it needs as many at least",
                                      buffer_.bytes()));
-    const PartitionLayout layout =
-        lay_out(partitions(), buffer_.partition_bytes(), answer_.element_bytes,
-                answer_.message_bytes);
+    const PartitionLayout layout = lay_out(partitions(), buffer_.partition_bytes(),
+                                           answer_.element_bytes, answer_.message_bytes);
     waits_for_.reset(new (std::nothrow) std::uint32_t[layout.units]);
     groups_.reset(new (std::nothrow) Group[layout.groups]);
     if (waits_for_ == nullptr || groups_ == nullptr) return part_for_ever(no_memory(partitions()));
@@ -91,9 +90,8 @@ void PartitionedSend::unit_is_ready(std::uint32_t unit) {
 }
 
 void PartitionedSend::send_group(std::uint32_t group) {
-    watch_part(of_group(group),
-               messenger().isend(*place_.partitions, group_buffer(group), peer_,
-                                 tag_of_group(group), p2p::SendMode::standard));
+    watch_part(of_group(group), messenger().isend(*place_.partitions, group_buffer(group), peer_,
+                                                  tag_of_group(group), p2p::SendMode::standard));
 }
 
 void PartitionedSend::send_unit(std::uint32_t unit) {

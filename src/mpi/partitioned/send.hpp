@@ -47,7 +47,7 @@ class PartitionedSend final : public PartitionedSide, public Link<PartitionedSen
     Greeting greeting_{};
     Answer answer_{};
     Transfer greets_, hears_;
-    std::unique_ptr<bool[]> ready_;             // by partition
+    std::unique_ptr<bool[]> ready_;               // by partition
     std::unique_ptr<std::uint32_t[]> waits_for_;  // by unit: partitions that are not ready
     std::unique_ptr<Group[]> groups_;
 };

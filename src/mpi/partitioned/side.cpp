@@ -15,7 +15,7 @@ p2p::Buffer PartitionedBuffer::part(Bytes begin, Bytes end) const {
     const auto first = static_cast<std::ptrdiff_t>(begin / element);
     // Integers: MPI_BOTTOM is no pointer to count from.
     const auto at = reinterpret_cast<std::intptr_t>(address) + first * layout->extent;
-    return {reinterpret_cast<void*>(at), (end - begin) / element, layout};
+    return {reinterpret_cast<void*>(at), divide_up(end - begin, element), layout};
 }
 
 std::uint32_t PartitionedPlace::take_tags(std::uint32_t number) const {
@@ -44,7 +44,7 @@ Result<p2p::Request*> PartitionedSide::start() {
     Result<p2p::Request*> made = messenger().create_request(kind);
     if (!made.ok()) return made;
     round_ = *made;
-    if (role == Role::receives) round_->outcome = {peer_, tag_, buffer_.bytes(), false};
+    if (role == Role::receives) round_->outcome = {peer_, tag_, 0, false};
     failure_ = {};
     under_way_ = 0;
     units_left_ = layout_.units;
@@ -96,8 +96,9 @@ void PartitionedSide::note(const Status& status, std::uint32_t units) {
     if (!status.ok() && failure_.ok()) failure_ = status;
     units_left_ -= units;
     --under_way_;
-    if (units_left_ == 0 && under_way_ == 0 && round_ != nullptr)
-        std::exchange(round_, nullptr)->complete(failure_);
+    if (units_left_ > 0 || under_way_ > 0 || round_ == nullptr) return;
+    if (role == Role::receives) round_->outcome.bytes = layout_.bytes;
+    std::exchange(round_, nullptr)->complete(failure_);
 }
 
 }  // namespace gantry::mpi

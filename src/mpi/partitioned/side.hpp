@@ -31,21 +31,22 @@ struct Greeting {
     std::uint32_t answer_tag;  // one of the sender's own
 };
 struct Answer {
-    std::uint64_t element_bytes, message_bytes;  // of the receiver: with the greeting they give the layout
-    std::uint32_t first_tag;                     // of the receiver's own
-    std::uint32_t fits;                          // 0: the two do not have the same bytes
+    std::uint64_t element_bytes,
+        message_bytes;        // of the receiver: with the greeting they give the layout
+    std::uint32_t first_tag;  // of the receiver's own
+    std::uint32_t fits;       // 0: the receiver has less room than the sender bytes
 };
 
 // What a program says as it makes one.
 struct PartitionedBuffer {
     void* address = nullptr;
     std::uint32_t partitions = 0;
-    std::uint64_t count = 0;  // elements of each
+    std::uint64_t count = 0;                 // elements of each
     const layout::Layout* layout = nullptr;  // of an element; lives as long as rounds are started
     Bytes element_bytes() const { return layout->size; }
     Bytes partition_bytes() const { return count * element_bytes(); }
     Bytes bytes() const { return partitions * partition_bytes(); }
-    // The elements of these bytes, which begin and end with one.
+    // The elements of these bytes, which begin with one. Those of a sender that has less end anywhere.
     p2p::Buffer part(Bytes begin, Bytes end) const;
 };
 
@@ -56,9 +57,9 @@ struct PartitionedPlace {
     p2p::Messenger* messenger = nullptr;
     const p2p::Group* greetings = nullptr;   // kPartitionedContext
     const p2p::Group* partitions = nullptr;  // and kCollectiveContext
-    std::uint32_t* tags = nullptr;           // of messages to this rank in `partitions`: taken so far
+    std::uint32_t* tags = nullptr;  // of messages to this rank in `partitions`: taken so far
     HeldPartitions* held = nullptr;
-    Bytes message_bytes = 0;  // GANTRY_PARTITION_MESSAGE
+    Bytes message_bytes = 0;      // GANTRY_PARTITION_MESSAGE
     std::shared_ptr<void> owner;  // of all these
     // The first of so many tags in a row. They come round again long after their messages are over.
     std::uint32_t take_tags(std::uint32_t number) const;

@@ -8,8 +8,6 @@
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
 
-#include <algorithm>
-
 namespace gantry::mpi {
 namespace {
 
@@ -78,12 +76,10 @@ Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& data
                                       MPI_Message* message, Comm*& comm) {
     Message* object = find(*message);
     p2p::Messenger& messenger = object->comm->engine->messenger();
-    Result<p2p::Request*> started =
-        messenger.ireceive_matched(object->matched, buffer(buf, count, datatype));
+    Result<p2p::Request*> started = messenger.ireceive_matched(object->comm->group, object->matched,
+                                                               buffer(buf, count, datatype));
     if (!started.ok()) return started;
     comm = object->comm;
-    comm->traffic.received.add(
-        std::min<Bytes>(object->matched.outcome.bytes, (*started)->buffer.bytes()));
     process().messages.destroy(object);
     *message = MPI_MESSAGE_NULL;
     return started;

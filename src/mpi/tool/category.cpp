@@ -34,16 +34,37 @@ struct Beginning {
     std::string_view of_name, layer;
 };
 constexpr Beginning kLayers[] = {
-    {"eager_", "p2p"},       {"host_", "p2p"},         {"device_pool", "p2p"},
-    {"partition_", "p2p"},   {"chunk", "p2p"},        {"depth", "p2p"},         {"claim_", "p2p"},
-    {"explain", "plan"},     {"machine", "plan"},      {"ipc_threshold", "plan"},
-    {"device_", "device"},   {"ipc", "device"},        {"kernels", "device"},
-    {"linger", "device"},    {"flags", "device"},      {"gdrcopy", "device"},
-    {"gpu_", "device"},      {"cuda", "device"},       {"pmix_", "job"},
-    {"launcher", "job"},     {"rendezvous", "job"},    {"rank", "job"},
-    {"size", "job"},         {"ring", "transport"},    {"peer_timeout", "transport"},
-    {"shm", "transport"},    {"gpudirect", "transport"}, {"ucx", "transport"},
-    {"registration_", "transport"}, {"rails", "transport"}, {"tcp_", "transport"},
+    {"eager_", "p2p"},
+    {"host_", "p2p"},
+    {"device_pool", "p2p"},
+    {"partition_", "p2p"},
+    {"chunk", "p2p"},
+    {"depth", "p2p"},
+    {"claim_", "p2p"},
+    {"explain", "plan"},
+    {"machine", "plan"},
+    {"ipc_threshold", "plan"},
+    {"device_", "device"},
+    {"ipc", "device"},
+    {"kernels", "device"},
+    {"linger", "device"},
+    {"flags", "device"},
+    {"gdrcopy", "device"},
+    {"gpu_", "device"},
+    {"cuda", "device"},
+    {"pmix_", "job"},
+    {"launcher", "job"},
+    {"rendezvous", "job"},
+    {"rank", "job"},
+    {"size", "job"},
+    {"ring", "transport"},
+    {"peer_timeout", "transport"},
+    {"shm", "transport"},
+    {"gpudirect", "transport"},
+    {"ucx", "transport"},
+    {"registration_", "transport"},
+    {"rails", "transport"},
+    {"tcp_", "transport"},
 };
 
 std::string_view layer_of(std::string_view parameter) {
@@ -115,10 +136,9 @@ Status t_category_get_info(int cat_index, char* name, int* name_len, char* desc,
 }
 
 Status t_category_get_index(const char* name, int* cat_index) {
-    const auto found =
-        std::ranges::find_if(tool::kCategories, [name](const tool::Category& category) {
-            return std::string_view(category.name) == name;
-        });
+    const auto found = std::ranges::find_if(
+        tool::kCategories,
+        [name](const tool::Category& category) { return std::string_view(category.name) == name; });
     if (found == std::end(tool::kCategories)) return tool::no_such_name("category", name);
     *cat_index = static_cast<int>(found - std::begin(tool::kCategories));
     return success();

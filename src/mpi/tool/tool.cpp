@@ -62,8 +62,7 @@ Status t_init_thread(int required, int* provided) {
         // Whoever asks for parameters now would otherwise hear of a bad one at each of them.
         if (p.engine == nullptr) {
             const Result<config::Config> config = config::from_environment();
-            if (!config.ok())
-                return failure(MPI_T_ERR_CANNOT_INIT, "{}", config.status().text());
+            if (!config.ok()) return failure(MPI_T_ERR_CANNOT_INIT, "{}", config.status().text());
         }
         p.tool = new (std::nothrow) tool::Tool;
         if (p.tool == nullptr)
