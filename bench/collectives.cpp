@@ -179,7 +179,7 @@ Asked parse(int argc, char** argv) {
     app.add_option("--gpus", asked.gpus, "of the ranks, in turn; all there are if not said")
         ->delimiter(',');
     app.add_option("-i,--iterations", asked.samples, "samples of each size");
-    app.add_flag("!--no-validate", asked.validate, "do not check what arrived");
+    app.add_flag("!--no-validation", asked.validate, "do not check what arrived");
     app.add_flag("--json", asked.json, "a line of JSON for each size");
     try {
         app.parse(argc, argv);

@@ -6,6 +6,7 @@
 // messages.
 #include "coll/direct_offer.hpp"
 
+#include "coll/mapped_peers.hpp"
 #include "layout/layout.hpp"
 
 #include <algorithm>
@@ -185,19 +186,11 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     DirectOffer offer;
     Bytes used = 0;
     const bool devices = context.config.cuda && device.active();
-    const auto mapped_by = [&](const device::Location& location) {
-        device::IpcHandle handle;
-        if (location.ipc != device::IpcKind::legacy) return handle;
-        for (int member = 0; member < team.size(); ++member)
-            if (member != me)
-                handle = context.exports.name(team.group->peer(team.in_group(member)), location);
-        return handle;
-    };
     if (total(traffic.incoming) > 0) {
         offer.takes = Takes::other;
         if (devices && all_contiguous(traffic.incoming)) {
             const std::optional<device::Location> location = locate(device, traffic.incoming);
-            if (location && location->on_device()) offer.sink = mapped_by(*location);
+            if (location && location->on_device()) offer.sink = export_to_all(team, *location);
             if (offer.sink.kind != device::IpcKind::none &&
                 describe(traffic.incoming, me, traffic.only_sender, cell, used, offer.sinks))
                 offer.takes = Takes::device;
@@ -221,7 +214,7 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     if (!location.on_device()) return offer;
     context.arbiter.use(location.gpu);
     offer.time_sliced = context.arbiter.is_time_sliced(location.gpu);
-    if (offer.time_sliced) offer.source = mapped_by(location);
+    if (offer.time_sliced) offer.source = export_to_all(team, location);
     offer.source.gpu = device.gpu_facts(location.gpu).uuid;
     if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources)) offer.sends = Sends::device;
     return offer;

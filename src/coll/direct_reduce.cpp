@@ -99,10 +99,8 @@ Vector place_of(const Team& team, const p2p::Buffer& buffer, device::IpcHandle& 
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
     if (!location.ok()) return Vector::other;
     if (transfer::in_host_memory(*location)) return Vector::in_cell;
-    if (!location->on_device() || location->ipc != device::IpcKind::legacy) return Vector::other;
-    for (int member = 0; member < team.size(); ++member)
-        if (member != team.rank())
-            handle = context.exports.name(team.group->peer(team.in_group(member)), *location);
+    if (!location->on_device()) return Vector::other;
+    handle = export_to_all(team, *location);
     if (handle.kind == device::IpcKind::none) return Vector::other;
     context.arbiter.use(location->gpu);
     time_sliced = context.arbiter.is_time_sliced(location->gpu);

@@ -6,6 +6,22 @@
 
 namespace gantry::coll {
 
+device::IpcHandle export_to_all(const Team& team, const device::Location& location) {
+    device::IpcHandle handle;
+    if (location.ipc != device::IpcKind::legacy) return handle;
+    transfer::ExportTable& exports = team.messenger->context().exports;
+    for (int member = 0; member < team.size(); ++member) {
+        if (member == team.rank()) continue;
+        const int peer = team.group->peer(team.in_group(member));
+        if (handle.kind != device::IpcKind::none)
+            exports.note(peer, handle);
+        else
+            handle = exports.name(peer, location);
+        if (handle.kind == device::IpcKind::none) break;
+    }
+    return handle;
+}
+
 Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies) {
     if (copies.empty()) co_return success();
     transfer::Context& context = team.messenger->context();

@@ -19,6 +19,10 @@ inline std::span<const int> ranks_of(const Team& team) {
         .subspan(static_cast<std::size_t>(team.first), static_cast<std::size_t>(team.size()));
 }
 
+// The name of device memory, told to all other members; kind none: it cannot be mapped, or only by a
+// descriptor (virtual memory, pools).
+device::IpcHandle export_to_all(const Team& team, const device::Location& location);
+
 // A copy between device memories, for copy_all().
 inline device::Copy one_of_several(int gpu) {
     device::Copy copy;
