@@ -53,8 +53,8 @@ struct Process {
     bool stops_thread_at_exit = false;
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
     tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
-    std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
-    Comm* world = nullptr;           // while running
+    std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
+    Comm* world = nullptr;                  // while running
     Comm* self = nullptr;
     // The communicator of the request whose failure the running call is about to report (calls such
     // as MPI_Wait have none).
