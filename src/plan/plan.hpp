@@ -116,8 +116,9 @@ struct Mechanisms {
     bool cut_through = true;      // staged messages go on piece by piece while a kernel copies them
     bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
     bool batches = true;           // copies that come together are made by one launch or call
-    bool board = true;  // ranks of a node agree on its board instead of by messages (all or none of them)
-    bool claims = true;            // who is not late copies what either end could
+    bool board =
+        true;  // ranks of a node agree on its board instead of by messages (all or none of them)
+    bool claims = true;  // who is not late copies what either end could
     bool operator==(const Mechanisms&) const = default;
 };
 // What a list such as "all" or "none" or "all,-claims" or "none,batches" switches on; an error names the

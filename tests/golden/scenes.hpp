@@ -166,8 +166,8 @@ inline std::vector<Scene> scenes() {
         IpcKind::legacy);
     open.put_open = false;
     open.put_uses = 300;
-    add("two GPUs (H200), after an RTR, the sender has not mapped the buffer after 300 messages", open,
-        IpcKind::legacy);
+    add("two GPUs (H200), after an RTR, the sender has not mapped the buffer after 300 messages",
+        open, IpcKind::legacy);
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;

@@ -106,8 +106,7 @@ void fix_chunk(config::Config& config) {
     config.depth = 4;
 }
 Options network() {
-    return {
-        .machine = "c2050-qdr", .seed = 1, .mechanisms = "all", .change_config = &fix_chunk};
+    return {.machine = "c2050-qdr", .seed = 1, .mechanisms = "all", .change_config = &fix_chunk};
 }
 Options one_node() {
     Options options = network();

@@ -33,8 +33,7 @@ void fix_chunk(config::Config& config) {
 }
 
 Options options_of(std::string_view way) {
-    Options options{
-        .machine = "c2050-qdr", .mechanisms = "all", .change_config = &fix_chunk};
+    Options options{.machine = "c2050-qdr", .mechanisms = "all", .change_config = &fix_chunk};
     if (way == "gpudirect" || way == "gpudirect at the sender") {
         options.machine = "h200";
         options.change_machine = [](model::Machine& machine) {

@@ -186,7 +186,7 @@ class Fabric {
     FabricOptions options_;
     std::vector<int> nodes_;
     std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
-    std::map<std::pair<int, std::uint64_t>, Loan> loans_;           // by who exposes, and its number
+    std::map<std::pair<int, std::uint64_t>, Loan> loans_;  // by who exposes, and its number
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;

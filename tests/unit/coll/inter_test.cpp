@@ -131,8 +131,8 @@ Task<Status> rooted(Executor& executor, Rank& rank, TwoGroups* groups, Case test
         one[i] = value(rank.number, root, i);
     stored = co_await one.store(executor);
     GANTRY_CO_TRY(stored);
-    met = co_await inter_gather(executor, groups->sides(), one.buffer(), equal_blocks(all, test.count),
-                                argument);
+    met = co_await inter_gather(executor, groups->sides(), one.buffer(),
+                                equal_blocks(all, test.count), argument);
     GANTRY_CO_TRY(met);
     if (is_root) {
         loaded = co_await all.load(executor);
@@ -142,8 +142,8 @@ Task<Status> rooted(Executor& executor, Rank& rank, TwoGroups* groups, Case test
                 WORLD_CHECK(all[from * test.count + i] == value(theirs[from], root, i));
     }
     Array<Number> back(rank, test.place, test.count);
-    met = co_await inter_scatter(executor, groups->sides(), equal_blocks(all, test.count), back.buffer(),
-                                 argument);
+    met = co_await inter_scatter(executor, groups->sides(), equal_blocks(all, test.count),
+                                 back.buffer(), argument);
     GANTRY_CO_TRY(met);
     loaded = co_await back.load(executor);
     GANTRY_CO_TRY(loaded);
