@@ -11,6 +11,7 @@ here stand only the things that need more than one parameter at a time.
 import re
 
 import bodies
+import tool_entries
 from bodies import HANDLES, KINDS
 
 SCOPES = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION")
@@ -236,24 +237,10 @@ class Entry:
             return f'call.each_{rule["check"]}("{p.name}", {p.name}, {extent}, {rule["error"]});'
         return f'call.array("{p.name}", {p.name}, {extent});'
 
-    def judge_for_tool(self, p) -> str:
-        """The tool information interface: null pointers are refused, but where the standard takes
-        them for "not wanted". Bodies judge indices and handles."""
-        if p.kind == "THREAD_LEVEL" and p.direction == "in":
-            return f'call.thread_level("{p.name}", {p.name});'
-        points = "*" in p.c or p.array
-        asks = self.function.name.endswith(("_get_info", "_get_item"))
-        may_be_null = ("TOOL_MPI_OBJ", "EXTRA_STATE", "STRING_LENGTH")
-        if not points or p.kind in may_be_null or asks and p.direction != "in":
-            return ""
-        if p.array:
-            return f'call.array("{p.name}", {p.name}, {self.extent_of(p)});'
-        return f'call.pointer("{p.name}", {p.name});'
-
     def judge(self, p) -> str:
         """The statement that judges one parameter, or nothing."""
         if self.function.chapter == "tool":
-            return self.judge_for_tool(p)
+            return tool_entries.judge(self, p)
         if p.large_only and not self.large or p.c == "...":
             return ""
         if bodies.is_object(self.function, p):
@@ -356,7 +343,7 @@ class Entry:
             lookup = function.name.endswith(("_toint", "_fromint"))
             return ["const mpi::Visit visit;", call] if lookup else [call]
         if function.chapter == "tool":
-            return self.tool_statements()
+            return tool_entries.statements(self)
         when = "When::always" if function.row.get("when") == "always" else "When::running"
         if ANYWHERE.fullmatch(function.name) and when == "When::always":
             when = "When::anywhere"
@@ -407,18 +394,6 @@ class Entry:
         return self.function.chapter == "io" or any(
             p.kind == "FILE" and p.direction != "out" and self.function.chapter == "errhandler"
             for p in self.parameters
-        )
-
-    def tool_statements(self) -> list:
-        needs = "nothing" if self.function.row.get("when") == "always" else "initialised"
-        arguments = ", ".join(p.name for p in self.parameters)
-        return (
-            [f'ToolCall call("{self.name}", ToolCall::Needs::{needs});']
-            + [line for line in map(self.judge, self.parameters) if line]
-            + [
-                "if (call.failed()) return call.leave();",
-                f"return call.leave(mpi::{self.function.body}({arguments}));",
-            ]
         )
 
     def head(self, used) -> str:

@@ -6,6 +6,7 @@
 #include "test.hpp"
 #include "tool.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -165,9 +166,9 @@ MPI_CASE_OWN_INIT(tools_set_parameters_before_init_and_a_few_later, 2) {
 
 MPI_CASE_OWN_INIT(tools_start_to_record_paths_while_the_program_runs, 2) {
     // %r: each rank its own.
-    char folder[] = "/tmp/gantry-tool-XXXXXX";
-    if (mkdtemp(folder) == nullptr) fail(__FILE__, __LINE__, "no temporary folder");
-    const std::string file = std::string(folder) + "/paths-%r.json";
+    std::string folder = std::string(P_tmpdir) + "/gantry-tool-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) fail(__FILE__, __LINE__, "no temporary folder");
+    const std::string file = folder + "/paths-%r.json";
     start_mpi();
     {
         const Tool tool;
@@ -175,14 +176,14 @@ MPI_CASE_OWN_INIT(tools_start_to_record_paths_while_the_program_runs, 2) {
         CHECK_EQ(tool.parameter_text("GANTRY_EXPLAIN_FILE") == file, true);
     }
     send_and_receive(MPI_COMM_WORLD, 1);
-    const std::string mine = std::string(folder) + "/paths-" + std::to_string(rank()) + ".json";
+    const std::string mine = folder + "/paths-" + std::to_string(rank()) + ".json";
     MPI_Finalize();
     // A small host message is recorded by its sender alone.
     std::FILE* written = std::fopen(mine.c_str(), "r");
     CHECK_EQ(written != nullptr || rank() != 0, true);
     if (written != nullptr) std::fclose(written);
     std::remove(mine.c_str());
-    std::remove(folder);
+    std::remove(folder.c_str());
 }
 
 MPI_CASE(tools_mistakes_are_codes_and_end_nothing, 1) {
