@@ -128,6 +128,9 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
         const DirectOffer& source = exchange.offer(from);
         if (source.sends != Sends::device || exchange.storing(from) != me) continue;
         for (int to = 0; to < size; ++to) {
+            // Who sends to the root alone says one place, for whoever asks.
+            const int only = exchange.traffic.only_receiver;
+            if (only >= 0 && to != only) continue;
             device::Copy copy = one_of_several(gpu);
             const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
             BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
