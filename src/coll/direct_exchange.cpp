@@ -106,7 +106,8 @@ Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
     FirstFailure failed;
     Status own = co_await take_own(executor, exchange);
     failed.note(std::move(own));
-    const int only = exchange.traffic.only_sender;
+    const int only = exchange.traffic.only_sender, root = exchange.traffic.only_receiver;
+    if (root >= 0 && team.rank() != root) co_return failed.status();
     for (int from = 0; from < exchange.size(); ++from) {
         if (from == team.rank() || (only >= 0 && from != only)) continue;
         Status taken = co_await take_from_cell(executor, exchange, from);
