@@ -106,7 +106,8 @@ Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
     FirstFailure failed;
     Status own = co_await take_own(executor, exchange);
     failed.note(std::move(own));
-    const int only = exchange.traffic.only_sender;
+    const int only = exchange.traffic.only_sender, root = exchange.traffic.only_receiver;
+    if (root >= 0 && team.rank() != root) co_return failed.status();
     for (int from = 0; from < exchange.size(); ++from) {
         if (from == team.rank() || (only >= 0 && from != only)) continue;
         Status taken = co_await take_from_cell(executor, exchange, from);
@@ -128,6 +129,9 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
         const DirectOffer& source = exchange.offer(from);
         if (source.sends != Sends::device || exchange.storing(from) != me) continue;
         for (int to = 0; to < size; ++to) {
+            // Who sends to the root alone says one place, for whoever asks.
+            const int only = exchange.traffic.only_receiver;
+            if (only >= 0 && to != only) continue;
             device::Copy copy = one_of_several(gpu);
             const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
             BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
