@@ -302,11 +302,9 @@ bool World::settle() {
         if (events == 0 && timeline().empty() && !waiting) break;
         if (!pass_time(quiet_since)) break;
     }
-    return std::all_of(state_->ranks.begin(), state_->ranks.end(),
-                       [](const auto& rank) {
-                           return rank->dead_ ||
-                                  (rank->messenger.idle() && rank->windows.idle());
-                       });
+    return std::all_of(state_->ranks.begin(), state_->ranks.end(), [](const auto& rank) {
+        return rank->dead_ || (rank->messenger.idle() && rank->windows.idle());
+    });
 }
 
 std::string World::who_waits() const {
