@@ -33,9 +33,8 @@ Task<Status> Window::await_announced(Executor& executor) {
     Status told =
         co_await coll::reduce_scatter(executor, everybody, source, std::move(shares), sink, sum);
     GANTRY_CO_TRY(told);
-    Status waited = co_await windows.until(executor, [this, &expected] {
-        return served_in_all_ >= expected || !lost_.ok();
-    });
+    Status waited = co_await windows.until(
+        executor, [this, &expected] { return served_in_all_ >= expected || !lost_.ok(); });
     GANTRY_CO_TRY(waited);
     if (served_in_all_ < expected) co_return lost_;
     co_return success();
@@ -97,9 +96,8 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
         Target& of = target(of_rank);
         of.in_started = true;
         if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
-        Status waited = co_await windows.until(executor, [this, &of] {
-            return of.posts > of.starts || !windows.lost(of.peer).ok();
-        });
+        Status waited = co_await windows.until(
+            executor, [this, &of] { return of.posts > of.starts || !windows.lost(of.peer).ok(); });
         failed.note(std::move(waited));
         if (of.posts > of.starts)
             ++of.starts;
@@ -113,8 +111,7 @@ Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int as
 
 Task<Status> Window::complete(Executor& executor) {
     if (!epochs.started)
-        co_return failure(MPI_ERR_RMA_SYNC,
-                          "MPI_Win_complete without MPI_Win_start before it");
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start before it");
     coll::FirstFailure failed;
     for (int of_rank : epochs.access) {
         Status quiet = co_await until_quiet(executor, of_rank);

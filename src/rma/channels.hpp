@@ -33,18 +33,17 @@ class Channels {
     // `take(kind, header, payload)` is called for a message whose turn it is, and for those that came
     // too early and follow it.
     template <class Take>
-    void arrive(int from, wire::Kind kind, transport::ConstSpan header, transport::ConstSpan payload,
-                const Take& take) {
+    void arrive(int from, wire::Kind kind, transport::ConstSpan header,
+                transport::ConstSpan payload, const Take& take) {
         Channel& channel = with(from);
         wire::Head head;
         std::memcpy(&head, header.data(), sizeof head);
         const auto early = static_cast<std::int32_t>(head.sequence - channel.next_expected);
         if (early < 0) return;
         if (early > 0) {
-            channel.parked.try_emplace(head.sequence,
-                                       Parked{kind,
-                                              {header.begin(), header.end()},
-                                              {payload.begin(), payload.end()}});
+            channel.parked.try_emplace(
+                head.sequence,
+                Parked{kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
             return;
         }
         ++channel.next_expected;

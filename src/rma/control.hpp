@@ -44,9 +44,9 @@ struct alignas(128) ControlBlock {
     bool try_accumulate(int world_rank) {
         std::uint32_t free = 0;
         // Pairs with the release in end_accumulate().
-        return accumulating.compare_exchange_strong(free, static_cast<std::uint32_t>(world_rank + 1),
-                                                    std::memory_order_acquire,
-                                                    std::memory_order_relaxed);
+        return accumulating.compare_exchange_strong(
+            free, static_cast<std::uint32_t>(world_rank + 1), std::memory_order_acquire,
+            std::memory_order_relaxed);
     }
     void end_accumulate() { accumulating.store(0, std::memory_order_release); }
     int accumulates() const {

@@ -32,7 +32,8 @@ Status Window::check_may_lock(const char* function) {
                        function);
     if (epochs.started)
         return failure(MPI_ERR_RMA_SYNC,
-                       "{} inside an epoch of MPI_Win_start: call MPI_Win_complete first", function);
+                       "{} inside an epoch of MPI_Win_start: call MPI_Win_complete first",
+                       function);
     epochs.fence = Epochs::Fence::none;
     return success();
 }

@@ -34,9 +34,8 @@ Task<Status> Window::until_executed(Executor& executor, int of_rank) {
     Status asked = ask_for_report(of_rank);
     GANTRY_CO_TRY(asked);
     const std::uint64_t all = of.sent;
-    Status waited = co_await windows.until(executor, [this, &of, all] {
-        return of.executed >= all || !windows.lost(of.peer).ok();
-    });
+    Status waited = co_await windows.until(
+        executor, [this, &of, all] { return of.executed >= all || !windows.lost(of.peer).ok(); });
     GANTRY_CO_TRY(waited);
     if (of.executed < all) co_return windows.lost(of.peer);
     co_return success();

@@ -80,8 +80,7 @@ void Window::arrive(int from, wire::Kind kind, transport::ConstSpan header,
     }
     if (!of.has_arrived() && serve_now(from, kind, header, payload)) return;
     if (of.arrived == nullptr) of.arrived = std::make_unique<std::deque<Target::Arrived>>();
-    of.arrived->push_back(
-        {kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
+    of.arrived->push_back({kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
     if (of.arrived->size() == 1) operations_.spawn(serve_all(windows.executor(), from));
 }
 
@@ -98,8 +97,7 @@ Result<Region> Window::region_of(int from, const wire::Span& span) {
     }
     if (flavor == Flavor::dynamic) {
         layout::Span bytes{0, static_cast<std::ptrdiff_t>(span.first + span.bytes)};
-        if (side.buffer.layout != nullptr)
-            bytes = layout::span_of(*side.buffer.layout, span.count);
+        if (side.buffer.layout != nullptr) bytes = layout::span_of(*side.buffer.layout, span.count);
         const Attached* around =
             attached_around(span.address + static_cast<std::uint64_t>(bytes.low), bytes.bytes());
         if (around == nullptr)
@@ -198,8 +196,8 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
     co_return status;
 }
 
-void Window::answer(int from, std::uint64_t operation, const wire::Span& span,
-                    const Status& status, transport::ConstSpan bytes) {
+void Window::answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
+                    transport::ConstSpan bytes) {
     if (!status.ok()) bytes = {};
     Status sent = send(from, wire::kAnswer,
                        wire::Answer{{}, operation, span.first, status.error_class()}, bytes);
@@ -223,7 +221,9 @@ void Window::report(int from) {
     of.reported_bytes = of.served_bytes;
     Status sent =
         send(from, wire::kExecuted,
-             wire::Executed{{}, of.served, of.served_bytes,
+             wire::Executed{{},
+                            of.served,
+                            of.served_bytes,
                             std::exchange(of.first_error, static_cast<int>(MPI_SUCCESS))});
     if (!sent.ok()) log::info("rma: rank {} is not told: {}", from, sent.text());
 }

@@ -63,10 +63,10 @@ Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
         co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
     }
     of.granted = false;
-    Status asked = send(of_rank, wire::kLock,
-                        wire::Lock{{},
-                                   kind == Lock::exclusive ? wire::LockKind::exclusive
-                                                           : wire::LockKind::shared});
+    Status asked =
+        send(of_rank, wire::kLock,
+             wire::Lock{
+                 {}, kind == Lock::exclusive ? wire::LockKind::exclusive : wire::LockKind::shared});
     GANTRY_CO_TRY(asked);
     Status waited = co_await windows.until(
         executor, [this, &of] { return of.granted || !windows.lost(of.peer).ok(); });
@@ -123,8 +123,8 @@ Task<Status> Window::lock(Executor& executor, int of_rank, Lock kind) {
 Task<Status> Window::unlock(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
     if (of.lock == Lock::none || epochs.lock_all)
-        co_return failure(MPI_ERR_RMA_SYNC,
-                          "MPI_Win_unlock: rank {} is not locked by MPI_Win_lock", of_rank);
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_unlock: rank {} is not locked by MPI_Win_lock",
+                          of_rank);
     Status ended = co_await complete_at(executor, of_rank);
     Status given = give_back(of_rank);
     --epochs.locks;

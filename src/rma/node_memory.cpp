@@ -39,7 +39,8 @@ void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
 
 Status NodeMemory::make_private(const Parts& parts) {
     const Bytes bytes = control_bytes(1) + pages(std::max<Bytes>(parts.bytes, 1));
-    private_.reset(static_cast<std::byte*>(std::aligned_alloc(transport::shm::page_bytes(), bytes)));
+    private_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(transport::shm::page_bytes(), bytes)));
     if (private_ == nullptr)
         return failure(MPI_ERR_NO_MEM, "the system has no {} bytes for a window", bytes);
     lay_out(private_.get(), parts);

@@ -24,12 +24,12 @@ inline bool changes_items(Verb verb) {
 
 struct Access {
     Verb verb = Verb::put;
-    int target = 0;                // its rank in the window
-    Side origin;                   // what is written, or the operand; of a get: where it goes
-    Side result;                   // fetch, compare_and_swap
-    Side compare;                  // compare_and_swap
+    int target = 0;                 // its rank in the window
+    Side origin;                    // what is written, or the operand; of a get: where it goes
+    Side result;                    // fetch, compare_and_swap
+    Side compare;                   // compare_and_swap
     std::int64_t displacement = 0;  // in the target's units
-    std::uint64_t count = 0;       // of target elements
+    std::uint64_t count = 0;        // of target elements
     const layout::Layout* layout = nullptr;
     layout::Operation operation = layout::Operation::replace;
     Items items;

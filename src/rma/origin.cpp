@@ -64,10 +64,11 @@ Result<std::uint64_t> Window::address_of(const Access& access) const {
                              __builtin_add_overflow(first, span.low, &low) ||
                              __builtin_add_overflow(first, span.high, &high);
     if (reaches_far || (span.bytes() > 0 && (low < 0 || static_cast<Bytes>(high) > of.bytes)))
-        return failure(MPI_ERR_RMA_RANGE,
-                       "an operation on bytes {} to {} of the window at rank {}, which has {} bytes "
-                       "there (displacement {} in units of {})",
-                       low, high, access.target, of.bytes, access.displacement, of.unit);
+        return failure(
+            MPI_ERR_RMA_RANGE,
+            "an operation on bytes {} to {} of the window at rank {}, which has {} bytes "
+            "there (displacement {} in units of {})",
+            low, high, access.target, of.bytes, access.displacement, of.unit);
     return of.base + static_cast<std::uint64_t>(first);
 }
 
@@ -93,11 +94,11 @@ Result<bool> Window::begin(const Access& access, Completion* done) {
     Result<std::uint64_t> address = address_of(access);
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
-    if (flavor == Flavor::dynamic && of.direct)
-        GANTRY_TRY(check_attached(access, *address));
+    if (flavor == Flavor::dynamic && of.direct) GANTRY_TRY(check_attached(access, *address));
     const bool waits_behind = of.carrying && (changes_items(access.verb) || !of.direct);
     if (!waits_behind) {
-        Result<bool> ended = of.direct ? try_direct(access, *address) : try_message(access, *address);
+        Result<bool> ended =
+            of.direct ? try_direct(access, *address) : try_message(access, *address);
         if (!ended.ok() || *ended) return ended;
     }
     GANTRY_TRY(queue(access, *address, done));

@@ -46,8 +46,7 @@ Result<wire::Span> Window::span_for(const Access& access, std::uint64_t address)
     span.layout = number.layout;
     if (!number.is_new) return span;
     const auto* bytes = reinterpret_cast<const std::byte*>(description.data());
-    const Bytes most =
-        std::min(kMostPiece, windows.context.endpoints.to(of.peer).facts.eager_max);
+    const Bytes most = std::min(kMostPiece, windows.context.endpoints.to(of.peer).facts.eager_max);
     wire::Layout header{{}, number.layout, 0, description.size(), layout.extent};
     for (; header.offset < header.size; header.offset += most) {
         const Bytes some = std::min<Bytes>(most, header.size - header.offset);
@@ -68,9 +67,9 @@ Status Window::send_piece(const Access& access, std::uint64_t operation, const w
             break;
         case Verb::accumulate:
         case Verb::fetch:
-            sent = send(access.target,
-                        access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
-                        wire::Accumulate{{}, span, operation, how, element}, payload);
+            sent =
+                send(access.target, access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
+                     wire::Accumulate{{}, span, operation, how, element}, payload);
             break;
         case Verb::compare_and_swap:
             sent = send(access.target, wire::kCompareAndSwap,
@@ -94,8 +93,7 @@ Result<bool> Window::try_message(const Access& access, std::uint64_t address) {
     Result<wire::Span> span = span_for(access, address);
     GANTRY_TRY(span.status());
     transport::ConstSpan payload;
-    if (access.operation != layout::Operation::no_op)
-        payload = {access.origin.at(0), access.bytes};
+    if (access.operation != layout::Operation::no_op) payload = {access.origin.at(0), access.bytes};
     GANTRY_TRY(send_piece(access, 0, *span, payload));
     return true;
 }
@@ -124,9 +122,8 @@ Task<Status> Window::carry_out_by_message(Executor& executor, Operation& operati
     }
     for (Bytes first = 0; first < access.bytes; first += most) {
         if (!has_room(of)) {
-            Status waited = co_await windows.until(executor, [this, &of] {
-                return has_room(of) || !windows.lost(of.peer).ok();
-            });
+            Status waited = co_await windows.until(
+                executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
             GANTRY_CO_TRY(waited);
         }
         wire::Span span = *whole;

@@ -31,9 +31,8 @@ Status refused(Way way, int process, Bytes bytes) {
 Status move(Way way, int process, std::span<iovec> remote, std::byte* packed, Bytes bytes) {
     const iovec local{packed, bytes};
     const ssize_t moved =
-        way == Way::read
-            ? process_vm_readv(process, &local, 1, remote.data(), remote.size(), 0)
-            : process_vm_writev(process, &local, 1, remote.data(), remote.size(), 0);
+        way == Way::read ? process_vm_readv(process, &local, 1, remote.data(), remote.size(), 0)
+                         : process_vm_writev(process, &local, 1, remote.data(), remote.size(), 0);
     if (moved >= 0 && static_cast<Bytes>(moved) == bytes) return success();
     // A part of it: what follows is not there.
     if (moved >= 0) errno = EFAULT;
@@ -92,9 +91,9 @@ Status read_process(int process, const transfer::Buffer& buffer, Bytes first, By
 Probe own_probe() {
     // Another process with the same address space lay-out, or in another process namespace, has
     // another number there.
-    static const std::uint64_t number =
-        static_cast<std::uint64_t>(getpid()) << 32 ^ reinterpret_cast<std::uintptr_t>(&number) ^
-        0x9e37'79b9'7f4a'7c15;
+    static const std::uint64_t number = static_cast<std::uint64_t>(getpid()) << 32 ^
+                                        reinterpret_cast<std::uintptr_t>(&number) ^
+                                        0x9e37'79b9'7f4a'7c15;
     return {getpid(), reinterpret_cast<std::uintptr_t>(&number), number};
 }
 
@@ -102,8 +101,7 @@ bool reaches(const Probe& probe) {
     std::uint64_t seen = 0;
     const transfer::Buffer there{reinterpret_cast<void*>(probe.address), 0, nullptr};
     return probe.process != 0 &&
-           read_process(probe.process, there, 0, sizeof seen,
-                        reinterpret_cast<std::byte*>(&seen))
+           read_process(probe.process, there, 0, sizeof seen, reinterpret_cast<std::byte*>(&seen))
                .ok() &&
            seen == probe.number;
 }

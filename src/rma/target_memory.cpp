@@ -15,7 +15,10 @@ bool is_aligned(const void* address, Bytes to) {
 
 // What reductions may work on: items of one size follow each other at addresses of their own kind.
 Bytes alignment_of(const Items& items) {
-    return items.size % 16 == 0 ? 16 : items.size % 8 == 0 ? 8 : items.size % 4 == 0 ? 4 : items.size;
+    return items.size % 16 == 0  ? 16
+           : items.size % 8 == 0 ? 8
+           : items.size % 4 == 0 ? 4
+                                 : items.size;
 }
 
 // `target` is packed; what it was before goes to the result.
@@ -41,8 +44,7 @@ Status write_host(const Region& region, const std::byte* packed) {
 
 Status read_host(const Region& region, std::byte* packed) {
     if (region.process != 0)
-        return read_process(region.process, region.side.buffer, region.first, region.bytes,
-                            packed);
+        return read_process(region.process, region.side.buffer, region.first, region.bytes, packed);
     if (region.bytes > 0) transfer::copy_out(region.side, region.first, region.bytes, packed);
     return success();
 }
@@ -80,9 +82,9 @@ Task<Status> write(Executor& executor, transfer::Context& context, Region region
                                                 packed, region.bytes, region.side.location.gpu,
                                                 device::Engine::h2d);
     else
-        status = co_await transfer::unpack_to_device(
-            executor, context, region.side.piece(region.first, region.bytes), packed,
-            plan::Movers::copy_engines);
+        status = co_await transfer::unpack_to_device(executor, context,
+                                                     region.side.piece(region.first, region.bytes),
+                                                     packed, plan::Movers::copy_engines);
     co_return status;
 }
 
@@ -95,9 +97,9 @@ Task<Status> read(Executor& executor, transfer::Context& context, Region region,
                                                 region.side.at(region.first), region.bytes,
                                                 region.side.location.gpu, device::Engine::d2h);
     else
-        status = co_await transfer::pack_from_device(
-            executor, context, region.side.piece(region.first, region.bytes), packed,
-            plan::Movers::copy_engines);
+        status = co_await transfer::pack_from_device(executor, context,
+                                                     region.side.piece(region.first, region.bytes),
+                                                     packed, plan::Movers::copy_engines);
     co_return status;
 }
 

@@ -162,8 +162,8 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     const bool adjoining = flavor == Flavor::shared && wanted.adjoining;
     const NodeMemory::Parts parts =
         NodeMemory::parts(own_sizes, adjoining, std::max<Bytes>(wanted.alignment, 64));
-    const auto self = static_cast<std::size_t>(
-        std::find(local.begin(), local.end(), this->rank()) - local.begin());
+    const auto self = static_cast<std::size_t>(std::find(local.begin(), local.end(), this->rank()) -
+                                               local.begin());
     Status usable;
     if (flavor == Flavor::shared && local.size() < targets_.size())
         usable = failure(MPI_ERR_RMA_SHARED,

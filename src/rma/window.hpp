@@ -55,21 +55,21 @@ struct Target {
     std::byte* memory = nullptr;  // where `base` is here, if it is mapped
     int process = 0;              // direct by copies of the kernel: whose memory; else 0
     device::Location location;
-    device::IpcHandle mapped;     // of device memory that is mapped here
+    device::IpcHandle mapped;         // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
     std::size_t local = 0;            // its number among the ranks of this node
 
     // --- as the origin
     Lock lock = Lock::none;
-    bool granted = false;    // by message
-    bool in_started = false;  // of the group of MPI_Win_start
-    IntrusiveList<Operation> queue;  // not begun yet, in order
-    bool carrying = false;           // a task takes them one by one
-    int busy = 0;                    // operations that have not ended here
+    bool granted = false;                            // by message
+    bool in_started = false;                         // of the group of MPI_Win_start
+    IntrusiveList<Operation> queue;                  // not begun yet, in order
+    bool carrying = false;                           // a task takes them one by one
+    int busy = 0;                                    // operations that have not ended here
     std::uint64_t sent = 0, sent_bytes = 0;          // messages that the target executes
     std::uint64_t executed = 0, executed_bytes = 0;  // of these, as it said
     std::uint64_t asked = 0;                         // how many were sent when it was asked last
-    Status failure;                                   // the first one since the last synchronisation
+    Status failure;                                  // the first one since the last synchronisation
     ToldLayouts told;
 
     // --- as the target of that rank
@@ -81,11 +81,11 @@ struct Target {
     bool has_arrived() const { return arrived != nullptr && !arrived->empty(); }
     std::uint64_t served = 0, served_bytes = 0;      // what it sent and I executed
     std::uint64_t reported = 0, reported_bytes = 0;  // of these, what it was told of
-    int first_error = MPI_SUCCESS;  // of what was served since the last report
+    int first_error = MPI_SUCCESS;                   // of what was served since the last report
     HeardLayouts heard;
-    std::uint64_t posts = 0, starts = 0;        // of its exposures; of these, used by mine
-    std::uint64_t completes = 0, awaited = 0;   // of its accesses; of these, waited for
-    Lock holds = Lock::none;                    // which I took for it, of mine
+    std::uint64_t posts = 0, starts = 0;       // of its exposures; of these, used by mine
+    std::uint64_t completes = 0, awaited = 0;  // of its accesses; of these, waited for
+    Lock holds = Lock::none;                   // which I took for it, of mine
 };
 
 // How the program synchronises now.

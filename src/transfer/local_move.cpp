@@ -18,8 +18,8 @@ bool is_packed_between(const Side& source, const Side& sink) {
 
 }  // namespace
 
-Task<Status> move_locally(Executor& executor, Context& context, Side source,
-                          Bytes source_bytes, Side sink, Bytes accepted) {
+Task<Status> move_locally(Executor& executor, Context& context, Side source, Bytes source_bytes,
+                          Side sink, Bytes accepted) {
     std::unique_ptr<std::byte[]> packed;
     Status status;
     if (suits_kernels(context, source, sink, accepted)) {
@@ -34,24 +34,22 @@ Task<Status> move_locally(Executor& executor, Context& context, Side source,
         if (!source.on_device())
             copy_out(source, 0, source_bytes, packed.get());
         else if (!source.contiguous())
-            status = co_await pack_from_device(executor, context,
-                                                         source.piece(0, source_bytes),
-                                                         packed.get(), plan::Movers::copy_engines);
+            status = co_await pack_from_device(executor, context, source.piece(0, source_bytes),
+                                               packed.get(), plan::Movers::copy_engines);
         else
             status = co_await device_copy(executor, context, packed.get(), source.at(0),
-                                                    source_bytes, source.location.gpu,
-                                                    device::Engine::d2h);
+                                          source_bytes, source.location.gpu, device::Engine::d2h);
         GANTRY_CO_TRY(status);
         source = Side{Buffer{.address = packed.get()}, device::Location{}};
     }
     if (sink.on_device() && !sink.contiguous()) {
-        status = co_await unpack_to_device(executor, context, sink.piece(0, accepted),
-                                                     source.at(0), plan::Movers::copy_engines);
+        status = co_await unpack_to_device(executor, context, sink.piece(0, accepted), source.at(0),
+                                           plan::Movers::copy_engines);
     } else if (source.on_device() || sink.on_device()) {
         const int gpu =
             std::max({source.on_device() ? source.location.gpu : -1, sink.location.gpu, 0});
-        status = co_await device_copy(executor, context, sink.at(0), source.at(0),
-                                                accepted, gpu, device::Engine::automatic);
+        status = co_await device_copy(executor, context, sink.at(0), source.at(0), accepted, gpu,
+                                      device::Engine::automatic);
     } else if (source.contiguous()) {
         copy_in(sink, 0, accepted, source.at(0));
     } else {

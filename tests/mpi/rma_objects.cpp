@@ -137,9 +137,8 @@ MPI_CASE(rma_requests_of_operations, 2) {
                     &requests[1]));
         OK(MPI_Raccumulate(&three, 1, MPI_INT, other, window.at(other, 4), 1, MPI_INT, MPI_SUM,
                            window.win(), &requests[2]));
-        OK(MPI_Rget_accumulate(&three, 1, MPI_INT, &before, 1, MPI_INT, other,
-                               window.at(other, 4), 1, MPI_INT, MPI_PROD, window.win(),
-                               &requests[3]));
+        OK(MPI_Rget_accumulate(&three, 1, MPI_INT, &before, 1, MPI_INT, other, window.at(other, 4),
+                               1, MPI_INT, MPI_PROD, window.win(), &requests[3]));
         OK(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE));
         CHECK_EQ(seen, 10 * other);
         CHECK_EQ(before, 8);

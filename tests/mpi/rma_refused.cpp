@@ -118,8 +118,7 @@ MPI_CASE(rma_refuses_arguments, 2) {
            "displacement");
     expect(MPI_Put(&number, 1, MPI_DATATYPE_NULL, 0, 0, 1, MPI_INT, win), MPI_ERR_TYPE,
            {"origin_datatype"}, "datatype");
-    expect(MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_SHORT, win), MPI_ERR_TRUNCATE, {"2"},
-           "sizes");
+    expect(MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_SHORT, win), MPI_ERR_TRUNCATE, {"2"}, "sizes");
     expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP,
            {"op"}, "no op");
     expect(MPI_Accumulate(&number, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP,

@@ -122,7 +122,8 @@ const layout::Layout& slots(std::size_t stride, std::size_t count) {
     if (found != made.end()) return found->second;
     std::vector<layout::Block> blocks;
     for (std::size_t i = 0; i < count; ++i)
-        blocks.push_back({static_cast<std::ptrdiff_t>(i * stride * sizeof(Number)), sizeof(Number)});
+        blocks.push_back(
+            {static_cast<std::ptrdiff_t>(i * stride * sizeof(Number)), sizeof(Number)});
     return made
         .emplace(std::pair{stride, count},
                  layout::listed_layout(static_cast<std::ptrdiff_t>(count * stride * sizeof(Number)),
@@ -174,7 +175,8 @@ Status begin(Rank& rank, rma::Window& window, const Step& step, Buffers& buffers
                                    rma::Verb::fetch, rma::Verb::compare_and_swap};
     access.verb = verbs[static_cast<int>(step.what)];
     access.target = step.target;
-    access.displacement = static_cast<std::int64_t>((dynamic ? base : 0) + step.slot * sizeof(Number));
+    access.displacement =
+        static_cast<std::int64_t>((dynamic ? base : 0) + step.slot * sizeof(Number));
     access.count = 1;
     access.layout = &slots(step.stride, step.count);
     access.bytes = step.count * sizeof(Number);
@@ -238,8 +240,9 @@ Task<Status> check_reads(Rank& rank, const Phase& phase, const std::vector<Step>
         for (std::size_t i = 0; i < step.count; ++i) {
             const Number got = load(rank, buffers[n]->result.address(), buffers[n]->result.bytes(),
                                     i * buffers[n]->stride);
-            WORLD_CHECK(got == phase.before[static_cast<std::size_t>(step.target)]
-                                           [step.slot + i * step.stride]);
+            WORLD_CHECK(
+                got ==
+                phase.before[static_cast<std::size_t>(step.target)][step.slot + i * step.stride]);
         }
     }
     co_return success();
@@ -272,8 +275,8 @@ Task<Status> run_phase(Rank& rank, rma::Window& window, const Plan& plan, const 
             status = co_await window.lock(rank.executor, locked, kind);
             GANTRY_CO_TRY(status);
         }
-        buffers.push_back(std::make_unique<Buffers>(
-            rank, step, random() % 3 == 0 ? Place::device : Place::host));
+        buffers.push_back(
+            std::make_unique<Buffers>(rank, step, random() % 3 == 0 ? Place::device : Place::host));
         store(rank, buffers.back()->compare, 0,
               phase.before[static_cast<std::size_t>(step.target)][step.slot]);
         status = begin(rank, window, step, *buffers.back(),
@@ -366,8 +369,7 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const Options& like) {
         options.seed = seed;
         options.ranks_per_node = 1 + static_cast<int>(seed % static_cast<unsigned>(plan.ranks));
         World world(options);
-        const Ending ending =
-            world.run([&plan](Rank& rank) { return random_program(rank, plan); });
+        const Ending ending = world.run([&plan](Rank& rank) { return random_program(rank, plan); });
         ASSERT_TRUE(ending.good()) << ending;
         ASSERT_TRUE(world.settle()) << "something was left over, seed " << seed;
     }
@@ -418,7 +420,7 @@ TEST(Rma, WhoWorksAtARankThatDiesHearsOfIt) {
                      .ranks_per_node = 1 + static_cast<int>(seed % 3),
                      .seed = seed,
                      .jitter = 5 * kMicrosecond});
-        world.kill_at(static_cast<Nanoseconds>(30 + seed * 7) * kMicrosecond, 1);
+        world.kill_at(static_cast<Nanoseconds>(200 + seed * 7) * kMicrosecond, 1);
         const Ending ending =
             world.run([seed](Rank& rank) { return work_at_a_rank_that_dies(rank, seed); });
         ASSERT_TRUE(ending.good()) << ending;

@@ -33,7 +33,8 @@ Datatype* item_type(Datatype& datatype) {
     for (const Piece& piece : datatype.pieces) {
         Datatype* inner = item_type(*piece.type);
         if (inner == nullptr) return nullptr;
-        if (only != nullptr && (inner->element != only->element || inner->element == layout::Element::none))
+        if (only != nullptr &&
+            (inner->element != only->element || inner->element == layout::Element::none))
             return nullptr;
         only = inner;
     }
@@ -92,9 +93,8 @@ Status set_items(Access& made, Datatype& datatype, const Op& op) {
     if (item == nullptr) return success();
     const bool moves =
         op.operation == layout::Operation::replace || op.operation == layout::Operation::no_op;
-    const layout::Element element = item->element == layout::Element::none && moves
-                                        ? layout::Element::byte
-                                        : item->element;
+    const layout::Element element =
+        item->element == layout::Element::none && moves ? layout::Element::byte : item->element;
     made.items = rma::items_of(element);
     if (made.items.size == 0 || layout::reduction(op.operation, element) == nullptr)
         return failure(MPI_ERR_OP, "{} is not defined on {}", op.name, item->name);
@@ -250,8 +250,8 @@ Status rget_accumulate(const void* origin_addr, MPI_Count origin_count, Datatype
                request);
 }
 
-Status fetch_and_op(const void* origin_addr, void* result_addr, Datatype& datatype,
-                    int target_rank, MPI_Aint target_disp, Op& op, Win& win) {
+Status fetch_and_op(const void* origin_addr, void* result_addr, Datatype& datatype, int target_rank,
+                    MPI_Aint target_disp, Op& op, Win& win) {
     if (target_rank == MPI_PROC_NULL) return success();
     if (!datatype.predefined)
         return failure(MPI_ERR_TYPE, "MPI_Fetch_and_op takes predefined datatypes only");
@@ -276,9 +276,8 @@ Status compare_and_swap(const void* origin_addr, const void* compare_addr, void*
     GANTRY_TRY(made.status());
     made->items = rma::items_of(datatype.element);
     made->bytes = datatype.size();
-    const std::pair<Side*, const void*> sides[] = {{&made->origin, origin_addr},
-                                                   {&made->compare, compare_addr},
-                                                   {&made->result, result_addr}};
+    const std::pair<Side*, const void*> sides[] = {
+        {&made->origin, origin_addr}, {&made->compare, compare_addr}, {&made->result, result_addr}};
     for (const auto& [into, address] : sides) {
         Result<Side> found = side(win, address, 1, datatype);
         GANTRY_TRY(found.status());

@@ -105,8 +105,8 @@ Pending win_unlock(int rank, Win& win) {
 
 Pending win_lock_all(int assert, Win& win) {
     GANTRY_TRY(check_assertion(assert, MPI_MODE_NOCHECK, "MPI_Win_lock_all"));
-    return pending(win, win.window->lock_all(win.engine->executor(),
-                                             lock_of(MPI_LOCK_SHARED, assert)));
+    return pending(win,
+                   win.window->lock_all(win.engine->executor(), lock_of(MPI_LOCK_SHARED, assert)));
 }
 
 Pending win_unlock_all(Win& win) {

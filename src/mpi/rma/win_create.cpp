@@ -50,8 +50,7 @@ Result<Win*> wrap(Engine& engine, std::unique_ptr<rma::Window> window, const rma
     win->hints = usual_hints(window->flavor);
     take_hints(win->hints, hints);
     win->flavor = flavor_of(window->flavor);
-    if (window->flavor != Flavor::dynamic)
-        win->base = reinterpret_cast<void*>(window->mine().base);
+    if (window->flavor != Flavor::dynamic) win->base = reinterpret_cast<void*>(window->mine().base);
     win->bytes = static_cast<MPI_Aint>(wanted.bytes);
     win->unit = static_cast<int>(wanted.unit);
     win->window = window.release();
@@ -67,8 +66,7 @@ Task<Status> make(Executor& executor, Comm* comm, coll::Team team, rma::Wanted w
     p2p::Group group = comm->group;
     group.context = context | p2p::kCollectiveContext;
     std::unique_ptr<rma::Window> window;
-    Status created =
-        co_await engine.windows().create(executor, std::move(group), wanted, &window);
+    Status created = co_await engine.windows().create(executor, std::move(group), wanted, &window);
     GANTRY_CO_TRY(created);
     Result<Win*> win = wrap(engine, std::move(window), wanted, hints);
     if (!win.ok()) co_return std::move(win).status();

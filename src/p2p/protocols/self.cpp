@@ -12,9 +12,8 @@ Task<Status> copy_locally(Executor& executor, Receiving& receiving) {
     if (outgoing == nullptr)
         co_return failure(MPI_ERR_INTERN, "a message to this rank itself lost its sender");
     const Side source{outgoing->buffer, outgoing->location};
-    Status status = co_await transfer::move_locally(executor, receiving.context(), source,
-                                                    outgoing->bytes, receiving.side,
-                                                    receiving.accepted);
+    Status status = co_await transfer::move_locally(
+        executor, receiving.context(), source, outgoing->bytes, receiving.side, receiving.accepted);
     outgoing = table.find(id);
     if (status.ok()) status = answer(receiving, wire::Cts{});
     if (outgoing != nullptr && !outgoing->finished.done()) outgoing->finished.complete(status);

@@ -85,14 +85,14 @@ TEST(ProcessMemory, IsReadAndWrittenRunByRun) {
     const layout::Layout odd = layout::listed_layout(8 * kRuns, blocks);
     const transfer::Buffer buffer{memory.data(), 1, &odd};
     const int self = own_probe().process;
-    ASSERT_TRUE(write_process(self, buffer, 0, 4 * kRuns,
-                              reinterpret_cast<const std::byte*>(packed.data()))
-                    .ok());
+    ASSERT_TRUE(
+        write_process(self, buffer, 0, 4 * kRuns, reinterpret_cast<const std::byte*>(packed.data()))
+            .ok());
     EXPECT_EQ(memory[2 * 1500], packed[1500]);
     EXPECT_EQ(memory[2 * 1500 + 1], 0u);
-    ASSERT_TRUE(read_process(self, buffer, 8, 4 * kRuns - 8,
-                             reinterpret_cast<std::byte*>(back.data()) + 8)
-                    .ok());
+    ASSERT_TRUE(
+        read_process(self, buffer, 8, 4 * kRuns - 8, reinterpret_cast<std::byte*>(back.data()) + 8)
+            .ok());
     EXPECT_EQ(back[0], 0u);
     EXPECT_EQ(back[2], packed[2]);
     EXPECT_EQ(back[kRuns - 1], packed[kRuns - 1]);
