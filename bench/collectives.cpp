@@ -83,8 +83,10 @@ class Exercise {
         : asked_(asked),
           job_(job),
           count_(std::max<Bytes>(bytes / sizeof(Number), 1)),
-          out_(asked.placement, count_ * sizeof(Number) * blocks(blocks_out(asked.operation, job.ranks)), 1),
-          in_(asked.placement, count_ * sizeof(Number) * blocks(blocks_in(asked.operation, job.ranks)), 1),
+          out_(asked.placement,
+               count_ * sizeof(Number) * blocks(blocks_out(asked.operation, job.ranks)), 1),
+          in_(asked.placement,
+              count_ * sizeof(Number) * blocks(blocks_in(asked.operation, job.ranks)), 1),
           numbers_(std::max(out_.total_bytes(), in_.total_bytes()) / sizeof(Number) + 1) {}
 
     // Seconds of one call.
@@ -218,7 +220,8 @@ int collectives(int argc, char** argv) {
         for (int gpu = 0; asked.gpus.empty() && gpu < devices; ++gpu)
             asked.gpus.push_back(gpu);
         const auto all = static_cast<int>(std::max<std::size_t>(asked.gpus.size(), 1));
-        driver().start(asked.gpus.empty() ? 0 : asked.gpus[static_cast<std::size_t>(job.rank % all)]);
+        driver().start(asked.gpus.empty() ? 0
+                                          : asked.gpus[static_cast<std::size_t>(job.rank % all)]);
     }
     if (job.rank == 0 && !asked.json)
         fmt::print("# {} {}, {} ranks, median of the slowest rank\n# {:>10} {:>12}\n",

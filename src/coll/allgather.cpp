@@ -49,6 +49,9 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks
 }  // namespace
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
+    if (is_fixed(team,
+                 all.counts.empty() ? plan::Collective::allgather : plan::Collective::allgatherv))
+        return by_messages(executor, team, mine, std::move(all), in_place);
     return directly_or(executor, allgather_directly(executor, team, mine, all, in_place),
                        by_messages(executor, team, mine, all, in_place));
 }

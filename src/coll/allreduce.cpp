@@ -67,6 +67,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
+    if (is_fixed(team, plan::Collective::allreduce))
+        return by_messages(executor, team, source, sink, reducer);
     return directly_or(
         executor,
         reduce_directly(executor, team, DirectReduction(source, sink, reducer, Share::all)),

@@ -41,6 +41,8 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
+    if (is_fixed(team, question_of(incoming, false).operation))
+        return by_messages(executor, team, std::move(outgoing), std::move(incoming));
     return directly_or(executor, alltoall_directly(executor, team, outgoing, incoming),
                        by_messages(executor, team, outgoing, incoming));
 }

@@ -29,6 +29,7 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int 
 }  // namespace
 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+    if (is_fixed(team, plan::Collective::bcast)) return by_messages(executor, team, buffer, root);
     return directly_or(executor, bcast_directly(executor, team, buffer, root),
                        by_messages(executor, team, buffer, root));
 }

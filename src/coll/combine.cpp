@@ -60,7 +60,8 @@ Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outg
                         out_pieces = (outgoing.count + elements - 1) / elements;
     Image arrived[2];
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(in_pieces, 2); ++i) {
-        Status ready = arrived[i].allocate(run.team, std::min(elements, into.count), *into.layout, reducer);
+        Status ready =
+            arrived[i].allocate(run.team, std::min(elements, into.count), *into.layout, reducer);
         if (!ready.ok()) run.note(std::move(ready));
         if (run.failed() && arrived[i].address() == nullptr) co_return run.status();
     }

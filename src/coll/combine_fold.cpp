@@ -16,9 +16,8 @@ Task<Status> fold(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer 
         co_return sent;
     }
     Image all;
-    Status ready =
-        all.allocate(run.team, source.count * static_cast<std::uint64_t>(size), *source.layout,
-                     reducer);
+    Status ready = all.allocate(run.team, source.count * static_cast<std::uint64_t>(size),
+                                *source.layout, reducer);
     GANTRY_CO_TRY(ready);
     const p2p::Buffer room = all.buffer();
     const auto room_for = [&](int of_rank) {

@@ -21,8 +21,7 @@ Task<Result<p2p::Buffer>> fold_in_order(Executor& executor, Run& run, Reducer re
                                         std::uint64_t count) {
     p2p::Buffer folded = part_of(room, 0, count);
     for (int part = 1; part < parts; ++part) {
-        const p2p::Buffer next =
-            part_of(room, distance * static_cast<std::uint64_t>(part), count);
+        const p2p::Buffer next = part_of(room, distance * static_cast<std::uint64_t>(part), count);
         Status combined = co_await combine(executor, run, reducer, folded, next);
         if (!combined.ok()) co_return combined;
         folded = next;
@@ -36,9 +35,8 @@ Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, S
     const std::uint64_t elements = elements_of_piece(*source.layout, kOrderedPiece);
     const std::uint64_t longest = std::min(shares.largest(), elements);
     Image all;
-    Status ready = run.after(
-        all.allocate(run.team, longest * static_cast<std::uint64_t>(size), *source.layout,
-                     reducer));
+    Status ready = run.after(all.allocate(run.team, longest * static_cast<std::uint64_t>(size),
+                                          *source.layout, reducer));
     GANTRY_CO_TRY(ready);
     const p2p::Buffer room = all.buffer();
     const auto room_for = [&](int of_rank, std::uint64_t count) {

@@ -135,8 +135,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
             device::Copy copy = one_of_several(gpu);
             const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
             BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
-            if (from != me)
-                place = source_place(source, exchange.meeting.cell_of(from), size, to);
+            if (from != me) place = source_place(source, exchange.meeting.cell_of(from), size, to);
             if (place.bytes == 0 || (from == to && !source.has_own)) continue;
             copy.bytes = place.bytes;
             copy.source = reinterpret_cast<const void*>(place.at);
@@ -147,8 +146,7 @@ Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& m
             }
             BlockPlace room;
             if (to == me) {
-                const p2p::Buffer& sink =
-                    exchange.traffic.incoming[static_cast<std::size_t>(from)];
+                const p2p::Buffer& sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
                 room = {reinterpret_cast<std::uint64_t>(sink.data()), sink.bytes()};
                 copy.destination = sink.data();
             } else {

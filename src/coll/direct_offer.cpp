@@ -166,7 +166,8 @@ bool put_into_cell(const std::vector<Buffer>& blocks, int me, int only, std::spa
     return equal || write_list(list, cell, used);
 }
 
-BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, Bytes list, int member) {
+BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, Bytes list,
+                    int member) {
     if (places.listed == 0)
         return {places.first + static_cast<std::uint64_t>(places.distance * member), places.bytes};
     BlockPlace place;
@@ -216,7 +217,8 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     offer.time_sliced = context.arbiter.is_time_sliced(location.gpu);
     if (offer.time_sliced) offer.source = export_to_all(team, location);
     offer.source.gpu = device.gpu_facts(location.gpu).uuid;
-    if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources)) offer.sends = Sends::device;
+    if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))
+        offer.sends = Sends::device;
     return offer;
 }
 
@@ -225,9 +227,8 @@ BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell,
 }
 
 BlockPlace source_place(const DirectOffer& offer, std::span<const std::byte> cell, int size,
-                   int member) {
-    const Bytes list =
-        offer.sinks.listed != 0 ? static_cast<Bytes>(size) * sizeof(BlockPlace) : 0;
+                        int member) {
+    const Bytes list = offer.sinks.listed != 0 ? static_cast<Bytes>(size) * sizeof(BlockPlace) : 0;
     return place_of(offer.sources, cell, list, member);
 }
 

@@ -21,15 +21,16 @@ struct Traffic {
     int only_sender = -1, only_receiver = -1;
 
     explicit Traffic(int members)
-        : outgoing(static_cast<std::size_t>(members)), incoming(static_cast<std::size_t>(members)) {}
+        : outgoing(static_cast<std::size_t>(members)),
+          incoming(static_cast<std::size_t>(members)) {}
 };
 
 // Where the blocks for each member lie: at equal distances, or as a list in the cell says.
 struct BlockPlaces {
-    std::uint64_t first = 0;   // address, or offset in the cell
+    std::uint64_t first = 0;    // address, or offset in the cell
     std::int64_t distance = 0;  // from one member's to the next one's
-    std::uint64_t bytes = 0;   // of each
-    std::uint32_t listed = 0;  // 1: the list in the cell counts
+    std::uint64_t bytes = 0;    // of each
+    std::uint32_t listed = 0;   // 1: the list in the cell counts
 };
 
 struct BlockPlace {
@@ -54,6 +55,7 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
 
 // Block of `owner` for or of `member`, as the offer and cell of the owner say.
 BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell, int member);
-BlockPlace source_place(const DirectOffer& offer, std::span<const std::byte> cell, int size, int member);
+BlockPlace source_place(const DirectOffer& offer, std::span<const std::byte> cell, int size,
+                        int member);
 
 }  // namespace gantry::coll

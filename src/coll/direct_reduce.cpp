@@ -117,8 +117,7 @@ Offer make_offer(Running& running) {
     offer.source = place_of(running.team, what.source, offer.source_handle, offer.source_at,
                             offer.time_sliced);
     if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
-        offer.sink =
-            place_of(running.team, what.sink, offer.sink_handle, offer.sink_at, ignored);
+        offer.sink = place_of(running.team, what.sink, offer.sink_handle, offer.sink_at, ignored);
     offer.in_place = what.source.address == what.sink.address;
     if (offer.source != Vector::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
@@ -138,8 +137,7 @@ bool all_are_as_long(const Running& running) {
 
 bool all_sources(const Running& running, Vector kind) {
     for (int member = 0; member < running.size(); ++member)
-        if (const Vector its = running.offer(member).source;
-            its != kind && its != Vector::nothing)
+        if (const Vector its = running.offer(member).source; its != kind && its != Vector::nothing)
             return false;
     return true;
 }
@@ -168,8 +166,7 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     ready = next.allocate(team, count, layout);
     GANTRY_CO_TRY(ready);
     const Bytes begin = first * layout.size, bytes = count * layout.size;
-    layout::unpack(layout, reduced.address(), 0, bytes,
-                   running.meeting.cell_of(0).data() + begin);
+    layout::unpack(layout, reduced.address(), 0, bytes, running.meeting.cell_of(0).data() + begin);
     if (what.reducer.calls_program()) co_await ProgramThread(executor);
     for (int member = 1; member < running.operands_of(me); ++member) {
         layout::unpack(layout, next.address(), 0, bytes,
@@ -313,9 +310,8 @@ Task<Status> two_shots(Executor& executor, Running& running, OnDevice& device) {
 bool in_two_shots(const Running& running) {
     const DirectReduction& what = running.what;
     if (what.share == Share::root) return what.source.bytes() >= kTwoShotsFrom;
-    return what.share == Share::all &&
-           (running.any_in_place() || running.shares_gpus() ||
-            what.source.bytes() >= kTwoShotsFrom);
+    return what.share == Share::all && (running.any_in_place() || running.shares_gpus() ||
+                                        what.source.bytes() >= kTwoShotsFrom);
 }
 
 // What is overwritten cannot go another way: in place, nobody begins before all can.

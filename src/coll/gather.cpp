@@ -22,10 +22,9 @@ Task<Status> gather_by_messages(Executor& executor, Team team, p2p::Buffer mine,
                                 int root, bool in_place, BlockSizes sizes) {
     const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
                                              plan::Collective::gather, plan::Collective::gatherv);
-    Task<Status> way =
-        algorithm == plan::Algorithm::binomial
-            ? gather_binomial(executor, team, mine, std::move(all), root, in_place)
-            : gather_linear(executor, team, mine, std::move(all), root, in_place);
+    Task<Status> way = algorithm == plan::Algorithm::binomial
+                           ? gather_binomial(executor, team, mine, std::move(all), root, in_place)
+                           : gather_linear(executor, team, mine, std::move(all), root, in_place);
     Status done = co_await std::move(way);
     co_return done;
 }
@@ -34,10 +33,9 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
                                  int root, bool in_place, BlockSizes sizes) {
     const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
                                              plan::Collective::scatter, plan::Collective::scatterv);
-    Task<Status> way =
-        algorithm == plan::Algorithm::binomial
-            ? scatter_binomial(executor, team, std::move(all), mine, root, in_place)
-            : scatter_linear(executor, team, std::move(all), mine, root, in_place);
+    Task<Status> way = algorithm == plan::Algorithm::binomial
+                           ? scatter_binomial(executor, team, std::move(all), mine, root, in_place)
+                           : scatter_linear(executor, team, std::move(all), mine, root, in_place);
     Status done = co_await std::move(way);
     co_return done;
 }
@@ -46,12 +44,18 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
                     bool in_place, BlockSizes sizes) {
+    if (is_fixed(team,
+                 sizes == BlockSizes::equal ? plan::Collective::gather : plan::Collective::gatherv))
+        return gather_by_messages(executor, team, mine, std::move(all), root, in_place, sizes);
     return directly_or(executor, gather_directly(executor, team, mine, all, root, in_place),
                        gather_by_messages(executor, team, mine, all, root, in_place, sizes));
 }
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
                      bool in_place, BlockSizes sizes) {
+    if (is_fixed(team, sizes == BlockSizes::equal ? plan::Collective::scatter
+                                                  : plan::Collective::scatterv))
+        return scatter_by_messages(executor, team, std::move(all), mine, root, in_place, sizes);
     return directly_or(executor, scatter_directly(executor, team, all, mine, root, in_place),
                        scatter_by_messages(executor, team, all, mine, root, in_place, sizes));
 }

@@ -68,6 +68,13 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
+// Whether the user has fixed how that operation goes by messages: then it goes so.
+inline bool is_fixed(const Team& team, plan::Collective operation) {
+    return team.planner != nullptr && team.planner->common() != nullptr &&
+           team.planner->common()->job.tuning.fixed[static_cast<std::size_t>(operation)] !=
+               plan::Algorithm::automatic;
+}
+
 // Where the team's scratch memory comes from; null: the system.
 inline Scratch* scratch_of(const Team& team) {
     return team.planner != nullptr && team.planner->common() != nullptr

@@ -60,6 +60,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
+    if (is_fixed(team, plan::Collective::reduce))
+        return by_messages(executor, team, source, sink, reducer, root);
     DirectReduction direct(source, sink, reducer, Share::root);
     direct.root = root;
     return directly_or(executor, reduce_directly(executor, team, std::move(direct)),

@@ -33,11 +33,13 @@ Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::
         Image& room = rooms[next];
         next = 1 - next;
         if (room.address() == nullptr) {
-            Status ready = run.after(room.allocate(run.team, source.count, *source.layout, reducer));
+            Status ready =
+                run.after(room.allocate(run.team, source.count, *source.layout, reducer));
             GANTRY_CO_TRY(ready);
         }
         if (!usable && !works_in(run.team, source, reducer)) {
-            Status ready = run.after(loaded.allocate(run.team, source.count, *source.layout, reducer));
+            Status ready =
+                run.after(loaded.allocate(run.team, source.count, *source.layout, reducer));
             GANTRY_CO_TRY(ready);
             ready = co_await copy(executor, run.team, source, loaded.buffer());
             run.note(std::move(ready));
@@ -68,8 +70,8 @@ Task<Status> reduce_binomial(Executor& executor, Run& run, p2p::Buffer source, p
         p2p::Buffer result = run.rank() == root ? part_of(sink, start, count) : p2p::Buffer{};
         if (run.rank() == top && top != root) {
             if (apart.address() == nullptr) {
-                Status ready = run.after(
-                    apart.allocate(run.team, std::min(elements, source.count), *source.layout, reducer));
+                Status ready = run.after(apart.allocate(run.team, std::min(elements, source.count),
+                                                        *source.layout, reducer));
                 GANTRY_CO_TRY(ready);
             }
             result = apart.first(count);

@@ -129,6 +129,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Bloc
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
                             p2p::Buffer sink, Reducer reducer) {
+    if (is_fixed(team, plan::Collective::reduce_scatter))
+        return by_messages(executor, team, source, std::move(blocks), sink, reducer);
     DirectReduction direct(source, sink, reducer, Share::part);
     direct.parts = blocks;
     return directly_or(executor, reduce_directly(executor, team, std::move(direct)),

@@ -17,10 +17,9 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     reducer = placed(team, source, sink, reducer);
     const plan::CollPlan plan = plan_of(team, question_of(plan::Collective::scan, source, reducer));
     const Scan kind = exclusive ? Scan::exclusive : Scan::inclusive;
-    Task<Status> way =
-        plan.algorithm == plan::Algorithm::chain
-            ? scan_chain(executor, team, source, sink, reducer, kind, plan.segment)
-            : scan_doubling(executor, team, source, sink, reducer, kind);
+    Task<Status> way = plan.algorithm == plan::Algorithm::chain
+                           ? scan_chain(executor, team, source, sink, reducer, kind, plan.segment)
+                           : scan_doubling(executor, team, source, sink, reducer, kind);
     Status done = co_await std::move(way);
     co_return done;
 }
@@ -29,6 +28,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
+    if (is_fixed(team, plan::Collective::scan))
+        return by_messages(executor, team, source, sink, reducer, exclusive);
     const Share share = exclusive ? Share::before : Share::up_to;
     return directly_or(
         executor, reduce_directly(executor, team, DirectReduction(source, sink, reducer, share)),

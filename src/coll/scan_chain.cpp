@@ -19,7 +19,8 @@ Task<Status> scan_chain(Executor& executor, Team team, p2p::Buffer source, p2p::
     const std::uint64_t pieces = (source.count + elements - 1) / elements;
     Image before[2], with_mine[2];
     for (Image* image : {&before[0], &before[1], &with_mine[0], &with_mine[1]}) {
-        Status ready = image->allocate(team, std::min(elements, source.count), *source.layout, reducer);
+        Status ready =
+            image->allocate(team, std::min(elements, source.count), *source.layout, reducer);
         GANTRY_CO_TRY(ready);
     }
     const auto piece_of = [&](const p2p::Buffer& vector, std::uint64_t piece) {

@@ -73,8 +73,7 @@ bool Board::find(int rank, std::uint64_t key, Found& found) {
     }
     if (found.serial == 0) return false;
     from->read[found.row] = found.serial;
-    from->passed_below =
-        std::max(from->passed_below, from->page->rows[found.row].passed_below);
+    from->passed_below = std::max(from->passed_below, from->page->rows[found.row].passed_below);
     return true;
 }
 
@@ -233,12 +232,11 @@ bool Meeting::reached(int member, int step, Status& failed) {
         if (find(member)) return true;
     } else if (find(member)) {
         const BoardPage::Step& there = row(member).steps[step];
-        const std::uint64_t serial =
-            member == me_ ? record_->serial : record_->found[index].serial;
+        const std::uint64_t serial = member == me_ ? record_->serial : record_->found[index].serial;
         if (load(there.number) == static_cast<std::uint32_t>(serial)) return true;
         if (const std::uint32_t error = load(there.failure); error != 0) {
-            failed = failure(static_cast<int>(error), "rank {} failed in a collective operation",
-                             rank);
+            failed =
+                failure(static_cast<int>(error), "rank {} failed in a collective operation", rank);
             return false;
         }
     }

@@ -23,9 +23,8 @@ Endpoint& Endpoints::make(int rank) {
         made->facts = made->transport->facts(rank);
         const transport::PeerFacts& facts = made->facts;
         if (facts.put && facts.rails > 1)
-            made->rails = std::make_unique<RailShares>(facts.rails, facts.home_rail,
-                                                       facts.bytes_per_second,
-                                                       facts.message_latency);
+            made->rails = std::make_unique<RailShares>(
+                facts.rails, facts.home_rail, facts.bytes_per_second, facts.message_latency);
     } else {
         made->lost = failure(MPI_ERR_OTHER,
                              "no transport reaches rank {}: it runs on another node and no network "

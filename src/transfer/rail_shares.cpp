@@ -129,7 +129,8 @@ Stripes RailShares::weighted(Bytes bytes, int most, Bytes stripe) const {
             if (share[static_cast<std::size_t>(i)] < share[static_cast<std::size_t>(smallest)])
                 smallest = i;
         }
-        const bool enough = share[static_cast<std::size_t>(smallest)] >= static_cast<double>(stripe);
+        const bool enough =
+            share[static_cast<std::size_t>(smallest)] >= static_cast<double>(stripe);
         if (parts == 1 || (enough && parts <= most)) break;
         std::copy(part.begin() + smallest + 1, part.begin() + parts, part.begin() + smallest);
         --parts;
@@ -166,13 +167,13 @@ void RailShares::end(int rail, Bytes bytes, Nanoseconds now, bool arrived) {
     // Behind an idle rail the first bytes take the latency, too.
     const Nanoseconds took = now - carrier.since - (carrier.from_idle ? latency_ : 0);
     if (took > 0) {
-        const double measured =
-            static_cast<double>(carrier.arrived) * kNanosecondsPerSecond / static_cast<double>(took);
+        const double measured = static_cast<double>(carrier.arrived) * kNanosecondsPerSecond /
+                                static_cast<double>(took);
         double fastest = measured;
         for (int other = 0; other < rails_; ++other)
             if (other != rail && is_up(other)) fastest = std::max(fastest, at(other).rate);
-        carrier.rate = std::max(kOfMeasured * measured + (1 - kOfMeasured) * carrier.rate,
-                                fastest * kSlowest);
+        carrier.rate =
+            std::max(kOfMeasured * measured + (1 - kOfMeasured) * carrier.rate, fastest * kSlowest);
     }
     carrier.since = now;
     carrier.arrived = 0;

@@ -13,10 +13,6 @@ using namespace mpi_tests;
 
 namespace {
 
-void only_on_the_simulator() {
-    if (!gpu().simulated) skip("a real GPU does not count calls");
-}
-
 int patterns(int from, int to) {
     return 1 + from * 64 + to;
 }

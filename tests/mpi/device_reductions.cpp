@@ -14,10 +14,6 @@ using namespace mpi_tests;
 
 namespace {
 
-void only_on_the_simulator() {
-    if (!gpu().simulated) skip("a real GPU does not count calls");
-}
-
 // Copies whose other end is a slot or other memory of the host.
 std::uint64_t copies_through_host() {
     std::uint64_t all = 0;

@@ -15,7 +15,7 @@ namespace {
 struct Rails {
     int count = 2;
     std::vector<double> rates{};  // relative to the machine's; empty: all alike
-    double cap = 0;               // of all rails of a rank, in and out, relative to one rail; 0: none
+    double cap = 0;  // of all rails of a rank, in and out, relative to one rail; 0: none
     std::string policy = "weighted";
 };
 
@@ -46,8 +46,8 @@ Task<Status> stream(Rank& rank, int messages, Bytes bytes, Directions directions
         if (rank.number == 1 || directions == Directions::both)
             requests.push_back(rank.messenger.ireceive(rank.all, in.whole(), peer, i));
         if (rank.number == 0 || directions == Directions::both)
-            requests.push_back(rank.messenger.isend(rank.all, out.whole(), peer, i,
-                                                    p2p::SendMode::standard));
+            requests.push_back(
+                rank.messenger.isend(rank.all, out.whole(), peer, i, p2p::SendMode::standard));
         for (Result<p2p::Request*>& request : requests) {
             Received ended = co_await finish(rank.executor, rank, std::move(request));
             GANTRY_CO_TRY(ended.status);
@@ -61,8 +61,8 @@ Task<Status> stream(Rank& rank, int messages, Bytes bytes, Directions directions
 double time_of(const Rails& rails, int messages, Bytes bytes,
                Directions directions = Directions::one) {
     World world(with(rails));
-    const Ending ending = world.run(
-        [=](Rank& rank) { return stream(rank, messages, bytes, directions); });
+    const Ending ending =
+        world.run([=](Rank& rank) { return stream(rank, messages, bytes, directions); });
     EXPECT_TRUE(ending.good()) << ending;
     EXPECT_TRUE(world.settle());
     return static_cast<double>(ending.time);
@@ -122,8 +122,8 @@ Task<Status> mix(Rank& rank, int messages) {
         out.push_back(std::make_unique<Bytebuffer>(rank, kPlaces[i % 3], bytes));
         out.back()->fill(static_cast<std::uint64_t>(1000 * rank.number + i));
         requests.push_back(rank.messenger.ireceive(rank.all, in.back()->whole(), peer, i));
-        requests.push_back(rank.messenger.isend(rank.all, out.back()->whole(), peer, i,
-                                                p2p::SendMode::standard));
+        requests.push_back(
+            rank.messenger.isend(rank.all, out.back()->whole(), peer, i, p2p::SendMode::standard));
     }
     Status failed;
     for (Result<p2p::Request*>& request : requests) {

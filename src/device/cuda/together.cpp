@@ -32,8 +32,7 @@ unsigned parts_of(std::span<const Copy> copies, std::size_t flags) {
 
 }  // namespace
 
-TogetherCopies::TogetherCopies(Driver& driver, const Context& context,
-                               const CopySettings& settings)
+TogetherCopies::TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings)
     : driver_(driver),
       context_(context),
       flags_(driver, kBatches * kFlags, kernels::kFlagBytes, settings.kernels),

@@ -22,7 +22,8 @@
 namespace gantry::device::fake {
 
 struct Faults {
-    int fail_copy = 0;  // the n-th copy from now ends with an error (1: the next); 0: none
+    int fail_copy = 0;       // the n-th copy from now ends with an error (1: the next); 0: none
+    int fail_reduction = 0;  // likewise, of reductions
     bool fail_every_copy = false;  // as on a dead context
     int hang_copy = 0;             // likewise, but it never ends
     Nanoseconds hang_for = 0;      // 0: for ever; else so long, and then it goes on

@@ -63,7 +63,11 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
     Copy like;
     like.bytes = bytes;
     like.gpu = reduce.gpu;
-    const Status status = fault_of(like);
+    const bool fails = faults.fail_reduction > 0 && --faults.fail_reduction == 0;
+    const Status status = fails
+                              ? failure(MPI_ERR_OTHER, "fake {} on GPU {}: a fault set by the test",
+                                        layout::name(reduce.operation), reduce.gpu)
+                              : fault_of(like);
     gpus_.timeline().at(interval.end, [this, reduce, sources = std::move(sources), bytes,
                                        destination, &done, status] {
         if (dead_) return never_end_.push_back(&done);

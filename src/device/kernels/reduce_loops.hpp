@@ -100,15 +100,18 @@ GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Wor
 }
 
 template <class Family>
-GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part, Word odd) {
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part,
+                                                          Word odd) {
     using T = typename Family::Element;
-    Family::visit(static_cast<Combine>(work.operation), [&](auto function) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
-        using Function = decltype(function);
-        Word done = 0;
-        if constexpr (Family::kVectors)
-            if (odd % kUnitBytes<T> == 0) done = reduce_lanes<Function, T>(work, part);
-        reduce_elements<Function, T>(work, part, done);
-    });
+    Family::visit(static_cast<Combine>(work.operation),
+                  [&](auto function) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
+                      using Function = decltype(function);
+                      Word done = 0;
+                      if constexpr (Family::kVectors)
+                          if (odd % kUnitBytes<T> == 0)
+                              done = reduce_lanes<Function, T>(work, part);
+                      reduce_elements<Function, T>(work, part, done);
+                  });
 }
 
 // All of the vectors, which are in elements of the family.

@@ -72,11 +72,10 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
         } else {
             constexpr int kOnlyRail = 0;
             Completion put(executor);
-            told = into_slot && endpoint.transport->put_and_tell(peer, kOnlyRail, source, bytes, from,
-                                                                 key, at, wire::kChunk,
-                                                                 wire::bytes_of(chunk), put);
-            if (!told)
-                endpoint.transport->put(peer, kOnlyRail, source, bytes, from, key, at, put);
+            told = into_slot &&
+                   endpoint.transport->put_and_tell(peer, kOnlyRail, source, bytes, from, key, at,
+                                                    wire::kChunk, wire::bytes_of(chunk), put);
+            if (!told) endpoint.transport->put(peer, kOnlyRail, source, bytes, from, key, at, put);
             status = co_await put;
         }
         if (status.ok() && into_slot && !told)

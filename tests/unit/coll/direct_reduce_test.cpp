@@ -142,9 +142,9 @@ Task<Status> scans(Rank& rank, const Trial& trial) {
     for (const bool exclusive : {false, true}) {
         Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
         source.fill();
-        Status met = co_await scan(rank.executor, everybody.team(), source.buffer(),
-                                   trial.in_place ? source.buffer() : sink.buffer(), sum(),
-                                   exclusive);
+        Status met =
+            co_await scan(rank.executor, everybody.team(), source.buffer(),
+                          trial.in_place ? source.buffer() : sink.buffer(), sum(), exclusive);
         GANTRY_CO_TRY(met);
         const int ranks = exclusive ? rank.number : rank.number + 1;
         if (ranks > 0) WORLD_CHECK((trial.in_place ? source : sink).hold(ranks, 0, trial.count));
@@ -216,8 +216,7 @@ TEST(DirectReduction, GoesOnWhereRanksShareAGpu) {
     for (const int gpus : {1, 2})
         for (const std::size_t count : {kShort, kLong})
             for (const Operations operations : {&allreduces, &reduces, &reduce_scatters, &scans})
-                EXPECT_EQ(
-                    run(operations, {.ranks = 4, .gpus = gpus, .count = count}).messages, 0u);
+                EXPECT_EQ(run(operations, {.ranks = 4, .gpus = gpus, .count = count}).messages, 0u);
 }
 
 TEST(DirectReduction, ReadsShortHostVectorsFromCells) {

@@ -45,13 +45,15 @@ std::byte pattern(std::uint64_t key, Bytes at) {
 
 // A part of a buffer, behind the device's back.
 void fill_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
-    std::byte* const part = bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
+    std::byte* const part =
+        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
     for (Bytes at = 0; at < bytes; ++at)
         part[at] = pattern(key, at);
 }
 
 bool holds_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
-    std::byte* const part = bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
+    std::byte* const part =
+        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
     for (Bytes at = 0; at < bytes; ++at)
         if (part[at] != pattern(key, at)) return false;
     return true;
@@ -101,17 +103,17 @@ Task<Status> alltoalls(Rank& rank, const Trial& test) {
         incoming.clear();
         for (int to = 0; to < ranks; ++to)
             fill_part(rank, outgoing, key_of(round, me, to),
-                               static_cast<Bytes>(out.displacements[static_cast<std::size_t>(to)]),
-                               block_bytes(test, me, to));
-        Status done = co_await alltoall(rank.executor, everybody.team(),
-                                        out.in(outgoing, test.unequal),
-                                        in.in(incoming, test.unequal));
+                      static_cast<Bytes>(out.displacements[static_cast<std::size_t>(to)]),
+                      block_bytes(test, me, to));
+        Status done =
+            co_await alltoall(rank.executor, everybody.team(), out.in(outgoing, test.unequal),
+                              in.in(incoming, test.unequal));
         GANTRY_CO_TRY(done);
         for (int sender = 0; sender < ranks; ++sender)
-            WORLD_CHECK(holds_part(
-                rank, incoming, key_of(round, sender, me),
-                static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
-                block_bytes(test, sender, me)));
+            WORLD_CHECK(
+                holds_part(rank, incoming, key_of(round, sender, me),
+                           static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
+                           block_bytes(test, sender, me)));
     }
     co_return success();
 }
@@ -134,10 +136,10 @@ Task<Status> allgathers(Rank& rank, const Trial& test) {
                                          in.in(incoming, test.unequal), test.in_place);
         GANTRY_CO_TRY(done);
         for (int sender = 0; sender < ranks; ++sender)
-            WORLD_CHECK(holds_part(
-                rank, incoming, key_of(round, sender, 0),
-                static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
-                size(sender)));
+            WORLD_CHECK(
+                holds_part(rank, incoming, key_of(round, sender, 0),
+                           static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
+                           size(sender)));
     }
     co_return success();
 }
@@ -161,8 +163,7 @@ Task<Status> with_a_root(Rank& rank, const Trial& test) {
         WORLD_CHECK(one.holds(key_of(root, 0, 0), test.bytes));
         Bytebuffer block(rank, from, mine, gpu, test.ipc), all(rank, into, each.all, gpu, test.ipc);
         block.fill(key_of(root, me, 1));
-        if (test.in_place && me == root)
-            fill_part(rank, all, key_of(root, me, 1), at(me), mine);
+        if (test.in_place && me == root) fill_part(rank, all, key_of(root, me, 1), at(me), mine);
         Status gathered =
             co_await gather(rank.executor, everybody.team(), block.whole(),
                             each.in(all, test.unequal), root, test.in_place && me == root);
@@ -197,7 +198,8 @@ Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
                  .jitter = seed > 1 ? 20 * kMicrosecond : 0});
     const Ending ending = world.run([&](Rank& rank) { return operations(rank, test); });
     EXPECT_TRUE(ending.good()) << test.ranks << " ranks, " << test.bytes << " bytes: " << ending;
-    EXPECT_TRUE(world.settle()) << test.ranks << " ranks, " << test.bytes << " bytes, seed " << seed;
+    EXPECT_TRUE(world.settle()) << test.ranks << " ranks, " << test.bytes << " bytes, seed "
+                                << seed;
     for (int rank = 0; rank < test.ranks; ++rank) {
         const device::fake::Counts& counts = world.rank(rank).device.counts();
         costs.launches += counts.launches;
@@ -275,23 +277,25 @@ TEST(DirectExchange, GoesByMessagesWhereMemoryIsOfSeveralKinds) {
         for (const Bytes bytes : {Bytes{8}, 16 * kKiB})
             for (std::uint64_t seed = 1; seed <= 2; ++seed)
                 for (const Operations operations : {&alltoalls, &allgathers, &with_a_root})
-                    EXPECT_GT(run(operations, {.ranks = ranks, .bytes = bytes, .places = mixed},
-                                  seed)
-                                  .messages,
-                              0u);
+                    EXPECT_GT(
+                        run(operations, {.ranks = ranks, .bytes = bytes, .places = mixed}, seed)
+                            .messages,
+                        0u);
 }
 
 TEST(DirectExchange, GoesByMessagesWhereMemoryCannotBeMapped) {
     for (const int ranks : {2, 3, 4}) {
-        const auto refuse = [](Rank& rank) { rank.device.faults.refuse_ipc_open = rank.number == 1; };
+        const auto refuse = [](Rank& rank) {
+            rank.device.faults.refuse_ipc_open = rank.number == 1;
+        };
         for (const Operations operations : {&alltoalls, &allgathers}) {
             EXPECT_GT(
                 run(operations, {.ranks = ranks, .bytes = 4 * kKiB, .prepare = refuse}).messages,
                 0u);
-            EXPECT_GT(run(operations,
-                          {.ranks = ranks, .bytes = 4 * kKiB, .ipc = device::IpcKind::none})
-                          .messages,
-                      0u);
+            EXPECT_GT(
+                run(operations, {.ranks = ranks, .bytes = 4 * kKiB, .ipc = device::IpcKind::none})
+                    .messages,
+                0u);
         }
     }
 }
@@ -353,10 +357,10 @@ Task<Status> in_flight_together(Rank& rank) {
     std::vector<std::unique_ptr<Bytebuffer>> outgoing, incoming;
     Scope scope(rank.executor);
     for (int each = 0; each < kOperations; ++each) {
-        outgoing.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks,
-                                                        rank.number));
-        incoming.push_back(std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks,
-                                                        rank.number));
+        outgoing.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks, rank.number));
+        incoming.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks, rank.number));
         outgoing.back()->fill(key_of(each, rank.number, 0));
         Blocks out, in;
         out.layout = in.layout = outgoing.back()->whole().layout;

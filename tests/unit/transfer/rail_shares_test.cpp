@@ -48,7 +48,8 @@ TEST(RailShares, EveryByteOfAPutIsCarriedOnceByRailsThatAreUp) {
         std::mt19937_64 random(seed);
         for (const RailPolicy policy : kPolicies) {
             const int rails = 1 + static_cast<int>(random() % kMostRails);
-            RailShares shares(rails, static_cast<int>(random() % static_cast<unsigned>(rails)), kRate, kLatency);
+            RailShares shares(rails, static_cast<int>(random() % static_cast<unsigned>(rails)),
+                              kRate, kLatency);
             for (int step = 0; step < 2000; ++step) {
                 const int which = static_cast<int>(random() % static_cast<unsigned>(rails));
                 if (shares.is_up(which) && shares.up() > 1)
@@ -91,11 +92,14 @@ TEST(RailShares, SmallPutsTakeTheHomeRailOrTheNextOneThatIsUp) {
 }
 
 TEST(RailShares, LargePutsFollowThePolicy) {
-    RailShares bound(2, 0, kRate, kLatency), turns(2, 0, kRate, kLatency), even(2, 0, kRate, kLatency);
+    RailShares bound(2, 0, kRate, kLatency), turns(2, 0, kRate, kLatency),
+        even(2, 0, kRate, kLatency);
     const Bytes bytes = kMiB;
     EXPECT_EQ(rails_of(bound.divide(bytes, 2, rules(RailPolicy::binding))), std::vector<int>{0});
-    EXPECT_EQ(rails_of(turns.divide(bytes, 2, rules(RailPolicy::round_robin))), std::vector<int>{1});
-    EXPECT_EQ(rails_of(turns.divide(bytes, 2, rules(RailPolicy::round_robin))), std::vector<int>{0});
+    EXPECT_EQ(rails_of(turns.divide(bytes, 2, rules(RailPolicy::round_robin))),
+              std::vector<int>{1});
+    EXPECT_EQ(rails_of(turns.divide(bytes, 2, rules(RailPolicy::round_robin))),
+              std::vector<int>{0});
     const Stripes halves = even.divide(bytes, 2, rules(RailPolicy::even));
     ASSERT_EQ(halves.all().size(), 2u);
     EXPECT_EQ(halves.all()[0].bytes, bytes / 2);
