@@ -99,7 +99,7 @@ Vector place_of(const Team& team, const p2p::Buffer& buffer, device::IpcHandle& 
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
     if (!location.ok()) return Vector::other;
     if (transfer::in_host_memory(*location)) return Vector::in_cell;
-    if (!location->on_device()) return Vector::other;
+    if (!location->on_device() || context.config.reduce_on == "host") return Vector::other;
     handle = export_to_all(team, *location);
     if (handle.kind == device::IpcKind::none) return Vector::other;
     context.arbiter.use(location->gpu);

@@ -20,6 +20,7 @@
 #include "mpi/engine/progress_thread.hpp"
 #include "mpi/engine/waiters.hpp"
 
+#include <atomic>
 #include <optional>
 
 namespace gantry::mpi {
@@ -63,9 +64,10 @@ class Boundary {
     Gate gate_;
     Waiters waiters_;
     Engine* engine_ = nullptr;  // null: none runs
-    bool threads_ = true;       // several of the program's may be in MPI at once
+    // Several threads of the program may be in MPI at once. Both are asked outside, too.
+    std::atomic<bool> threads_{true};
+    std::atomic<bool> background_{false};  // a progress thread runs
     HandsOver hands_over_ = HandsOver::never;
-    bool background_ = false;  // a progress thread runs
     // Stays when it has ended: a call that leaves may still tell it.
     std::optional<ProgressThread> thread_;
 };

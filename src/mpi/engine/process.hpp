@@ -39,13 +39,14 @@ struct Process {
     Process& operator=(const Process&) = delete;
 
     enum class Phase { before, running, finalized };
-    // Whether the world model's MPI_Init has been called, and MPI_Finalize.
-    Phase phase = Phase::before;
+    // Whether the world model's MPI_Init has been called, and MPI_Finalize. Other threads may ask
+    // at any time.
+    std::atomic<Phase> phase{Phase::before};
     bool forked =
         false;  // this is a child made by fork(); set by the handler that Process() registers
     std::thread::id main_thread;
     int thread_level = MPI_THREAD_SINGLE;
-    int sessions_open = 0;
+    std::atomic<int> sessions_open{0};
 
     // What calls pass (mpi/engine/boundary.hpp): those that are legal at any time always, the others
     // unless they need not. Null in a forked child.

@@ -63,6 +63,8 @@ void Waiters::sleep(Pending& pending) {
             futex::sleep_while(me.word, asleep);
     gate_.enter();
     if (looks) --looking_;
+    // Called to drive, it has no more need to: another one has.
+    if (me.to_drive && !driven_ && pending.ended()) call_a_driver();
 }
 
 void Waiters::look_through() {
@@ -82,6 +84,7 @@ void Waiters::call_a_driver() {
             chosen = each;
             break;
         }
+    chosen->to_drive = true;
     call(*chosen);
 }
 

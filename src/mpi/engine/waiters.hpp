@@ -43,6 +43,7 @@ class Waiters {
         explicit Sleeper(Pending& of) : pending(of) {}
         Pending& pending;
         std::atomic<std::uint32_t> word{looking};
+        bool to_drive = false;  // why it was called
     };
 
     void drive(Pending& pending, Gate* others);

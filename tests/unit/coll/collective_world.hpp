@@ -7,6 +7,7 @@
 #include "coll/blocks.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
+#include "p2p/wire.hpp"
 #include "plan/coll_facts.hpp"
 #include "world/harness/programs.hpp"
 
@@ -14,6 +15,12 @@
 #include <vector>
 
 namespace gantry::coll {
+
+// Messages in the node, but for those that tell of memory that a program freed.
+inline std::uint64_t messages_of(world::World& world) {
+    const transport::fake::Fabric& node = world.shared_memory();
+    return node.messages() - node.count(p2p::wire::kForget).messages;
+}
 
 using world::Place;
 using world::Rank;

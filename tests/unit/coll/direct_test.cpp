@@ -207,7 +207,7 @@ Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
         costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
                         counts.copies[static_cast<int>(Operation::pageable_d2h)];
     }
-    costs.messages = world.shared_memory().messages();
+    costs.messages = messages_of(world);
     return costs;
 }
 
