@@ -3,6 +3,7 @@
 // Partitioned communication as the program calls it. Its requests are persistent: MPI_Start, the forms of Wait
 // and Test and MPI_Request_free are those of all others.
 #include "mpi/bodies.hpp"
+#include "mpi/engine/pending.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/partitioned/receive.hpp"
@@ -158,10 +159,7 @@ Status parrived(Request& request, int partition, int* flag) {
     GANTRY_TRY(check_partition(**side, partition));
     const auto* receive = static_cast<PartitionedReceive*>(*side);
     const auto number = static_cast<std::uint32_t>(partition);
-    if (!receive->has_arrived(number)) {
-        Engine& engine = *process().engine;
-        engine.rest_unless(engine.progress() > 0);
-    }
+    if (!receive->has_arrived(number)) turn(*process().engine);
     *flag = receive->has_arrived(number) ? 1 : 0;
     return success();
 }

@@ -3,6 +3,7 @@
 // Epochs (MPI 5.0 section 12.5): arguments judged, then the window's tasks.
 #include "mpi/bodies.hpp"
 #include "mpi/comm/group.hpp"
+#include "mpi/engine/pending.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/rma/win.hpp"
 #include "rma/windows.hpp"
@@ -83,7 +84,7 @@ Pending win_wait(Win& win) {
 
 Status win_test(Win& win, int* flag) {
     *flag = 0;
-    win.engine->progress();
+    turn(*win.engine);
     Result<bool> ended = win.window->test();
     GANTRY_TRY(ended.status());
     *flag = *ended ? 1 : 0;
@@ -137,7 +138,7 @@ Pending win_flush_local_all(Win& win) {
 // progress serves programs that poll a window in a loop of such calls.
 Pending win_sync(Win& win) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    win.engine->progress();
+    turn(*win.engine);
     return success();
 }
 

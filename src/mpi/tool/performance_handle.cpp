@@ -24,7 +24,7 @@ Counters counters_now() {
         counters.host_pool_bytes = config.value().host_pool;
         counters.device_pool_bytes = config.value().device_pool;
     }
-    counters.phase = static_cast<std::uint64_t>(p.phase);
+    counters.phase = static_cast<std::uint64_t>(p.phase.load());
     return counters;
 }
 
