@@ -119,15 +119,15 @@ class Exercise {
         const auto count = static_cast<int>(count_);
         void *const out = out_.message(0), *const in = in_.message(0);
         if (asked_.operation == "alltoall")
-            MPI_Alltoall(out, count, MPI_INT32_T, in, count, MPI_INT32_T, MPI_COMM_WORLD);
+            MPI_Alltoall(out, count, MPI_INT, in, count, MPI_INT, MPI_COMM_WORLD);
         else if (asked_.operation == "allgather")
-            MPI_Allgather(out, count, MPI_INT32_T, in, count, MPI_INT32_T, MPI_COMM_WORLD);
+            MPI_Allgather(out, count, MPI_INT, in, count, MPI_INT, MPI_COMM_WORLD);
         else if (asked_.operation == "allreduce")
-            MPI_Allreduce(out, in, count, MPI_INT32_T, MPI_SUM, MPI_COMM_WORLD);
+            MPI_Allreduce(out, in, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         else if (asked_.operation == "bcast")
-            MPI_Bcast(in, count, MPI_INT32_T, 0, MPI_COMM_WORLD);
+            MPI_Bcast(in, count, MPI_INT, 0, MPI_COMM_WORLD);
         else
-            MPI_Reduce_scatter_block(out, in, count, MPI_INT32_T, MPI_SUM, MPI_COMM_WORLD);
+            MPI_Reduce_scatter_block(out, in, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
     void check(int number) {
         in_.read(reinterpret_cast<std::byte*>(numbers_.data()));

@@ -30,6 +30,10 @@ Task<Status> combine(Executor& executor, Run& run, Reducer reducer, p2p::Buffer 
     co_return run.status();
 }
 
+Bytes combined_piece(const p2p::Buffer& vector) {
+    return vector.bytes() < 4 * kCombinedPiece ? kCombinedPiece : 4 * kCombinedPiece;
+}
+
 std::uint64_t elements_of_piece(const layout::Layout& layout, Bytes piece) {
     const auto distance = static_cast<Bytes>(std::abs(layout.extent));
     return std::max<std::uint64_t>(1, piece / std::max<Bytes>({distance, layout.size, 1}));
@@ -55,9 +59,11 @@ Task<Status> put_together(Executor& executor, Run& run, p2p::Buffer arrived, p2p
 
 Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                                   p2p::Buffer into, int from, Reducer reducer, Mine mine) {
-    const std::uint64_t elements = elements_of_piece(*into.layout, kCombinedPiece);
+    // The partner cuts what it sends as this rank cuts what it receives: by what is common to both.
+    const std::uint64_t elements = elements_of_piece(*into.layout, combined_piece(into)),
+                        out_elements = elements_of_piece(*into.layout, combined_piece(outgoing));
     const std::uint64_t in_pieces = (into.count + elements - 1) / elements,
-                        out_pieces = (outgoing.count + elements - 1) / elements;
+                        out_pieces = (outgoing.count + out_elements - 1) / out_elements;
     Image arrived[2];
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(in_pieces, 2); ++i) {
         Status ready =
@@ -75,7 +81,7 @@ Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outg
     const auto start = [&](std::uint64_t piece) {
         if (piece < in_pieces)
             messages.receive(arrived[piece % 2].first(piece_of(into, piece, elements).count), from);
-        if (piece < out_pieces) messages.send(piece_of(outgoing, piece, elements), to);
+        if (piece < out_pieces) messages.send(piece_of(outgoing, piece, out_elements), to);
     };
     const std::uint64_t pieces = std::max(in_pieces, out_pieces);
     start(0);
@@ -96,12 +102,14 @@ Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outg
 
 Task<Status> exchange_pieces(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                              p2p::Buffer incoming, int from) {
-    const std::uint64_t elements = elements_of_piece(*incoming.layout, kCombinedPiece);
+    const std::uint64_t elements = elements_of_piece(*incoming.layout, combined_piece(incoming)),
+                        out_elements =
+                            elements_of_piece(*incoming.layout, combined_piece(outgoing));
     InFlight messages(run);
-    for (std::uint64_t piece = 0; piece * elements < std::max(outgoing.count, incoming.count);
-         ++piece) {
+    for (std::uint64_t piece = 0;
+         piece * elements < incoming.count || piece * out_elements < outgoing.count; ++piece) {
         const p2p::Buffer in = piece_of(incoming, piece, elements),
-                          out = piece_of(outgoing, piece, elements);
+                          out = piece_of(outgoing, piece, out_elements);
         if (in.count > 0) messages.receive(in, from);
         if (out.count > 0) messages.send(out, to);
     }

@@ -240,9 +240,15 @@ Task<Status> check_reads(Rank& rank, const Phase& phase, const std::vector<Step>
         for (std::size_t i = 0; i < step.count; ++i) {
             const Number got = load(rank, buffers[n]->result.address(), buffers[n]->result.bytes(),
                                     i * buffers[n]->stride);
-            WORLD_CHECK(
-                got ==
-                phase.before[static_cast<std::size_t>(step.target)][step.slot + i * step.stride]);
+            const Number wanted =
+                phase.before[static_cast<std::size_t>(step.target)][step.slot + i * step.stride];
+            if (got != wanted)
+                co_return failure(
+                    MPI_ERR_OTHER,
+                    "epoch kind {}: read {} where {} is at rank {}, slot {}, number {} of "
+                    "{} with stride {}",
+                    static_cast<int>(phase.sync), got, wanted, step.target, step.slot, i,
+                    step.count, step.stride);
         }
     }
     co_return success();
@@ -300,6 +306,8 @@ Task<Status> run_phase(Rank& rank, rma::Window& window, const Plan& plan, const 
 Task<Status> random_program(Rank& rank, const Plan& plan) {
     const Place place = plan.places[static_cast<std::size_t>(rank.number)];
     Bytebuffer memory(rank, place, kSlots * sizeof(Number));
+    for (std::size_t slot = 0; slot < kSlots; ++slot)
+        store(rank, memory, slot, 0);
     p2p::Group group = rank.all;
     group.context = 77 | p2p::kCollectiveContext;
     rma::Wanted wanted;
