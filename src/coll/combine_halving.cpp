@@ -18,9 +18,9 @@ Task<Status> combine_halving(Executor& executor, Run& run, p2p::Buffer vector, S
         const int partner = place.rank_of(low ? place.number + half : place.number - half);
         const p2p::Buffer lower = shares.range(vector, first, middle),
                           upper = shares.range(vector, middle, end);
-        Status met =
-            co_await exchange_and_combine(executor, run, low ? upper : lower, partner,
-                                          low ? lower : upper, partner, reducer, Mine::right);
+        const p2p::Buffer &mine = low ? lower : upper, &theirs = low ? upper : lower;
+        Status met = co_await exchange_and_combine(executor, run, theirs, partner, mine, partner,
+                                                   reducer, Mine::right);
         (low ? end : first) = middle;
     }
     co_return run.status();

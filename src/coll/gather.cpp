@@ -22,9 +22,11 @@ Task<Status> gather_by_messages(Executor& executor, Team team, p2p::Buffer mine,
                                 int root, bool in_place, BlockSizes sizes) {
     const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
                                              plan::Collective::gather, plan::Collective::gatherv);
-    Task<Status> way = algorithm == plan::Algorithm::binomial
-                           ? gather_binomial(executor, team, mine, std::move(all), root, in_place)
-                           : gather_linear(executor, team, mine, std::move(all), root, in_place);
+    Task<Status> way;
+    if (algorithm == plan::Algorithm::binomial)
+        way = gather_binomial(executor, team, mine, std::move(all), root, in_place);
+    else
+        way = gather_linear(executor, team, mine, std::move(all), root, in_place);
     Status done = co_await std::move(way);
     co_return done;
 }
@@ -33,9 +35,11 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
                                  int root, bool in_place, BlockSizes sizes) {
     const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
                                              plan::Collective::scatter, plan::Collective::scatterv);
-    Task<Status> way = algorithm == plan::Algorithm::binomial
-                           ? scatter_binomial(executor, team, std::move(all), mine, root, in_place)
-                           : scatter_linear(executor, team, std::move(all), mine, root, in_place);
+    Task<Status> way;
+    if (algorithm == plan::Algorithm::binomial)
+        way = scatter_binomial(executor, team, std::move(all), mine, root, in_place);
+    else
+        way = scatter_linear(executor, team, std::move(all), mine, root, in_place);
     Status done = co_await std::move(way);
     co_return done;
 }

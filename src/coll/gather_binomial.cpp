@@ -109,8 +109,8 @@ Task<Status> scatter_binomial(Executor& executor, Team team, Blocks all, p2p::Bu
         if (const int count = place.range_of_child(distance); count > 0)
             sends.send(blocks.of(distance, count), place.rank_of(place.relative + distance));
     if (!run.failed() && !(at_root && in_place)) {
-        Status placed =
-            co_await copy(executor, team, at_root ? all.of(root) : blocks.of(0, 1), mine);
+        const p2p::Buffer own = at_root ? all.of(root) : blocks.of(0, 1);
+        Status placed = co_await copy(executor, team, own, mine);
         run.note(std::move(placed));
     }
     Status sent = co_await sends.all(executor);

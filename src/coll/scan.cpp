@@ -17,9 +17,11 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     reducer = placed(team, source, sink, reducer);
     const plan::CollPlan plan = plan_of(team, question_of(plan::Collective::scan, source, reducer));
     const Scan kind = exclusive ? Scan::exclusive : Scan::inclusive;
-    Task<Status> way = plan.algorithm == plan::Algorithm::chain
-                           ? scan_chain(executor, team, source, sink, reducer, kind, plan.segment)
-                           : scan_doubling(executor, team, source, sink, reducer, kind);
+    Task<Status> way;
+    if (plan.algorithm == plan::Algorithm::chain)
+        way = scan_chain(executor, team, source, sink, reducer, kind, plan.segment);
+    else
+        way = scan_doubling(executor, team, source, sink, reducer, kind);
     Status done = co_await std::move(way);
     co_return done;
 }

@@ -47,7 +47,8 @@ Task<Status> scan_chain(Executor& executor, Team team, p2p::Buffer source, p2p::
         }
         if (above >= 0) going.send(sum, above);
         if (run.failed() || (kind == Scan::exclusive && below < 0)) continue;
-        met = co_await copy(executor, team, kind == Scan::exclusive ? prefix : sum, result);
+        const p2p::Buffer& wanted = kind == Scan::exclusive ? prefix : sum;
+        met = co_await copy(executor, team, wanted, result);
         run.note(std::move(met));
     }
     Status went = co_await going.all(executor);

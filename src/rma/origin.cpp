@@ -232,8 +232,8 @@ Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
     if (process != 0) {
         const Region there{target_side, 0, access.bytes, process},
             here{access.origin, 0, access.bytes, 0};
-        Status copied = co_await copy_staged(executor, windows.context, puts ? here : there,
-                                             puts ? there : here);
+        const Region &source = puts ? here : there, &sink = puts ? there : here;
+        Status copied = co_await copy_staged(executor, windows.context, source, sink);
         ended(*operation, std::move(copied));
         co_return success();
     }

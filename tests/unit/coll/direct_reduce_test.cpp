@@ -87,8 +87,9 @@ Task<Status> allreduces(Rank& rank, const Trial& trial) {
     Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
     for (int round = 0; round < 3; ++round) {
         source.fill();
-        Status met = co_await allreduce(rank.executor, everybody.team(), source.buffer(),
-                                        trial.in_place ? source.buffer() : sink.buffer(), sum());
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+        Status met =
+            co_await allreduce(rank.executor, everybody.team(), source.buffer(), into, sum());
         GANTRY_CO_TRY(met);
         WORLD_CHECK((trial.in_place ? source : sink).hold(trial.ranks, 0, trial.count));
     }
@@ -101,8 +102,9 @@ Task<Status> reduces(Rank& rank, const Trial& trial) {
     Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
     for (int root = 0; root < trial.ranks; ++root) {
         source.fill();
-        Status met = co_await reduce(rank.executor, everybody.team(), source.buffer(),
-                                     trial.in_place ? source.buffer() : sink.buffer(), sum(), root);
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+        Status met =
+            co_await reduce(rank.executor, everybody.team(), source.buffer(), into, sum(), root);
         GANTRY_CO_TRY(met);
         if (rank.number == root)
             WORLD_CHECK((trial.in_place ? source : sink).hold(trial.ranks, 0, trial.count));
@@ -142,9 +144,9 @@ Task<Status> scans(Rank& rank, const Trial& trial) {
     for (const bool exclusive : {false, true}) {
         Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
         source.fill();
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
         Status met =
-            co_await scan(rank.executor, everybody.team(), source.buffer(),
-                          trial.in_place ? source.buffer() : sink.buffer(), sum(), exclusive);
+            co_await scan(rank.executor, everybody.team(), source.buffer(), into, sum(), exclusive);
         GANTRY_CO_TRY(met);
         const int ranks = exclusive ? rank.number : rank.number + 1;
         if (ranks > 0) WORLD_CHECK((trial.in_place ? source : sink).hold(ranks, 0, trial.count));
