@@ -43,9 +43,9 @@ const plan::CollShape& Planner::shape_of(const Team& team) {
     const int count = team.size();
     for (const Part& part : parts_)
         if (part.first == team.first && part.count == count) return part.shape;
-    static const std::vector<int> kOneNode;
+    const std::vector<int> one_node;
     parts_.push_back(
-        {team.first, count, shape_on(team, common_ != nullptr ? common_->nodes : kOneNode)});
+        {team.first, count, shape_on(team, common_ != nullptr ? common_->nodes : one_node)});
     return parts_.back().shape;
 }
 
