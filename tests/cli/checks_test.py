@@ -94,6 +94,11 @@ class Checks(unittest.TestCase):
         self.refused("coroutines", "src/p2p/a.cpp",
                      "Task<int> f(bool b) {\n    int n = b ? co_await g() : 0;\n    co_return n;\n}\n", 3, "conditional")
 
+    def test_no_task_is_made_in_a_conditional_expression(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "Task<int> f(bool a) {\n    Task<int> way = a ? g(1) : h(2);\n    int n = co_await way;\n    co_return n;\n}\n", 2,
+                     "conditional")
+
     def test_no_await_in_a_switch_condition(self):
         self.refused("coroutines", "src/p2p/a.cpp",
                      "Task<int> f() {\n    switch (co_await g()) {\n        case 1: break;\n    }\n    co_return 1;\n}\n", 3,
