@@ -96,7 +96,7 @@ class Checks(unittest.TestCase):
 
     def test_no_task_is_made_in_a_conditional_expression(self):
         self.refused("coroutines", "src/p2p/a.cpp",
-                     "Task<int> f(bool a) {\n    Task<int> way = a ? g(1) : h(2);\n    int n = co_await way;\n    co_return n;\n}\n", 2,
+                     "Task<int> f(bool a) {\n    Task<int> way = a ? g(1) : h(2);\n    int n = co_await way;\n    co_return n;\n}\n", 3,
                      "conditional")
 
     def test_no_await_in_a_switch_condition(self):
