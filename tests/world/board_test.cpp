@@ -180,8 +180,9 @@ TEST(Board, EndsWithAnErrorWhenARankDies) {
             const Ending ending =
                 world.run([&](Rank& rank) { return with_a_rank_that_dies(rank, when, waited); });
             EXPECT_TRUE(ending.good()) << ranks << " ranks: " << ending;
-            if (when == Dies::before_it_raises && ranks > 2)
+            if (when == Dies::before_it_raises && ranks > 2) {
                 EXPECT_GE(waited, kMillisecond) << "it left while another rank was still at work";
+            }
         }
 }
 
