@@ -119,7 +119,9 @@ TEST_F(CudaResidentHost, AloneTheyGoByCopyEngineWhereThatIsAsQuick) {
             }
             finish(done.back());
             taken = cuda->calls().copies < before + 8;
-            if (!taken) ASSERT_TRUE(copy_until_one_stays());
+            if (!taken) {
+                ASSERT_TRUE(copy_until_one_stays());
+            }
         }
     }
     EXPECT_EQ(came_out(0, 8 * 256), read(from, 8 * 256));

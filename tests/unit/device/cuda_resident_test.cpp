@@ -32,7 +32,9 @@ TEST_F(CudaResident, WhatItTakesCostsNoCallOfTheDriver) {
         do_until_taken([&] {
             const std::uint64_t before = calls(), taken = taken_by_kernels();
             ASSERT_TRUE(copy(order(at, bytes)).ok());
-            if (taken_by_kernels() > taken) EXPECT_EQ(calls(), before);
+            if (taken_by_kernels() > taken) {
+                EXPECT_EQ(calls(), before);
+            }
         });
         std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(at), bytes,
                     expected.begin() + static_cast<std::ptrdiff_t>(at));

@@ -90,7 +90,7 @@ F any_float(std::mt19937& dice) {
                          F{1},
                          F{-3},
                          F{2}};
-    const unsigned which = dice() % 20;
+    const auto which = static_cast<unsigned>(dice() % 20);
     if (which < std::size(special)) return special[which];
     if (which == 11)
         return std::bit_cast<F>(static_cast<Word>(std::bit_cast<Word>(special[2]) | 5));

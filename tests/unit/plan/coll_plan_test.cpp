@@ -85,7 +85,9 @@ TEST(CollPlan, TheWinnerIsTheFastestThatIsPossible) {
                 choose_collective(question(operation_number(operation), bytes, 6), {}, {});
             for (int i = 0; i < choice.rejected_count; ++i) {
                 const CollRejected& lost = choice.rejected[static_cast<std::size_t>(i)];
-                if (lost.expected != 0) EXPECT_GE(lost.expected, choice.plan.expected);
+                if (lost.expected != 0) {
+                    EXPECT_GE(lost.expected, choice.plan.expected);
+                }
             }
         }
 }
