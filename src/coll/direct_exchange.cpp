@@ -176,18 +176,23 @@ Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
 // A failed copy of ours has failed for all; what could not be mapped goes another way.
 Task<Status> store(Executor& executor, Exchange& exchange) {
     Status stored = co_await store_blocks(executor, exchange);
-    if (stored.ok())
-        exchange.meeting.raise(kStored);
-    else
-        exchange.meeting.fail(stored);
-    FirstFailure failed;
-    failed.note(std::move(stored));
-    Status all = co_await exchange.meeting.all_raised(executor, kStored);
-    failed.note(std::move(all));
-    co_return failed.status();
+    Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
+    co_return all;
 }
 
 }  // namespace
+
+Task<Status> end_together(Executor& executor, Meeting& meeting, int step, Status mine) {
+    if (mine.ok())
+        meeting.raise(step);
+    else
+        meeting.fail(mine);
+    FirstFailure failed;
+    failed.note(std::move(mine));
+    Status all = co_await meeting.all_raised(executor, step);
+    failed.note(std::move(all));
+    co_return failed.status();
+}
 
 bool may_exchange_directly(const Team& team) {
     transfer::Context& context = team.messenger->context();

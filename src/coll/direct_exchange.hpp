@@ -37,6 +37,10 @@ Task<Status> directly_or(Executor&, Task<Result<bool>> directly, Task<Status> ot
 // Whether exchanges of the team are tried this way at all. Every member gets the same answer.
 bool may_exchange_directly(const Team& team);
 
+// Raises this rank's step, or fails with `mine`, and waits for the steps of all: the first failure of
+// any rank.
+Task<Status> end_together(Executor& executor, transfer::Meeting& meeting, int step, Status mine);
+
 // All of this rank's blocks, those for itself, too.
 Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traffic);
 

@@ -346,15 +346,8 @@ Task<Status> work(Executor& executor, Running& running) {
 
 Task<Status> reduce_on_device(Executor& executor, Running& running) {
     Status reduced = co_await work(executor, running);
-    if (reduced.ok())
-        running.meeting.raise(kDone);
-    else
-        running.meeting.fail(reduced);
-    FirstFailure failed;
-    failed.note(std::move(reduced));
-    Status all = co_await running.meeting.all_raised(executor, kDone);
-    failed.note(std::move(all));
-    co_return failed.status();
+    Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
+    co_return all;
 }
 
 }  // namespace

@@ -62,12 +62,6 @@ struct Stage {
     StagedVector first, second;
 };
 
-p2p::Buffer part(const p2p::Buffer& vector, std::uint64_t begin, std::uint64_t count) {
-    return {static_cast<std::byte*>(vector.address) +
-                static_cast<std::ptrdiff_t>(begin) * vector.layout->extent,
-            count, vector.layout};
-}
-
 class Pipeline {
   public:
     Pipeline(Executor& executor, Team team, Reducer reducer, p2p::Buffer first, p2p::Buffer second)
@@ -118,7 +112,7 @@ class Pipeline {
   private:
     p2p::Buffer of(const p2p::Buffer& vector, std::uint64_t piece) const {
         const std::uint64_t begin = piece * piece_;
-        return part(vector, begin, std::min(piece_, vector.count - begin));
+        return part_of(vector, begin, std::min(piece_, vector.count - begin));
     }
     p2p::Buffer staged(const StagedVector& vector, std::uint64_t piece) const {
         return {vector.memory(), of(second_, piece).count, second_.layout};

@@ -7,21 +7,13 @@
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"
 #include "collective_world.hpp"
+#include "number_sum.hpp"
 
 namespace gantry::coll {
 namespace {
 
-using Number = std::int64_t;
 using model::Operation;
 
-Reducer sum() {
-    Reducer reducer;
-    reducer.predefined = layout::reduction(layout::Operation::sum, layout::Element::int64);
-    reducer.operation = layout::Operation::sum;
-    reducer.element = layout::Element::int64;
-    reducer.extent = sizeof(Number);
-    return reducer;
-}
 Number summand(int rank, std::size_t index) {
     return rank * 1000 + static_cast<Number>(index);
 }

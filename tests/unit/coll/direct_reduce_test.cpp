@@ -8,6 +8,7 @@
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"
 #include "collective_world.hpp"
+#include "number_sum.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -16,7 +17,6 @@ using model::Operation;
 using world::Bytebuffer;
 using world::Ending;
 using world::World;
-using Number = std::int64_t;
 
 struct Trial {
     int ranks = 2;
@@ -27,15 +27,6 @@ struct Trial {
     std::function<void(Rank&)> prepare = [](Rank&) {};
     device::IpcKind ipc = device::IpcKind::legacy;
 };
-
-Reducer sum() {
-    Reducer reducer;
-    reducer.predefined = layout::reduction(layout::Operation::sum, layout::Element::int64);
-    reducer.operation = layout::Operation::sum;
-    reducer.element = layout::Element::int64;
-    reducer.extent = sizeof(Number);
-    return reducer;
-}
 
 Number summand(int rank, std::size_t index) {
     return (rank + 1) * 1000 + static_cast<Number>(index);

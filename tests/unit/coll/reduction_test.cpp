@@ -8,6 +8,7 @@
 #include "coll/scan.hpp"
 #include "affine.hpp"
 #include "collective_world.hpp"
+#include "number_sum.hpp"
 
 #include <numeric>
 
@@ -21,15 +22,6 @@ Affine composed_up_to(int last, std::size_t index) {
     return composed(ranks, index);
 }
 
-using Number = std::int64_t;
-Reducer sum() {
-    Reducer reducer;
-    reducer.predefined = layout::reduction(layout::Operation::sum, layout::Element::int64);
-    reducer.operation = layout::Operation::sum;
-    reducer.element = layout::Element::int64;
-    reducer.extent = sizeof(Number);
-    return reducer;
-}
 Number summand(int rank, std::size_t index) {
     return rank * 1000 + static_cast<Number>(index);
 }
