@@ -41,6 +41,22 @@ std::string_view name(Place place) {
     return "?";
 }
 
+void fill_pattern(std::byte* memory, std::uint64_t key, Bytes bytes) {
+    for (Bytes at = 0; at < bytes; at += sizeof(Pattern)) {
+        const Pattern words = pattern(key, at);
+        std::memcpy(memory + at, words.data(), std::min(sizeof words, bytes - at));
+    }
+}
+
+bool holds_pattern(const std::byte* memory, std::uint64_t key, Bytes bytes) {
+    for (Bytes at = 0; at < bytes; at += sizeof(Pattern)) {
+        const Pattern words = pattern(key, at);
+        if (std::memcmp(memory + at, words.data(), std::min(sizeof words, bytes - at)) != 0)
+            return false;
+    }
+    return true;
+}
+
 Bytebuffer::Bytebuffer(Rank& rank, Place place, Bytes bytes, int gpu, device::IpcKind ipc)
     : rank_(rank), place_(place), bytes_(bytes) {
     if (place == Place::host) {
@@ -69,11 +85,7 @@ std::byte* Bytebuffer::stored() {
 }
 
 void Bytebuffer::fill(std::uint64_t key) {
-    std::byte* bytes = stored();
-    for (Bytes at = 0; at < bytes_; at += sizeof(Pattern)) {
-        const Pattern words = pattern(key, at);
-        std::memcpy(bytes + at, words.data(), std::min(sizeof words, bytes_ - at));
-    }
+    fill_pattern(stored(), key, bytes_);
 }
 
 void Bytebuffer::clear() {
@@ -82,12 +94,8 @@ void Bytebuffer::clear() {
 
 bool Bytebuffer::holds(std::uint64_t key, Bytes bytes) {
     const std::byte* all = stored();
-    for (Bytes at = 0; at < bytes; at += sizeof(Pattern)) {
-        const Pattern words = pattern(key, at);
-        if (std::memcmp(all + at, words.data(), std::min(sizeof words, bytes - at)) != 0)
-            return false;
-    }
-    return std::all_of(all + bytes, all + bytes_, [](std::byte is) { return is == kClear; });
+    return holds_pattern(all, key, bytes) &&
+           std::all_of(all + bytes, all + bytes_, [](std::byte is) { return is == kClear; });
 }
 
 Task<Received> finish(Executor& executor, Rank& rank, Result<p2p::Request*> request) {
