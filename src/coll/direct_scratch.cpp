@@ -4,6 +4,7 @@
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
+#include "transfer/context.hpp"
 #include "transfer/pack.hpp"
 
 #include <algorithm>
@@ -99,6 +100,33 @@ void DirectScratch::replace(Traffic& traffic) {
     }
 }
 
+namespace {
+
+// Strided on one side: a kernel inside the GPU, else a message to itself.
+Task<Status> copy_strided(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
+    transfer::Context& context = team.messenger->context();
+    const bool packs = sink.contiguous();
+    const p2p::Buffer& strided = packs ? source : sink;
+    const p2p::Buffer& packed = packs ? sink : source;
+    Result<device::Location> there = transfer::locate_blocks(context.device, strided),
+                             here = context.device.classify(packed.data(), packed.bytes());
+    if (packed.contiguous() && packed.bytes() == strided.bytes() && there.ok() && here.ok() &&
+        there->on_device() && here->on_device() && there->gpu == here->gpu) {
+        context.arbiter.use(there->gpu);
+        const transfer::Piece piece{strided, *there, 0, strided.bytes()};
+        Status moved;
+        if (packs)
+            moved = co_await transfer::pack_inside_gpu(executor, context, piece, packed.data());
+        else
+            moved = co_await transfer::unpack_inside_gpu(executor, context, piece, packed.data());
+        if (moved.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return moved;
+    }
+    Status copied = co_await copy(executor, team, source, sink);
+    co_return copied;
+}
+
+}  // namespace
+
 Task<Status> copy_blocks(Executor& executor, Team team, std::vector<p2p::Buffer> from,
                          std::vector<p2p::Buffer> to) {
     Scope copies(executor);
@@ -112,8 +140,10 @@ Task<Status> copy_blocks(Executor& executor, Team team, std::vector<p2p::Buffer>
                 bytes += from[i++].bytes();
             source = bytes_buffer(source.data(), bytes);
             sink = bytes_buffer(sink.data(), bytes);
+            copies.spawn(copy(executor, team, source, sink));
+        } else {
+            copies.spawn(copy_strided(executor, team, source, sink));
         }
-        copies.spawn(copy(executor, team, source, sink));
     }
     Status all = co_await copies.join(executor);
     co_return all;

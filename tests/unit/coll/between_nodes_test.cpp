@@ -197,7 +197,6 @@ TEST(StagedAlltoall, CopiesSmallBlocksTogether) {
     const Trial trial{
         .ranks = kRanks, .bytes = 2 * kKiB, .rounds = 4, .operation = Collective::alltoall};
     World world({.machine = "h200", .ranks = kRanks, .seed = 1});
-    std::vector<std::uint64_t> messages;
     const Ending ending = world.run([&](Rank& rank) { return alltoalls(rank, trial); });
     ASSERT_TRUE(ending.good()) << ending;
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -286,6 +285,7 @@ struct Vectors {
     Collective operation = Collective::allreduce;
     Algorithm algorithm = Algorithm::hierarchical;
     std::uint64_t seed = 1;
+    bool once = false;  // for one root only
 };
 
 Number summand(int rank, std::size_t index) {
@@ -299,7 +299,8 @@ Number total(int ranks, std::size_t index) {
 Task<Status> vectors(Rank& rank, const Vectors& trial) {
     Communicator all(rank, trial.operation, trial.algorithm, trial.shuffled ? trial.seed : 0);
     Numbers source(rank, trial.count, trial.place), apart(rank, trial.count, trial.place);
-    for (int root = 0; root < trial.ranks; root += trial.operation == Collective::allreduce ? 99 : 3) {
+    const int step = trial.operation == Collective::allreduce || trial.once ? trial.ranks : 3;
+    for (int root = 0; root < trial.ranks; root += step) {
         for (std::size_t i = 0; i < trial.count; ++i) {
             source[i] = summand(all.me(), i);
             apart[i] = -1;
@@ -385,7 +386,11 @@ TEST(Hierarchical, ReducesALongVectorInSharesOnTheGpusOfANode) {
 TEST(Hierarchical, EndsWhenARankDies) {
     for (const Collective operation :
          {Collective::allreduce, Collective::reduce, Collective::bcast}) {
-        const Vectors trial{.ranks = 6, .ranks_per_node = 2, .count = 3000, .operation = operation};
+        const Vectors trial{.ranks = 6,
+                            .ranks_per_node = 2,
+                            .count = 3000,
+                            .operation = operation,
+                            .once = true};
         const Trial where{.ranks = 6, .ranks_per_node = 2, .seed = 3};
         World healthy(weather(where));
         const Ending whole = healthy.run([&](Rank& rank) { return vectors(rank, trial); });

@@ -134,7 +134,7 @@ Task<Status> allgathers(Rank& rank, const Trial& test) {
         incoming(rank, into, in.all, me % test.gpus, test.ipc);
     for (int round = 0; round < test.rounds; ++round) {
         incoming.clear();
-        outgoing.fill(key_of(round, me, 0));
+        fill_part(rank, outgoing, key_of(round, me, 0), 0, size(me));
         if (test.in_place) fill_part(rank, incoming, key_of(round, me, 0), own, size(me));
         Status done = co_await allgather(rank.executor, everybody.team(), outgoing.whole(),
                                          in.in(incoming, test.unequal), test.in_place);
@@ -161,12 +161,12 @@ Task<Status> with_a_root(Rank& rank, const Trial& test) {
     };
     for (int root = 0; root < ranks; ++root) {
         Bytebuffer one(rank, me == root ? from : into, test.bytes, gpu, test.ipc);
-        if (me == root) one.fill(key_of(root, 0, 0));
+        if (me == root) fill_part(rank, one, key_of(root, 0, 0), 0, test.bytes);
         Status told = co_await bcast(rank.executor, everybody.team(), one.whole(), root);
         GANTRY_CO_TRY(told);
-        WORLD_CHECK(one.holds(key_of(root, 0, 0), test.bytes));
+        WORLD_CHECK(holds_part(rank, one, key_of(root, 0, 0), 0, test.bytes));
         Bytebuffer block(rank, from, mine, gpu, test.ipc), all(rank, into, each.all, gpu, test.ipc);
-        block.fill(key_of(root, me, 1));
+        fill_part(rank, block, key_of(root, me, 1), 0, mine);
         if (test.in_place && me == root) fill_part(rank, all, key_of(root, me, 1), at(me), mine);
         Status gathered =
             co_await gather(rank.executor, everybody.team(), block.whole(),
@@ -182,7 +182,8 @@ Task<Status> with_a_root(Rank& rank, const Trial& test) {
             co_await scatter(rank.executor, everybody.team(), each.in(all, test.unequal),
                              block.whole(), root, test.in_place && me == root);
         GANTRY_CO_TRY(scattered);
-        WORLD_CHECK(block.holds(key_of(root, me, 2), test.in_place && me == root ? 0 : mine));
+        const Bytes got = test.in_place && me == root ? 0 : mine;
+        WORLD_CHECK(holds_part(rank, block, key_of(root, me, 2), 0, got));
     }
     co_return success();
 }

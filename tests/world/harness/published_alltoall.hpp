@@ -3,8 +3,9 @@
 // The published all-to-all of the original system (its dynamic staging), measured again in the world:
 // 8 ranks on 8 nodes at C2050/QDR rates, every rank has a block of device memory for every other.
 //
-//   user staging    cudaMemcpy of all blocks to the host, MPI_Alltoall there, cudaMemcpy of all blocks
-//                   back: what a program did without a library that takes device memory
+//   user staging    cudaMemcpy of all blocks to the host, MPI_Alltoall there (by the algorithm that is
+//                   fastest there), cudaMemcpy of all blocks back: what a program did without a library
+//                   that takes device memory
 //   messages        one partner after the other, each block a device message of its own, staged in
 //                   units of 256 KiB as the original system did by default
 //   messages, own   the same with the pieces that Gantry chooses for a device message
