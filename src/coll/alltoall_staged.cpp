@@ -34,6 +34,8 @@ namespace {
 // Larger blocks are messages of device memory, which are staged in pieces.
 constexpr Bytes kLargestStaged = 256 * kKiB;
 constexpr Bytes kMostInPinned = 2 * kMiB;  // of a direction
+// Others under way: long messages that all start at once crowd one receiver after the other.
+constexpr Bytes kMostApart = kMiB;
 
 enum class Way : std::uint8_t { out, in };
 
@@ -75,7 +77,7 @@ class Direction {
                 Status none = co_await left;
             }
             messages_ += batch.steps();
-            if (slot.units > 0) in_pinned_ += batch.bytes;
+            (slot.units > 0 ? in_pinned_ : apart_) += batch.bytes;
             passing.spawn(pass(executor, batch, slot));
         }
         Status passed = co_await passing.join(executor);
@@ -121,7 +123,8 @@ class Direction {
 
     bool has_room(const Batch& batch) const {
         if (messages_ > 0 && messages_ + batch.steps() > most_messages_) return false;
-        return !batch.staged || in_pinned_ == 0 || in_pinned_ + batch.bytes <= kMostInPinned;
+        const Bytes before = batch.staged ? in_pinned_ : apart_;
+        return before == 0 || before + batch.bytes <= (batch.staged ? kMostInPinned : kMostApart);
     }
 
     // In the order of their addresses, where blocks follow each other by rank.
@@ -189,10 +192,8 @@ class Direction {
             passed = co_await copy_parts(executor, all, slot.memory);
             run_.note(std::move(passed));
         }
-        if (staged) {
-            pool_->release(slot);
-            in_pinned_ -= batch.bytes;
-        }
+        if (staged) pool_->release(slot);
+        (staged ? in_pinned_ : apart_) -= batch.bytes;
         messages_ -= batch.steps();
         if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->complete(success());
         co_return success();
@@ -206,7 +207,7 @@ class Direction {
     transfer::SlotPool* pool_ = nullptr;
     // Under way.
     int messages_ = 0;
-    Bytes in_pinned_ = 0;
+    Bytes in_pinned_ = 0, apart_ = 0;
     Completion* waiting_ = nullptr;  // for one of them to end
 };
 

@@ -225,7 +225,7 @@ TEST(StagedAlltoall, StoresWithinNodesInOneLaunch) {
 }
 
 TEST(StagedAlltoall, TakesNoMorePinnedMemoryThanThereIs) {
-    for (const Bytes pool : {64 * kKiB, 512 * kKiB, kMiB}) {
+    for (const Bytes pool : {256 * kKiB, 512 * kKiB, kMiB}) {
         const Trial trial{.ranks = 5, .bytes = 100 * kKiB, .operation = Collective::alltoall};
         world::Options options = weather(trial);
         options.change_config = [pool](config::Config& config) { config.device_pool = pool; };
