@@ -231,7 +231,7 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
     const CollGpu& gpu = ask.facts.gpu;
     CollCandidate way{.algorithm = Algorithm::staged,
                       .time = ask.to_all(ask.bytes),
-                      .why = "everybody tells everybody at once; what is in device memory is staged",
+                      .why = "everybody tells everybody; what is in device memory is staged",
                       .segment = ask.tuning.segment,
                       .outstanding = outstanding};
     if (ask.question.shape.nodes <= 1)
@@ -240,7 +240,9 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
         way.impossible = "nothing lies in device memory";
     else if (ask.question.in_place)
         way.impossible = kInPlace;
-    if (way.segment == 0 && ask.bytes == 0) way.segment = kUsualStage;  // each rank knows its own
+    // Of listed blocks each rank knows its own alone.
+    if (way.segment == 0 && ask.question.operation == Collective::alltoallv)
+        way.segment = kUsualStage;
     // The first copy ends before anything is sent, and the last one begins when all has come; a copy
     // more costs the engine about a quarter of one alone.
     if (way.segment == 0 && way.impossible == nullptr) {

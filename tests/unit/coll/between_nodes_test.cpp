@@ -236,6 +236,69 @@ TEST(StagedAlltoall, TakesNoMorePinnedMemoryThanThereIs) {
     }
 }
 
+// --- blocks that are passed on from node to node --------------------------------------------------
+
+Bytes out_of_gpus(World& world, int rank) {
+    const device::fake::Counts& counts = world.rank(rank).device.counts();
+    return counts.bytes[static_cast<int>(Operation::d2h)] +
+           counts.bytes[static_cast<int>(Operation::pageable_d2h)];
+}
+
+constexpr Bytes kPassedOn = 200 * kKiB;
+
+Task<Status> passes_on(Rank& rank, Collective operation, Algorithm algorithm) {
+    Communicator all(rank, operation, algorithm, 0);
+    all.common().job.tuning.segment = 32 * kKiB;
+    const auto ranks = static_cast<Bytes>(all.size());
+    Bytebuffer blocks(rank, Place::device, kPassedOn * ranks);
+    const auto fill = [&](Bytes block, bool own) {
+        std::byte* const bytes =
+            rank.device.behind(blocks.address() + block * kPassedOn, kPassedOn);
+        const auto right = static_cast<std::byte>(block + 1);
+        if (own) std::fill_n(bytes, kPassedOn, right);
+        return std::all_of(bytes, bytes + kPassedOn, [&](std::byte each) { return each == right; });
+    };
+    const bool gathers = operation == Collective::allgather;
+    const Bytes first = gathers ? static_cast<Bytes>(all.me()) : 0;
+    if (gathers || all.me() == 0) fill(first, true);
+    Blocks everybody;
+    everybody.address = blocks.address();
+    everybody.layout = blocks.whole().layout;
+    everybody.count = kPassedOn;
+    Status done;
+    if (gathers)
+        done = co_await allgather(rank.executor, all.team(), everybody.of(all.me()), everybody,
+                                  true);
+    else
+        done = co_await bcast(rank.executor, all.team(), everybody.of(0), 0);
+    GANTRY_CO_TRY(done);
+    for (Bytes block = 0; block < (gathers ? ranks : 1); ++block)
+        WORLD_CHECK(fill(block, false));
+    co_return success();
+}
+
+TEST(Relay, CopiesNothingOutOfTheGpuThatIsPassedOn) {
+    for (const int ranks : {2, 3, 5})
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+            const Trial trial{.ranks = ranks, .seed = seed};
+            World ring(weather(trial));
+            Ending ending = ring.run([](Rank& rank) {
+                return passes_on(rank, Collective::allgather, Algorithm::ring);
+            });
+            ASSERT_TRUE(ending.good()) << ranks << " ranks, seed " << seed << ": " << ending;
+            ASSERT_TRUE(ring.settle());
+            World chain(weather(trial));
+            ending = chain.run(
+                [](Rank& rank) { return passes_on(rank, Collective::bcast, Algorithm::chain); });
+            ASSERT_TRUE(ending.good()) << ranks << " ranks, seed " << seed << ": " << ending;
+            ASSERT_TRUE(chain.settle());
+            for (int rank = 0; rank < ranks; ++rank) {
+                EXPECT_EQ(out_of_gpus(ring, rank), kPassedOn) << rank;
+                EXPECT_EQ(out_of_gpus(chain, rank), rank == 0 ? kPassedOn : 0) << rank;
+            }
+        }
+}
+
 // --- a rank that dies -----------------------------------------------------------------------------
 
 TEST(StagedAlltoall, EndsWhenARankDies) {
