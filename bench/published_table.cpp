@@ -101,7 +101,8 @@ bool print(SharedPinned shared_pinned) {
 bool print_alltoall() {
     using gantry::world::PublishedAlltoall;
     fmt::print(
-        "\nMPI_Alltoall of device memory, {} ranks on as many nodes, with GPUDirect v1: time of one "
+        "\nMPI_Alltoall of device memory, {} ranks on as many nodes, with GPUDirect v1: time of "
+        "one "
         "operation\n  {:>12} {:>14} {:>14} {:>14} {:>14} {:>14} {:>14}\n",
         gantry::world::kPublishedRanks, "for a peer", "user staging", "messages", "own messages",
         "Gantry", "host to host", "ideal");

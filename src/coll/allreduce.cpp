@@ -41,8 +41,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     const plan::CollPlan plan =
         plan_of(team, question_of(plan::Collective::allreduce, source, reducer));
     if (plan.algorithm == plan::Algorithm::hierarchical) {
-        Status done = co_await allreduce_hierarchical(executor, run, source, sink, reducer,
-                                                      plan.lanes);
+        Status done =
+            co_await allreduce_hierarchical(executor, run, source, sink, reducer, plan.lanes);
         co_return done;
     }
     reducer = placed(team, source, sink, reducer);

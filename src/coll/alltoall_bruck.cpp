@@ -41,7 +41,8 @@ Task<Status> store(Executor& executor, Team team, std::vector<p2p::Buffer> numbe
     const int size = team.size(), rank = team.rank();
     std::vector<p2p::Buffer> from, to;
     for (int source = 0; source < size; ++source) {
-        const p2p::Buffer& number = numbers[static_cast<std::size_t>((rank - source + size) % size)];
+        const p2p::Buffer& number =
+            numbers[static_cast<std::size_t>((rank - source + size) % size)];
         to.push_back(incoming.of(source));
         from.push_back(part_of(sorted.buffer(), block * static_cast<Bytes>(source), block));
         std::memcpy(from.back().address, number.address, block);

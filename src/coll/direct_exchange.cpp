@@ -210,8 +210,7 @@ Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traf
     DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
     if (offer.sends == Sends::other || offer.takes == Takes::other) {
         scratch.replace(exchange.traffic);
-        if (scratch.replaces())
-            offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+        if (scratch.replaces()) offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
     }
     if (offer.time_sliced) {
         // Another rank may copy as soon as this one has posted.

@@ -13,9 +13,9 @@ namespace gantry::coll {
 namespace {
 
 struct Found {
-    bool on_device = false;   // all of them, on one GPU
-    bool one_run = true;      // contiguous blocks of one allocation
-    bool mappable = true;     // peers can map it by its handle alone
+    bool on_device = false;  // all of them, on one GPU
+    bool one_run = true;     // contiguous blocks of one allocation
+    bool mappable = true;    // peers can map it by its handle alone
     const void* like = nullptr;
     Bytes bytes = 0;
 };

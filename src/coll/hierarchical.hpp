@@ -22,7 +22,7 @@ Task<Status> bcast_hierarchical(Executor& executor, Run& run, p2p::Buffer buffer
 Task<Status> allgather_hierarchical(Executor& executor, Run& run, Blocks all);
 Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source,
                                     p2p::Buffer sink, Reducer reducer, int lanes);
-Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source,
-                                 p2p::Buffer sink, Reducer reducer, int root, int lanes);
+Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
+                                 Reducer reducer, int root, int lanes);
 
 }  // namespace gantry::coll

@@ -71,8 +71,8 @@ Task<Status> allgather_hierarchical(Executor& executor, Run& run, Blocks all) {
             of_nodes.displacements.push_back(block * nodes.first_of(node));
         }
         const p2p::Buffer mine = of_nodes.of(nodes.node());
-        met = co_await allgather(executor, across_of(run, nodes, 1), mine, std::move(of_nodes),
-                                 true);
+        met =
+            co_await allgather(executor, across_of(run, nodes, 1), mine, std::move(of_nodes), true);
         run.note(std::move(met));
     }
     const p2p::Buffer whole{all.address, all.count * static_cast<std::uint64_t>(run.size()),

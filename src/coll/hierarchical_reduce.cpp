@@ -27,9 +27,7 @@ struct Split {
         : nodes(its_nodes), shares(count, its_lanes), lanes(its_lanes), lead(its_lead) {}
 
     // Whether this rank has a share.
-    bool has_share() const {
-        return lanes == 1 ? nodes.number() == lead : nodes.number() < lanes;
-    }
+    bool has_share() const { return lanes == 1 ? nodes.number() == lead : nodes.number() < lanes; }
     p2p::Buffer mine(const p2p::Buffer& vector) const {
         if (!has_share()) return part_of(vector, 0, 0);
         return lanes == 1 ? vector : shares.of(vector, nodes.number());
@@ -65,8 +63,8 @@ Task<Status> reduce_inside(Executor& executor, Run& run, Nodes& nodes, const Spl
     if (split.lanes == 1)
         met = co_await reduce(executor, inside, source, mine, reducer, split.lead);
     else
-        met = co_await reduce_scatter(executor, inside, source, split.blocks(source), mine,
-                                      reducer);
+        met =
+            co_await reduce_scatter(executor, inside, source, split.blocks(source), mine, reducer);
     run.note(std::move(met));
     co_return run.status();
 }
@@ -78,8 +76,7 @@ Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer so
     Nodes& nodes = nodes_of(run.team);
     const Split split(nodes, source.count, lanes, 0);
     const p2p::Buffer mine = split.mine(sink);
-    Status met =
-        co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
+    Status met = co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
     if (split.has_share()) {
         met = co_await allreduce(executor, across_of(run, nodes, 1), mine, mine, reducer);
         run.note(std::move(met));
@@ -93,8 +90,8 @@ Task<Status> allreduce_hierarchical(Executor& executor, Run& run, p2p::Buffer so
     co_return run.status();
 }
 
-Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source,
-                                 p2p::Buffer sink, Reducer reducer, int root, int lanes) {
+Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
+                                 Reducer reducer, int root, int lanes) {
     Nodes& nodes = nodes_of(run.team);
     const int number = nodes.number_of(root), node = nodes.node_of(root);
     const Split split(nodes, source.count, lanes, number < nodes.lanes ? number : 0);
@@ -107,8 +104,7 @@ Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer sourc
         GANTRY_CO_TRY(ready);
     }
     const p2p::Buffer mine = share.buffer();
-    Status met =
-        co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
+    Status met = co_await reduce_inside(executor, run, nodes, split, source, mine, reducer);
     if (split.has_share()) {
         met = co_await reduce(executor, across_of(run, nodes, 1), mine, mine, reducer, node);
         run.note(std::move(met));
@@ -116,8 +112,8 @@ Task<Status> reduce_hierarchical(Executor& executor, Run& run, p2p::Buffer sourc
     if (nodes.node() != node) co_return run.status();
     const Team inside = inside_of(run, nodes, 2);
     if (lanes > 1) {
-        met = co_await gather(executor, inside, mine, split.blocks(sink), number,
-                              run.rank() == root);
+        met =
+            co_await gather(executor, inside, mine, split.blocks(sink), number, run.rank() == root);
         run.note(std::move(met));
     } else if (split.lead != number && (split.has_share() || run.rank() == root)) {
         Run last(inside);

@@ -39,8 +39,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     const plan::CollPlan plan =
         plan_of(team, question_of(plan::Collective::reduce, source, reducer));
     if (plan.algorithm == plan::Algorithm::hierarchical) {
-        Status done = co_await reduce_hierarchical(executor, run, source, sink, reducer, root,
-                                                   plan.lanes);
+        Status done =
+            co_await reduce_hierarchical(executor, run, source, sink, reducer, root, plan.lanes);
         co_return done;
     }
     reducer = placed(team, source, sink, reducer);

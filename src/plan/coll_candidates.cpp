@@ -251,8 +251,8 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
         for (Bytes unit = kSmallestStage; unit <= kLargestStage; unit *= 2) {
             const double each = static_cast<double>(gpu.copy) +
                                 static_cast<double>(unit) * 1e9 / gpu.host_bytes_per_second;
-            const double time = static_cast<double>(all / unit) * static_cast<double>(gpu.copy) / 4 +
-                                2 * each;
+            const double time =
+                static_cast<double>(all / unit) * static_cast<double>(gpu.copy) / 4 + 2 * each;
             if (way.segment == 0 || time < best) best = time, way.segment = unit;
         }
     }

@@ -35,9 +35,9 @@ enum class Algorithm : std::uint8_t {
     bruck,
     spread,
     linear,
-    fold,     // every vector to every rank that wants the result, combined there in rank order
-    ordered,  // every rank combines one share of all vectors in rank order
-    staged,   // spread, whose blocks of device memory go through page-locked memory
+    fold,          // every vector to every rank that wants the result, combined there in rank order
+    ordered,       // every rank combines one share of all vectors in rank order
+    staged,        // spread, whose blocks of device memory go through page-locked memory
     hierarchical,  // inside nodes, then between them, each part planned for itself
     // --- inside one node, over its board ---
 };

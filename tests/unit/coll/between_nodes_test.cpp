@@ -78,8 +78,8 @@ std::uint64_t hash(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 
 Bytes block_bytes(const Trial& trial, int from, int to) {
     if (trial.bytes != 0) return trial.bytes;
-    const std::uint64_t mixed = hash(trial.seed, static_cast<std::uint64_t>(from) * 64 +
-                                                     static_cast<std::uint64_t>(to), 1);
+    const std::uint64_t mixed =
+        hash(trial.seed, static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to), 1);
     switch (mixed % 8) {
         case 0: return 0;
         case 1: return mixed / 8 % 100'000;
@@ -92,7 +92,8 @@ Place place_of(const Trial& trial, int rank, int direction) {
     if (!trial.mixed) return Place::device;
     constexpr Place kPlaces[] = {Place::device, Place::host, Place::device, Place::pinned};
     return kPlaces[hash(trial.seed, static_cast<std::uint64_t>(rank),
-                        static_cast<std::uint64_t>(direction)) % 4];
+                        static_cast<std::uint64_t>(direction)) %
+                   4];
 }
 
 std::byte content(std::uint64_t key, Bytes at) {
@@ -121,8 +122,10 @@ Task<Status> alltoalls(Rank& rank, const Trial& trial) {
     Communicator all(rank, trial.operation, trial.algorithm, trial.shuffled ? trial.seed : 0);
     const int me = all.me(), ranks = all.size(), gpu = rank.number % kGpusOfNode;
     const bool gaps = trial.bytes == 0;
-    Side out(ranks, [&](int to) { return block_bytes(trial, me, to); }, gaps),
-        in(ranks, [&](int from) { return block_bytes(trial, from, me); }, gaps);
+    Side out(
+        ranks, [&](int to) { return block_bytes(trial, me, to); }, gaps),
+        in(
+            ranks, [&](int from) { return block_bytes(trial, from, me); }, gaps);
     Bytebuffer outgoing(rank, place_of(trial, rank.number, 0), out.all, gpu),
         incoming(rank, place_of(trial, rank.number, 1), in.all, gpu);
     for (auto [side, buffer] : {std::pair(&out, &outgoing), std::pair(&in, &incoming)}) {
@@ -267,8 +270,8 @@ Task<Status> passes_on(Rank& rank, Collective operation, Algorithm algorithm) {
     everybody.count = kPassedOn;
     Status done;
     if (gathers)
-        done = co_await allgather(rank.executor, all.team(), everybody.of(all.me()), everybody,
-                                  true);
+        done =
+            co_await allgather(rank.executor, all.team(), everybody.of(all.me()), everybody, true);
     else
         done = co_await bcast(rank.executor, all.team(), everybody.of(0), 0);
     GANTRY_CO_TRY(done);
@@ -282,9 +285,8 @@ TEST(Relay, CopiesNothingOutOfTheGpuThatIsPassedOn) {
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
             const Trial trial{.ranks = ranks, .seed = seed};
             World ring(weather(trial));
-            Ending ending = ring.run([](Rank& rank) {
-                return passes_on(rank, Collective::allgather, Algorithm::ring);
-            });
+            Ending ending = ring.run(
+                [](Rank& rank) { return passes_on(rank, Collective::allgather, Algorithm::ring); });
             ASSERT_TRUE(ending.good()) << ranks << " ranks, seed " << seed << ": " << ending;
             ASSERT_TRUE(ring.settle());
             World chain(weather(trial));
@@ -311,8 +313,8 @@ TEST(StagedAlltoall, EndsWhenARankDies) {
         World world(weather(trial));
         world.kill_at(whole.time * step / kTimes, step % trial.ranks);
         const Ending ending = world.run([&](Rank& rank) { return alltoalls(rank, trial); });
-        ASSERT_FALSE(ending.stuck) << "rank " << step % trial.ranks << " dies at step " << step
-                                   << ": " << ending;
+        ASSERT_FALSE(ending.stuck)
+            << "rank " << step % trial.ranks << " dies at step " << step << ": " << ending;
     }
 }
 
@@ -404,9 +406,8 @@ TEST(Hierarchical, GivesTheRightBytesInDeviceMemory) {
                                         .shuffled = count == 1 && in_place,
                                         .operation = operation,
                                         .seed = static_cast<std::uint64_t>(ranks)};
-                    World world(weather({.ranks = ranks,
-                                         .ranks_per_node = on_a_node,
-                                         .seed = trial.seed}));
+                    World world(
+                        weather({.ranks = ranks, .ranks_per_node = on_a_node, .seed = trial.seed}));
                     const Ending ending =
                         world.run([&](Rank& rank) { return vectors(rank, trial); });
                     ASSERT_TRUE(ending.good())
@@ -449,11 +450,8 @@ TEST(Hierarchical, ReducesALongVectorInSharesOnTheGpusOfANode) {
 TEST(Hierarchical, EndsWhenARankDies) {
     for (const Collective operation :
          {Collective::allreduce, Collective::reduce, Collective::bcast}) {
-        const Vectors trial{.ranks = 6,
-                            .ranks_per_node = 2,
-                            .count = 3000,
-                            .operation = operation,
-                            .once = true};
+        const Vectors trial{
+            .ranks = 6, .ranks_per_node = 2, .count = 3000, .operation = operation, .once = true};
         const Trial where{.ranks = 6, .ranks_per_node = 2, .seed = 3};
         World healthy(weather(where));
         const Ending whole = healthy.run([&](Rank& rank) { return vectors(rank, trial); });

@@ -110,8 +110,8 @@ Task<Status> alltoalls(Rank& rank, const Trial& test) {
             done = co_await alltoall_in_place(rank.executor, everybody.team(),
                                               in.in(incoming, test.unequal));
         else
-            done = co_await alltoall(rank.executor, everybody.team(), out.in(outgoing, test.unequal),
-                                     in.in(incoming, test.unequal));
+            done = co_await alltoall(rank.executor, everybody.team(),
+                                     out.in(outgoing, test.unequal), in.in(incoming, test.unequal));
         GANTRY_CO_TRY(done);
         for (int sender = 0; sender < ranks; ++sender)
             WORLD_CHECK(
@@ -248,7 +248,9 @@ TEST(DirectExchange, GoesByMessagesInPlaceToo) {
     for (const int ranks : {2, 3, 5})
         for (std::uint64_t seed = 1; seed <= 2; ++seed) {
             Trial test{.ranks = ranks, .bytes = 16 * kKiB, .in_place = true};
-            test.prepare = [](Rank& rank) { rank.device.faults.refuse_ipc_open = rank.number == 1; };
+            test.prepare = [](Rank& rank) {
+                rank.device.faults.refuse_ipc_open = rank.number == 1;
+            };
             EXPECT_GT(run(&alltoalls, test, seed).messages, 0u);
             test.prepare = [](Rank&) {};
             test.places = [](int rank) {

@@ -201,8 +201,8 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
 
 TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
     CollFacts facts;
-    CollQuestion asked = question(Collective::allreduce, 8 * kMiB, 32);
-    asked.count = kMiB;
+    CollQuestion asked = question(Collective::allreduce, 64 * kKiB, 32);
+    asked.count = 8 * kKiB;
     const auto chosen = [&] { return choose_collective(asked, facts, {}).plan; };
     EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
     asked.shape.nodes = 4;

@@ -74,8 +74,8 @@ Task<Status> once(Rank& rank, Communicator& all, Buffers& buffers, const Setup& 
     }
     Bytebuffer &from = on_host ? buffers.out_host : buffers.outgoing,
                &to = on_host ? buffers.in_host : buffers.incoming;
-    Status met = co_await coll::alltoall(rank.executor, all.team(rank), blocks_of(from, setup.block),
-                                         blocks_of(to, setup.block));
+    Status met = co_await coll::alltoall(rank.executor, all.team(rank),
+                                         blocks_of(from, setup.block), blocks_of(to, setup.block));
     GANTRY_CO_TRY(met);
     if (by_hand) {
         Status copied = co_await rank.driver_copy(rank.executor, buffers.incoming.address(),
@@ -108,8 +108,7 @@ Task<Status> rounds(Rank& rank, Setup& setup) {
         GANTRY_CO_TRY(done);
     }
     setup.last_end = std::max(setup.last_end, rank.processor.now());
-    Bytebuffer& in =
-        setup.method == Method::host_to_host ? buffers.in_host : buffers.incoming;
+    Bytebuffer& in = setup.method == Method::host_to_host ? buffers.in_host : buffers.incoming;
     for (int from = 0; from < setup.ranks; ++from) {
         const std::byte* const block =
             rank.device.behind(in.address() + setup.block * static_cast<Bytes>(from), setup.block);
@@ -121,12 +120,11 @@ Task<Status> rounds(Rank& rank, Setup& setup) {
 }
 
 Nanoseconds measure(Setup setup) {
-    World world({.machine = "c2050-qdr",
-                 .ranks = setup.ranks,
-                 .seed = 1,
-                 .change_config = [unit = setup.unit](config::Config& config) {
-                     config.chunk = unit;
-                 }});
+    World world(
+        {.machine = "c2050-qdr",
+         .ranks = setup.ranks,
+         .seed = 1,
+         .change_config = [unit = setup.unit](config::Config& config) { config.chunk = unit; }});
     const Ending ending = world.run([&setup](Rank& rank) { return rounds(rank, setup); });
     if (!ending.good()) {
         std::ostringstream story;
