@@ -75,6 +75,8 @@ TEST_P(EveryAlgorithm, AlsoInDeviceMemory) {
     for (const std::size_t count : {1, 3000})
         each({.count = count, .place = Place::device, .root = 1}, {2, 3, 4, 5});
     each({.count = 300, .place = Place::device, .form = Form::in_place}, {3, 4});
+    if (!reduces(GetParam().operation))
+        each({.count = 300, .place = Place::device, .form = Form::gaps, .root = 1}, {3, 4, 7});
 }
 TEST_P(EveryAlgorithm, KeepsTheOrderOfRanksWhereItMatters) {
     if (!reduces(GetParam().operation)) return;
