@@ -8,6 +8,7 @@
 
 #include "driver.hpp"
 #include "job.hpp"
+#include "shared_pinned.hpp"
 
 #include "device/kernels/copy_many.hpp"
 #ifdef GANTRY_BENCH_KERNELS
@@ -17,10 +18,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,56 +29,39 @@ namespace {
 constexpr Bytes kBytesPerPart = 8 * kKiB;
 constexpr unsigned kMostBlocks = 512;  // of a launch: they fill the links
 constexpr unsigned kMapPeer = 1;       // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-constexpr unsigned kPortableMapped = 1 | 2;
 constexpr int kLooksBeforeYield = 100000;
 
 // Words that GPUs write and ranks watch: kMostBlocks of each rank, one for each block of its launch.
 class SharedWords {
   public:
-    explicit SharedWords(const Collective& call)
-        : bytes_(static_cast<Bytes>(call.ranks) * kMostBlocks * kernels::kFlagBytes) {
-        long place[2] = {getpid(), -1};
-        if (call.rank == 0) {
-            place[1] = memfd_create("gantry-bench", MFD_CLOEXEC);
-            if (place[1] < 0 ||
-                ftruncate(static_cast<int>(place[1]), static_cast<off_t>(bytes_)) != 0)
-                give_up("no shared memory for the floor");
-        }
-        MPI_Bcast(place, 2, MPI_LONG, 0, MPI_COMM_WORLD);
-        const std::string path = fmt::format("/proc/{}/fd/{}", place[0], place[1]);
-        const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (file < 0 || memory_ == MAP_FAILED)
-            give_up(fmt::format(
-                "{} cannot be mapped: the floor needs processes of one user on one machine", path));
-        close(file);
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (call.rank == 0) close(static_cast<int>(place[1]));
-        Driver& cuda = driver();
-        cuda.check(cuda.cuMemHostRegister_v2(memory_, bytes_, kPortableMapped), "cuMemHostRegister",
-                   bytes_);
-        cuda.check(cuda.cuMemHostGetDevicePointer_v2(&device_, memory_, 0),
-                   "cuMemHostGetDevicePointer");
-    }
-    ~SharedWords() {
-        driver().cuMemHostUnregister(memory_);
-        munmap(memory_, bytes_);
-    }
-    SharedWords(const SharedWords&) = delete;
-    SharedWords& operator=(const SharedWords&) = delete;
+    explicit SharedWords(const Collective& call) : SharedWords(call, bytes_for(call)) {}
 
     CUdeviceptr of(int writer) const {
-        return device_ + static_cast<Bytes>(writer) * kMostBlocks * kernels::kFlagBytes;
+        return memory_.device() + static_cast<Bytes>(writer) * kMostBlocks * kernels::kFlagBytes;
     }
     std::uint32_t& word(int writer, unsigned block) const {
-        return static_cast<std::uint32_t*>(
-            memory_)[static_cast<std::size_t>(writer) * kMostBlocks + block];
+        return reinterpret_cast<std::uint32_t*>(
+            memory_.data())[static_cast<std::size_t>(writer) * kMostBlocks + block];
     }
 
   private:
-    Bytes bytes_;
-    void* memory_ = nullptr;
-    CUdeviceptr device_ = 0;
+    SharedWords(const Collective& call, Bytes bytes)
+        : SharedWords(call, bytes, agree(call, bytes)) {}
+    SharedWords(const Collective& call, Bytes bytes, SharedPinned::Place place)
+        : memory_(place, bytes) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (call.rank == 0) SharedPinned::close(place);
+    }
+    static Bytes bytes_for(const Collective& call) {
+        return static_cast<Bytes>(call.ranks) * kMostBlocks * kernels::kFlagBytes;
+    }
+    static SharedPinned::Place agree(const Collective& call, Bytes bytes) {
+        SharedPinned::Place place;
+        if (call.rank == 0) place = SharedPinned::make(bytes);
+        MPI_Bcast(&place, 2, MPI_LONG, 0, MPI_COMM_WORLD);
+        return place;
+    }
+    SharedPinned memory_;
 };
 
 // Everybody's incoming buffer as it is mapped here; the own one as it is.

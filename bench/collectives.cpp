@@ -7,11 +7,12 @@
 // BYTES is what one rank has for one other (alltoall), one rank's block (gather, scatter, allgather,
 // reduce_scatter), or the vector.
 //
-// With --overlap (as in overlap.cpp): hidden = 1 - (total - computing) / call, the computation taking as
-// long as the call.
+// With --overlap (computing.hpp) a rank computes, about as long as the call takes, between its start and
+// its end.
 #include "collectives.hpp"
 
 #include "collective_way.hpp"
+#include "computing.hpp"
 #include "driver.hpp"
 #include "job.hpp"
 #include "measure.hpp"
@@ -24,7 +25,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -43,16 +43,6 @@ struct Asked {
 
 constexpr int kWarmUp = 30;
 
-// Arithmetic that a compiler cannot leave out and that touches one line of memory.
-void compute_for(double seconds) {
-    double value = 1;
-    for (const double end = now_seconds() + seconds; now_seconds() < end;)
-        for (int step = 0; step < 64; ++step) {
-            value = value * 0.999 + 0.5;
-            asm volatile("" : "+m"(value));
-        }
-}
-
 // The buffers of one size, and a sample of a way.
 class Exercise {
   public:
@@ -65,8 +55,8 @@ class Exercise {
     const Buffer& out() const { return out_; }
     const Buffer& in() const { return in_; }
 
-    // Seconds of one call, `computing` of them spent in between, behind `before` unmeasured ones.
-    double sample(CollectiveWay& way, int number, int before, double computing = 0) {
+    // Seconds of one call with so many steps of computing in between, behind `before` unmeasured ones.
+    double sample(CollectiveWay& way, int number, int before, long steps = 0) {
         if (number == 0 || validate_) renew(number);
         for (int i = 0; i < before; ++i) {
             way.start();
@@ -75,7 +65,7 @@ class Exercise {
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = now_seconds();
         way.start();
-        if (computing > 0) compute_for(computing);
+        if (steps > 0) compute(steps);
         way.finish();
         const double seconds = now_seconds() - start;
         if (validate_) check(way, number);
@@ -132,10 +122,6 @@ struct Shown {
     double hidden = 0;  // percent, with --overlap
 };
 
-double hidden_percent(double call, double computing, double total) {
-    return 100 * std::clamp(1 - (total - computing) / call, 0.0, 1.0);
-}
-
 // Medians of the slowest rank's times.
 std::vector<Shown> measure_size(const Asked& asked, const Collective& call,
                                 std::vector<std::string>& why_not) {
@@ -146,14 +132,19 @@ std::vector<Shown> measure_size(const Asked& asked, const Collective& call,
     std::vector<int> before;
     for (const auto& way : all)
         before.push_back(rounds_before_the_clock(exercise.sample(*way, 0, kWarmUp)));
+    const double step = asked.overlap ? seconds_per_step() : 0;
     std::vector<std::vector<double>> times(all.size()), hidden(all.size());
     for (int number = 1; number <= samples; ++number)
         for (std::size_t i = 0; i < all.size(); ++i) {
             const double alone = exercise.sample(*all[i], number, before[i]);
             times[i].push_back(alone);
             if (!asked.overlap) continue;
-            const double total = exercise.sample(*all[i], number, before[i], alone);
-            hidden[i].push_back(hidden_percent(alone, alone, total));
+            const long steps = std::max(1L, static_cast<long>(alone / step));
+            const double start = now_seconds();
+            compute(steps);
+            const double computing = slowest(now_seconds() - start);
+            const double total = exercise.sample(*all[i], number, before[i], steps);
+            hidden[i].push_back(hidden_percent(alone, computing, total));
         }
     std::vector<Shown> figures;
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -169,8 +160,8 @@ Asked parse(int argc, char** argv) {
     app.add_option("operation", asked.operation)->required();
     app.add_option("placement", placement, "D device, H host, M managed, P page-locked")
         ->check(CLI::IsMember({"D", "H", "M", "P"}));
-    std::vector<std::string> sizes;
-    app.add_option("-m,--sizes", sizes, "bytes, such as 8,64K,1M")->delimiter(',');
+    std::string sizes = "8,4K,64K,256K,1M,4M";
+    app.add_option("-m,--sizes", sizes, "bytes and ranges, such as 8,64K,1M:4M");
     app.add_option("--form", form, "blocking, nonblocking or persistent calls")
         ->check(CLI::IsMember({"blocking", "nonblocking", "persistent"}));
     app.add_flag("--overlap", asked.overlap,
@@ -185,6 +176,7 @@ Asked parse(int argc, char** argv) {
     app.add_flag("--json", asked.json, "a line of JSON for each size");
     try {
         app.parse(argc, argv);
+        asked.sizes = sizes_of(asked.operation == "barrier" ? "0" : sizes);
         if (asked.overlap && form == "blocking")
             throw CLI::ValidationError("--overlap", "needs --form nonblocking or persistent");
         if ((asked.floor || asked.nccl) && placement != "D")
@@ -197,14 +189,6 @@ Asked parse(int argc, char** argv) {
     asked.form = form == "blocking"      ? Form::blocking
                  : form == "nonblocking" ? Form::nonblocking
                                          : Form::persistent;
-    if (sizes.empty()) sizes = {"8", "4K", "64K", "256K", "1M", "4M"};
-    if (asked.operation == "barrier") sizes = {"0"};
-    for (std::string size : sizes) {
-        Bytes unit = 1;
-        if (size.ends_with('K')) unit = kKiB;
-        if (size.ends_with('M')) unit = kMiB;
-        asked.sizes.push_back(std::strtoull(size.c_str(), nullptr, 10) * unit);
-    }
     return asked;
 }
 

@@ -149,22 +149,22 @@ Task<Status> copy_blocks(Executor& executor, Team team, std::vector<p2p::Buffer>
     co_return all;
 }
 
-Task<Status> DirectScratch::pack(Executor& executor) {
+Task<Status> DirectScratch::copy_all(Executor& executor, const std::vector<Moved>& moved,
+                                     p2p::Buffer Moved::*source, p2p::Buffer Moved::*sink) {
     std::vector<p2p::Buffer> from, to;
-    for (const Moved& each : outgoing_) {
-        from.push_back(each.block);
-        to.push_back(each.packed);
+    for (const Moved& each : moved) {
+        from.push_back(each.*source);
+        to.push_back(each.*sink);
     }
     return copy_blocks(executor, team_, std::move(from), std::move(to));
 }
 
+Task<Status> DirectScratch::pack(Executor& executor) {
+    return copy_all(executor, outgoing_, &Moved::block, &Moved::packed);
+}
+
 Task<Status> DirectScratch::unpack(Executor& executor) {
-    std::vector<p2p::Buffer> from, to;
-    for (const Moved& each : incoming_) {
-        from.push_back(each.packed);
-        to.push_back(each.block);
-    }
-    return copy_blocks(executor, team_, std::move(from), std::move(to));
+    return copy_all(executor, incoming_, &Moved::packed, &Moved::block);
 }
 
 }  // namespace gantry::coll

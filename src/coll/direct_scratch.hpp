@@ -38,6 +38,8 @@ class DirectScratch {
     struct Moved {
         p2p::Buffer block, packed;
     };
+    Task<Status> copy_all(Executor& executor, const std::vector<Moved>& moved,
+                          p2p::Buffer Moved::*source, p2p::Buffer Moved::*sink);
     std::vector<Moved> move(std::vector<p2p::Buffer>& blocks, DeviceScratch& memory);
 
     const Team team_;

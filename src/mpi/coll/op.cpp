@@ -12,6 +12,8 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 
+#include <optional>
+
 namespace gantry::mpi {
 namespace {
 
@@ -141,12 +143,9 @@ Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatyp
     Engine& engine = *process().engine;
     if (!engine.device().active()) {
         const coll::TypeInUse in_use(*how);
-        if (how->calls_program()) {
-            const LetOthersIn program;
-            how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
-        } else {
-            how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
-        }
+        std::optional<LetOthersIn> program;
+        if (how->calls_program()) program.emplace();
+        how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
         return success();
     }
     return Pending(engine,
