@@ -3,9 +3,12 @@
 
 namespace gantry::transfer {
 
-Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_size,
-                     plan::Machine& machine)
-    : transports_(transports), machine_(machine), endpoints_(static_cast<std::size_t>(world_size)) {
+Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_rank,
+                     int world_size, plan::Machine& machine)
+    : transports_(transports),
+      world_rank_(world_rank),
+      machine_(machine),
+      endpoints_(static_cast<std::size_t>(world_size)) {
     machine_.networks.assign(endpoints_.size(), nullptr);
 }
 
@@ -19,13 +22,16 @@ Endpoint& Endpoints::make(int rank) {
     auto made = std::make_unique<Endpoint>();
     made->rank = rank;
     made->transport = transport_to(rank);
-    if (made->transport != nullptr)
+    if (made->transport != nullptr) {
         made->facts = made->transport->facts(rank);
-    else
+        made->shared = made->transport->shared_segment(rank);
+        made->own_shared = made->transport->shared_segment(world_rank_);
+    } else {
         made->lost = failure(MPI_ERR_OTHER,
                              "no transport reaches rank {}: it runs on another node and no network "
                              "engine (UCX) is available",
                              rank);
+    }
     const auto at = static_cast<std::size_t>(rank);
     machine_.networks[at] = &made->facts;
     endpoints_[at] = std::move(made);

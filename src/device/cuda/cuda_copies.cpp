@@ -13,9 +13,9 @@
 
 namespace gantry::device::cuda {
 
-CudaDevice::Place CudaDevice::place(const void* address) const {
+CudaDevice::Place CudaDevice::place(const void* address) {
     if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
-        const int home = gpus_.find(mapping->handle.gpu);
+        const int home = gpu_of(mapping->handle.gpu);
         return {true,
                 true,
                 false,
@@ -208,14 +208,16 @@ void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
     if (words != nullptr) known.word = pins_.around(words, sizeof *words);
 }
 
-bool CudaDevice::would_cut_through(Engine engine) const {
+bool CudaDevice::would_take_pieces(Engine engine) const {
     const Way& way = flowing_ways_[engine == Engine::d2h ? 0 : 1];
     return way.streams != nullptr && way.losses == losses() &&
            way.streams->resident().would_cut_through(engine == Engine::d2h ? Ends::to_host
                                                                            : Ends::from_host);
 }
 
-bool CudaDevice::cut_through(const Copy& copy, Completion& done) {
+bool CudaDevice::cut_through(const Copy& copy, Completion* done) {
+    if (done == nullptr) return would_take_pieces(copy.engine);
+    settings_.neighbours = neighbours_;
     if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostCutThrough) return false;
     if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
         drop_dead_contexts();
@@ -236,7 +238,7 @@ bool CudaDevice::cut_through(const Copy& copy, Completion& done) {
     }
     Order order = way.order;
     order.copy = copy;
-    return way.streams->cut_through(order, done);
+    return way.streams->cut_through(order, *done);
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {
@@ -250,6 +252,8 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             copy.gpu, driver_.gone() ? "shut down already" : "not initialised in this process"));
         return;
     }
+    if (copy.engine == Engine::bar) return done.complete(bar_mappings_.copy(copy));
+    settings_.neighbours = neighbours_;
     gpus_.fill();
     drop_dead_contexts();
     // A stream that finds its context dead is lost: the whole way below drops it.
@@ -298,9 +302,10 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     done.complete(context_destroyed(copy));
 }
 
-void CudaDevice::get_ready(const Copy& like) {
-    const Way& last = last_way(like);
-    if (last.streams != nullptr && last.losses == losses() && last.asked.gpu == like.gpu)
+void CudaDevice::get_ready(const Copy* like) {
+    if (like == nullptr) return kept_.reset();
+    const Way& last = last_way(*like);
+    if (last.streams != nullptr && last.losses == losses() && last.asked.gpu == like->gpu)
         kept_.emplace(driver_, last.streams->context());
 }
 

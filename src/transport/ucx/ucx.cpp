@@ -382,13 +382,4 @@ void UcxTransport::advance_closing() {
     }
 }
 
-// --- shared slots: none --------------------------------------------------------------------------
-
-Result<std::span<std::byte>> UcxTransport::own_pool(Pool) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
-}
-Result<std::span<std::byte>> UcxTransport::peer_pool(int, Pool) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
-}
-
 }  // namespace gantry::transport::ucx

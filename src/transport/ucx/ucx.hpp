@@ -58,9 +58,6 @@ class UcxTransport final : public Transport {
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
-    Result<std::span<std::byte>> own_pool(Pool pool) override;
-    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
-    std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override;
     Stats stats() const override;
     bool holds_back() const override { return true; }
