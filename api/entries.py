@@ -11,9 +11,15 @@ here stand only the things that need more than one parameter at a time.
 import re
 
 import bodies
+import tool_entries
 from bodies import HANDLES, KINDS
 
 SCOPES = ("COMMUNICATOR", "WINDOW", "FILE", "SESSION")
+# Calls that touch nothing which threads of a program share, besides their arguments.
+ANYWHERE = re.compile(
+    "MPI_(Get_version|Get_library_version|Get_address|Pcontrol|Test_cancelled|Abi_get_version"
+    "|Status_[gs]et_(error|source|tag|cancelled))"
+)
 COUNTS = (
     "POLYXFER_NUM_ELEM",
     "POLYXFER_NUM_ELEM_NNI",
@@ -208,7 +214,7 @@ class Entry:
 
     def judge_buffer(self, p) -> str:
         count, kind = self.partners(p)
-        if p.name == "location":
+        if p.name == "location" or bodies.listed(self.function, p, "unjudged"):
             return ""
         if count is None:
             return self.judge_blocks(p)
@@ -233,6 +239,8 @@ class Entry:
 
     def judge(self, p) -> str:
         """The statement that judges one parameter, or nothing."""
+        if self.function.chapter == "tool":
+            return tool_entries.judge(self, p)
         if p.large_only and not self.large or p.c == "...":
             return ""
         if bodies.is_object(self.function, p):
@@ -334,7 +342,11 @@ class Entry:
             # Those that look up handles do so inside the boundary; times and addresses need none.
             lookup = function.name.endswith(("_toint", "_fromint"))
             return ["const mpi::Visit visit;", call] if lookup else [call]
+        if function.chapter == "tool":
+            return tool_entries.statements(self)
         when = "When::always" if function.row.get("when") == "always" else "When::running"
+        if ANYWHERE.fullmatch(function.name) and when == "When::always":
+            when = "When::anywhere"
         lines = [f'Call call("{self.name}", {when});']
         if self.about_files():
             lines.append("call.about_files();")
@@ -425,6 +437,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #pragma GCC visibility pop
 
 #include "abi/call.hpp"
+#include "abi/tool_call.hpp"
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // gantry-bench latency | sendrecv | bw | bibw | mr | overlap | fresh | demo: messages between pairs of
-// ranks. Runs with any MPI.
+// ranks. alltoall | allgather | allreduce | bcast | reduce_scatter: of any number of ranks. Runs with any
+// MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
+#include "collectives.hpp"
 #include "driver.hpp"
 #include "job.hpp"
 #include "measure.hpp"
@@ -17,6 +19,7 @@
 
 int main(int argc, char** argv) {
     using namespace gantry::bench;
+    if (argc > 1 && is_collective(argv[1])) return collectives(argc, argv);
     if (wants_side_by_side(argc, argv) && !launched()) return side_by_side(parse(argc, argv, true));
     const bool wants_demo = argc > 1 && std::string_view(argv[1]) == "demo";
     if (wants_demo) prepare_taken_path();

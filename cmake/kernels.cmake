@@ -3,7 +3,7 @@
 # PTX is what clang-19 makes of the .cu beside it: `dev ptx` writes it, `dev check kernels` compares.
 
 set(rows "")
-foreach(name copy_many copy_resident move_rows)
+foreach(name copy_many copy_resident move_rows reduce_integers reduce_pairs reduce_reals)
     set(ptx ${CMAKE_SOURCE_DIR}/src/device/kernels/ptx/${name}.ptx)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ptx})
     file(READ ${ptx} text)

@@ -147,6 +147,21 @@ int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_
     THEIRS("MPI_Allreduce", const void*, void*, int, void*, void*, void*);
     return theirs(from, to, count, of(type), of(op), of(comm));
 }
+int MPI_Alltoall(const void* from, int count, MPI_Datatype type, void* to, int received,
+                 MPI_Datatype as, MPI_Comm comm) {
+    THEIRS("MPI_Alltoall", const void*, int, void*, void*, int, void*, void*);
+    return theirs(from, count, of(type), to, received, of(as), of(comm));
+}
+int MPI_Allgather(const void* from, int count, MPI_Datatype type, void* to, int received,
+                  MPI_Datatype as, MPI_Comm comm) {
+    THEIRS("MPI_Allgather", const void*, int, void*, void*, int, void*, void*);
+    return theirs(from, count, of(type), to, received, of(as), of(comm));
+}
+int MPI_Reduce_scatter_block(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
+    THEIRS("MPI_Reduce_scatter_block", const void*, void*, int, void*, void*, void*);
+    return theirs(from, to, count, of(type), of(op), of(comm));
+}
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     THEIRS("MPI_Send", const void*, int, void*, int, int, void*);
     return theirs(buffer, count, of(type), to, tag, of(comm));

@@ -46,6 +46,16 @@ class Options(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertRegex(done.stdout.splitlines()[-1], row)
 
+    def test_collectives_check_what_arrives_in_any_memory_and_print_a_line_a_size(self):
+        for operation in ("alltoall", "allgather", "allreduce", "bcast", "reduce_scatter"):
+            for placement in ("D", "H"):
+                with self.subTest(f"{operation} {placement}"):
+                    out = self.good(operation, placement, "-m", "8,1K,300K", "-i", "2", job=3)
+                    sizes = [line.split()[0] for line in out.splitlines() if not line.startswith("#")]
+                    self.assertEqual(sizes, ["8", "1024", "307200"])
+        lines = self.good("allreduce", "D", "-m", "8", "-i", "2", "--json", job=2).splitlines()
+        self.assertEqual([(row["benchmark"], row["ranks"], row["bytes"]) for row in map(json.loads, lines)], [("allreduce", 2, 8)])
+
     def test_overlap_shows_both_kinds_of_progress_in_one_table(self):
         out = self.good("overlap", "D", "H", "-m", "256K", "-i", "3", "--rounds", "1")
         for column in ("calls: transfer, us", "calls: hidden, %", "thread: transfer, us", "thread: hidden, %"):

@@ -23,6 +23,7 @@
 #include "mpi/engine/handles.hpp"
 #include "mpi/engine/pending.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 #include "mpi/topo/topology.hpp"
 
@@ -34,12 +35,13 @@
 
 namespace gantry::abi {
 
-enum class When : std::uint8_t { running, always };
+// When a call may be made; `anywhere`: always, and it touches nothing that threads share.
+enum class When : std::uint8_t { running, always, anywhere };
 enum class Null : std::uint8_t { refused, allowed };
 
 class Call {
   public:
-    Call(const char* function, When when) : function_(function) {
+    Call(const char* function, When when) : visit_(passed_by(when)), function_(function) {
         if (when == When::running && !mpi::process().running()) [[unlikely]]
             refuse_call();
     }
@@ -274,7 +276,10 @@ class Call {
 
     // --- how many
     // Processes that messages go to: of the remote group, if there is one.
-    int peers() const { return comm_ != nullptr ? comm_->peers() : 0; }
+    int peers() const {
+        if (comm_ != nullptr) return comm_->peers();
+        return win_ != nullptr ? win_->ranks : 0;
+    }
     // This rank's of a list of counts.
     template <class T>
     MPI_Count share(const T* counts) const {
@@ -291,6 +296,10 @@ class Call {
     // First in, last out: also judging a handle looks into tables that progress changes.
     const mpi::Visit visit_;
 
+    static mpi::Boundary* passed_by(When when) {
+        if (when == When::anywhere) return nullptr;
+        return when == When::always ? mpi::process().boundary_at_any_time : mpi::boundary_now();
+    }
     static bool in(int value, int number) { return value >= 0 && value < number; }
     static bool is_address(const void* address) {
         return address != nullptr && address != MPI_IN_PLACE;

@@ -30,8 +30,10 @@ struct Variable {
 #undef GANTRY_PARAM
 
 constexpr Parameter kParameters[] = {
+#define GANTRY_WORD(name, preset, words, sentence) \
+    {#name, kVariable_##name.view(), "Text", #preset, sentence, words},
 #define GANTRY_PARAM(type, name, preset, sentence) \
-    {#name, kVariable_##name.view(), #type, #preset, sentence},
+    {#name, kVariable_##name.view(), #type, #preset, sentence, {}},
 #include "base/params.def"
 #undef GANTRY_PARAM
 };
@@ -104,15 +106,8 @@ bool parse(std::string_view text, Text& out, std::string_view) {
     return true;
 }
 
-// Of words as a sentence has them: "auto, on or off".
 bool is_one_of(std::string_view value, std::string_view words) {
-    while (!words.empty()) {
-        const std::size_t end = words.find_first_of(", ");
-        if (words.substr(0, end) == value && value != "or") return true;
-        words.remove_prefix(std::min(end, words.size()));
-        words.remove_prefix(std::min(words.find_first_not_of(", "), words.size()));
-    }
-    return false;
+    return std::ranges::count(split(words), value) > 0;
 }
 
 std::string_view accepted(std::string_view type) {
@@ -145,6 +140,16 @@ const char* unit_of(std::string_view type) {
 
 std::span<const Parameter> parameters() {
     return kParameters;
+}
+
+std::vector<std::string_view> split(std::string_view words) {
+    std::vector<std::string_view> list;
+    while (!words.empty()) {
+        const std::string_view word = words.substr(0, words.find_first_of(", "));
+        if (!word.empty() && word != "or") list.push_back(word);
+        words.remove_prefix(std::min(std::max<std::size_t>(word.size(), 1), words.size()));
+    }
+    return list;
 }
 
 Status set(Config& config, std::string_view name, std::string_view value) {
@@ -182,12 +187,14 @@ std::string value_text(const Config& config, std::string_view name) {
     return {};
 }
 
-Result<Config> from_environment() {
+Result<Config> from_environment(std::span<const Setting> settings) {
     Config config;
     for (const Parameter& parameter : kParameters) {
         auto value = environment(std::string(parameter.variable).c_str());
         if (value) GANTRY_TRY(set(config, parameter.name, *value));
     }
+    for (const Setting& setting : settings)
+        GANTRY_TRY(set(config, setting.name, setting.value));
     if (config.host_cell > config.host_pool)
         return failure(
             MPI_ERR_ARG,

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gantry::config {
 
@@ -25,9 +26,15 @@ struct Config {
 #undef GANTRY_PARAM
 };
 
-// Defaults overridden by GANTRY_* variables; a value that does not parse is an error that names the
-// variable and what it accepts.
-Result<Config> from_environment();
+// A value that was given otherwise than by the environment.
+struct Setting {
+    std::string_view name;
+    std::string value;
+};
+
+// Defaults overridden by GANTRY_* variables, and these by `settings`; a value that does not parse is an
+// error that names the variable and what it accepts.
+Result<Config> from_environment(std::span<const Setting> settings = {});
 
 // One row of params.def, for `gantry info`, MPI_T and the generated docs/tuning.md.
 struct Parameter {
@@ -36,8 +43,11 @@ struct Parameter {
     std::string_view type;      // "Bytes", "Integer", "Switch", "Nanoseconds", "Text"
     std::string_view preset;    // the default, as written in params.def
     std::string_view sentence;
+    std::string_view words;  // of one that takes a few words: "auto, on or off"
 };
 std::span<const Parameter> parameters();
+// The single words of such a list.
+std::vector<std::string_view> split(std::string_view words);
 std::string value_text(const Config& config, std::string_view name);
 Status set(Config& config, std::string_view name, std::string_view value);
 

@@ -2,8 +2,8 @@
 //
 // What runs an engine's coroutines: a queue of coroutines that may go on, and a pool of frames.
 // Only `run_ready()`, called from `progress()`, resumes a coroutine that has waited; nothing
-// resumes one from inside another's completion, so the stack stays flat in every build (DESIGN 2.7:
-// no symmetric transfer). One thread at a time uses an Executor.
+// resumes one from inside another's completion, so the stack stays flat in every build
+// (there is no symmetric transfer). One thread at a time uses an Executor.
 #pragma once
 
 #include "base/clock.hpp"

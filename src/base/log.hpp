@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One log sink for the process (a listed global, DESIGN 2.3). Lines are lower case and begin with
+// One log sink for the process (a global that tools/check/globals.txt lists). Lines are lower case and begin with
 // the part that speaks:
 //   p2p: pipeline 4 MiB to rank 3, chunk 256 KiB, depth 4
 // The level comes from GANTRY_LOG (off, error, warn, info, debug; default warn). Formatting work

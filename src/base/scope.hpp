@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Scope: runs many tasks at once and always joins them (DESIGN section 5, "Failure joins"). The
+// Scope: runs many tasks at once and always joins them, also when one fails. The
 // chunks of a message and the blocks of an alltoall are children of a Scope. `join()` ends when
 // every child has ended and gives the first failure; a failure also makes `cancelled()` true, which
 // children read before they start their next operation.

@@ -2,7 +2,7 @@
 //
 // Where handle objects live. Memory of a slab is never unmapped and a freed slot is reused last, so
 // any pointer that a program passes as a handle can be judged without touching foreign memory: it
-// must lie on a slot of a known block, and the slot must be live (DESIGN 2.1). One slab per kind of
+// must lie on a slot of a known block, and the slot must be live. One slab per kind of
 // handle. (An object that no program was shown may be freed so that its slot, which the cache still
 // holds, is the next one.)
 //

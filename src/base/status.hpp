@@ -3,7 +3,7 @@
 // How Gantry says that something failed. A Status is one pointer: null means success, else it
 // points to a shared record with an MPI error class and a sentence (what was attempted, on what,
 // what the system said, how to mend it). It is cheap to return, copy and keep in a request. There
-// are no exceptions below the C ABI (DESIGN 2.11): a failure travels as a value up to `abi/`, which
+// are no exceptions below the C ABI: a failure travels as a value up to `abi/`, which
 // gives it to the error handler. What only failures need is cold: the compiler keeps it, and the code
 // that leads there, away from what runs when all goes well.
 #pragma once
@@ -95,7 +95,7 @@ class [[nodiscard]] Result {
 
 }  // namespace gantry
 
-// Statements, not expressions (DESIGN 2.7): return early when a Status, or a Result's Status, is a
+// Statements, not expressions: return early when a Status, or a Result's Status, is a
 // failure.
 #define GANTRY_TRY(expression)                                                   \
     do {                                                                         \

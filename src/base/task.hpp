@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Task<T>: an asynchronous operation written top-down (DESIGN 2.7).
+// Task<T>: an asynchronous operation written top-down.
 //
 //   Task<Status> send_chunk(Executor& executor, Copy copy, Peer& peer) {
 //       Completion copied(executor);

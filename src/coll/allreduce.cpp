@@ -1,122 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Three ways. Long vectors of an operation that commutes go around a ring twice, each rank reducing
-// one share (bytes sent per rank: twice the vector, for any number of ranks). Else, for a power of
-// two of ranks, recursive doubling: in round k neighbours at distance 2^k exchange what they have,
-// the lower rank's part on the left. Else reduce to rank 0 and broadcast.
+// All ways but two work in one vector where the reducer works: the receive buffer where it lies
+// there, else a copy. Those in shares and in rank order read the send buffer wherever it lies.
 #include "coll/allreduce.hpp"
 
-#include "base/program_thread.hpp"
-#include "coll/bcast.hpp"
-#include "coll/exchange.hpp"
-#include "coll/host_image.hpp"
+#include "coll/allreduce_algorithms.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
+#include "coll/planner.hpp"
 #include "coll/reduce.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 namespace {
 
-// Below this a ring's 2(n-1) steps cost more than its saved bytes.
-constexpr Bytes kRingBytes = 64 * kKiB;
+Task<Status> in_vector(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer vector,
+                       Reducer reducer, plan::Algorithm algorithm) {
+    switch (algorithm) {
+        case plan::Algorithm::pairwise:
+            return allreduce_in_shares(executor, run, source, vector, reducer, combine_pairwise);
+        case plan::Algorithm::ordered:
+            return allreduce_in_shares(executor, run, source, vector, reducer, combine_ordered);
+        case plan::Algorithm::fold: return fold(executor, run, source, vector, reducer, kEverybody);
+        case plan::Algorithm::ring: return allreduce_ring(executor, run, vector, reducer);
+        case plan::Algorithm::rabenseifner:
+            return allreduce_rabenseifner(executor, run, vector, reducer);
+        default: return allreduce_doubling(executor, run, vector, reducer);
+    }
+}
 
-Task<Status> recursive_doubling(Executor& executor, Team team, HostImage* result, Reducer reducer) {
-    const p2p::Buffer shape = result->buffer();
-    HostImage arrived;
-    Status ready = arrived.allocate(shape.count, *shape.layout);
+bool starts_from_copy(plan::Algorithm algorithm) {
+    return algorithm == plan::Algorithm::ring || algorithm == plan::Algorithm::rabenseifner ||
+           algorithm == plan::Algorithm::recursive_doubling;
+}
+
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer) {
+    reducer = placed(team, source, sink, reducer);
+    Run run(team);
+    const plan::CollPlan plan =
+        plan_of(team, question_of(plan::Collective::allreduce, source, reducer));
+    if (plan.algorithm == plan::Algorithm::reduce_bcast) {
+        Status done = co_await allreduce_reduce_bcast(executor, run, source, sink, reducer);
+        co_return done;
+    }
+    Image vector;
+    Status ready;
+    const bool in_sink = works_in(team, sink, reducer);
+    if (in_sink)
+        vector.borrow(sink);
+    else
+        ready = vector.allocate(team, source.count, *source.layout, reducer);
     GANTRY_CO_TRY(ready);
-    FirstFailure failed;
-    for (int distance = 1; distance < team.size(); distance *= 2) {
-        const int partner = team.rank() ^ distance;
-        Status met =
-            co_await exchange(executor, team, result->buffer(), partner, arrived.buffer(), partner);
-        failed.note(std::move(met));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        if (partner > team.rank()) {
-            reducer.apply(result->address(), arrived.address(), shape.count);
-            result->swap(arrived);
-        } else {
-            reducer.apply(arrived.address(), result->address(), shape.count);
-        }
+    if (starts_from_copy(plan.algorithm)) {
+        Status loaded = co_await copy(executor, team, source, vector.buffer());
+        run.note(std::move(loaded));
     }
-    co_return failed.status();
-}
-
-// Share number `index` of a vector, counted around the ring.
-p2p::Buffer share(const p2p::Buffer& vector, int index, int size) {
-    const auto ranks = static_cast<std::uint64_t>(size);
-    const auto number = static_cast<std::uint64_t>((index % size + size) % size);
-    const std::uint64_t first = vector.count * number / ranks,
-                        end = vector.count * (number + 1) / ranks;
-    return {static_cast<std::byte*>(vector.address) +
-                static_cast<std::ptrdiff_t>(first) * vector.layout->extent,
-            end - first, vector.layout};
-}
-
-Task<Status> ring(Executor& executor, Team team, p2p::Buffer vector, Reducer reducer) {
-    const int size = team.size(), rank = team.rank();
-    const int to = (rank + 1) % size, from = (rank - 1 + size) % size;
-    HostImage arrived;
-    Status ready =
-        arrived.allocate(vector.count / static_cast<std::uint64_t>(size) + 1, *vector.layout);
-    GANTRY_CO_TRY(ready);
-    FirstFailure failed;
-    for (int step = 0; step < size - 1; ++step) {
-        const p2p::Buffer mine = share(vector, rank - step - 1, size);
-        p2p::Buffer scratch = arrived.buffer();
-        scratch.count = mine.count;
-        Status met =
-            co_await exchange(executor, team, share(vector, rank - step, size), to, scratch, from);
-        failed.note(std::move(met));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(scratch.address, mine.address, mine.count);
-    }
-    for (int step = 0; step < size - 1; ++step) {
-        const p2p::Buffer finished = share(vector, rank + 1 - step, size);
-        Status met =
-            co_await exchange(executor, team, finished, to, share(vector, rank - step, size), from);
-        failed.note(std::move(met));
-    }
-    co_return failed.status();
-}
-
-bool is_power_of_two(int number) {
-    return (number & (number - 1)) == 0;
+    Status reduced =
+        co_await in_vector(executor, run, source, vector.buffer(), reducer, plan.algorithm);
+    if (in_sink || run.failed()) co_return run.status();
+    Status stored = co_await copy(executor, team, vector.buffer(), sink);
+    co_return stored;
 }
 
 }  // namespace
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
-    const int size = team.size();
-    const bool long_vector = reducer.commutative && size > 2 && source.bytes() >= kRingBytes &&
-                             source.count >= static_cast<std::uint64_t>(size);
-    if (!long_vector && !is_power_of_two(size)) {
-        Status reduced = co_await reduce(executor, team, source, sink, reducer, 0);
-        FirstFailure failed;
-        failed.note(std::move(reduced));
-        Status told = co_await bcast(executor, team, sink, 0);
-        failed.note(std::move(told));
-        co_return failed.status();
-    }
-    HostImage result;
-    Status ready;
-    // Recursive doubling swaps its buffers, so only the ring works in the program's.
-    const bool in_sink = long_vector && on_host(team, sink);
-    if (in_sink)
-        result.borrow(sink);
-    else
-        ready = result.allocate(source.count, *source.layout);
-    GANTRY_CO_TRY(ready);
-    Status loaded = co_await copy(executor, team, source, result.buffer());
-    GANTRY_CO_TRY(loaded);
-    Status reduced;
-    if (long_vector)
-        reduced = co_await ring(executor, team, result.buffer(), reducer);
-    else
-        reduced = co_await recursive_doubling(executor, team, &result, reducer);
-    GANTRY_CO_TRY(reduced);
-    if (in_sink) co_return success();
-    Status stored = co_await copy(executor, team, result.buffer(), sink);
-    co_return stored;
+    if (is_fixed(team, plan::Collective::allreduce))
+        return by_messages(executor, team, source, sink, reducer);
+    return directly_or(
+        executor,
+        reduce_directly(executor, team, DirectReduction(source, sink, reducer, Share::all)),
+        by_messages(executor, team, source, sink, reducer));
 }
 
 }  // namespace gantry::coll

@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Dissemination barrier: in round k each rank tells the one 2^k above it and hears from the one 2^k
-// below it; after ceil(log2 n) rounds it has heard, directly or not, from everybody.
+// Dissemination: in round k each rank tells the one 2^k above it and hears from the one 2^k below it;
+// after ceil(log2 P) rounds it has heard, directly or not, from everybody.
+//
+//     steps ceil(log2 P), an empty message in each; memory: none
 #include "coll/barrier.hpp"
 
 #include "coll/exchange.hpp"
+#include "coll/planner.hpp"
 
 namespace gantry::coll {
+namespace {
 
-Task<Status> barrier(Executor& executor, Team team) {
+Task<Status> dissemination(Executor& executor, Team team) {
+    Run run(team);
     const int size = team.size();
     const p2p::Buffer nothing = bytes_buffer(nullptr, 0);
-    FirstFailure failed;
     for (int distance = 1; distance < size; distance *= 2) {
         const int to = (team.rank() + distance) % size;
         const int from = (team.rank() - distance + size) % size;
-        Status met = co_await exchange(executor, team, nothing, to, nothing, from);
-        failed.note(std::move(met));
+        Status met = co_await exchange(executor, run, nothing, to, nothing, from);
     }
-    co_return failed.status();
+    co_return run.status();
+}
+
+}  // namespace
+
+Task<Status> barrier(Executor& executor, Team team) {
+    plan_of(team, {.operation = plan::Collective::barrier});
+    return dissemination(executor, team);
 }
 
 }  // namespace gantry::coll

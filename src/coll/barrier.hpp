@@ -6,7 +6,7 @@
 
 namespace gantry::coll {
 
-// Ends when every rank has entered.
+// Ends when every rank of the group has entered.
 Task<Status> barrier(Executor& executor, Team team);
 
 }  // namespace gantry::coll

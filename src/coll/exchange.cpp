@@ -5,7 +5,7 @@
 // and memory kind already.
 #include "coll/exchange.hpp"
 
-#include <cstring>
+#include "coll/planner.hpp"
 
 namespace gantry::coll {
 namespace {
@@ -16,10 +16,130 @@ const layout::Layout& byte_layout() {
     return layout;
 }
 
+constexpr std::byte kBadNews{};
+
+// What goes out: the data, or what stands for it in a failed run.
+p2p::Buffer outgoing_of(const Run& run, const p2p::Buffer& buffer) {
+    if (run.team.planner != nullptr) {
+        if (Common* common = run.team.planner->common(); common != nullptr) {
+            ++common->messages;
+            common->bytes += buffer.bytes();
+        }
+    }
+    if (!run.failed()) [[likely]]
+        return buffer;
+    return bytes_buffer(&kBadNews, buffer.bytes() == 0 ? 1 : 0);
+}
+
+Status judge(const p2p::Request& request, Bytes expected) {
+    if (!request.status.ok()) [[unlikely]] {
+        if (expected != 0 || request.outcome.bytes != 0) return request.status;
+    } else if (request.outcome.bytes != 0 || expected == 0) {
+        return success();
+    }
+    return failure(MPI_ERR_OTHER,
+                   "the collective operation failed on another rank, whose error says why");
+}
+
 }  // namespace
 
 p2p::Buffer bytes_buffer(const void* address, Bytes bytes) {
     return {const_cast<void*>(address), bytes, &byte_layout()};
+}
+
+Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to) {
+    const Team& team = run.team;
+    Result<p2p::Request*> started =
+        team.messenger->isend(*team.group, outgoing_of(run, buffer), team.in_group(to), team.tag,
+                              p2p::SendMode::standard);
+    if (!started.ok()) {
+        run.note(std::move(started).status());
+        co_return run.status();
+    }
+    p2p::Request* request = *started;
+    Status sent = co_await request->finished(executor);
+    team.messenger->release(request);
+    run.note(std::move(sent));
+    co_return run.status();
+}
+
+Task<Status> receive(Executor& executor, Run& run, p2p::Buffer buffer, int from) {
+    const Team& team = run.team;
+    Result<p2p::Request*> started =
+        team.messenger->ireceive(*team.group, buffer, team.in_group(from), team.tag);
+    if (!started.ok()) {
+        run.note(std::move(started).status());
+        co_return run.status();
+    }
+    p2p::Request* request = *started;
+    Status received = co_await request->finished(executor);
+    run.note(judge(*request, buffer.bytes()));
+    team.messenger->release(request);
+    co_return run.status();
+}
+
+Task<Status> exchange(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
+                      p2p::Buffer incoming, int from) {
+    const Team& team = run.team;
+    const p2p::Messenger::Half out{outgoing_of(run, outgoing), team.in_group(to), team.tag},
+        in{incoming, team.in_group(from), team.tag};
+    Result<p2p::Messenger::Exchange> started =
+        team.messenger->exchange(*team.group, &out, &in, false);
+    if (!started.ok()) {
+        // Nothing has started, since one of the two ranks is lost. The other one still waits for what
+        // this rank sends, or with what this rank gets.
+        run.note(std::move(started).status());
+        InFlight apart(run);
+        apart.receive(incoming, from);
+        apart.send(outgoing, to);
+        Status ended = co_await apart.all(executor);
+        co_return run.status();
+    }
+    Status sent = co_await started->sending->finished(executor);
+    team.messenger->release(started->sending);
+    run.note(std::move(sent));
+    Status received = co_await started->receiving->finished(executor);
+    run.note(judge(*started->receiving, incoming.bytes()));
+    team.messenger->release(started->receiving);
+    co_return run.status();
+}
+
+void InFlight::started(Result<p2p::Request*> request, Bytes expected, bool incoming) {
+    if (request.ok())
+        messages_.push_back({*request, expected, incoming});
+    else
+        run_.note(std::move(request).status());
+}
+
+void InFlight::send(const p2p::Buffer& buffer, int to) {
+    const Team& team = run_.team;
+    started(team.messenger->isend(*team.group, outgoing_of(run_, buffer), team.in_group(to),
+                                  team.tag, p2p::SendMode::standard),
+            buffer.bytes(), false);
+}
+
+void InFlight::receive(const p2p::Buffer& buffer, int from) {
+    const Team& team = run_.team;
+    started(team.messenger->ireceive(*team.group, buffer, team.in_group(from), team.tag),
+            buffer.bytes(), true);
+}
+
+Task<Status> InFlight::oldest(Executor& executor) {
+    if (ended_ == messages_.size()) co_return run_.status();
+    const Message message = messages_[ended_++];
+    Status ended = co_await message.request->finished(executor);
+    if (message.incoming) ended = judge(*message.request, message.expected);
+    run_.team.messenger->release(message.request);
+    run_.note(std::move(ended));
+    if (ended_ == messages_.size()) messages_.clear(), ended_ = 0;
+    co_return run_.status();
+}
+
+Task<Status> InFlight::all(Executor& executor) {
+    while (ended_ < messages_.size()) {
+        Status ended = co_await oldest(executor);
+    }
+    co_return run_.status();
 }
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to) {

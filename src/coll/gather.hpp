@@ -10,12 +10,15 @@
 
 namespace gantry::coll {
 
+// Whether all ranks have blocks of one size and know so; that of the v forms is the root's secret.
+enum class BlockSizes : std::uint8_t { equal, listed };
+
 // Everybody's `mine` into the root's blocks (which count only there).
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
-                    bool in_place);
+                    bool in_place, BlockSizes sizes = BlockSizes::listed);
 // The root's blocks, one to everybody's `mine`.
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
-                     bool in_place);
+                     bool in_place, BlockSizes sizes = BlockSizes::listed);
 // Everybody's `mine` into everybody's blocks.
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place);
 // Block j of rank i becomes block i of rank j.

@@ -7,18 +7,19 @@
 #include "coll/exchange.hpp"
 #include "transfer/pack.hpp"
 
-#include <algorithm>
+#include <cstring>
 
 namespace gantry::coll {
-Status HostImage::allocate(std::uint64_t count, const layout::Layout& layout) {
+
+Status HostImage::allocate(const Team& team, std::uint64_t count, const layout::Layout& layout) {
     const layout::Span span = layout::span_of(layout, count);
     const std::size_t bytes = span.bytes();
-    memory_.reset(std::malloc(std::max<std::size_t>(bytes, 1)));
-    if (memory_ == nullptr)
+    memory_ = Scratch::take(scratch_of(team), bytes);
+    if (memory_.address() == nullptr)
         return failure(MPI_ERR_NO_MEM,
                        "out of memory for the {} bytes of a copy of {} elements in host memory",
                        bytes, count);
-    buffer_ = {static_cast<std::byte*>(memory_.get()) - span.low, count, &layout};
+    buffer_ = {static_cast<std::byte*>(memory_.address()) - span.low, count, &layout};
     return success();
 }
 
@@ -33,7 +34,12 @@ bool on_host(const Team& team, const p2p::Buffer& buffer) {
 
 Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
     if (source.bytes() == 0 || source.address == sink.address) co_return success();
-    if (source.contiguous() && sink.contiguous()) {
+    // What does not fit is an error of messages.
+    if (source.contiguous() && sink.contiguous() && source.bytes() <= sink.bytes()) {
+        if (!team.messenger->device().active()) {
+            std::memcpy(sink.data(), source.data(), source.bytes());
+            co_return success();
+        }
         Status copied =
             co_await team.messenger->copy(executor, sink.data(), source.data(), source.bytes());
         co_return copied;

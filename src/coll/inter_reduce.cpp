@@ -7,6 +7,7 @@
 #include "coll/gather.hpp"
 #include "coll/inter.hpp"
 #include "coll/reduce.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
 Task<Status> inter_reduce(Executor& executor, Sides sides, p2p::Buffer source, p2p::Buffer sink,
@@ -16,7 +17,8 @@ Task<Status> inter_reduce(Executor& executor, Sides sides, p2p::Buffer source, p
         Status received = co_await receive(executor, sides.theirs, sink, 0);
         co_return received;
     }
-    HostImage result;
+    reducer = placed(sides.mine, source, source, reducer);
+    Image result;
     FirstFailure failed;
     Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
@@ -29,7 +31,8 @@ Task<Status> inter_reduce(Executor& executor, Sides sides, p2p::Buffer source, p
 
 Task<Status> inter_allreduce(Executor& executor, Sides sides, p2p::Buffer source, p2p::Buffer sink,
                              Reducer reducer) {
-    HostImage result;
+    reducer = placed(sides.mine, source, sink, reducer);
+    Image result;
     FirstFailure failed;
     Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
@@ -44,12 +47,13 @@ Task<Status> inter_allreduce(Executor& executor, Sides sides, p2p::Buffer source
 
 Task<Status> inter_reduce_scatter(Executor& executor, Sides sides, p2p::Buffer source,
                                   Blocks shares, p2p::Buffer sink, Reducer reducer) {
-    HostImage result, arrived;
+    reducer = placed(sides.mine, source, sink, reducer);
+    Image result, arrived;
     FirstFailure failed;
     Status reduced = co_await reduce_into(executor, sides.mine, source, &result, reducer, 0);
     failed.note(std::move(reduced));
     if (sides.mine.rank() == 0) {
-        Status ready = arrived.allocate(source.count, *source.layout);
+        Status ready = arrived.allocate(sides.mine, source.count, *source.layout, reducer);
         GANTRY_CO_TRY(ready);
         Status met =
             co_await exchange(executor, sides.theirs, result.buffer(), 0, arrived.buffer(), 0);

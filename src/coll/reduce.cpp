@@ -1,77 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Binomial tree. Each rank gathers the results of higher and higher ranges of ranks and puts its
-// own on their left, so the order of ranks is kept; an operation that does not commute is therefore
-// reduced to rank 0 and sent on to the root.
 #include "coll/reduce.hpp"
 
-#include "base/program_thread.hpp"
-#include "coll/exchange.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
+#include "coll/planner.hpp"
+#include "coll/reduce_algorithms.hpp"
+#include "coll/workplace.hpp"
 
 namespace gantry::coll {
+
+plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
+                               const Reducer& reducer) {
+    return {.operation = operation,
+            .bytes = vector.bytes(),
+            .count = vector.count,
+            .commutative = reducer.commutative,
+            .predefined = !reducer.calls_program()};
+}
+
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Image* result,
+                         Reducer reducer, int top) {
+    Run run(team);
+    if (team.rank() == top) {
+        Status ready = result->allocate(team, source.count, *source.layout, reducer);
+        GANTRY_CO_TRY(ready);
+    }
+    Status reduced =
+        co_await reduce_binomial(executor, run, source, result->buffer(), reducer, top);
+    co_return reduced;
+}
+
 namespace {
 
-// Into `result` of the rank that is `root` (any other's holds a part at the end).
-Task<Status> reduce_tree(Executor& executor, Team team, HostImage* result, Reducer reducer,
-                         int root) {
-    const int size = team.size();
-    const int relative = (team.rank() - root + size) % size;
-    const p2p::Buffer shape = result->buffer();
-    HostImage arrived;
-    FirstFailure failed;
-    for (int bit = 1; bit < size; bit *= 2) {
-        if ((relative & bit) != 0) {
-            Status sent =
-                co_await send(executor, team, result->buffer(), (relative - bit + root) % size);
-            failed.note(std::move(sent));
-            co_return failed.status();
-        }
-        if (relative + bit >= size) continue;
-        Status ready =
-            arrived.address() == nullptr ? arrived.allocate(shape.count, *shape.layout) : success();
-        GANTRY_CO_TRY(ready);
-        Status received =
-            co_await receive(executor, team, arrived.buffer(), (relative + bit + root) % size);
-        failed.note(std::move(received));
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(result->address(), arrived.address(), shape.count);
-        result->swap(arrived);
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                         Reducer reducer, int root) {
+    reducer = placed(team, source, sink, reducer);
+    Run run(team);
+    const plan::CollPlan plan =
+        plan_of(team, question_of(plan::Collective::reduce, source, reducer));
+    Task<Status> way;
+    switch (plan.algorithm) {
+        case plan::Algorithm::rabenseifner:
+            way = reduce_rabenseifner(executor, run, source, sink, reducer, root);
+            break;
+        case plan::Algorithm::pairwise:
+            way = reduce_in_shares(executor, run, source, sink, reducer, root, combine_pairwise);
+            break;
+        case plan::Algorithm::ordered:
+            way = reduce_in_shares(executor, run, source, sink, reducer, root, combine_ordered);
+            break;
+        case plan::Algorithm::fold: way = fold(executor, run, source, sink, reducer, root); break;
+        default: way = reduce_binomial(executor, run, source, sink, reducer, root); break;
     }
-    co_return failed.status();
+    Status reduced = co_await std::move(way);
+    co_return reduced;
 }
 
 }  // namespace
 
-Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
-                         Reducer reducer, int top) {
-    Status ready = result->allocate(source.count, *source.layout);
-    GANTRY_CO_TRY(ready);
-    Status loaded = co_await copy(executor, team, source, result->buffer());
-    GANTRY_CO_TRY(loaded);
-    Status reduced = co_await reduce_tree(executor, team, result, reducer, top);
-    co_return reduced;
-}
-
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
-    HostImage result;
-    const int top = reducer.commutative ? root : 0;
-    Status reduced = co_await reduce_into(executor, team, source, &result, reducer, top);
-    GANTRY_CO_TRY(reduced);
-    if (top != root) {
-        if (team.rank() == top) {
-            Status sent = co_await send(executor, team, result.buffer(), root);
-            co_return sent;
-        }
-        if (team.rank() == root) {
-            Status received = co_await receive(executor, team, sink, top);
-            co_return received;
-        }
-        co_return success();
-    }
-    if (team.rank() != root) co_return success();
-    Status stored = co_await copy(executor, team, result.buffer(), sink);
-    co_return stored;
+    if (is_fixed(team, plan::Collective::reduce))
+        return by_messages(executor, team, source, sink, reducer, root);
+    DirectReduction direct(source, sink, reducer, Share::root);
+    direct.root = root;
+    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
+                       by_messages(executor, team, source, sink, reducer, root));
 }
 
 }  // namespace gantry::coll

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/task.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
 #include "coll/reducer.hpp"
 #include "coll/team.hpp"
 
@@ -13,9 +13,12 @@ namespace gantry::coll {
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root);
 
-// The same, left in `result` of rank `top` in host memory; any other's holds a part. An operation
-// that does not commute is in rank order only where `top` is 0.
-Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, HostImage* result,
+// The same, left in `result` of rank `top`, where the reducer works.
+Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Image* result,
                          Reducer reducer, int top);
+
+// What the planner is asked about a reduction of such vectors.
+plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
+                               const Reducer& reducer);
 
 }  // namespace gantry::coll

@@ -12,8 +12,18 @@
 
 namespace gantry::coll {
 
+// The GPU on which a reducer works; none: the host.
+struct OnGpu {
+    const void* like = nullptr;  // device memory of the program there
+    int gpu = -1;
+    bool on_device() const { return like != nullptr; }
+};
+
 struct Reducer {
     layout::Reduction predefined = nullptr;
+    // The same by name, for kernels.
+    layout::Operation operation = layout::Operation::no_op;
+    layout::Element element = layout::Element::none;
     std::uint64_t items = 1;  // basic items per element, for a predefined operation
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
@@ -23,10 +33,11 @@ struct Reducer {
     int* handles = nullptr;
     std::ptrdiff_t extent = 0;  // of one element
     bool commutative = true;
+    OnGpu place = {};  // coll/workplace.hpp
 
     // Whether `apply` calls a function of the program: await a ProgramThread first.
     bool calls_program() const { return predefined == nullptr; }
-    // second[i] = first[i] op second[i]
+    // second[i] = first[i] op second[i], in host memory
     void apply(const void* first, void* second, std::uint64_t count) const;
 
   private:

@@ -14,6 +14,8 @@
 
 namespace gantry::coll {
 
+class Planner;
+
 struct Team {
     p2p::Messenger* messenger = nullptr;
     const p2p::Group* group = nullptr;
@@ -23,6 +25,7 @@ struct Team {
     int count = -1;  // -1: all
     // Of an inter-communicator: how many ranks the group that comes first has. 0: there is one group.
     int border = 0;
+    Planner* planner = nullptr;  // of the communicator; null: every operation is planned anew
 
     int rank() const { return group->rank - first; }
     int size() const { return count >= 0 ? count : group->size(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The one seam to device code (DESIGN 2.8). A Device is what one engine sees of all the GPUs of its
+// The one seam to device code. A Device is what one engine sees of all the GPUs of its
 // process. Implementations: `cuda/` (the driver, dlopen'ed), `fake/` (host memory on the world's
 // clock), and `none` when there is no driver. Capabilities are facts: a verb that is not there
 // answers MPI_ERR_UNSUPPORTED_OPERATION, and the planner does not choose it.
@@ -11,8 +11,10 @@
 
 #include "base/status.hpp"
 #include "base/task.hpp"
+#include "device/driver_use.hpp"
 #include "device/facts.hpp"
 #include "device/neighbours.hpp"
+#include "layout/reduce.hpp"
 
 #include <cstdint>
 #include <span>
@@ -76,6 +78,13 @@ struct Pieces {
     }
 };
 
+// One of several copies that are made together.
+struct CopyPart {
+    void* destination = nullptr;
+    const void* source = nullptr;
+    Bytes bytes = 0;
+};
+
 struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
@@ -94,6 +103,25 @@ struct Copy {
     Pieces pieces{};
     // Engine::bar: the buffer id that classification found at the device's end.
     std::uint64_t allocation = 0;
+    // Not empty: these copies instead, between device memory of this process and memory of peers that is
+    // mapped here, all by this GPU, in one launch, with one end; `bytes` is their sum. With engine fused;
+    // read before copy() returns. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened, each can be copied
+    // by itself.
+    std::span<const CopyPart> parts{};
+};
+
+// Vectors of equal elements become one, by a kernel:
+//     destination[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) ...
+// Bits are those of layout/reduce.hpp. The destination may be one of the sources; other overlaps give
+// no defined result. A launch takes kMostReduced sources.
+struct Reduce {
+    layout::Operation operation = layout::Operation::sum;
+    layout::Element element = layout::Element::none;
+    std::span<const void* const> sources{};  // read before reduce() returns
+    void* destination = nullptr;
+    std::uint64_t count = 0;
+    int gpu = 0;  // which reads and writes all of them
+    Notice notice = Notice::flag;
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need
@@ -163,27 +191,34 @@ class Device {
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
     // engine and GPU end in order.
     virtual void copy(const Copy& copy, Completion& done) = 0;
-    // A copy to or from a slot, of at most kMostCutThrough bytes, by a kernel that stays: out of the device
+    // A copy to or from a slot, of at most kMostCutThrough bytes, by a persistent kernel: out of the device
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
     // nothing has happened, since none stays now, or cannot make this copy. copy() of a message's first
     // bytes, with pieces, is how the device learns that one would pay.
     // `done` null: only says whether one by that engine would be taken now, as far as is known.
     virtual bool cut_through(const Copy&, Completion*) { return false; }
     bool would_cut_through(Engine engine) { return cut_through(Copy{.engine = engine}, nullptr); }
+    // Runs behind earlier copies inside that GPU. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened,
+    // since there are no kernels, none for this operation and element (reduce_kernels.hpp), vectors that
+    // the GPU does not reach, or addresses that are no multiples of an element's alignment.
+    virtual void reduce(const Reduce& reduce, Completion& done);
     // Has ready what the driver wants for a copy like that one, on this thread, until the next call
     // with null: for who waits for something of a peer's and must not be late then.
     virtual void get_ready(const Copy*) {}
     // Of fused copies all that came at once is there. When no more follow, those that wait go; else
     // one that got no company goes alone, if nothing is in flight.
     virtual void flush_batch(BatchHint more) = 0;
+
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
-    // What kernels that stay for a while have done.
+    // What persistent kernels have done.
     struct Resident {
         std::uint64_t copies = 0, launches = 0;
     };
     const Resident& resident() const { return resident_; }
+    // What the driver was asked for so far, and what came of it.
+    DriverUse driver_use() const { return driver_use_ != nullptr ? *driver_use_ : DriverUse{}; }
 
     // Asks to copy these bytes of device memory with Engine::bar: true when a BAR mapping is around
     // them. Opening one costs a hundred microseconds, so it comes with the message by which copies
@@ -193,7 +228,7 @@ class Device {
 
     // --- network cards ---------------------------------------------------------------------------
     // What a card has written into that GPU's memory (GPUDirect) is visible to whatever starts from
-    // now on (facts: writes may still be on their way to memory when the card reports their end).
+    // now on (writes may still be on their way to memory when the card reports their end).
     virtual Status settle_network_writes(int gpu) = 0;
 
     // --- host memory for staging -----------------------------------------------------------------
@@ -239,6 +274,7 @@ class Device {
     const Neighbours* neighbours_ = nullptr;
     std::uint64_t losses_ = 0;
     Resident resident_;
+    const DriverUse* driver_use_ = nullptr;  // null: there is no driver
 
   private:
     const char* name_;

@@ -32,6 +32,9 @@ inline constexpr Bytes kMostSetsOfKernel = 5000;
 // And where some are planes of rows.
 inline constexpr Bytes kMostBoxesOfKernel = 8;
 
+// Vectors that one kernel reduces at most (Device::reduce).
+inline constexpr Bytes kMostReduced = 16;
+
 // Engine::fused: of any direction up to the first size, gets from another GPU up to the third. Several
 // go in one kernel, or above the second size in one call for copy engines, with as much as the third
 // in all: the first of a call is seen to end with the last.

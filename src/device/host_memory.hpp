@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // HostMemory: memory that is host memory for as long as it exists, so that no driver need ever be
-// asked about it (DESIGN 2.8):
+// asked about it:
 //
 //   the calling thread's stack     from the current frame up to the stack's end
 //   the brk heap                   from the program's first break up to the current one

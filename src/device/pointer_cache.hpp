@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// PointerCache: what a pointer is, with as few driver calls as are safe (DESIGN 2.8). It counts on
+// PointerCache: what a pointer is, with as few driver calls as are safe. It counts on
 // one fact only: the driver never gives a buffer id twice. So:
 //
 //   stack, heap, program data                host        no query

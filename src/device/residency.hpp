@@ -5,7 +5,7 @@
 // the program some room on its multiprocessors, and whoever waits for the whole device waits for
 // it, too. So it is an investment, the same for every device:
 //
-//   invest()  a copy went the usual way, close behind another one. What a kernel that stayed had
+//   invest()  a copy went the usual way, close behind another one. What a persistent kernel had
 //             saved is put aside; when that pays for a launch and a part of the time that it stays
 //             in vain at its end, one is launched; not where another rank waits for turns of the GPU.
 //   ended()   it ends by itself when nothing comes for `linger`, or after kLives times that, so

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What Gantry needs of the launcher that started the job (DESIGN 2.10): who am I, where is
-// everybody, and a store for wire-up data. Implementations: singleton (no launcher), pmi (PMI-1),
-// pmix, rendezvous (no launcher, several hosts), fake (the world's). `fence()` communicates, so it
-// is a Task.
+// What Gantry needs of the launcher that started the job: who am I, where is everybody,
+// and a store for wire-up data. Implementations: singleton (no launcher), pmi (PMI-1), pmix,
+// rendezvous (no launcher, several hosts), fake (the world's). `fence()` communicates, so it is a
+// Task.
 #pragma once
 
 #include "base/config.hpp"

@@ -7,7 +7,7 @@
 // A GPU has five engines (four where one copies in both directions between it and host memory);
 // operations on one engine run one after the other, engines run side by side. When processes share a
 // GPU, whoever used the compute queue last owns it; work of another process that needs the queue pays
-// for a turn (facts: 146 us on an H200).
+// for a turn (146 us on an H200).
 #pragma once
 
 #include "model/machine.hpp"

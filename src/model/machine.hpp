@@ -128,6 +128,11 @@ struct Link {
     Bytes control_max = 0;  // messages up to this size have a queue of their own beside the bulk;
                             // 0: one queue for all
     Rate rate;              // one rail
+    // Bytes per second of each rail where they differ; empty: all as `rate`.
+    std::vector<double> rail_rates;
+    // What all rails of a rank carry together, in and out (ports of one card behind one bus); 0: no
+    // limit.
+    double shared_cap = 0;
     bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
     // Bytes per second that one rail reads out of device memory and writes into it; 0: as its rate.
     double device_read = 0, device_write = 0;

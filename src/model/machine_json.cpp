@@ -47,6 +47,18 @@ class Fields {
             return complain(name, "a number, 0 or more");
         value = json->get<double>();
     }
+    void reals(const char* name, std::vector<double>& value) {
+        const Json* json = find(name);
+        if (json == nullptr) return;
+        constexpr const char* wanted = "a list of numbers above 0";
+        if (!json->is_array()) return complain(name, wanted);
+        std::vector<double> numbers;
+        for (const Json& number : *json) {
+            if (!number.is_number() || number.get<double>() <= 0) return complain(name, wanted);
+            numbers.push_back(number.get<double>());
+        }
+        value = std::move(numbers);
+    }
     void text(const char* name, std::string& value) {
         const Json* json = find(name);
         if (json == nullptr) return;
@@ -220,6 +232,10 @@ void read_link(Fields& fields, Link& link) {
     fields.flag("device_memory", link.device_memory);
     fields.real("device_read_bytes_per_second", link.device_read);
     fields.real("device_write_bytes_per_second", link.device_write);
+    fields.reals("rail_bytes_per_second", link.rail_rates);
+    fields.real("shared_cap_bytes_per_second", link.shared_cap);
+    if (!link.rail_rates.empty() && link.rail_rates.size() != static_cast<std::size_t>(link.rails))
+        fields.complain("rail_bytes_per_second", "one rate for each rail");
     if (link.rails < 1) fields.complain("rails", "at least 1");
 }
 
@@ -327,6 +343,8 @@ Json link_json(const Link& link) {
               {"device_read_bytes_per_second", link.device_read},
               {"device_write_bytes_per_second", link.device_write}};
     if (!link.rate.points().empty()) json["bytes_per_second"] = rate_json(link.rate);
+    if (!link.rail_rates.empty()) json["rail_bytes_per_second"] = link.rail_rates;
+    if (link.shared_cap > 0) json["shared_cap_bytes_per_second"] = link.shared_cap;
     return json;
 }
 

@@ -122,6 +122,7 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
     const Bytes room = receive.buffer.bytes();
     const Bytes accepted = std::min<Bytes>(payload.size(), room);
     receive.outcome = {envelope.source, envelope.tag, accepted, false};
+    count_received(plan::Protocol::eager, receive);
     consumed_eager(sender, payload.size());
     if (synchronous_id != 0) {
         Status sent = send(sender.endpoint.rank, wire::kFin,

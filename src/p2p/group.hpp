@@ -5,6 +5,8 @@
 // it.
 #pragma once
 
+#include "base/ledger.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace gantry::p2p {
 // Collectives and internal agreement run in their own context beside the user's: same id with this
 // bit set.
 inline constexpr std::uint32_t kCollectiveContext = 0x8000'0000u;
+// Partitioned communication has two more: with this bit, and with both.
+inline constexpr std::uint32_t kPartitionedContext = 0x4000'0000u;
 
 struct Group {
     std::uint32_t context = 0;
@@ -21,6 +25,7 @@ struct Group {
     // Other groups with other members use this context at the same time (agreements among a few
     // ranks): a rank's number in one says nothing in another, so messages go by world rank.
     bool shared_context = false;
+    BothWays* traffic = nullptr;  // what goes over it is counted there; null: in no communicator's
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }
     // What the envelope of a message from this rank says.

@@ -57,7 +57,7 @@ void Matcher::keep(std::unique_ptr<Incoming> message) {
     Context& queues = context(message->envelope.context);
     list_of(queues.kept_by_source, message->envelope.source).push_back(*message);
     queues.kept.push_back(*message.release());
-    ++unexpected_;
+    unexpected_.up();
 }
 
 Incoming* Matcher::search(Context& queues, int source, int tag) {
@@ -73,7 +73,7 @@ Incoming* Matcher::search(Context& queues, int source, int tag) {
 }
 
 std::unique_ptr<Incoming> Matcher::take(std::uint32_t id, int source, int tag) {
-    if (unexpected_ == 0) return nullptr;
+    if (unexpected_.now() == 0) return nullptr;
     Incoming* message = search(context(id), source, tag);
     return message != nullptr ? remove(*message) : nullptr;
 }
@@ -81,7 +81,7 @@ std::unique_ptr<Incoming> Matcher::take(std::uint32_t id, int source, int tag) {
 std::unique_ptr<Incoming> Matcher::remove(Incoming& message) {
     static_cast<Link<BySource>&>(message).unlink();
     static_cast<Link<ByArrival>&>(message).unlink();
-    --unexpected_;
+    unexpected_.down();
     return std::unique_ptr<Incoming>(&message);
 }
 
@@ -94,12 +94,12 @@ std::unique_ptr<Incoming> Matcher::take_sent(int peer, std::uint64_t send_id) {
 }
 
 const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {
-    return unexpected_ == 0 ? nullptr : search(context(id), source, tag);
+    return unexpected_.now() == 0 ? nullptr : search(context(id), source, tag);
 }
 
 void Matcher::post(Request& receive) {
     receive.order = next_order_++;
-    ++waiting_;
+    waiting_.up();
     if (receive.location.on_device()) ++waiting_on_devices_;
     Context& queues = context(receive.context);
     if (receive.source == MPI_ANY_SOURCE)
@@ -109,7 +109,7 @@ void Matcher::post(Request& receive) {
 }
 
 bool Matcher::would_be_next(const Request& receive) {
-    if (waiting_ == 0) return true;
+    if (waiting_.now() == 0) return true;
     Context& queues = context(receive.context);
     return queues.posted_any.next(nullptr) == nullptr &&
            list_of(queues.posted_by_source, receive.source).next(nullptr) == nullptr;

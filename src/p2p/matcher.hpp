@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Matcher: pairs envelopes with receives, as MPI 5.0 section 3.5 orders them. Above all transports
-// there is this one (DESIGN 2.5). Envelopes are given to it in the sender's order; among the
+// there is this one. Envelopes are given to it in the sender's order; among the
 // receives that fit, the oldest wins, also between named and any-source receives.
 //
 // Per context: posted receives by source and one list for any source (an order stamp decides
@@ -9,6 +9,7 @@
 // arrival.
 #pragma once
 
+#include "base/ledger.hpp"
 #include "p2p/incoming.hpp"
 
 #include <functional>
@@ -38,7 +39,7 @@ class Matcher {
     bool posted(const Request& receive) const { return receive.linked(); }
     void withdraw(Request& receive) {
         receive.unlink();
-        --waiting_;
+        waiting_.down();
         if (receive.location.on_device()) --waiting_on_devices_;
     }
 
@@ -46,7 +47,13 @@ class Matcher {
     std::vector<Request*> withdraw_from(int peer);
     // Of the receives from any source those that are to go, removed.
     std::vector<Request*> withdraw_any(const std::function<bool(const Request&)>& goes);
-    std::size_t waiting() const { return waiting_; }  // receives that are posted
+    const Level& unexpected() const { return unexpected_; }
+    std::size_t waiting() const { return waiting_.now(); }  // receives that are posted
+    const Level& receives_posted() const { return waiting_; }
+    void begin_peaks_anew() {
+        unexpected_.begin_anew();
+        waiting_.begin_anew();
+    }
     std::size_t waiting_on_devices() const { return waiting_on_devices_; }  // into device memory
 
   private:
@@ -66,8 +73,8 @@ class Matcher {
     Context* last_context_ = nullptr;
     std::uint32_t last_id_ = 0;
     std::uint64_t next_order_ = 0;
-    std::size_t unexpected_ = 0;
-    std::size_t waiting_ = 0;
+    Level unexpected_;
+    Level waiting_;
     std::size_t waiting_on_devices_ = 0;
 };
 

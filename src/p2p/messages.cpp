@@ -145,6 +145,41 @@ void Messages::send_fins() {
     fin_queues_.clear();
 }
 
+void Messages::write(const BothWays& of_communicators, Counters& counters) const {
+    const auto show = [](const Traffic& traffic, std::uint64_t& messages, std::uint64_t& bytes) {
+        messages = traffic.messages;
+        bytes = traffic.bytes;
+    };
+    const auto of = [this](plan::Protocol way) -> const Traffic& {
+        return counted.received[static_cast<std::size_t>(way)];
+    };
+    using enum plan::Protocol;
+    BothWays all = of_communicators;
+    all.sent.add(counted.elsewhere.sent);
+    all.received.add(counted.elsewhere.received);
+    show(all.sent, counters.messages_sent, counters.bytes_sent);
+    show(all.received, counters.messages_received, counters.bytes_received);
+    Traffic at_once = all.sent, came_eager = all.received;
+    at_once.remove(counted.sent_later);
+    for (const Traffic& otherwise : counted.received)
+        came_eager.remove(otherwise);
+    show(at_once, counters.messages_sent_at_once, counters.bytes_sent_at_once);
+    show(came_eager, counters.messages_received_eager, counters.bytes_received_eager);
+    show(of(self), counters.messages_received_self, counters.bytes_received_self);
+    show(of(rdma), counters.messages_received_rdma, counters.bytes_received_rdma);
+    show(of(ipc), counters.messages_received_ipc, counters.bytes_received_ipc);
+    show(of(pipeline), counters.messages_received_pipeline, counters.bytes_received_pipeline);
+    counters.bytes_staged = counted.staged;
+    counters.unexpected_messages = matcher.unexpected().now();
+    counters.unexpected_messages_peak = matcher.unexpected().peak();
+    counters.posted_receives = matcher.receives_posted().now();
+    counters.posted_receives_peak = matcher.receives_posted().peak();
+    for (const auto& conversation : conversations_)
+        if (conversation != nullptr)
+            counters.eager_bytes_outstanding += conversation->eager_outstanding;
+    counters.requests = requests.live();
+}
+
 bool tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
                   wire::For target) {
     if (!messages.lost(to).ok()) return false;

@@ -13,6 +13,8 @@
 //   losses.cpp              a peer is gone
 #pragma once
 
+#include "base/counters.hpp"
+#include "base/ledger.hpp"
 #include "base/slab.hpp"
 #include "p2p/conversation.hpp"
 #include "p2p/matcher.hpp"
@@ -40,6 +42,7 @@ class Messages {
     Executor& executor;
     device::Device& device;
     plan::Explain& explain;
+    Ledger counted;
     Matcher matcher;
     Slab<Request> requests;
     OutgoingTable outgoing;
@@ -81,6 +84,17 @@ class Messages {
     void hold_memory(Request& request);
     void let_go_of_memory(Request& request);
     void finish_request(Request& request, Status status);
+    // Of a receive that has got its message: how that came.
+    void count_received(plan::Protocol way, const Request& receive) {
+        Traffic* traffic = receive.traffic;
+        (traffic != nullptr ? *traffic : counted.elsewhere.received).add(receive.outcome.bytes);
+        if (way != plan::Protocol::eager)
+            counted.received[static_cast<std::size_t>(way)].add(receive.outcome.bytes);
+    }
+    void count_sent(const Group& group, Bytes bytes, bool has_left) {
+        (group.traffic != nullptr ? *group.traffic : counted.elsewhere).sent.add(bytes);
+        if (!has_left) counted.sent_later.add(bytes);
+    }
     // The program is in a call that returns as soon as this request is done; null: it is not.
     void await(const Request* request) { awaited_ = request; }
 
@@ -114,6 +128,8 @@ class Messages {
     bool idle() const;
     // Whether progress() is worth a thread of its own: something is under way, or a receive waits.
     bool pending() const;
+    // What is known of it here, with what was counted for all communicators; the rest is left alone.
+    void write(const BothWays& of_communicators, Counters& counters) const;
 
   private:
     Conversation& begin(int rank);

@@ -28,6 +28,7 @@ Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int 
         discard(request);
         return left.status();
     }
+    messages_->count_sent(group, buffer.bytes(), *left);
     if (*left) request->done = true;
     return request;
 }
@@ -43,6 +44,7 @@ Result<Request*> Messenger::send_to_wait(const Group& group, const Buffer& buffe
         if (request != nullptr) discard(request);
         return left.status();
     }
+    messages_->count_sent(group, buffer.bytes(), *left);
     messages_->await(request);
     return request;
 }
@@ -84,6 +86,7 @@ Result<Request*> Messenger::start_receive(const Group& group, const Buffer& buff
     request->source = source == MPI_ANY_SOURCE ? source : group.source_number(source);
     request->tag = tag;
     request->peer = source == MPI_ANY_SOURCE ? -1 : group.peer(source);
+    if (group.traffic != nullptr) request->traffic = &group.traffic->received;
     if (auto message = messages.matcher.take(group.context, request->source, tag)) {
         messages.hold_memory(*request);
         const int from = message->peer;
@@ -133,6 +136,7 @@ Result<Messenger::Exchange> Messenger::exchange(const Group& group, const Half* 
     if (outgoing != nullptr) {
         Result<bool> left = start_send(*messages_, group, outgoing->buffer, *source, outgoing->peer,
                                        outgoing->tag, SendMode::standard, both.sending, waits);
+        if (left.ok()) messages_->count_sent(group, outgoing->buffer.bytes(), *left);
         if (left.ok() && *left) both.sending->done = true;
         if (!left.ok()) {
             both.sending->complete(left.status());
@@ -163,7 +167,8 @@ Status Messenger::nothing_comes(const Group& group, int source) const {
     return messages_->nothing_comes(group, source);
 }
 
-Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buffer) {
+Result<Request*> Messenger::ireceive_matched(const Group& group, Matched matched,
+                                             const Buffer& buffer) {
     std::unique_ptr<Incoming> message(matched.message);
     auto created = new_receive(*messages_, buffer);
     if (!created.ok()) {
@@ -175,6 +180,7 @@ Result<Request*> Messenger::ireceive_matched(Matched matched, const Buffer& buff
     (*created)->tag = message->envelope.tag;
     (*created)->peer = message->peer;
     Request* request = *created;
+    if (group.traffic != nullptr) request->traffic = &group.traffic->received;
     messages_->hold_memory(*request);
     messages_->deliver_late(std::move(message), *request);
     return request;
@@ -293,8 +299,19 @@ Task<Status> Messenger::drain(Executor& executor) {
 Executor& Messenger::executor() {
     return messages_->executor;
 }
+transfer::Context& Messenger::context() {
+    return messages_->context;
+}
 device::Device& Messenger::device() {
     return messages_->device;
+}
+
+void Messenger::write(const BothWays& of_communicators, Counters& counters) const {
+    messages_->write(of_communicators, counters);
+}
+
+void Messenger::begin_peaks_anew() {
+    messages_->matcher.begin_peaks_anew();
 }
 
 }  // namespace gantry::p2p

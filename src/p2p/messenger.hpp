@@ -8,6 +8,7 @@
 // kCollectiveContext set.
 #pragma once
 
+#include "base/counters.hpp"
 #include "base/task.hpp"
 #include "device/device.hpp"
 #include "p2p/group.hpp"
@@ -73,7 +74,7 @@ class Messenger {
     // Why nothing can come from there any more: its rank, or (MPI_ANY_SOURCE) every other member,
     // is lost. Success: something may.
     Status nothing_comes(const Group& group, int source) const;
-    Result<Request*> ireceive_matched(Matched matched, const Buffer& buffer);
+    Result<Request*> ireceive_matched(const Group& group, Matched matched, const Buffer& buffer);
     // Cancels a receive that is not matched yet: true, and it is complete. Of a send the receiver
     // is asked: false, and the request tells in the end.
     bool cancel(Request& request);
@@ -109,8 +110,17 @@ class Messenger {
     bool pending() const;
     // Ends when everything this rank sent has left it (MPI_Finalize, before the transports close).
     Task<Status> drain(Executor& executor);
+
+    // --- what was counted ------------------------------------------------------------------------
+    // Writes what messages are concerned with (`of_communicators`: what all groups with a `traffic`
+    // have counted); the rest is left alone.
+    void write(const BothWays& of_communicators, Counters& counters) const;
+    // Peaks are of the time from now on.
+    void begin_peaks_anew();
     Executor& executor();
     device::Device& device();
+    // What moves the bytes, for operations that need no messages.
+    transfer::Context& context();
 
   private:
     // What a message is sent from, if its receiver is not lost.

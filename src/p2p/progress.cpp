@@ -55,6 +55,7 @@ int Messages::progress() {
     for (transport::Transport* transport : context.transports)
         events += transport->progress();
     if (!context.flags.awaited.empty()) events += take_raised_flags();
+    if (!context.board.idle()) events += context.board.progress();
     // Each message for a device needs a receive that is posted: behind the last of these no more
     // come, until the program is told of an end.
     if (std::exchange(open_batch_, false))
@@ -97,7 +98,7 @@ bool Messages::pending() const {
 
 bool Messages::idle() const {
     return context.operations.running() == 0 && !executor.has_ready() && !device.pending() &&
-           outgoing.empty() && context.flags.awaited.empty();
+           outgoing.empty() && context.flags.awaited.empty() && context.board.idle();
 }
 
 }  // namespace gantry::p2p

@@ -118,6 +118,15 @@ Task<Status> run(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
+void count(const Receiving& receiving) {
+    const bool eager = wire::is_eager(receiving.message.rts.offer);
+    Messages& messages = receiving.messages;
+    messages.count_received(eager ? plan::Protocol::eager : receiving.plan().protocol,
+                            *receiving.message.request);
+    if (!eager)
+        messages.counted.staged += plan::staged_bytes(receiving.plan(), receiving.accepted, true);
+}
+
 }  // namespace
 
 Task<Status> receive_rendezvous(Executor& executor, Messages& messages, Incoming& message) {
@@ -138,6 +147,7 @@ Task<Status> receive_rendezvous(Executor& executor, Messages& messages, Incoming
     }
     if (!status.ok() && !message.finished.done())
         tell_failure(messages, message.peer, message.rts.send_id, status, wire::For::sender);
+    if (status.ok()) count(receiving);
     messages.incoming.remove(message.peer, message.rts.send_id);
     messages.finish_request(request, status.ok() ? truncation : status);
     co_return success();

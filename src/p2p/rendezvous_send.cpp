@@ -90,6 +90,7 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
     }
     if (sending.plan.protocol == plan::Protocol::eager) {
         status = co_await send_payload(executor, sending);
+        if (status.ok()) messages.counted.staged += message.bytes;
         co_return status;
     }
     bool verdict_needed = true;
@@ -156,6 +157,8 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
         Result<SlotPool*> pool = messages.context.pools.own(transport::Pool::device_slots);
         Status dropped = co_await drop_ahead(executor, sending, **pool);
     }
+    if (status.ok())
+        messages.counted.staged += plan::staged_bytes(sending.plan, sending.limit, false);
     co_return status;
 }
 

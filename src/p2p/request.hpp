@@ -51,6 +51,7 @@ class Request : public Link<Request> {
     int peer = -1;                 // world rank of `source`, -1 for any; of a send, where it goes
     std::uint64_t order = 0;       // posting order, for receives from any source
     const Group* group = nullptr;  // of those: who may send; outlives the request
+    Traffic* traffic = nullptr;    // of receives: counted there
     bool rtr_sent = false;         // the peer knows where its next message goes (put_after_rtr.cpp)
 
     // Called once by the layer that ran the operation.

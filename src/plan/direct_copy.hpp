@@ -10,7 +10,7 @@ namespace gantry::plan {
 // One core copying between two host buffers that the cache holds (eager payloads, packing).
 inline constexpr double kHostCopyRate = 10e9;
 
-// Up to here a copy out of a slot by the processor costs less than a kernel that stays saves.
+// Up to here a copy out of a slot by the processor costs less than a persistent kernel saves.
 inline constexpr Bytes kResidentUpTo = 4 * kKiB;
 
 // A whole copy from end to end by one process: the leg, and who drives it.

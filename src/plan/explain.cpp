@@ -26,13 +26,6 @@ const char* kind_text(int kind) {
     return "unknown";
 }
 
-// Bytes that this rank moved into or out of staging slots.
-Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received) {
-    const Stage stage = received ? plan.sink_stage : plan.source_stage;
-    const bool staged = plan.protocol == Protocol::pipeline || plan.protocol == Protocol::eager;
-    return staged && stage == Stage::slot ? bytes : 0;
-}
-
 std::string how_text(const Plan& plan, Bytes bytes) {
     Plan without_reason = plan;
     without_reason.why = "";
@@ -45,6 +38,12 @@ void replace(std::string& text, std::string_view mark, long value) {
 }
 
 }  // namespace
+
+Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received) {
+    const Stage stage = received ? plan.sink_stage : plan.source_stage;
+    const bool staged = plan.protocol == Protocol::pipeline || plan.protocol == Protocol::eager;
+    return staged && stage == Stage::slot ? bytes : 0;
+}
 
 void Explain::add(const Question& question, const Choice& choice, int peer, bool received) {
     const int sink_kind = question.sink_known ? static_cast<int>(question.sink.kind) : kUnknownKind;
@@ -68,7 +67,7 @@ void Explain::add(const Question& question, const Choice& choice, int peer, bool
 }
 
 Record Explain::record_of(int rank) const {
-    Record record{rank, {}, notes_};
+    Record record{rank, {}, notes_, collectives_.paths()};
     for (const auto& [key, entry] : entries_) {
         const Plan& plan = entry.choice.plan;
         Path path{.rank = rank,
@@ -103,7 +102,7 @@ Record Explain::record_of(int rank) const {
 std::string Explain::text(int rank) const {
     const Record record = record_of(rank);
     return fmt::format("gantry explain: rank {}\n", rank) + path_table(record.paths, Show::all) +
-           notes_text(record);
+           coll_table(record.collectives) + notes_text(record);
 }
 
 std::string Explain::json(int rank) const {
@@ -111,7 +110,7 @@ std::string Explain::json(int rank) const {
 }
 
 Status Explain::write(int rank, std::string file) const {
-    if (entries_.empty()) return success();
+    if (entries_.empty() && collectives_.empty()) return success();
     if (file.empty()) {
         // One write, so that the tables of several ranks do not mix line by line.
         const std::string table = text(rank);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The path ledger behind `gantry explain` (facts/peers.md D4): for each class of messages (memory
-// kinds, size class, peer) the path, the chunk, staged bytes, why, and what it beat. Recording is
-// off unless GANTRY_EXPLAIN=1 and costs one branch then.
+// The path ledger behind `gantry explain`: for each class of messages (memory kinds,
+// size class, peer) the path, the chunk, staged bytes, why, and what it beat. Recording is off unless
+// GANTRY_EXPLAIN=1 and costs one branch then.
 #pragma once
 
 #include "base/status.hpp"
@@ -16,10 +16,15 @@
 
 namespace gantry::plan {
 
+// Of a message of so many bytes that went so: those that its receiver, or its sender, moved into or out
+// of staging slots.
+Bytes staged_bytes(const Plan& plan, Bytes bytes, bool received);
+
 class Explain {
   public:
     explicit Explain(bool on = false) : on_(on) {}
     bool on() const { return on_; }
+    void turn(bool on) { on_ = on; }
 
     // One message that this rank sent (or received: `received`), as it finally went.
     void record(const Question& question, const Choice& choice, int peer, bool received) {
@@ -31,6 +36,11 @@ class Explain {
     }
     // The ledger, for messages that are sent without a question; null: nobody keeps one.
     Explain* ledger() { return on_ ? this : nullptr; }
+
+    // One collective of this rank.
+    void collective(const CollQuestion& question, const CollChoice& choice) {
+        if (on_) collectives_.add(question, choice);
+    }
 
     // A sentence about what no message of its own tells.
     void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
@@ -64,6 +74,7 @@ class Explain {
     bool on_;
     std::map<Key, Entry> entries_;
     std::vector<std::string> notes_;
+    CollRecord collectives_;
 };
 
 }  // namespace gantry::plan

@@ -100,7 +100,7 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         copy.engine = CopyEngine::fused;
     Nanoseconds event = gpu.host_event_seen;
     if (from_gpu && to_gpu) event = ask.facts.same_gpu ? gpu.d2d_event_seen : gpu.event_seen;
-    // The flag of an announced put tells the receiver, too, and writing it is hidden by its bytes
+    // The flag of a put after an RTR tells the receiver, too, and writing it is hidden by its bytes
     // (docs/design/ready-to-receive.md).
     if (!gets && ask.facts.rtr) event += ask.hop + transfer_time(ask.bytes, copy.bytes_per_second);
     Plan& plan = candidate.plan;
@@ -110,14 +110,14 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
             .sink_engine = copy.engine,
             .completion = seen_by(gpu, event),
             .opening = opening(ask, executor)};
-    // A get starts when the offer arrives; a put after the verdict, or at once into an announced
-    // buffer, and its end must be told.
+    // A get starts when the offer arrives; a put after the verdict, or at once into the
+    // buffer that an RTR named, and its end must be told.
     const bool answered = !gets && !ask.facts.rtr;
     plan.expected = (answered ? 3 : 1) * ask.hop + (answered ? 2 * kPieceHandling : 0) + price;
     if (from_gpu && to_gpu)
         plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
                    : !gets && ask.facts.rtr
-                       ? "one copy between the GPUs, into the buffer that the receiver announced"
+                       ? "one copy between the GPUs, into the buffer that the receiver's RTR named"
                        : "one copy between the GPUs";
     else
         plan.why = gets ? "one copy straight out of the sender's device memory"
@@ -152,7 +152,7 @@ Candidate ipc_candidate(const Ask& ask) {
     const Candidate put = ipc_by(ask, Executor::sender);
     if (get.impossible != nullptr) return put.impossible != nullptr ? get : put;
     if (put.impossible != nullptr) return get;
-    // What a get takes longer alone counts against a put that was announced, and against no other: in a
+    // What a get takes longer alone counts against a put after an RTR, and against no other: in a
     // window latencies overlap, and a put that is answered needs its sender's attention, too.
     const Nanoseconds alone = ask.facts.rtr ? 0 : ask.sink_gpu.peer_get_more;
     // Whoever opens will copy from then on: that one of them has work pending puts it off, and is no

@@ -18,6 +18,7 @@ constexpr Named kAll[] = {
     {"cut_through", &Mechanisms::cut_through},
     {"ready_to_receive", &Mechanisms::ready_to_receive},
     {"batches", &Mechanisms::batches},
+    {"board", &Mechanisms::board},
     {"claims", &Mechanisms::claims},
 };
 

@@ -27,8 +27,6 @@ constexpr Bytes kSmallestFixedChunk = 64;
 // Cells cost nothing to hold, and more of them hide that the two processors copying do not run in
 // step.
 constexpr int kHostCellsInFlight = 8;
-// Striping a piece finer than this costs more in puts than the rails gain.
-constexpr Bytes kSmallestStripe = 64 * kKiB;
 
 // A lone copy into a slot, on its way to host memory. Whether a kernel stays on that GPU is not
 // known; it does where messages are close to each other, and elsewhere a slot costs hardly more than
@@ -115,7 +113,8 @@ Candidate eager_candidate(const Ask& ask) {
 }
 
 int rails_for(const Ask& ask, Bytes piece) {
-    const Bytes useful = std::max<Bytes>(1, piece / kSmallestStripe);
+    if (ask.tuning.rail_stripe == 0) return 1;
+    const Bytes useful = std::max<Bytes>(1, piece / ask.tuning.rail_stripe);
     return static_cast<int>(
         std::min<Bytes>(useful, static_cast<Bytes>(std::max(1, ask.peer.rails))));
 }
@@ -226,7 +225,7 @@ Line pipeline_line(const Ask& ask, const Plan& plan, bool host_cells, bool put) 
                       ask.source_gpu.copy_engines == 1 && is_copy_engine(plan.source_engine) &&
                       is_copy_engine(plan.sink_engine);
 
-    // A quarter of the pool per message: sinks and other messages keep the rest (DESIGN section 5).
+    // A quarter of the pool per message: sinks and other messages keep the rest.
     line.in_flight = (host_cells ? ask.tuning.host_pool : ask.tuning.device_pool) / 4;
     Bytes ceiling = std::max(line.in_flight, kSmallestFixedChunk);
     if (!peer.shared_memory && !put)

@@ -214,8 +214,52 @@ std::string to_json(const Record& record) {
                                      {"why", path.why},
                                      {"rejected", losers}});
     }
+    for (const CollPath& path : record.collectives) {
+        nlohmann::ordered_json losers = nlohmann::ordered_json::array();
+        for (const CollPath::Loser& loser : path.losers)
+            losers.push_back({{"algorithm", loser.algorithm},
+                              {"expected_ns", loser.expected},
+                              {"why", loser.why}});
+        document["collectives"].push_back({{"operation", path.operation},
+                                           {"ranks", path.ranks},
+                                           {"smallest", path.smallest},
+                                           {"largest", path.largest},
+                                           {"calls", path.calls},
+                                           {"how", path.how},
+                                           {"expected_ns", path.expected},
+                                           {"why", path.why},
+                                           {"rejected", losers}});
+    }
     return document.dump(2) + "\n";
 }
+
+namespace {
+
+std::vector<CollPath> collectives_from(const nlohmann::json& document) {
+    std::vector<CollPath> paths;
+    if (!document.contains("collectives") || !document["collectives"].is_array()) return paths;
+    for (const auto& row : document["collectives"]) {
+        if (!row.is_object()) continue;
+        CollPath path;
+        path.operation = row.value("operation", "");
+        path.ranks = row.value("ranks", 0);
+        path.smallest = row.value("smallest", Bytes{0});
+        path.largest = row.value("largest", Bytes{0});
+        path.calls = row.value("calls", std::uint64_t{0});
+        path.how = row.value("how", "");
+        path.expected = row.value("expected_ns", Nanoseconds{0});
+        path.why = row.value("why", "");
+        if (row.contains("rejected"))
+            for (const auto& loser : row["rejected"])
+                path.losers.push_back({loser.value("algorithm", ""),
+                                       loser.value("expected_ns", Nanoseconds{0}),
+                                       loser.value("why", "")});
+        paths.push_back(std::move(path));
+    }
+    return paths;
+}
+
+}  // namespace
 
 Result<Record> record_from_json(std::string_view text) {
     const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -223,6 +267,7 @@ Result<Record> record_from_json(std::string_view text) {
         return failure(MPI_ERR_OTHER, "a record of paths is not the JSON that Gantry writes");
     Record record;
     record.rank = document.value("rank", 0);
+    record.collectives = collectives_from(document);
     if (document.contains("notes") && document["notes"].is_array())
         for (const auto& note : document["notes"])
             if (note.is_string()) record.notes.push_back(note.get<std::string>());

@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "base/units.hpp"
+#include "plan/coll_table.hpp"
 
 #include <string>
 #include <string_view>
@@ -46,6 +47,7 @@ struct Record {
     int rank = 0;
     std::vector<Path> paths;
     std::vector<std::string> notes;  // a sentence each, of what no single path tells
+    std::vector<CollPath> collectives = {};
 };
 
 enum class Show { received, all };

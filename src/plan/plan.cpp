@@ -69,7 +69,7 @@ std::string describe(const Plan& plan, Bytes bytes) {
                 text += fmt::format(", then {}", name(plan.sink_engine));
             break;
         case Protocol::rdma:
-            text += plan.executor == Executor::receiver ? ", lent to the receiver"
+            text += plan.executor == Executor::receiver ? ", exposed to the receiver"
                                                         : ", one put, " + rails_text(plan.rails);
             break;
         case Protocol::ipc:
@@ -95,6 +95,8 @@ Tuning tuning_from(const config::Config& config) {
     tuning.host_cell = std::max<Bytes>(1, config.host_cell);
     tuning.host_pool = config.host_pool;
     tuning.device_pool = config.device_pool;
+    const bool divides = config.rail_policy == "even" || config.rail_policy == "weighted";
+    tuning.rail_stripe = divides ? std::max<Bytes>(1, config.rail_stripe) : 0;
     // A list that is wrong was refused when the configuration was read.
     if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())
         tuning.mechanisms = *mechanisms;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the planner answers, and the planner itself: `choose` is a pure function and nothing else
-// decides (DESIGN 2.6). The sender asks with the sink unknown and sends the answer as its offer in
+// decides. The sender asks with the sink unknown and sends the answer as its offer in
 // the RTS; the receiver, who sees both ends, asks again and returns the verdict in the CTS.
 #pragma once
 
@@ -116,7 +116,9 @@ struct Mechanisms {
     bool cut_through = true;      // staged messages go on piece by piece while a kernel copies them
     bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
     bool batches = true;           // copies that come together are made by one launch or call
-    bool claims = true;            // who is not late copies what either end could
+    bool board =
+        true;  // ranks of a node agree on its board instead of by messages (all or none of them)
+    bool claims = true;  // who is not late copies what either end could
     bool operator==(const Mechanisms&) const = default;
 };
 // What a list such as "all" or "none" or "all,-claims" or "none,batches" switches on; an error names the
@@ -134,6 +136,7 @@ struct Tuning {
     Bytes host_cell = 64 * kKiB;
     Bytes host_pool = 4 * kMiB;
     Bytes device_pool = 16 * kMiB;
+    Bytes rail_stripe = 64 * kKiB;  // no put is divided among rails into smaller parts; 0: none is
     Mechanisms mechanisms;
 };
 Tuning tuning_from(const config::Config& config);

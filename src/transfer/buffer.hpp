@@ -21,7 +21,7 @@ struct Buffer {
     bool contiguous() const {
         return layout == nullptr || layout->contiguous() || (count == 1 && layout->one_run);
     }
-    // First data byte: what must be classified (facts/abi-and-conformance.md section 3).
+    // First data byte: what must be classified. The address may be far from it (MPI_BOTTOM).
     std::byte* data() const {
         return static_cast<std::byte*>(address) + (layout != nullptr ? layout->first : 0);
     }

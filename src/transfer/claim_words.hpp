@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Claims: which end of a message copies when both could (DESIGN section 5, "Executing for each
-// other"). The receiver has told the sender to put, and could get: if the sender does not begin in
+// Claims: which end of a message copies when both could. The receiver has told the sender to put, and could get: if the sender does not begin in
 // time (its program computes), the receiver copies itself. Each such message has a word in its
 // sender's segment; who copies takes it before its first device call, and only who has it copies.
 //

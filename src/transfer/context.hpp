@@ -12,12 +12,14 @@
 #include "plan/explain.hpp"
 #include "plan/selection_cache.hpp"
 #include "transfer/active_messages.hpp"
+#include "transfer/board.hpp"
 #include "transfer/buffer.hpp"
 #include "transfer/endpoint.hpp"
 #include "transfer/export_table.hpp"
 #include "transfer/gpu_arbiter.hpp"
 #include "transfer/host_copies.hpp"
 #include "transfer/notify_flags.hpp"
+#include "transfer/rail_scheduler.hpp"
 #include "transfer/staging_pool.hpp"
 
 namespace gantry::transfer {
@@ -46,6 +48,8 @@ class Context {
     plan::SelectionCache selections;
     ActiveMessages messages;
     Endpoints endpoints;
+    Board board;
+    RailScheduler rails;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;

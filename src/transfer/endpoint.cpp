@@ -26,6 +26,10 @@ Endpoint& Endpoints::make(int rank) {
         made->facts = made->transport->facts(rank);
         made->shared = made->transport->shared_segment(rank);
         made->own_shared = made->transport->shared_segment(world_rank_);
+        const transport::PeerFacts& facts = made->facts;
+        if (facts.put && facts.rails > 1)
+            made->rails = std::make_unique<RailShares>(
+                facts.rails, facts.home_rail, facts.bytes_per_second, facts.message_latency);
     } else {
         made->lost = failure(MPI_ERR_OTHER,
                              "no transport reaches rank {}: it runs on another node and no network "

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "plan/question.hpp"
+#include "transfer/rail_shares.hpp"
 #include "transfer/remote_memory.hpp"
 #include "transport/transport.hpp"
 
@@ -25,6 +26,7 @@ struct Endpoint {
     transport::SharedSegment* own_shared = nullptr;
     Status lost;  // why it cannot be reached any more
     RemoteMemory memory;
+    std::unique_ptr<RailShares> rails;  // null: there is one rail, or shared memory
     // The first word of hints about messages between this rank and the peer. It changes with whatever
     // may change the facts about them.
     std::uint64_t hint_word() const {

@@ -2,7 +2,7 @@
 //
 // ExportTable: the allocations of this process that peers of the node were told how to map, and who
 // was told. A freed allocation stays in memory until every importer has closed its mapping, so they
-// are told of that, too (DESIGN section 5, "IPC mappings").
+// are told of that, too (docs/design/mappings.md).
 //
 // What names an allocation takes the driver up to 3 us (H100, 1 MiB), once. Of what lies in slots
 // before its receiver sees it, the receiver needs no more than what kind of memory it is; if it would

@@ -10,7 +10,7 @@
 namespace gantry::transfer {
 namespace {
 
-// Memory aside is borrowed for so much, and lent again for what follows.
+// Memory aside is borrowed for so much, and used again for what follows.
 constexpr Bytes kMostAtOnce = 32 * kMiB;
 
 bool strided_on_device(const Side& side) {

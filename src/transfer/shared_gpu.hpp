@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// SharedGpu: who copies inside a GPU that two processes share (DESIGN 2.6, facts/gpu-measured.md
-// 1.1). Every change of the process that uses the compute queue costs a turn (about 140 us on an
+// SharedGpu: who copies inside a GPU that two processes share (docs/design/time-sliced-gpu.md).
+// Every change of the process that uses the compute queue costs a turn (about 140 us on an
 // H200), so copies inside the GPU are cheap for the process that used it last, in either direction,
 // and dear for the other. Two facts decide:
 //

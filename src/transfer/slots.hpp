@@ -2,8 +2,8 @@
 //
 // SlotPool: staging memory cut into units; a slot is a run of consecutive units, as long as one
 // chunk. Waiting for a slot is normal and first come, first served. Each use has its part of the
-// pool, which keeps two ranks that send to each other from deadlocking (DESIGN section 5, "Slots
-// cannot deadlock"):
+// pool, which keeps two ranks that send to each other from deadlocking: a sink's slot empties by
+// local work alone, so it always comes back.
 //
 //   | quarter: sinks | quarter: sinks, sources | quarter: ahead, sources | quarter: sources |
 //

@@ -17,6 +17,7 @@ struct PeerFacts {
     double device_write_bytes_per_second = 0;
     bool registers_sources = false;  // a card reads what a put sends: worth registering, too
     int rails = 1;
+    int home_rail = 0;              // of messages and small puts: the nearest one
     Bytes eager_max = 0;            // largest payload of one active message
     Bytes eager_limit = 32 * kKiB;  // largest one sent at once unless GANTRY_EAGER_LIMIT is set
     Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way

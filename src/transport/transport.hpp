@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // How bytes reach a peer. A Transport delivers active messages and puts bytes into registered or
-// shared memory, on any rail; it never matches and knows nothing of MPI (DESIGN 2.5). Order between
+// shared memory, on any rail; it never matches and knows nothing of MPI. Order between
 // messages is not promised across rails: the p2p layer numbers envelopes. Implementations: self/,
 // shm/, ucx/, fake/. Nothing blocks; handlers are called from progress() only, and must not call
 // progress().
@@ -91,11 +91,14 @@ struct alignas(64) Flag {
     std::uint32_t pieces[kPiecesOfSlotUnit] = {};
 };
 
-// The two pools of shared slots in a rank's segment (DESIGN section 5, "Shared memory").
+// Where a rank posts what it brings to collective operations (transfer/board.hpp).
+inline constexpr Bytes kBoardBytes = 256 * kKiB;
+
+// The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
-// What one rank shares with the others of its node, as this process sees it (DESIGN section 5). What
-// cannot be mapped is empty or null.
+// What one rank shares with the others of its node, as this process sees it. What cannot be
+// mapped is empty or null.
 class SharedSegment {
   public:
     virtual ~SharedSegment() = default;
@@ -108,6 +111,9 @@ class SharedSegment {
     virtual std::span<Flag> flags() = 0;
     // The one of them that tells of its puts to another rank of the node.
     virtual Flag* put_flag(int to) = 0;
+    // The board, kBoardBytes on pages of their own, at first all zero; makes this rank's own. Empty as
+    // long as that rank has no segment.
+    virtual std::span<std::byte> board() = 0;
     // Of this rank's own segment: it uses a GPU, named by a number that is not 0
     // (transfer/gpu_neighbours.hpp); and whether another rank does, as far as it said so.
     virtual void note_gpu(std::uint64_t gpu) = 0;
@@ -150,23 +156,27 @@ class Transport {
     virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                      const RemoteKey& key, Bytes offset, Completion& done) = 0;
 
+    // The rails to that peer that work, as bits. A rail is reported as lost only when nothing that it
+    // still carried can arrive any more. Messages go over another rail then, once each.
+    virtual std::uint32_t rails_up(int) const { return ~0u; }
+
     // As put(), and the peer is given that message as soon as the bytes are at their place, without
     // waiting for `done`. False: this put cannot be told of so, and nothing has happened.
     virtual bool put_and_tell(int peer, int rail, const void* source, Bytes bytes,
                               const Region& from, const RemoteKey& key, Bytes offset,
                               MessageKind kind, ConstSpan header, Completion& done);
 
-    // --- loans: large host memory that nobody copies on the way
-    // A message may lend the memory that it announces: the bytes go straight to where the peer
+    // --- exposed memory: large host memory that nobody copies on the way
+    // A message may expose the memory that it is about: the bytes go straight to where the peer
     // wants them, once it has said where. `loan` is a number of the sender's, never given twice.
-    // Whether a message to that peer may lend now; asking may start what lets later ones do so.
+    // Whether a message to that peer may expose now; asking may start what lets later ones do so.
     virtual bool exposes(int) { return false; }
-    // As send(). `done`: the peer has fetched all of it, or is lost, and the memory is free again.
+    // As send(). `done`: the peer has got all of it, or is lost, and the memory is free again.
     virtual Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                           const void* source, Bytes bytes, Completion& done);
     // The peer said that it wants the bytes another way: `done` is not completed any more.
     virtual void take_back(int, std::uint64_t) {}
-    // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the lender is
+    // The peer's end, once at most and all of it. `done`: the bytes are at `sink`, or the exposer is
     // lost and nothing writes there any more.
     virtual void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
                              Completion& done);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The version of everything that two ranks say to each other: messages (p2p/wire.hpp), frames and
-// keys of the network, layouts of shared segments. Whoever changes one of these counts up.
-// Transports compare it before the first message and refuse a mixed job.
+// The version of everything that two ranks say to each other: messages (transfer/wire.hpp,
+// p2p/wire.hpp), frames and keys of the network, layouts of shared segments. Whoever changes one of
+// these counts up. Transports compare it before the first message and refuse a mixed job.
 #pragma once
 
 #include "base/status.hpp"
@@ -13,7 +13,7 @@
 
 namespace gantry::transport {
 
-inline constexpr std::uint32_t kWireVersion = 19;
+inline constexpr std::uint32_t kWireVersion = 21;
 
 // `where`: how the other rank is reached.
 inline Status mixed_versions(const char* where, int rank, std::uint32_t theirs,

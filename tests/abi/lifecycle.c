@@ -55,6 +55,11 @@ static void at_any_time(const char* when) {
     expect("one answer about CUDA", MPIX_Query_cuda_support(), flag);
     expect("about HIP", MPIX_GPU_query_support(MPIX_GPU_SUPPORT_HIP, &flag), MPI_SUCCESS);
     expect("no HIP", flag, 0);
+    expect("MPI_T_init_thread", MPI_T_init_thread(MPI_THREAD_SINGLE, &flag), MPI_SUCCESS);
+    expect("MPI_T_cvar_get_num", MPI_T_cvar_get_num(&flag), MPI_SUCCESS);
+    expect("there are control variables", flag > 0, 1);
+    expect("MPI_T_finalize", MPI_T_finalize(), MPI_SUCCESS);
+    expect("MPI_T after its end", MPI_T_pvar_get_num(&flag), MPI_T_ERR_NOT_INITIALIZED);
     expect("world to int", MPI_Comm_toint(MPI_COMM_WORLD), 0x101);
     expect("world from int", MPI_Comm_fromint(0x101) == MPI_COMM_WORLD, 1);
 }

@@ -29,7 +29,7 @@ GOOD_HANDLE = {
     "REQUEST": "MPI_REQUEST_NULL",
     "MESSAGE": "MPI_MESSAGE_NO_PROC",
     "SESSION": "session",
-    "WINDOW": "MPI_WIN_NULL",
+    "WINDOW": "win",
     "FILE": "MPI_FILE_NULL",
 }
 FREED = {
@@ -37,6 +37,7 @@ FREED = {
     "GROUP": "freed_group",
     "INFO": "freed_info",
     "ERRHANDLER": "freed_errhandler",
+    "WINDOW": "freed_win",
 }
 BAD_NUMBERS = {
     "not_negative": ["-1"],
@@ -54,7 +55,7 @@ BAD_NUMBERS = {
 }
 # Nothing was made of which these could be live: their functions are not tried before they are
 # built.
-NO_GOOD_VALUE = ("WINDOW", "FILE")
+NO_GOOD_VALUE = ("FILE",)
 # Never return, or end what the program needs.
 NOT_TRIED = ("MPI_Abort",)
 
@@ -126,6 +127,9 @@ def refused(entry, p) -> list:
     method = found.group(1)
     error = re.search(r", (MPI_ERR_\w+)\);", statement)
     error = error.group(1) if error else "MPI_ERR_ARG"
+    if entry.function.chapter == "tool":  # one class for all that is judged before the body
+        bad = BAD_NUMBERS.get(method, ["0"])
+        return [(value, "MPI_T_ERR_INVALID") for value in bad]
     if p.kind in bodies.HANDLES:
         row = bodies.HANDLES[p.kind]
         bad = garbage(p.kind) + ([FREED[p.kind]] if p.kind in FREED else [])
@@ -211,6 +215,9 @@ def main(out: str) -> None:
         # What exchanges with neighbors takes a communicator that has some.
         if re.match("MPI_I?neighbor_", function.name, re.IGNORECASE):
             lines = [line.replace(GOOD_HANDLE["COMMUNICATOR"], "ring") for line in lines]
+        # A request that is none is refused before the flag is looked at.
+        if function.name == "MPI_Parrived":
+            lines = [line.replace("(MPI_REQUEST_NULL, 1, 0)", "(live_request, 1, 0)") for line in lines]
         if lines:
             parts.append(f"static void try_{number}(void) {{\n" + "\n".join(lines) + "\n}\n")
             calls.append(f"    try_{number}();")

@@ -94,6 +94,11 @@ class Checks(unittest.TestCase):
         self.refused("coroutines", "src/p2p/a.cpp",
                      "Task<int> f(bool b) {\n    int n = b ? co_await g() : 0;\n    co_return n;\n}\n", 3, "conditional")
 
+    def test_no_task_is_made_in_a_conditional_expression(self):
+        self.refused("coroutines", "src/p2p/a.cpp",
+                     "Task<int> f(bool a) {\n    Task<int> way = a ? g(1) : h(2);\n    int n = co_await way;\n    co_return n;\n}\n", 3,
+                     "conditional")
+
     def test_no_await_in_a_switch_condition(self):
         self.refused("coroutines", "src/p2p/a.cpp",
                      "Task<int> f() {\n    switch (co_await g()) {\n        case 1: break;\n    }\n    co_return 1;\n}\n", 3,
@@ -175,6 +180,23 @@ class Checks(unittest.TestCase):
         (self.root / "README.md").unlink()
         self.assertEqual(check("// docs/page.md", place="src/base/a.cpp"), "")
         self.assertIn("a.cpp:1: there is no docs/gone.md", check("// docs/gone.md, 3", place="src/base/a.cpp"))
+
+    def test_the_wire_page_shows_the_counts_of_its_test(self):
+        for place in ("tests/world/wire_count_test.cpp", "docs/wire.md"):
+            (self.root / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / place, self.root / place)
+        page = (REPOSITORY / "docs" / "wire.md").read_text()
+        row = "| network | H to H | 8 B | eager | 1 / 32 | 0 / 0 | 0 | 0 then 0 |\n"
+        self.assertIn(row, page)
+
+        def check(text):
+            return self.run_check("wire_counts", "docs/wire.md", text).stdout
+
+        self.assertEqual(check(page), "")
+        line = page[:page.index(row)].count("\n") + 1
+        for wrong in (page.replace(row, ""), page.replace(row, row.replace("32", "33")), page.replace(row, row + row)):
+            self.assertIn(f"docs/wire.md:{line + (wrong.count(row) == 2)}: the test has here", check(wrong))
+        self.assertIn("the test has here", check("# No table\n"))
 
     def test_the_readme_shows_the_figures_of_the_results(self):
         for place in ("bench/speed_chart", "bench/results/h200-device.jsonl", "docs/pictures/latency.svg"):

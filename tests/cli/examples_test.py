@@ -29,7 +29,7 @@ class Examples(unittest.TestCase):
         return program
 
     def compile_for_devices(self, name):
-        return self.compile(name, f"-I{STAND_IN}", f"-L{BUILD / 'simgpu'}", "-lcuda")
+        return self.compile(name, f"-I{STAND_IN}", f"-L{BUILD / 'simgpu'}", "-l:libcudart.so.13")
 
     def run_job(self, *command, **env):
         done = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

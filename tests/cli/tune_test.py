@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`gantry tune` on the simulated GPU: what it writes, and what it says.
 
-What it measures is time, which a busy host makes longer, so no test looks at it. By hand, on a host that has nothing else to do,
+What it measures is time, which a busy host makes longer and nothing makes shorter: a test looks whether a call is too short. By hand, on a host that has nothing else to do,
 `python3 -m unittest tune_test.Tune.measures_the_machine_of_the_simulator` (with GANTRY_BUILD_FOLDER) compares the figures with those
 that the simulator was given. That machine is slow, so that what the host costs itself hardly counts: a figure is right within 40 %;
 what lasts long within a factor of 2.2 (several copies in a row) or 3 (what needs two processes: a turn of the queue, openings).
@@ -133,6 +133,16 @@ class Tune(unittest.TestCase):
         done = self.tune()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.wrong(file), [])
+
+    def test_measures_no_call_shorter_than_the_simulator_makes_it(self):
+        scale = 0.25  # of all its times: they add up
+        self.environment["SIMGPU"] += f",scale={scale}"
+        done = self.tune()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        gpu = json.loads((self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.json").read_text())["gpu"]
+        given = MACHINE["gpu"]
+        for name in CALLS:  # measured as they are; other figures are differences
+            self.assertGreaterEqual(gpu["calls"][name], 0.95 * scale * given["calls"][name], name)
 
     def test_writes_every_figure_and_every_curve(self):
         file = self.folder / "gantry" / "machines" / "simulated-gpu-tortoise.json"

@@ -3,6 +3,7 @@
 // Plans pinned as a table that people can read and review: plans.txt holds, for each scene, which
 // way each message goes, what the model expects and what lost. A change of the planner shows as a
 // diff of that file; GANTRY_GOLDEN_UPDATE=1 rewrites it.
+#include "golden/pinned.hpp"
 #include "golden/scenes.hpp"
 #include "plan/text.hpp"
 
@@ -10,10 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 namespace gantry::test {
@@ -126,27 +124,7 @@ std::string table() {
 }
 
 TEST(GoldenPlans, AreThoseOfTheTable) {
-    const std::string path = GANTRY_TEST_DATA "/plans.txt";
-    const std::string actual = table();
-    if (std::getenv("GANTRY_GOLDEN_UPDATE") != nullptr) {
-        std::ofstream(path) << actual;
-        GTEST_SKIP() << path << " rewritten";
-    }
-    std::ifstream file(path);
-    ASSERT_TRUE(file) << "cannot read " << path;
-    std::stringstream pinned;
-    pinned << file.rdbuf();
-    std::string expected_line, actual_line, scene;
-    std::stringstream actual_lines(actual);
-    int differences = 0;
-    while (std::getline(actual_lines, actual_line)) {
-        if (!std::getline(pinned, expected_line)) expected_line = "(end of file)";
-        if (actual_line.starts_with("==")) scene = actual_line;
-        if (actual_line == expected_line || ++differences > 20) continue;
-        ADD_FAILURE() << scene << "\n  pinned: " << expected_line << "\n  now:    " << actual_line;
-    }
-    EXPECT_FALSE(std::getline(pinned, expected_line))
-        << "the table has more lines than there are plans";
+    expect_pinned(GANTRY_TEST_DATA "/plans.txt", table());
 }
 
 }  // namespace

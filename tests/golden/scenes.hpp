@@ -2,7 +2,7 @@
 //
 // Scenes: the machines and neighbourhoods that plans are pinned for. Numbers are written out here,
 // not loaded from a machine description, so that a plan changes only when the planner does. Rounded
-// from facts/gpu-measured.md (H200) and from the platform of the published figures (C2050, QDR).
+// from measurements of an H200 (bench/results) and from the platform of the published figures (C2050, QDR).
 #pragma once
 
 #include "plan/plan.hpp"
@@ -162,12 +162,12 @@ inline std::vector<Scene> scenes() {
     open.rtr = true;
     open.sink_gpu.peer_get_more = 1000;
     open.sink_gpu.peer_get_bytes_per_second = 382e9;
-    add("two GPUs (H200), mappings open, the receiver waits and announced its buffer", open,
+    add("two GPUs (H200), mappings open, the receiver waits and sent an RTR", open,
         IpcKind::legacy);
     open.put_open = false;
     open.put_uses = 300;
-    add("two GPUs (H200), announced, the sender has not mapped it after 300 messages", open,
-        IpcKind::legacy);
+    add("two GPUs (H200), after an RTR, the sender has not mapped the buffer after 300 messages",
+        open, IpcKind::legacy);
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;

@@ -5,6 +5,7 @@
 // open mapping. Openings are decided at once, and counted: that the way was, or was not, a direct
 // copy is part of each case. Shared memory only.
 #include "gpu.hpp"
+#include "refused.hpp"
 #include "test.hpp"
 
 #include <cstdlib>
@@ -24,21 +25,16 @@ void start_with_direct_copies() {
     setenv("GANTRY_IPC_THRESHOLD", "1", 1);
     setenv("GANTRY_CLAIM_WAIT", "10s", 1);
     start_mpi();
-    if (!gpu().simulated) skip("faults are injected into the simulator only");
+    only_on_the_simulator("faults are injected into the simulator only");
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     use_device(0);
 }
 
-long sum_of_both(std::uint64_t mine) {
-    long own = static_cast<long>(mine), both = 0;
-    OK(MPI_Allreduce(&own, &both, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
-    return both;
-}
 // Attempts of both ranks since the last reset_calls().
-long openings() {
+std::uint64_t openings() {
     return sum_of_both(calls("cuIpcOpenMemHandle_v2"));
 }
-long mapped() {
+std::uint64_t mapped() {
     return sum_of_both(census().imported_ranges);
 }
 
@@ -55,7 +51,7 @@ void expect_right(Memory& memory, unsigned seed) {
 }
 
 // Copies that both ranks make for one message.
-long copies_of_one(Memory& memory, unsigned seed) {
+std::uint64_t copies_of_one(Memory& memory, unsigned seed) {
     memory.fill(rank() == 0 ? seed : seed + 1000);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     clear_operations();
@@ -82,21 +78,12 @@ void expect_host_messages_work() {
     CHECK_EQ(theirs, 70 + peer);
 }
 
-void expect_failure(int code, const char* word) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    CHECK(code != MPI_SUCCESS);
-    OK(MPI_Error_string(code, text, &length));
-    if (std::string(text).find(word) == std::string::npos)
-        fail(__FILE__, __LINE__, std::string("\"") + text + "\" does not name " + word);
-}
-
 // `fault` on the ranks that `faulty` names (-1: both); messages are staged, and are direct in fresh
 // memory once it is gone.
 void expect_staged(const char* fault, int faulty, bool tries) {
     {
         Memory memory(Kind::device, kBytes);
-        const long before = mapped();
+        const std::uint64_t before = mapped();
         reset_calls();
         if (faulty == -1 || faulty == rank()) inject(fault);
         for (unsigned message = 0; message < 4; ++message) {

@@ -10,7 +10,7 @@ import unittest
 
 MPIEXEC = os.environ.get("GANTRY_MPIEXEC", "mpiexec")
 PROGRAM = os.environ.get("GANTRY_MPI_TESTS", "mpi_tests")
-PATIENCE = 60
+PATIENCE = 100  # seconds; only ends a test that hangs
 
 
 def run(case, ranks, **env):
@@ -69,19 +69,21 @@ class Endings(unittest.TestCase):
         for number in taken:
             self.assertGreaterEqual(number, 20, said)  # those of the rounds in which nothing else is at work
 
-    def test_what_a_kernel_that_stays_took_is_explained(self):
+    def test_what_a_persistent_kernel_took_is_explained(self):
         if os.environ.get("GANTRY_TEST_GPU") == "real":
             self.skipTest("on a GPU that processes share without MPS no kernel stays")
-        case = "small_messages_by_a_kernel_that_stays_carry_the_right_bytes"
+        case = "a_persistent_kernel_takes_some_messages"
         code, said = run(case, 2, GANTRY_EXPLAIN="on")
         if code == 77:
             self.skipTest(said)
-        taken = re.findall(r"rank \d: small device copies taken by kernels that stay: (\d+) \(launched: (\d+);", said)
+        self.assertEqual(code, 0, said)  # it went on until a kernel had taken some
+        taken = re.findall(r"rank \d: small device copies taken by persistent kernels: (\d+) \(launched: (\d+);", said)
         self.assertTrue(taken, said)
         for copies, kernels in taken:
-            self.assertGreater(int(copies), int(kernels), said)
+            self.assertGreater(int(copies), 0, said)
+            self.assertGreater(int(kernels), 0, said)
         said = run(case, 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")[1]
-        self.assertNotIn("kernels that stay:", said)
+        self.assertNotIn("persistent kernels:", said)
 
     def test_checks_tell_of_characters_and_of_what_was_not_freed(self):
         code, said = run("checked_end", 2, GANTRY_CHECK="1")

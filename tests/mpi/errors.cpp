@@ -335,7 +335,7 @@ MPI_CASE_OWN_INIT(errors_before_and_after_are_heard_by_the_first_handler, 1) {
     CHECK_EQ(flag, 1);
 }
 
-// --- what tests/mpi/endings.py lets fail: these do not end well ----------------------------------
+// --- what tests/mpi/endings_test.py lets fail: these do not end well ----------------------------------
 
 static struct {
     int times = 0, code = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What can go wrong around a program: a driver that refuses or fails, a context that goes away, too
-// little memory, fork and system, switches turned off (direct copies: direct_faults.cpp). Either the data arrives all the
-// same or both ranks get an error that names the call, in finite time; then the library works on,
-// and leaves the driver as it found it.
+// little memory, fork and system, switches turned off (direct copies: direct_faults.cpp). Either the
+// data arrives all the same or both ranks get an error that names the call, in finite time; then the
+// library works on, and leaves the driver as it found it.
 #include "gpu.hpp"
+#include "refused.hpp"
 #include "test.hpp"
 
 #include <dlfcn.h>
@@ -22,9 +23,7 @@ namespace {
 
 constexpr int kLarge = (4 << 20) + 12;
 
-void only_on_the_simulator() {
-    if (!gpu().simulated) skip("faults are injected into the simulator only");
-}
+constexpr const char* kInjected = "faults are injected into the simulator only";
 
 void return_errors() {
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -61,16 +60,6 @@ void expect_all_works() {
     }
 }
 
-// The code's class, and a sentence that names the driver's function.
-void expect_failure(int code, const char* function) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    CHECK(code != MPI_SUCCESS);
-    OK(MPI_Error_string(code, text, &length));
-    if (std::string(text).find(function) == std::string::npos)
-        fail(__FILE__, __LINE__, std::string("\"") + text + "\" does not name " + function);
-}
-
 // One message, `fault` on one rank; both ranks must hear of it. Host messages order the ranks
 // around it.
 void expect_a_failed_message(int bytes, int faulty, const char* fault, const char* function) {
@@ -98,7 +87,7 @@ MPI_CASE_OWN_INIT(refused_page_locking_is_slower_and_right, 2) {
     setenv("GANTRY_IPC", "off", 1);
     setenv("GANTRY_LOG", "error", 1);
     start_mpi();
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     use_device(0);
     inject("cuMemHostRegister_v2:*:2");
     expect_all_works();
@@ -107,7 +96,7 @@ MPI_CASE_OWN_INIT(refused_page_locking_is_slower_and_right, 2) {
 }
 
 MPI_CASE(a_failed_classification_is_an_error_once, 2) {
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     return_errors();
     Memory memory(Kind::device, 64);
     inject("cuPointerGetAttributes:1:999");
@@ -119,7 +108,7 @@ MPI_CASE(a_failed_classification_is_an_error_once, 2) {
 
 // Only a receive that starts takes a matched message.
 MPI_CASE(a_matched_message_outlives_a_receive_that_is_refused, 2) {
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     return_errors();
     Memory memory(Kind::device, kLarge);
     memory.fill(rank() == 0 ? 3 : 4);
@@ -145,7 +134,7 @@ MPI_CASE_OWN_INIT(a_failed_copy_is_an_error_on_both_ranks, 2) {
     setenv("GANTRY_IPC", "off", 1);
     setenv("GANTRY_CHUNK", "256K", 1);
     start_mpi();
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     return_errors();
     expect_all_works();
     const Census before = census();
@@ -174,7 +163,7 @@ Memory* memory_of_a_dead_context = nullptr;
 MPI_CASE_OWN_INIT(an_operation_that_kills_the_context_is_an_error_and_host_messages_go_on, 2) {
     setenv("GANTRY_IPC", "off", 1);
     start_mpi();
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     return_errors();
     expect_all_works();
     auto memory = std::make_unique<Memory>(Kind::device, kLarge);
@@ -271,7 +260,7 @@ MPI_CASE(the_gpu_is_first_used_long_after_init, 2) {
 MPI_CASE_OWN_INIT(recognition_switched_off_asks_the_driver_nothing, 2) {
     setenv("GANTRY_CUDA", "off", 1);
     start_mpi();
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     use_device(0);
     reset_calls();
     for (int bytes : {8, 100000, kLarge})
@@ -362,7 +351,7 @@ MPI_CASE(fork_and_system_do_not_disturb_the_job, 2) {
 // --- nothing stays behind ------------------------------------------------------------------------
 
 MPI_CASE_OWN_INIT(the_driver_is_left_as_it_was_found, 2) {
-    only_on_the_simulator();
+    only_on_the_simulator(kInjected);
     use_device(0);
     const Census before = census();
     start_mpi();

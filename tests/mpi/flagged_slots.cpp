@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A staged message of one piece is told by the copy engine: it reaches its receiver while the sender
-// computes and calls no MPI. (Copies of a kernel that stays are told by the sender: none stays here.)
+// computes and calls no MPI. (Copies of a persistent kernel are told by the sender: none stays here.)
 #include "gpu.hpp"
 #include "shared_word.hpp"
 

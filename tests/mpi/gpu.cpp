@@ -243,6 +243,16 @@ std::ptrdiff_t Memory::differs(unsigned seed, std::size_t bytes) const {
     return -1;
 }
 
+void only_on_the_simulator(const char* why) {
+    if (!gpu().simulated) skip(why);
+}
+
+std::uint64_t sum_of_both(std::uint64_t mine) {
+    std::uint64_t both = 0;
+    OK(MPI_Allreduce(&mine, &both, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
+    return both;
+}
+
 std::uint64_t calls(const char* symbol) {
     return gpu().get<std::uint64_t(const char*)>("simgpu_calls")(symbol);
 }

@@ -65,6 +65,11 @@ class Memory {
 
 std::byte pattern(unsigned seed, std::size_t position);
 
+// Skips the case where the GPU is a real one.
+void only_on_the_simulator(const char* why = "a real GPU does not count calls");
+// Over the two ranks of a case.
+std::uint64_t sum_of_both(std::uint64_t mine);
+
 // Calls of one driver entry point in this process since the last reset (simulated GPU only), "*"
 // for all.
 std::uint64_t calls(const char* symbol);

@@ -4,6 +4,7 @@
 //   mpi_tests --list                      cases and their numbers of ranks
 #include "test.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -18,7 +19,7 @@ std::vector<Case>& cases() {
 }
 const Case* current = nullptr;
 int my_rank = 0, my_size = 1;
-bool failed = false;
+std::atomic<bool> failed{false};
 std::string subject;
 
 }  // namespace
@@ -43,14 +44,26 @@ void fail(const char* file, int line, const std::string& what) {
                  current->ranks, current->name);
 }
 
+bool has_failed() {
+    return failed;
+}
+
 void about(const std::string& what) {
     subject = what;
 }
 
 void start_mpi() {
-    MPI_Init(nullptr, nullptr);
+    start_mpi(MPI_THREAD_SINGLE);
+}
+void start_mpi(int thread_level) {
+    int given = -1;
+    if (thread_level == MPI_THREAD_SINGLE)
+        MPI_Init(nullptr, nullptr);
+    else
+        MPI_Init_thread(nullptr, nullptr, thread_level, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &my_size);
+    if (thread_level != MPI_THREAD_SINGLE) CHECK_EQ(given, thread_level);
 }
 
 void skip(const std::string& why) {
@@ -60,7 +73,7 @@ void skip(const std::string& why) {
     if (my_rank == 0) std::printf("not run: %s\n", why.c_str());
     std::fflush(stdout);
     if (initialized && !finalized) MPI_Finalize();
-    std::exit(77);
+    std::exit(failed ? 1 : 77);
 }
 
 int error_class(int code) {

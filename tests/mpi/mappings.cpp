@@ -39,14 +39,8 @@ int open_descriptors() {
     return count;
 }
 
-long sum_of_both(std::uint64_t mine) {
-    long own = static_cast<long>(mine), both = 0;
-    OK(MPI_Allreduce(&own, &both, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
-    return both;
-}
-
 // Mappings that both processes opened since the last reset_calls().
-long openings() {
+std::uint64_t openings() {
     return sum_of_both(calls("cuIpcOpenMemHandle_v2") + calls("cuMemImportFromShareableHandle") +
                        calls("cuMemPoolImportPointer"));
 }

@@ -423,6 +423,34 @@ MPI_CASE(neighbor_collectives_without_neighbors, 2) {
     OK(MPI_Comm_free(&comm));
 }
 
+// Of two neighbors each one gets nothing: its count is 0 and there is no type.
+MPI_CASE(neighbor_alltoallw_needs_no_type_beside_a_count_of_0, 2) {
+    Pattern at = grid({2}, {1}, 0);  // the other rank, twice
+    const MPI_Datatype out[] = {MPI_DATATYPE_NULL, MPI_INT}, in[] = {MPI_INT, MPI_DATATYPE_NULL};
+    const int sends[] = {0, 1}, receives[] = {1, 0};
+    const MPI_Aint nowhere[] = {0, 0};
+    const int mine = rank();
+    for (int form = 0; form < 3; ++form) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        int got = -1;
+        if (form == 0) {
+            OK(MPI_Neighbor_alltoallw(&mine, sends, nowhere, out, &got, receives, nowhere, in,
+                                      at.comm));
+        } else if (form == 1) {
+            OK(MPI_Ineighbor_alltoallw(&mine, sends, nowhere, out, &got, receives, nowhere, in,
+                                       at.comm, &request));
+        } else {
+            OK(MPI_Neighbor_alltoallw_init(&mine, sends, nowhere, out, &got, receives, nowhere, in,
+                                           at.comm, MPI_INFO_NULL, &request));
+            OK(MPI_Start(&request));
+        }
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        if (form == 2) OK(MPI_Request_free(&request));
+        CHECK_EQ(got, 1 - rank());
+    }
+    OK(MPI_Comm_free(&at.comm));
+}
+
 // The communicator may be freed while the operation is under way, and its topology stays.
 MPI_CASE(neighbor_collectives_outlive_their_communicator, 2) {
     Pattern at = grid({2}, {1}, 0);

@@ -323,7 +323,7 @@ MPI_CASE(freed_requests_still_deliver, 2) {
 }
 
 MPI_CASE(many_unexpected_messages, 2) {
-    // More eager bytes than the peer's budget: the sender must neither block for ever nor fill the
+    // More eager bytes than the eager credit: the sender must neither block for ever nor fill the
     // receiver's memory.
     constexpr int kMessages = 500, kCount = 4000;
     std::vector<int> data(kCount);

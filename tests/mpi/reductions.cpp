@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 #include <vector>
 
@@ -298,6 +300,65 @@ MPI_CASE(reduction_sizes_of_2_on_devices, 2) {
 }
 MPI_CASE(reduction_sizes_of_3_on_devices, 3) {
     every_size(Kind::device);
+}
+
+// --- by kernels, whatever the size ------------------------------------------------------------------
+
+static void start_with_kernels() {
+    setenv("GANTRY_REDUCE_ON", "gpu", 1);
+    start_mpi();
+}
+
+MPI_CASE_OWN_INIT(reductions_of_2_by_kernels, 2) {
+    start_with_kernels();
+    every_combination(Kind::device, 17);
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reductions_of_3_by_kernels, 3) {
+    start_with_kernels();
+    every_combination(Kind::device, 17);
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reduction_sizes_of_2_by_kernels, 2) {
+    start_with_kernels();
+    every_size(Kind::device);
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reduction_sizes_of_3_by_kernels, 3) {
+    start_with_kernels();
+    every_size(Kind::device);
+    OK(MPI_Finalize());
+}
+
+// Each rank's vectors lie in another kind of memory.
+static void mixed_kinds() {
+    start_with_kernels();
+    const Kind kinds[] = {Kind::device, Kind::managed, Kind::pinned, Kind::host};
+    for (std::size_t shift = 0; shift < std::size(kinds); ++shift)
+        every_combination(kinds[(static_cast<std::size_t>(rank()) + shift) % std::size(kinds)], 17);
+}
+MPI_CASE_OWN_INIT(reductions_of_2_in_mixed_memory, 2) {
+    mixed_kinds();
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reductions_of_3_in_mixed_memory, 3) {
+    mixed_kinds();
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reductions_of_memory_that_pools_and_pages_give, 2) {
+    start_with_kernels();
+    for (Kind kind : {Kind::pool, Kind::vmm, Kind::shared_pool}) {
+        reduce<double>(kind, MPI_SUM, MPI_DOUBLE, "MPI_DOUBLE", 100003);
+        reduce<std::int8_t>(kind, MPI_BXOR, MPI_INT8_T, "MPI_INT8_T", 1001);
+    }
+    OK(MPI_Finalize());
+}
+MPI_CASE_OWN_INIT(reductions_of_3_without_kernels, 3) {
+    setenv("GANTRY_KERNELS", "off", 1);
+    start_with_kernels();
+    every_combination(Kind::device, 17);
+    every_size(Kind::device);
+    OK(MPI_Finalize());
 }
 
 static void ignore_failure(MPI_Comm*, int*, ...) {}

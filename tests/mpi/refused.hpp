@@ -35,6 +35,14 @@ inline void expect(int code, int wanted, std::initializer_list<const char*> word
     about("");
 }
 
+// The call failed, whatever its class, and its sentence names this.
+inline void expect_failure(int code, const char* word) {
+    CHECK(code != MPI_SUCCESS);
+    const std::string text = text_of(code);
+    if (text.find(word) == std::string::npos)
+        fail(__FILE__, __LINE__, "\"" + text + "\" does not name " + word);
+}
+
 // The communicator still carries messages both ways.
 inline void expect_alive(MPI_Comm comm) {
     int mine = 10 + rank(), other = -1;

@@ -26,10 +26,13 @@ int size();
 // MPI_Init for a case with its own beginning; gpu.hpp and environment variables are its own
 // business before.
 void start_mpi();
+// The same by MPI_Init_thread with this level, which must be given.
+void start_mpi(int thread_level);
 // Says on standard error what a failed check in a loop was about; empty: nothing.
 void about(const std::string& what);
 // Fails the case: prints, and makes the exit code 1.
 void fail(const char* file, int line, const std::string& what);
+bool has_failed();
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
 [[noreturn]] void skip(const std::string& why);
 

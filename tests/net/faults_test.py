@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What breaks between two machines: each ends in an MPI error that names the rank, within a bounded time, or in nothing lost.
+"""What breaks between two machines: each ends in an MPI error that names the rank, or in nothing lost.
+
+No test looks at how long that takes, which a busy machine makes longer: PATIENCE only ends one that hangs.
 
     faults_test.py Faults.test_NAME      77 with the reason where two network namespaces or a UCX are not to be had
 """

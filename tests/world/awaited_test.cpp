@@ -49,7 +49,7 @@ std::uint64_t looks_in_the_last_turn(Receive how) {
     Options options{.machine = "h200", .ranks_per_node = 2, .seed = 3};
     options.change_machine = [](model::Machine& machine) {
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
-        machine.gpu.peer_get = machine.gpu.peer;  // nothing is announced
+        machine.gpu.peer_get = machine.gpu.peer;  // no RTR is sent
     };
     World world(options);
     std::uint64_t looks = 99;

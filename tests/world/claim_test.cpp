@@ -83,6 +83,7 @@ void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosec
                  .ranks_per_node = 2,
                  .seed = seed,
                  .jitter = 2 * kMicrosecond,
+                 .mechanisms = "all",
                  .change_machine =
                      [](model::Machine& machine) {
                          machine.gpu.peer_get = machine.gpu.peer;
@@ -100,8 +101,8 @@ void run(Late& test, std::uint64_t seed, Nanoseconds claim_wait = 20 * kMicrosec
     test.staged = sender.copies[static_cast<int>(Operation::d2h)];
 }
 
-// Exports of the sender in the last of many messages: none by the short way of a message like the
-// one before it, which has no claim word.
+// Exports of the sender in the last of many messages: none by a cached RTS, which has
+// no claim word.
 Task<Status> many(Rank& rank) {
     constexpr Bytes kSmall = 8 * kKiB;
     Bytebuffer buffer(rank, Place::device, kSmall, rank.number);
@@ -122,7 +123,7 @@ std::uint64_t exports_with_gets_at(double part_of_a_put) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 2,
-                 .explain = false,
+                 .mechanisms = "all",
                  .change_machine = [part_of_a_put](model::Machine& machine) {
                      machine.gpu.peer_get = machine.gpu.peer;
                      machine.gpu.peer_get.rate =
@@ -285,6 +286,7 @@ void run(Dies& test, std::uint64_t seed) {
                  .ranks_per_node = 2,
                  .seed = seed,
                  .jitter = 2 * kMicrosecond,
+                 .mechanisms = "all",
                  .change_config = [](config::Config& config) {
                      config.ipc_threshold = 1;
                      config.claim_wait = 20 * kMicrosecond;

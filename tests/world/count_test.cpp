@@ -68,7 +68,7 @@ std::string cost(Options options, Shape shape) {
         {wire::kChunk, "chunk"},
         {wire::kCredit, "credit"},
         {wire::kFin, "finish"},
-        {wire::kEagerCredit, "budget"},
+        {wire::kEagerCredit, "eager credit"},
         {wire::kPayload, "payload"},
         {wire::kFins, "finish_many"},
         {wire::kRtsFromTemplate, "rts again"},
@@ -106,13 +106,17 @@ void fix_chunk(config::Config& config) {
     config.depth = 4;
 }
 Options network() {
-    return {.machine = "c2050-qdr", .seed = 1, .change_config = &fix_chunk};
+    return {.machine = "c2050-qdr", .seed = 1, .mechanisms = "all", .change_config = &fix_chunk};
 }
 Options one_node() {
-    return {.machine = "c2050-qdr", .ranks_per_node = 2, .seed = 1, .change_config = &fix_chunk};
+    Options options = network();
+    options.ranks_per_node = 2;
+    return options;
 }
 Options one_gpu() {
-    return {.machine = "h200", .ranks_per_node = 2, .seed = 1, .change_config = &fix_chunk};
+    Options options = one_node();
+    options.machine = "h200";
+    return options;
 }
 
 constexpr Place H = Place::host, D = Place::device;

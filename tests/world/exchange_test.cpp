@@ -20,7 +20,7 @@ struct Way {
     Bytes exposes_from = 0;
 };
 constexpr Way kWays[] = {
-    {"Network", "c2050-qdr", 1, 0}, {"NetworkThatLends", "c2050-qdr", 1, 0, 64 * kKiB},
+    {"Network", "c2050-qdr", 1, 0}, {"NetworkThatExposes", "c2050-qdr", 1, 0, 64 * kKiB},
     {"FastNetwork", "h200", 1, 0},  {"SharedMemoryStaged", "c2050-qdr", 2, 0},
     {"SharedGpu", "h200", 2, 0},    {"TwoGpusOfANode", "h200", 2, 1},
 };

@@ -20,7 +20,7 @@ struct Way {
     int gpus = 0;  // above 0: by direct copies, among so many GPUs
 };
 constexpr Way kWays[] = {{"Network", "c2050-qdr", 1},
-                         {"NetworkThatLends", "c2050-qdr", 1, 64 * kKiB},
+                         {"NetworkThatExposes", "c2050-qdr", 1, 64 * kKiB},
                          {"SharedMemory", "c2050-qdr", 2},
                          {"SharedGpu", "h200", 2}};
 constexpr Way kDirectWays[] = {{"OneGpuDirectly", "h200", 2, 0, 1},

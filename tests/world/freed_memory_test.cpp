@@ -43,14 +43,14 @@ Task<Status> fresh_allocation_each_time(Rank& rank, Reused& reused) {
     co_return met;
 }
 
-// With and without the short way of what is like the message before.
+// With and without what makes a message like the one before fast.
 TEST(FreedMemory, SharedAndFreedAndAllocatedAgainBringsTheNewBytes) {
-    for (const bool explain : {true, false}) {
+    for (const char* mechanisms : {"all", "none"}) {
         World world({.machine = "h200",
                      .ranks = 2,
                      .ranks_per_node = 2,
                      .seed = 1,
-                     .explain = explain,
+                     .mechanisms = mechanisms,
                      .change_config = [](config::Config& config) { config.ipc_threshold = 1; }});
         Reused reused;
         const Ending ending =

@@ -2,7 +2,7 @@
 //
 // Pageable buffers of large device messages, with a second thread to copy: who copies which pieces.
 // The helper of these tests comes at every second call, so the counts are exact; real threads are
-// in tests/unit/p2p/host_copies_test.cpp.
+// in tests/unit/transfer/host_copies_test.cpp.
 #include "transfer/host_copies.hpp"
 #include "world/harness/programs.hpp"
 

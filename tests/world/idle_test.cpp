@@ -69,6 +69,7 @@ Task<Status> poll_an_idle_peer(Rank& rank, Idle& test) {
 Idle run(int mapped) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
+                 .mechanisms = "all",
                  .change_config = [](config::Config& config) { config.ipc_threshold = 1; }});
     Idle test{.mapped = mapped, .polls = 0, .counts = {}};
     const Ending ending = world.run([&test](Rank& rank) { return poll_an_idle_peer(rank, test); });

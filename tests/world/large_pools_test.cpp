@@ -19,6 +19,7 @@ Options staged(Bytes pool, bool flows) {
             .ranks_per_node = 2,
             .seed = 1,
             .jitter = kMicrosecond,
+            .mechanisms = "all",
             .change_config = [pool, flows](config::Config& config) {
                 config.ipc = false;
                 config.chunk = 256 * kKiB;

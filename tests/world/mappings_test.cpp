@@ -67,6 +67,7 @@ void run(Stream& test, bool ipc = true) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 7,
+                 .mechanisms = "all",
                  .change_config = [ipc](config::Config& config) { config.ipc = ipc; }});
     const Ending ending = world.run([&test](Rank& rank) { return stream(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What only a network shows: staging pools that are lent to the peer, messages that overtake their
+// What only a network shows: slots that are granted to the peer, messages that overtake their
 // own envelope.
 #include "p2p/wire.hpp"
 #include "world/harness/programs.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How the end of an announced put is told (p2p/protocols/put_after_rtr.cpp): by a flag, which the
+// How the end of a put after an RTR is told (p2p/protocols/put_after_rtr.cpp): by a flag, which the
 // device raises behind a large copy; one put to a peer at a time, whatever other threads do.
-#include "world/harness/announced.hpp"
+#include "world/harness/ready_to_receive.hpp"
 
 #include "p2p/wire.hpp"
 
@@ -108,14 +108,14 @@ Task<Status> receives_of_two_threads(Rank& rank) {
     co_return success();
 }
 
-TEST(PutFlags, NothingIsAnnouncedWhileAPutIsComing) {
+TEST(PutFlags, NoRtrLeavesWhileAPutIsComing) {
     World world(two_gpus());
     const Ending ending = world.run(&receives_of_two_threads);
     EXPECT_TRUE(ending.good()) << ending;
     EXPECT_TRUE(world.settle());
 }
 
-// The next receive is announced before the sender has seen the end of the put before: its receiver
+// The RTR of the next receive leaves before the sender has seen the end of the put before: its receiver
 // was told by the device.
 Task<Status> sends_of_two_threads(Rank& rank, wire::RtrSameBuffer& next) {
     const p2p::Group group = another(rank);

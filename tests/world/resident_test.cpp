@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copying kernels that stay on a GPU: who gets one, what a message costs then, and who gets none.
+// Persistent kernels on a GPU: who gets one, what a message costs then, and who gets none.
 #include "world/harness/programs.hpp"
 
 #include <deque>
@@ -75,8 +75,7 @@ struct Counts {
 };
 
 Options two_ranks(Nanoseconds linger) {
-    Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11};
-    options.explain = false;
+    Options options{.machine = "h200", .ranks_per_node = 2, .seed = 11, .mechanisms = "all"};
     options.change_config = [linger](config::Config& config) { config.linger = linger; };
     return options;
 }

@@ -179,7 +179,7 @@ Task<Status> probed(Rank& rank) {
             if (taken) {
                 WORLD_CHECK(rank.messenger.probe(rank.all, 0, MPI_ANY_TAG).message !=
                             found.message);  // the next, or none
-                request = rank.messenger.ireceive_matched(found, in.whole());
+                request = rank.messenger.ireceive_matched(rank.all, found, in.whole());
             } else {
                 request = rank.messenger.ireceive(rank.all, in.whole(), 0, 6);
             }

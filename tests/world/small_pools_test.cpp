@@ -103,7 +103,7 @@ TEST(EagerBudget, BoundsWhatAPeerHoldsUnreceived) {
                  }});
     const Ending ending = world.run(flood);
     ASSERT_TRUE(ending.good()) << ending;
-    // By the time rank 1 began to receive, no more than the budget had come eagerly.
+    // By the time rank 1 began to receive, no more than the eager credit had come at once.
     Bytes before = 0;
     for (const transport::fake::TraceRow& row : world.network().trace())
         if (row.time < 50 * kMillisecond && row.to == 1) before += row.payload_bytes;

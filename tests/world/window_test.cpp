@@ -11,11 +11,8 @@ namespace {
 
 using model::Operation;
 
-// Windows take the short ways of messages that are like the one before.
 Options two_gpus(std::uint64_t seed) {
-    Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed};
-    options.explain = false;
-    return options;
+    return {.machine = "h200", .ranks_per_node = 2, .seed = seed, .mechanisms = "all"};
 }
 
 struct Window {
@@ -182,7 +179,7 @@ struct Broken {
 Task<Status> window_with_a_broken_copy(Rank& rank, Broken& seen) {
     constexpr Bytes kBytes = 8 * kKiB;
     constexpr int kMessages = 16;
-    constexpr int kLast = 40;  // those before it open the memory and teach the short way
+    constexpr int kLast = 40;  // those before it open the memory and fill the selection cache
     Bytebuffer buffer(rank, Place::device, kBytes * kMessages, rank.number);
     for (int round = 0; round <= kLast; ++round) {
         if (rank.number == 0) buffer.fill(7);
@@ -226,7 +223,7 @@ TEST(Window, ACopyThatFailsIsAnErrorOfItsMessageOnBothSides) {
 // The reads of a window share an opened mapping: not one that went meanwhile.
 Task<Status> windows_whose_mapping_goes(Rank& rank, bool& lost) {
     constexpr Bytes kBytes = 4 * kMiB;
-    constexpr int kLast = 40;  // those before it open the memory and teach the short way
+    constexpr int kLast = 40;  // those before it open the memory and fill the selection cache
     Bytebuffer buffer(rank, Place::device, 2 * kBytes, rank.number);
     for (int round = 0; round <= kLast; ++round) {
         if (rank.number == 0) buffer.fill(static_cast<std::uint64_t>(round));

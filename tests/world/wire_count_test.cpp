@@ -33,14 +33,14 @@ void fix_chunk(config::Config& config) {
 }
 
 Options options_of(std::string_view way) {
-    Options options{.machine = "c2050-qdr", .change_config = &fix_chunk};
+    Options options{.machine = "c2050-qdr", .mechanisms = "all", .change_config = &fix_chunk};
     if (way == "gpudirect" || way == "gpudirect at the sender") {
         options.machine = "h200";
         options.change_machine = [](model::Machine& machine) {
             machine.network.device_memory = true;
         };
         if (way != "gpudirect") options.gpudirect = [](int rank) { return rank == 0; };
-    } else if (way == "lending") {
+    } else if (way == "exposed") {
         options.exposes_from = 64 * kKiB;
     } else if (way == "node") {
         options.ranks_per_node = 2;
@@ -170,9 +170,9 @@ constexpr Row kRows[] = {
     {"network", H, H, 256 * kKiB, "rdma | 1, 262144 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, H, kMiB, "rdma | 1, 1048576 | 3, 448 | 0 | 2 -> 0"},
     {"network", H, H, 4 * kMiB, "rdma | 1, 4194304 | 3, 448 | 0 | 2 -> 0"},
-    {"lending", H, H, 17 * kKiB + 1, "rdma | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
-    {"lending", H, H, kMiB, "rdma | 1, 1048576 | 2, 224 | 0 | 0 -> 0"},
-    {"lending", H, D, kMiB, "pipeline | 4, 1048576 | 9, 712 | 4 | 2 -> 0"},
+    {"exposed", H, H, 17 * kKiB + 1, "rdma | 1, 17409 | 3, 448 | 0 | 2 -> 0"},
+    {"exposed", H, H, kMiB, "rdma | 1, 1048576 | 2, 224 | 0 | 0 -> 0"},
+    {"exposed", H, D, kMiB, "pipeline | 4, 1048576 | 9, 712 | 4 | 2 -> 0"},
     {"network", D, D, 8, "eager | 1, 16 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, kKiB, "eager | 1, 1032 | 1, 216 | 0 | 0 -> 0"},
     {"network", D, D, 17 * kKiB + 1, "pipeline | 1, 17409 | 3, 484 | 1 | 2 -> 0"},

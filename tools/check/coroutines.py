@@ -55,4 +55,6 @@ for path in _rule.below("src", "simgpu", "tests", "bench", suffixes=(".cpp", ".h
         if re.search(r"(=\s*|return\s*|\w)\{[^{}]*$", statement[:statement.index("co_await")]) and re.search(
                 r"\{[^{};]*co_await[^{};]*\}", statement):
             _rule.finding(path, line, "co_await in an initialiser list: await into a variable first")
+    for match in re.finditer(r"\bTask<[^;={}]*>\s+\w+\s*=[^;{}]*\?[^;{}]*;", code):
+        _rule.finding(path, _rule.line_of(code, match.start()), "a task made in a conditional expression: its arguments go wrong; use if and else")
 _rule.finish()

@@ -20,6 +20,10 @@ BEGIN = time.monotonic()
 
 NOT_RUN = 77
 
+# Tests that no mechanism touches, or that switch on what they are about.
+SAME_WITHOUT = (r"^world_tests\.(Resident|Claims|Window|WireCounts|MessageCost|PutFlags|ReadyToReceive|LargePools|FreshMemory)"
+                r"|FlaggedSlots|FlagsOfTheDevice|^mpi\.(deaths\.|more_than_two)|_persistent_kernel_")
+
 # (name, command, seconds it may take, latest start in seconds after the beginning: later it is left out, and said so)
 STEPS = [
     ("tests", [DEV, "test"], 2400, 0),
@@ -27,10 +31,15 @@ STEPS = [
     ("checks", [DEV, "check"], 600, 2700),
     ("mpi4py from its source release", [str(ROOT / "tests/mpi4py/run")], 600, 1800),
     ("one binary on MPICH and on Gantry", [str(ROOT / "tests/abi/swap")], 300, 1800),
+    # Mechanisms change how fast messages are, not what comes out. Tests that count what a mechanism does switch it on themselves.
+    ("behaviour without mechanisms", ["env", "GANTRY_MECHANISMS=none", DEV, "test", r"^world_tests\.|^mpi\.", "--exclude", SAME_WITHOUT],
+     900, 1500),
     # What fails here and passes the second time is shown and counts as passed: the same tests ran above without retry. Left out
-    # are tests of what programs print, which start hundreds of processes; what they start is tested in other ways here, too.
+    # are tests of what programs print, which start hundreds of processes; what they start is tested in other ways here, too. So are
+    # the cases of tests/mpi once more over the network of this machine and with a progress thread (net.CASE, thread.CASE): of these,
+    # unit_transport, net.namespaces, net.faults and mpi.progress run here, and thread.CASE with the thread sanitizer.
     ("address and undefined-behaviour sanitizers",
-     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.Tune|^bench\.options"], 2400, 1500),
+     [DEV, "test", "--preset", "asan", "--retry", "--exclude", r"^cli\.Tune|^bench\.options|^thread\.|^net\.[a-z0-9_]+$"], 2400, 1500),
     # The simulated driver and the progress thread are where the threads are.
     ("thread sanitizer",
      [DEV, "test", "--preset", "tsan", *(f"--target={name}" for name in ("simgpu_tests", "mpi_tests", "mpiexec", "mpi_abi", "cuda_sim")),

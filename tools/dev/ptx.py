@@ -10,7 +10,8 @@ from console import ROOT, Failure, note, step
 from environment import for_tools
 
 KERNELS = ROOT / "src" / "device" / "kernels"
-OPTIONS = ("-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc", "-nocudalib", "-std=c++20", "-O3", "-S")
+OPTIONS = ("-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc", "-nocudalib", "-std=c++20", "-O3",
+           "-ffp-contract=off", "-S")
 
 
 def sources():

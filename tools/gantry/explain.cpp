@@ -116,6 +116,7 @@ int explain(const ExplainOptions& options) {
 
     std::vector<std::string> texts;
     std::vector<plan::Path> paths;
+    std::vector<plan::CollPath> collectives;
     std::string notes;
     for (const fs::path& file : records(folder)) {
         std::string text = contents(file);
@@ -126,6 +127,7 @@ int explain(const ExplainOptions& options) {
         }
         texts.push_back(std::move(text));
         paths.insert(paths.end(), read->paths.begin(), read->paths.end());
+        collectives.insert(collectives.end(), read->collectives.begin(), read->collectives.end());
         notes += notes_text(*read);
     }
     if (texts.empty())
@@ -133,7 +135,7 @@ int explain(const ExplainOptions& options) {
                    "gantry explain: no rank recorded a message. Did the command run with Gantry's "
                    "libmpi_abi.so.1, and reach MPI_Finalize?\n");
     else
-        print(texts, paths, notes, options);
+        print(texts, paths, coll_table(std::move(collectives)) + notes, options);
     return status;
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry info: the parameter table (base/params.def) with today's values. Its markdown form is the
-// page docs/tuning.md.
+// gantry info: the parameter table (base/params.def) with today's values, and what Gantry counts
+// (base/counters.def): the variables of MPI_T. Its markdown form is the page docs/tuning.md.
 #include "commands.hpp"
 
 #include "base/config.hpp"
+#include "base/counters.hpp"
 #include "plan/text.hpp"
 
 #include <fmt/format.h>
@@ -39,6 +40,13 @@ std::string markdown() {
         text += fmt::format("| `{}` | {} | {} | {} |\n", parameter.variable, parameter.type,
                             shown(parameter, config::value_text(defaults, parameter.name)),
                             parameter.sentence);
+    text +=
+        "\n## Counters\n\n"
+        "What Gantry counts, as performance variables of MPI_T. Those whose names begin with "
+        "`comm_` are of one communicator.\n\n"
+        "| variable | class | meaning |\n|---|---|---|\n";
+    for (const CounterRow& row : counter_rows())
+        text += fmt::format("| `{}` | {} | {} |\n", row.name, name(row.kind), row.sentence);
     return text;
 }
 
@@ -59,6 +67,10 @@ std::string as_json(const config::Config& current) {
              {"default", config::value_text(config::Config{}, parameter.name)},
              {"from", origin(parameter)},
              {"sentence", parameter.sentence}});
+    document["counters"] = nlohmann::ordered_json::array();
+    for (const CounterRow& row : counter_rows())
+        document["counters"].push_back(
+            {{"name", row.name}, {"class", name(row.kind)}, {"sentence", row.sentence}});
     return document.dump(2) + "\n";
 }
 
@@ -74,6 +86,13 @@ std::string as_text(const config::Config& current) {
         text += fmt::format("{:<{}}  {:<{}}  {:<11}  {}\n", parameter.variable, widest_name,
                             shown(parameter, config::value_text(current, parameter.name)),
                             widest_value, origin(parameter), parameter.sentence);
+    text += "\nCounted, and read by MPI_T:\n\n";
+    std::size_t widest_counter = 0;
+    for (const CounterRow& row : counter_rows())
+        widest_counter = std::max(widest_counter, row.name.size());
+    for (const CounterRow& row : counter_rows())
+        text += fmt::format("{:<{}}  {:<13}  {}\n", row.name, widest_counter, name(row.kind),
+                            row.sentence);
     return text;
 }
 

@@ -41,7 +41,7 @@ struct CopySettings {
     bool kernels = true;
     bool flags = true;
     Nanoseconds linger = 0;
-    // An item must be on its way so long before a kernel that stays gives up. Below 0, for tests:
+    // An item must be on its way so long before a persistent kernel gives up. Below 0, for tests:
     // so much later it is still put, and comes too late.
     Nanoseconds resident_margin = 4 * kMicrosecond;
     const Neighbours* neighbours = nullptr;  // null: nobody is known

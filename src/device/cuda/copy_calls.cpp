@@ -5,7 +5,7 @@ namespace gantry::device::cuda {
 namespace {
 
 // A small host-to-device copy is done by the compute queue, and waits for its turn when processes
-// share the GPU; as a copy of two rows it is done by the copy engine (facts/gpu-measured.md 1.1). The
+// share the GPU; as a copy of two rows it is done by the copy engine (docs/design/time-sliced-gpu.md). The
 // last byte of an odd size goes with the one before it, which is written twice. One byte has no two
 // rows.
 Issued issue_two_rows(Driver& driver, const Copy& copy, CUstream stream) {
@@ -130,6 +130,7 @@ Issued issue(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream
                 driver.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
                 "cuMemcpyDtoDAsync");
         case Engine::kernel:
+        case Engine::bar:
         case Engine::automatic: break;
     }
     return once(driver.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),

@@ -22,9 +22,10 @@ struct Order {
     bool outwards = false;        // of lane `peer`: to it, not from it
     bool from_host = false;       // of lane h2d, in one run: of host memory for certain
     bool may_be_written = false;  // the same, to memory that stays on its GPU
-    // Of lanes d2h, h2d and peer: how a kernel that stays can make it.
+    // Of lanes d2h, h2d and peer: how a persistent kernel can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
-    bool may_cut_through = false;  // its ends are such that Copy::pieces could flow
+    const Reduce* reduction = nullptr;  // not a copy but this, of lane d2d; valid during start()
+    bool may_cut_through = false;       // its ends are such that Copy::pieces could flow
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process
     CUcontext source_context = nullptr;

@@ -168,6 +168,7 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
         case Engine::peer: return Lane::peer;
         case Engine::automatic:
         case Engine::kernel:
+        case Engine::bar:
         case Engine::fused: break;
     }
     if (!source.device) return Lane::h2d;
@@ -253,6 +254,7 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         return;
     }
     if (copy.engine == Engine::bar) return done.complete(bar_mappings_.copy(copy));
+    if (!copy.parts.empty()) return copy_parts(copy, done);
     settings_.neighbours = neighbours_;
     gpus_.fill();
     drop_dead_contexts();
@@ -300,6 +302,32 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
         if (!map_again(mapped, order)) break;
     }
     done.complete(context_destroyed(copy));
+}
+
+// A context that turns out to be gone is dropped when somebody uses it next.
+void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
+    gpus_.fill();
+    drop_dead_contexts();
+    CUcontext context = nullptr;
+    bool reached = true;
+    for (const CopyPart& part : copy.parts) {
+        Copy each = copy;
+        each.destination = part.destination;
+        each.source = part.source;
+        each.bytes = part.bytes;
+        Way way;
+        const Route route = this->route(each, &way);
+        reached = reached && route.order.copy.engine == Engine::fused && route.context != nullptr &&
+                  (context == nullptr || context == route.context);
+        if (!reached) break;
+        context = route.context;
+    }
+    if (reached) {
+        Result<Streams*> streams = streams_in(context, copy.gpu);
+        if (streams.ok() && (*streams)->copy_parts(copy, done)) return;
+    }
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} copies on GPU {}: not by one launch",
+                          copy.parts.size(), copy.gpu));
 }
 
 void CudaDevice::get_ready(const Copy* like) {

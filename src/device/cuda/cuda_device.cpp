@@ -36,7 +36,9 @@ CudaDevice::CudaDevice(const config::Config& config)
       mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes, losses_),
       bar_mappings_(query_, {limit(config.gdrcopy_mappings), config.gdrcopy_bytes}),
       exports_(driver_),
-      scratch_(driver_, config.device_scratch) {}
+      scratch_(driver_, config.device_scratch) {
+    driver_use_ = &driver_.calls();
+}
 
 CudaDevice::~CudaDevice() {
     shut_down();

@@ -51,6 +51,7 @@ class CudaDevice final : public Device {
 
     void copy(const Copy& copy, Completion& done) override;
     bool cut_through(const Copy& copy, Completion* done) override;
+    void reduce(const Reduce& reduce, Completion& done) override;
     void get_ready(const Copy* like) override;
     void flush_batch(BatchHint more) override;
     int progress() override;
@@ -108,6 +109,7 @@ class CudaDevice final : public Device {
         bool goes_on(const Copy& copy, std::uint64_t losses_now) const;
         bool carries(const Copy& copy, std::uint64_t losses_now) const;  // whatever its size
     };
+    void copy_parts(const Copy& copy, Completion& done);
     void* open_again(const IpcHandle& handle, int gpu);
     bool would_take_pieces(Engine engine) const;
     Way& last_way(const Copy& copy);

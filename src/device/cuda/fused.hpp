@@ -3,7 +3,7 @@
 // FusedCopies: copies between a GPU and memory of other processes, in one context: the small ones, or
 // the large ones. One that finds nothing in flight, and no other beside it, goes at once by a copy
 // engine, which is the faster way for a single copy; those that come while something is in flight wait
-// and then go together. Small ones in one kernel launch (facts/gpu-measured.md 1.3), each ending by
+// and then go together. Small ones in one kernel launch (docs/design/batches.md), each ending by
 // flags of its own; large ones in one call for copy engines (cuMemcpyBatchAsync), which copies them at
 // once, with one end:
 //
@@ -103,7 +103,7 @@ class FusedCopies {
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, 2> batches_;
     FusedQueue waiting_;
-    // What a kernel that stays has.
+    // What a persistent kernel has.
     class Taken final : public ResidentCopies::User {
       public:
         bool pending() const { return !taken_.empty() || !untaken_.empty(); }

@@ -2,7 +2,7 @@
 //
 // IpcCache: peers' device memory that is mapped here (how, imports.hpp). Opening costs 0.1 to 10
 // ms, so mappings stay open; they are bounded in number and bytes, the one unused for longest is
-// closed first, and one that somebody uses is never closed (DESIGN section 5, "IPC mappings").
+// closed first, and one that somebody uses is never closed (docs/design/mappings.md).
 //
 //   opened --(close: users 0)--> idle --(open)--> opened
 //      |                           |--(limit reached, or the owner freed it: forget)--> closed
@@ -74,6 +74,7 @@ class IpcCache {
     bool unmap_overlapping(const IpcHandle& handle);
     Iterator unmap(Iterator mapping);
     Iterator erase(Iterator mapping);
+    void note_size();
     Iterator lost(Iterator mapping);
     bool is_refused(const IpcHandle& handle) const;
 

@@ -160,7 +160,7 @@ bool DriverQuery::still_is(std::uintptr_t address, std::uint64_t id) {
 }
 
 // Makes the program's later "synchronous" copies and fills of this memory really finished when they
-// return (DESIGN section 5). Some kinds of memory refuse; then the documented rule holds: the
+// return. Some kinds of memory refuse; then the rule of docs/user/getting-started.md holds: the
 // program synchronises.
 void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address) {
     if (allocation.location.kind != MemoryKind::device) return;

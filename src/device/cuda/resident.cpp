@@ -314,7 +314,7 @@ void ResidentCopies::look_closer() {
         driver_.call(driver_.cu.cuStreamSynchronize, stream_);
     }
     kernel_ = Kernel::none;
-    module_.give_up("a kernel that stays", result, context_.gpu);
+    module_.give_up("a persistent kernel", result, context_.gpu);
     if (result == CUDA_SUCCESS) return;
     const Status failed =
         driver_.failed("cuStreamQuery after copies", result, describe(oldest.copy));

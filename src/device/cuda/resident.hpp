@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ResidentCopies: small copies of one context by a kernel that stays for a while
+// ResidentCopies: small copies of one context by a persistent kernel
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
 // memory (streams.hpp); and those of messages that flow (Device::cut_through). Starting one is a few stores
 // to page-locked memory, its end a load; the driver is called only to ask whether the program's host

@@ -13,9 +13,12 @@ namespace {
 
 constexpr int kEventsAtOnce = 32;
 
-Status failure_of_kernel(const Copy& copy) {
+Status failure_of_kernel(const Order& order) {
+    if (order.reduction != nullptr)
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} {}: no kernel can make it",
+                       layout::name(order.reduction->operation), describe(order.copy));
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "rows {}: no kernel can move them",
-                   describe(copy));
+                   describe(order.copy));
 }
 
 Order in_rows(const Order& order) {
@@ -52,7 +55,9 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
       large_(driver, context, facts, settings, resident_, Sizes::large),
-      row_kernel_(driver, context, facts, settings.kernels) {}
+      together_(driver, context, settings),
+      row_kernel_(driver, context, facts, settings.kernels),
+      reductions_(driver, context, settings.kernels) {}
 
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
@@ -112,6 +117,10 @@ bool Streams::suits_a_kernel(const Order& order, Copies copies) {
 }
 
 Issued Streams::issue_in(const LaneState& lane, const Order& order) {
+    if (order.reduction != nullptr) {
+        if (reductions_.start(*order.reduction, lane.stream)) return {CUDA_SUCCESS, 1, ""};
+        return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
+    }
     if (order.from_host && rows_into_shared_gpu_.suit(order.copy.bytes, settings_.neighbours))
         return issue(driver_, row_kernel_, in_rows(order), lane.stream);
     return issue(driver_, row_kernel_, order, lane.stream);
@@ -141,7 +150,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
             return false;
         }
         failure = issued.call == nullptr
-                      ? failure_of_kernel(order.copy)
+                      ? failure_of_kernel(order)
                       : driver_.failed(issued.call, issued.result, describe(order.copy));
         if (issued.started == 0) {
             done.complete(std::move(failure));
@@ -288,6 +297,7 @@ int Streams::progress() {
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
     int fused = small_pending && !lost() ? small_.progress() : 0;
     if (large_pending && !lost()) fused += large_.progress();
+    if (together_.pending() && !lost()) fused += together_.progress();
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -366,7 +376,9 @@ void Streams::abandon(CUresult why) {
     resident_.abandon();
     small_.abandon(why);
     large_.abandon(why);
+    together_.abandon(why);
     row_kernel_.abandon();
+    reductions_.abandon();
     free_events_.clear();
     for (LaneState& lane : lanes_) {
         lane.stream = nullptr;
@@ -421,6 +433,7 @@ void Streams::close_all() {
         return;
     }
     resident_.close();
+    together_.close();
     flags_.close();
     for (LaneState& lane : lanes_) {
         if (lane.stream == nullptr) continue;
@@ -431,6 +444,7 @@ void Streams::close_all() {
         driver_.call(driver_.cu.cuStreamDestroy_v2, std::exchange(lane.stream, nullptr));
     }
     row_kernel_.close();  // nothing reads its tables any more
+    reductions_.close();
     for (CUevent event : std::exchange(free_events_, {}))
         driver_.call(driver_.cu.cuEventDestroy_v2, event);
     lost_ = true;

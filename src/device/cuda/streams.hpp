@@ -18,13 +18,15 @@
 // They have their place in the lane, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
-// be done with it (DESIGN section 5, "Failure joins"), or when the context is known to be dead;
+// be done with it, or when the context is known to be dead;
 // then everything in it completes with that error.
 #pragma once
 
 #include "device/cuda/copy_calls.hpp"
 #include "device/cuda/flags.hpp"
 #include "device/cuda/fused.hpp"
+#include "device/cuda/reduce_launcher.hpp"
+#include "device/cuda/together.hpp"
 #include "device/device.hpp"
 
 #include <deque>
@@ -44,14 +46,22 @@ class Streams {
     const Context& context() const { return context_; }
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.
-    bool lost() const { return lost_ || small_.lost() || large_.lost() || resident_.lost(); }
-    bool pending() const { return in_flight_ > 0 || fused_pending() || !unstarted_.empty(); }
+    bool lost() const {
+        return lost_ || small_.lost() || large_.lost() || resident_.lost() || together_.lost();
+    }
+    bool pending() const {
+        return in_flight_ > 0 || fused_pending() || together_.pending() || !unstarted_.empty();
+    }
 
     // False when the context was found dead before anything was started: `done` is untouched, and
     // lost() is true.
     bool start(const Order& order, Completion& done);
     // Device::cut_through(), of lanes d2h and h2d.
     bool cut_through(const Order& order, Completion& done);
+    // Of a copy in parts. False: nothing has happened.
+    bool copy_parts(const Copy& copy, Completion& done) {
+        return !lost() && together_.start(copy, done);
+    }
     void flush_batch(BatchHint more) {
         small_.flush_batch(more);
         large_.flush_batch(more);
@@ -63,7 +73,7 @@ class Streams {
     void close();
     // The context is gone: forgets its handles and fails what was in flight. No driver call.
     void abandon(CUresult why);
-    // Then: what may go another way, as it was not started, or a kernel that stayed had it.
+    // Then: what may go another way, as it was not started, or a persistent kernel had it.
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:
@@ -142,7 +152,9 @@ class Streams {
     Flags flags_;                    // one of each lane
     ResidentCopies resident_;
     FusedCopies small_, large_;
+    TogetherCopies together_;
     RowKernel row_kernel_;
+    ReduceLauncher reductions_;
     std::vector<CUevent> free_events_;
     std::vector<FusedQueue::Item> unstarted_;  // of lanes, when the context is gone
     int in_flight_ = 0;

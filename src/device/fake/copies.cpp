@@ -25,6 +25,7 @@ bool due(int& countdown) {
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
     if (copy.engine == Engine::bar) return done.complete(copy_by_bar(copy));
+    if (!copy.parts.empty()) return copy_parts(copy, done);
     ++in_flight_;
     if (copy.engine != Engine::fused || !goes_with_others(copy)) {
         const std::optional<Ends> ends = resident_ends(copy);

@@ -22,7 +22,8 @@
 namespace gantry::device::fake {
 
 struct Faults {
-    int fail_copy = 0;  // the n-th copy from now ends with an error (1: the next); 0: none
+    int fail_copy = 0;       // the n-th copy from now ends with an error (1: the next); 0: none
+    int fail_reduction = 0;  // likewise, of reductions
     bool fail_every_copy = false;  // as on a dead context
     int hang_copy = 0;             // likewise, but it never ends
     Nanoseconds hang_for = 0;      // 0: for ever; else so long, and then it goes on
@@ -41,8 +42,10 @@ struct Counts {
     std::uint64_t host_copies = 0;
     std::uint64_t launches = 0;           // kernels, for copies that waited together
     std::uint64_t row_launches = 0;       // kernels, for rows
+    std::uint64_t reductions = 0;         // kernels, each for one
+    Bytes reduced = 0;                    // bytes of their results
     std::uint64_t calls_for_several = 0;  // copies that waited, in one call of copy engines
-    std::uint64_t resident_launches = 0, resident_copies = 0;  // kernels that stay
+    std::uint64_t resident_launches = 0, resident_copies = 0;  // persistent kernels
     std::uint64_t cuts_through = 0;  // staged messages that went through them piece by piece
     // Of the compute queue, each taken from another process that used it last.
     std::uint64_t turns = 0;
@@ -95,6 +98,7 @@ class FakeDevice final : public Device {
     Result<Location> classify(const void* address, Bytes bytes) override;
     void copy(const Copy& copy, Completion& done) override;
     bool cut_through(const Copy& copy, Completion* done) override;
+    void reduce(const Reduce& reduce, Completion& done) override;
     void flush_batch(BatchHint more) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
@@ -150,15 +154,16 @@ class FakeDevice final : public Device {
     bool kernel_suits(const Copy& copy) const;
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
+    void copy_parts(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
     void consider_resident(Ends ends, Copies copies, int gpu);
     void launch_resident(int gpu, bool pays);
     void copy_by_resident(const Copy& copy, Ends ends, Copies copies, Completion& done);
     Copies beside(int gpu, Ends ends) const;
-    // Of copies between host and device memory: whether a kernel that stays can make it.
+    // Of copies between host and device memory: whether a persistent kernel can make it.
     std::optional<Ends> resident_ends(const Copy& copy);
     std::optional<Ends> flowing_ends(const Copy& copy);
-    // When the last copies of a direction end, by a kernel that stays and otherwise: what starts
+    // When the last copies of a direction end, by a persistent kernel and otherwise: what starts
     // later ends later.
     struct LastEnds {
         Nanoseconds resident = 0, usual = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// ResidentModel: a copying kernel that stays on a GPU, on the world's clock.
+// ResidentModel: a persistent kernel on a GPU, on the world's clock.
 #pragma once
 
 #include "device/device.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry_copy_resident: a kernel that stays, and copies what the host puts into a ring meanwhile.
+// gantry_copy_resident: a persistent kernel, which copies what the host puts into a ring meanwhile.
 //
 //   block 0      one warp; each lane reads half an item of the ring over the link, side by side: a
 //                look is four requests and finds up to 16 items, which go on to a ring in device

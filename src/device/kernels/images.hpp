@@ -9,5 +9,8 @@ namespace gantry::kernels {
 const char* copy_many_ptx();
 const char* copy_resident_ptx();
 const char* move_rows_ptx();
+const char* reduce_integers_ptx();
+const char* reduce_pairs_ptx();
+const char* reduce_reals_ptx();
 
 }  // namespace gantry::kernels

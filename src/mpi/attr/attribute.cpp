@@ -3,6 +3,8 @@
 // Attributes: setting, removing, copying, with the program's callbacks.
 #include "mpi/attr/attribute.hpp"
 
+#include "mpi/engine/boundary.hpp"
+
 #include <algorithm>
 
 namespace gantry::mpi {
@@ -22,6 +24,7 @@ Status call_delete(Handle owner, const Attribute& attribute) {
     const Keyval& keyval = *attribute.keyval;
     if (keyval.remove == nullptr) return success();
     auto* function = reinterpret_cast<DeleteFunction<Handle>*>(keyval.remove);
+    const LetOthersIn program;
     const int code = function(owner, keyval.number, attribute.value, keyval.extra_state);
     if (code == MPI_SUCCESS) return success();
     return failure(code, "the delete function of attribute key {} returned {}", keyval.number,
@@ -88,8 +91,11 @@ Status Attributes::copy_to(Handle owner, Attributes& target) const {
         if (keyval.copy != kDuplicate) {
             flag = 0;
             auto* function = reinterpret_cast<CopyFunction<Handle>*>(keyval.copy);
-            const int code =
-                function(owner, keyval.number, keyval.extra_state, attribute.value, &value, &flag);
+            const int code = [&] {
+                const LetOthersIn program;
+                return function(owner, keyval.number, keyval.extra_state, attribute.value, &value,
+                                &flag);
+            }();
             if (code != MPI_SUCCESS)
                 return failure(code, "the copy function of attribute key {} returned {}",
                                keyval.number, code);

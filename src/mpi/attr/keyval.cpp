@@ -5,6 +5,7 @@
 #include "mpi/bodies.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/rma/win.hpp"
 
 #include <climits>
 
@@ -86,6 +87,18 @@ const int* predefined_attribute(Comm& comm, int keyval, bool& known) {
     }
 }
 
+// Of a window: the base itself, or the address of a value that stays. Null for no predefined key.
+const void* predefined_attribute(const Win& win, int keyval) {
+    switch (keyval) {
+        case MPI_WIN_BASE: return win.base;
+        case MPI_WIN_SIZE: return &win.bytes;
+        case MPI_WIN_DISP_UNIT: return &win.unit;
+        case MPI_WIN_CREATE_FLAVOR: return &win.flavor;
+        case MPI_WIN_MODEL: return &win.model;
+        default: return nullptr;
+    }
+}
+
 }  // namespace
 
 Status comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn,
@@ -142,6 +155,23 @@ Status type_get_attr(Datatype& datatype, int type_keyval, void* attribute_val, i
 
 Status type_delete_attr(Datatype& datatype, int type_keyval) {
     return delete_attribute(KeyvalScope::type, datatype, type_keyval);
+}
+
+Status win_set_attr(Win& win, int win_keyval, void* attribute_val) {
+    return set_attribute(KeyvalScope::win, win, win_keyval, attribute_val);
+}
+
+Status win_get_attr(Win& win, int win_keyval, void* attribute_val, int* flag) {
+    const void* value = predefined_attribute(win, win_keyval);
+    if (value == nullptr && win_keyval != MPI_WIN_BASE)
+        return get_attribute(KeyvalScope::win, win, win_keyval, attribute_val, flag);
+    *flag = 1;
+    *static_cast<const void**>(attribute_val) = value;
+    return success();
+}
+
+Status win_delete_attr(Win& win, int win_keyval) {
+    return delete_attribute(KeyvalScope::win, win, win_keyval);
 }
 
 Status comm_delete_attr(Comm& comm, int comm_keyval) {

@@ -13,26 +13,26 @@ namespace gantry::mpi {
 namespace {
 
 Result<CollectiveCall> gather_blocks(const p2p::Buffer& mine, coll::Blocks all, bool in_place,
-                                     int root, const Comm& comm) {
+                                     int root, const Comm& comm, coll::BlockSizes sizes) {
     if (comm.is_inter())
         return CollectiveCall{[mine, all = std::move(all), root](coll::Team team) {
             return coll::inter_gather(team.executor(), coll::Sides(team), mine, all, root);
         }};
     if (comm.rank() == root && !in_place) GANTRY_TRY(check_distinct(mine, all, comm.rank()));
-    return CollectiveCall{[mine, all = std::move(all), in_place, root](coll::Team team) {
-        return coll::gather(team.executor(), team, mine, all, root, in_place);
+    return CollectiveCall{[mine, all = std::move(all), in_place, root, sizes](coll::Team team) {
+        return coll::gather(team.executor(), team, mine, all, root, in_place, sizes);
     }};
 }
 
 Result<CollectiveCall> scatter_blocks(coll::Blocks all, const p2p::Buffer& mine, bool in_place,
-                                      int root, const Comm& comm) {
+                                      int root, const Comm& comm, coll::BlockSizes sizes) {
     if (comm.is_inter())
         return CollectiveCall{[mine, all = std::move(all), root](coll::Team team) {
             return coll::inter_scatter(team.executor(), coll::Sides(team), all, mine, root);
         }};
     if (comm.rank() == root && !in_place) GANTRY_TRY(check_distinct(mine, all, comm.rank()));
-    return CollectiveCall{[mine, all = std::move(all), in_place, root](coll::Team team) {
-        return coll::scatter(team.executor(), team, all, mine, root, in_place);
+    return CollectiveCall{[mine, all = std::move(all), in_place, root, sizes](coll::Team team) {
+        return coll::scatter(team.executor(), team, all, mine, root, in_place, sizes);
     }};
 }
 
@@ -86,7 +86,7 @@ Result<CollectiveCall> gather(const void* sendbuf, MPI_Count sendcount, Datatype
                   comm.rank() == root ? recvcount : sendcount),
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
                       equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root,
-                      comm),
+                      comm, coll::BlockSizes::equal),
         sendtype, recvtype);
 }
 
@@ -97,7 +97,7 @@ Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatyp
         agreement(comm, "MPI_Gatherv", root),
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
                       listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
-                      sendbuf == MPI_IN_PLACE, root, comm),
+                      sendbuf == MPI_IN_PLACE, root, comm, coll::BlockSizes::listed),
         sendtype, recvtype);
 }
 
@@ -108,8 +108,8 @@ Result<CollectiveCall> scatter(const void* sendbuf, MPI_Count sendcount, Datatyp
         agreement(comm, "MPI_Scatter", root, nullptr, comm.rank() == root ? sendtype : recvtype,
                   comm.rank() == root ? sendcount : recvcount),
         scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
-                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root,
-                       comm),
+                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
+                       coll::BlockSizes::equal),
         sendtype, recvtype);
 }
 
@@ -119,8 +119,8 @@ Result<CollectiveCall> scatterv(const void* sendbuf, const MPI_Count* sendcounts
     return with_types(
         agreement(comm, "MPI_Scatterv", root),
         scatter_blocks(listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.peers()),
-                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root,
-                       comm),
+                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
+                       coll::BlockSizes::listed),
         sendtype, recvtype);
 }
 

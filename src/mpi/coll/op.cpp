@@ -3,8 +3,9 @@
 // Reduction operations: the predefined ones by table, the program's own, and local reduction.
 #include "mpi/coll/op.hpp"
 
-#include "base/program_thread.hpp"
-#include "coll/host_image.hpp"
+#include "coll/image.hpp"
+#include "coll/staged_reduction.hpp"
+#include "coll/workplace.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
@@ -27,29 +28,26 @@ const Row kRows[] = {
     {MPI_REPLACE, layout::Operation::replace}, {MPI_NO_OP, layout::Operation::no_op},
 };
 
-// The buffer itself where the CPU may work on it, else a copy.
-Task<Status> load(Executor& executor, coll::Team team, p2p::Buffer buffer, coll::HostImage* image) {
-    if (coll::on_host(team, buffer)) {
-        image->borrow(buffer);
-        co_return success();
+// Where the result is on a GPU whose kernels can make it, they do, without a copy; what only the
+// operand is not, goes to that GPU first.
+Task<Status> reduce_there(Executor& executor, coll::Team team, p2p::Buffer source, p2p::Buffer sink,
+                          coll::Reducer how) {
+    how = coll::placed_at(team, sink, how);
+    if (!how.place.on_device()) {
+        Status staged = co_await coll::combine_staged(executor, team, how, source, sink);
+        co_return staged;
     }
-    Status ready = image->allocate(buffer.count, *buffer.layout);
-    GANTRY_CO_TRY(ready);
-    Status copied = co_await coll::copy(executor, team, buffer, image->buffer());
-    co_return copied;
-}
-
-Task<Status> reduce_images(Executor& executor, coll::Team team, p2p::Buffer source,
-                           p2p::Buffer sink, coll::Reducer how) {
-    coll::HostImage in, inout;
-    Status loaded = co_await load(executor, team, source, &in);
-    GANTRY_CO_TRY(loaded);
-    loaded = co_await load(executor, team, sink, &inout);
-    GANTRY_CO_TRY(loaded);
-    if (how.calls_program()) co_await ProgramThread(executor);
-    how.apply(in.address(), inout.address(), sink.count);
-    Status stored = co_await coll::copy(executor, team, inout.buffer(), sink);
-    co_return stored;
+    coll::Image operand;
+    if (coll::works_in(team, source, how)) {
+        operand.borrow(source);
+    } else {
+        Status ready = operand.allocate(team, source.count, *source.layout, how);
+        GANTRY_CO_TRY(ready);
+        Status loaded = co_await coll::copy(executor, team, source, operand.buffer());
+        GANTRY_CO_TRY(loaded);
+    }
+    Status combined = co_await coll::combine(executor, team, how, operand.buffer(), sink);
+    co_return combined;
 }
 
 }  // namespace
@@ -93,6 +91,8 @@ Result<coll::Reducer> reducer(const Op& op, Datatype& datatype) {
             "{} takes predefined datatypes; for derived ones make an operation with MPI_Op_create",
             op.name);
     made.predefined = layout::reduction(op.operation, datatype.element);
+    made.operation = op.operation;
+    made.element = datatype.element;
     if (made.predefined == nullptr)
         return failure(MPI_ERR_OP,
                        "{} is not defined on {}: see the table of operations and types in MPI 5.0 "
@@ -131,7 +131,6 @@ Status op_commutative(Op& op, int* commute) {
     return success();
 }
 
-// Where a device may be involved the CPU reduces copies.
 Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatype& datatype,
                      Op& op) {
     if (inbuf == inoutbuf && count > 0)
@@ -144,8 +143,8 @@ Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatyp
         return success();
     }
     return Pending(engine,
-                   reduce_images(engine.executor(), engine.alone(), buffer(inbuf, count, datatype),
-                                 buffer(inoutbuf, count, datatype), *how));
+                   reduce_there(engine.executor(), engine.alone(), buffer(inbuf, count, datatype),
+                                buffer(inoutbuf, count, datatype), *how));
 }
 
 }  // namespace gantry::mpi

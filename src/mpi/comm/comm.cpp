@@ -9,6 +9,7 @@
 #include "mpi/engine/text.hpp"
 
 #include <algorithm>
+#include <new>
 #include <unordered_set>
 
 namespace gantry::mpi {
@@ -38,9 +39,11 @@ Comm* make_comm(Engine& engine, std::uint32_t context, std::vector<int> peers, i
     Comm* comm = create(process().comms);
     if (comm == nullptr) return nullptr;
     comm->engine = &engine;
+    comm->planner = coll::Planner(&engine.collectives());
     comm->group.context = context;
     comm->group.rank = rank;
     comm->group.peers = std::move(peers);
+    comm->group.traffic = &comm->traffic;
     comm->collective = comm->group;
     comm->collective.context |= p2p::kCollectiveContext;
     comm->errhandler = retain(errhandler);
@@ -77,6 +80,7 @@ std::vector<int> Comm::members() const {
 void release(Comm* comm) {
     if (--comm->references > 0) return;
     if (comm->errhandler != nullptr) release(comm->errhandler);
+    process().traffic_of_freed.add(comm->traffic);
     process().comms.destroy(comm);
 }
 
@@ -84,12 +88,26 @@ void release(Comm* comm) {
 // some ranks (comm_create.cpp).
 coll::Team Comm::team() {
     const int tag = static_cast<int>(blocking_sequence++ & 0x1fff'ffff);
-    return {&engine->messenger(), &collective, tag, 0, -1, border};
+    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
 }
 
 coll::Team Comm::background_team() {
     const int tag = static_cast<int>((background_sequence++ & 0x1fff'ffff) | 0x2000'0000);
-    return {&engine->messenger(), &collective, tag, 0, -1, border};
+    return {&engine->messenger(), &collective, tag, 0, -1, border, &planner};
+}
+
+Status Comm::open_partitioned() {
+    if (partitions != nullptr) return success();
+    greetings.reset(new (std::nothrow) p2p::Group(group));
+    partitions.reset(new (std::nothrow) p2p::Group(group));
+    if (greetings == nullptr || partitions == nullptr) {
+        greetings.reset();
+        partitions.reset();
+        return failure(MPI_ERR_NO_MEM, "out of memory for partitioned communication");
+    }
+    greetings->context |= p2p::kPartitionedContext;
+    partitions->context |= p2p::kPartitionedContext | p2p::kCollectiveContext;
+    return success();
 }
 
 Status comm_rank(Comm& comm, int* rank) {

@@ -8,6 +8,7 @@
 // other; which goes first follows from the members, so both agree.
 #pragma once
 
+#include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/errhandler/errhandler.hpp"
@@ -29,9 +30,14 @@ struct Comm : Object<MPI_Comm> {
     Engine* engine = nullptr;
     p2p::Group group;       // the program's messages: whom it may name, and my own rank
     p2p::Group collective;  // everybody, with kCollectiveContext
+    // Of partitioned communication, made at its first use: who sends to whom, and the partitions.
+    std::unique_ptr<p2p::Group> greetings, partitions;
+    std::uint32_t partitioned_tags = 0;  // for messages to me in `partitions`
+    BothWays traffic;                    // of all these
     // Of an inter-communicator: how many processes the group has that goes first in `collective`.
     // 0: there is one group.
     int border = 0;
+    coll::Planner planner;  // how collectives go
     std::uint32_t blocking_sequence = 0, background_sequence = 0;
     Errhandler* errhandler = nullptr;
     Attributes attributes;
@@ -54,6 +60,7 @@ struct Comm : Object<MPI_Comm> {
     // only the order between the two still works, as it does elsewhere.
     coll::Team team();
     coll::Team background_team();
+    Status open_partitioned();
 };
 
 // A communicator over these world ranks; null when memory is exhausted. `rank` is mine.

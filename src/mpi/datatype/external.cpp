@@ -136,7 +136,7 @@ Task<Status> pack_through_host(Executor& executor, coll::Team team, p2p::Buffer 
                                const Datatype* datatype, p2p::Buffer sink, Memory external,
                                MPI_Count* position) {
     coll::HostImage image;
-    Status status = image.allocate(data.count, *data.layout);
+    Status status = image.allocate(team, data.count, *data.layout);
     GANTRY_CO_TRY(status);
     status = co_await coll::copy(executor, team, data, image.buffer());
     GANTRY_CO_TRY(status);
@@ -152,7 +152,7 @@ Task<Status> unpack_through_host(Executor& executor, coll::Team team, p2p::Buffe
                                  Memory external, p2p::Buffer data, const Datatype* datatype,
                                  MPI_Count* position) {
     coll::HostImage image;
-    Status status = image.allocate(data.count, *data.layout);
+    Status status = image.allocate(team, data.count, *data.layout);
     GANTRY_CO_TRY(status);
     const p2p::Buffer sink = coll::bytes_buffer(external.get(), source.bytes());
     status = co_await coll::copy_local(executor, team, source, sink);

@@ -4,7 +4,6 @@
 #include "mpi/engine/engine.hpp"
 
 #include <cstdlib>
-#include <new>
 #include <utility>
 
 namespace gantry::mpi {
@@ -14,65 +13,98 @@ namespace {
 // gone already.
 void stop_at_exit() {
     Process& p = process();
-    if (p.boundary != nullptr && !p.forked) p.boundary->stop();
+    if (!p.forked) p.boundary_at_any_time->stop_thread();
 }
 
 }  // namespace
 
-Boundary::Boundary(Engine& engine)
-    : engine_(engine),
-      hands_over_(engine.config().hand_over == "on"    ? HandsOver::always
-                  : engine.config().hand_over == "off" ? HandsOver::never
-                                                       : HandsOver::while_watched),
-      thread_(engine, gate_) {}
-
 void Boundary::enter() {
     gate_.enter();
-    engine_.executor().set_watched(thread_.watches());
-    if (gate_.outermost() && engine_.postbox().has_posts()) {
-        const HandOver hand_over(engine_.executor());
-        engine_.postbox().start();
+    if (!background_) return;
+    engine_->executor().set_watched(thread_->watches());
+    if (gate_.outermost() && engine_->postbox().has_posts()) {
+        const HandOver hand_over(engine_->executor());
+        engine_->postbox().start();
     }
-}
-
-bool Boundary::may_stay_outside() const {
-    return !gate_.mine() && engine_.requests().idle();
-}
-
-bool Boundary::takes_posts() const {
-    const bool handed_over = hands_over_ == HandsOver::always ||
-                             (hands_over_ == HandsOver::while_watched && thread_.watches());
-    return handed_over && may_stay_outside();
 }
 
 void Boundary::leave() {
     if (!gate_.outermost()) return gate_.leave();
+    waiters_.call_ended();
+    if (!background_) return gate_.leave();
     // What has ended in the background keeps no later call from staying outside.
-    if (!engine_.requests().idle()) engine_.requests().progress();
-    const bool pending = engine_.pending();
+    if (!engine_->requests().idle()) engine_->requests().progress();
+    const bool pending = engine_->pending();
     gate_.leave();
-    thread_.left(pending);
+    thread_->left(pending);
 }
 
-Status raise_boundary(Engine& engine) {
+bool Boundary::may_stay_outside() const {
+    return background_ && !threads_ && !gate_.mine() && engine_->requests().idle();
+}
+
+bool Boundary::takes_posts() const {
+    const bool handed_over = hands_over_ == HandsOver::always ||
+                             (hands_over_ == HandsOver::while_watched && thread_->watches());
+    return handed_over && may_stay_outside();
+}
+
+Status Boundary::surround(Engine& engine, int thread_level) {
+    const bool again = engine_ != nullptr;
+    engine_ = &engine;
+    threads_ = thread_level == MPI_THREAD_MULTIPLE || (again && threads_);
+    waiters_.set_spare_processors(engine.spare_processors());
+    if (background_ || engine.config().progress != "thread") return success();
+    if (!thread_.has_value()) thread_.emplace(engine, gate_, waiters_);
+    GANTRY_TRY(engine.postbox().open());
+    GANTRY_TRY(thread_->start());
+    background_ = true;
+    const std::string& hand_over = engine.config().hand_over;
+    hands_over_ = hand_over == "on"    ? HandsOver::always
+                  : hand_over == "off" ? HandsOver::never
+                                       : HandsOver::while_watched;
+    return success();
+}
+
+void Boundary::surround_nothing() {
+    stop_thread();
+    background_ = false;
+    hands_over_ = HandsOver::never;
+    engine_ = nullptr;
+    threads_ = true;
+}
+
+void Boundary::stop_thread() {
+    if (thread_.has_value()) thread_->stop();
+}
+
+LetOthersIn::LetOthersIn() : failed_on_(std::exchange(process().failed_on, nullptr)) {
+    Boundary* boundary = process().boundary_at_any_time;
+    if (boundary == nullptr || !boundary->visited_once()) return;
+    left_ = boundary;
+    boundary->leave();
+}
+
+LetOthersIn::~LetOthersIn() {
+    if (left_ != nullptr) left_->enter();
+    process().failed_on = failed_on_;
+}
+
+Status raise_boundary(Engine& engine, int thread_level) {
     Process& p = process();
-    if (p.boundary != nullptr || engine.config().progress != "thread") return success();
-    auto* boundary = new (std::nothrow) Boundary(engine);
-    if (boundary == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a progress thread");
-    boundary->enter();
-    Status failed = engine.postbox().open();
-    if (failed.ok()) failed = boundary->start();
-    if (!failed.ok()) {
-        delete boundary;
-        return failed;
-    }
-    p.boundary = boundary;
-    if (!std::exchange(p.stops_thread_at_exit, true)) std::atexit(stop_at_exit);
+    Boundary& boundary = *p.boundary_at_any_time;
+    GANTRY_TRY(boundary.surround(engine, thread_level));
+    p.boundary = boundary.needed() ? &boundary : nullptr;
+    if (engine.config().progress == "thread" && !std::exchange(p.stops_thread_at_exit, true))
+        std::atexit(stop_at_exit);
     return success();
 }
 
 void drop_boundary() {
-    delete std::exchange(process().boundary, nullptr);
+    Process& p = process();
+    if (p.boundary_at_any_time == nullptr) return;
+    p.boundary_at_any_time->surround_nothing();
+    p.boundary = p.boundary_at_any_time;
 }
 
 }  // namespace gantry::mpi

@@ -1,67 +1,120 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Boundary: what every call of MPI passes when the program's threads are not alone with the engine
-// (GANTRY_PROGRESS=thread). Without it the process has none, and a call looks at one pointer.
+// Boundary: what calls of MPI pass where the calling thread may not be alone with the engine.
 //
 //     { const Visit visit;  ... the call ... }
 //
+//   before MPI_Init, after MPI_Finalize      every call: threads may come at any time
+//   MPI_THREAD_MULTIPLE                      every call; those that wait go to Waiters
+//   GANTRY_PROGRESS=thread                   every call, beside the progress thread
+//   else                                     only calls that are legal before MPI_Init; others look
+//                                            at one pointer
+//
 // Functions of the program (error handlers, callbacks of attributes and generalized requests) are
-// called by the thread that is in the call. Meanwhile nobody else drives the engine; they may call
-// MPI themselves.
+// called outside of it (LetOthersIn): they may call MPI, and wait for another thread that does.
 #pragma once
 
 #include "base/gate.hpp"
 #include "base/status.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/progress_thread.hpp"
+#include "mpi/engine/waiters.hpp"
+
+#include <atomic>
+#include <optional>
 
 namespace gantry::mpi {
 
 class Boundary {
   public:
-    explicit Boundary(Engine& engine);
+    Boundary() : waiters_(gate_) {}
+    Boundary(const Boundary&) = delete;
+    Boundary& operator=(const Boundary&) = delete;
 
     void enter();
     void leave();
+    // Whether the calling thread is inside, in its only visit.
+    bool visited_once() const { return gate_.mine() && gate_.outermost(); }
+    // For who is inside, in its only visit: until that is over; others come in meanwhile.
+    void wait(Pending& pending) { waiters_.wait(pending, gate_to_open()); }
+    // The gate, which the calling thread may open for a moment; null: it is not inside, or nobody
+    // but the progress thread could come.
+    Gate* gate_to_open() { return threads_ && visited_once() ? &gate_ : nullptr; }
+
     // Whether a call may go without entering: it is not one inside another, and nothing of the
     // program's runs in the background, which may hold the handles that the call holds, too.
     bool may_stay_outside() const;
     // Whether such a call may leave its message in the engine's postbox; then posted() tells the
     // thread.
     bool takes_posts() const;
-    void posted() { thread_.left(true); }
+    void posted() { thread_->left(true); }
 
-    Status start() { return thread_.start(); }
-    void stop() { thread_.stop(); }
+    // Surrounds an engine that runs, for threads of that level, with a progress thread if it is
+    // configured; may be called again.
+    Status surround(Engine& engine, int thread_level);
+    // Whether every call must pass.
+    bool needed() const { return threads_ || background_; }
+    // There is no engine any more.
+    void surround_nothing();
+    void stop_thread();
 
   private:
     enum class HandsOver : std::uint8_t { never, while_watched, always };
 
-    Engine& engine_;
-    const HandsOver hands_over_;
     Gate gate_;
-    ProgressThread thread_;
+    Waiters waiters_;
+    Engine* engine_ = nullptr;  // null: none runs
+    // Several threads of the program may be in MPI at once. Both are asked outside, too.
+    std::atomic<bool> threads_{true};
+    std::atomic<bool> background_{false};  // a progress thread runs
+    HandsOver hands_over_ = HandsOver::never;
+    // Stays when it has ended: a call that leaves may still tell it.
+    std::optional<ProgressThread> thread_;
 };
 
-// The calling thread's stay inside MPI. A call may raise the boundary (MPI_Init) or take it down
-// (MPI_Finalize); whoever does so keeps this balanced.
+// What calls pass that need a running MPI; null: nothing.
+inline Boundary* boundary_now() {
+    return process().boundary.load(std::memory_order_relaxed);
+}
+
+// The calling thread's stay inside MPI. Whether the boundary must be passed may change meanwhile
+// (MPI_Init, MPI_Finalize); who has entered leaves.
 class Visit {
   public:
-    Visit() {
-        if (process().boundary != nullptr) [[unlikely]]
-            process().boundary->enter();
+    Visit() : Visit(boundary_now()) {}
+    // Null: without passing any.
+    explicit Visit(Boundary* boundary) : boundary_(boundary) {
+        if (boundary_ != nullptr) [[unlikely]]
+            boundary_->enter();
     }
     ~Visit() {
-        if (process().boundary != nullptr) [[unlikely]]
-            process().boundary->leave();
+        if (boundary_ != nullptr) [[unlikely]]
+            boundary_->leave();
     }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
+    bool passed() const { return boundary_ != nullptr; }
+
+  private:
+    Boundary* boundary_;
 };
 
-// Raises the boundary around this engine if it is configured so, with the calling thread inside.
-Status raise_boundary(Engine& engine);
-// Ends the thread and takes the boundary down; the calling thread is inside. Nothing without one.
+// Around a call of a function of the program. What was looked up before may be gone behind it.
+class LetOthersIn {
+  public:
+    LetOthersIn();
+    ~LetOthersIn();
+    LetOthersIn(const LetOthersIn&) = delete;
+    LetOthersIn& operator=(const LetOthersIn&) = delete;
+
+  private:
+    Boundary* left_ = nullptr;
+    Comm* failed_on_;  // the process's, which belongs to this call
+};
+
+// MPI runs with this engine, for threads of this level from now on (or a higher one of before).
+Status raise_boundary(Engine& engine, int thread_level);
+// It ends: the progress thread stops.
 void drop_boundary();
 
 }  // namespace gantry::mpi

@@ -18,7 +18,7 @@ namespace gantry::mpi {
 namespace {
 
 Result<std::unique_ptr<Engine>> discover_engine() {
-    Result<config::Config> config = config::from_environment();
+    Result<config::Config> config = config::from_environment(process().settings);
     if (!config.ok()) return std::move(config).status();
     GANTRY_TRY(plan::mechanisms_from(config->mechanisms).status());
     if (const std::optional<log::Level> level = log::level_named(config->log))

@@ -4,10 +4,17 @@
 #include "mpi/engine/engine.hpp"
 
 #include "base/log.hpp"
+#include "base/yield.hpp"
 #include "coll/barrier.hpp"
+#include "mpi/engine/job_costs.hpp"
+#include "rma/windows.hpp"
 
 #include <sched.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace gantry::mpi {
 namespace {
@@ -26,12 +33,36 @@ std::vector<transport::Transport*> addresses(
     return list;
 }
 
+// What the ranks must know alike of collectives, as rank 0 has it.
+constexpr std::string_view kJobWide = "collectives";
+
+std::string_view bytes_of(const coll::JobWide& job) {
+    static_assert(std::is_trivially_copyable_v<coll::JobWide>);
+    return {reinterpret_cast<const char*>(&job), sizeof job};
+}
+
 }  // namespace
+
+Status Engine::learn_job_wide() {
+    collectives_.nodes = parts_.job->nodes();
+    if (rank() == 0) return success();
+    Result<std::string> told = parts_.job->get(0, kJobWide);
+    GANTRY_TRY(told.status());
+    if (told->size() != sizeof collectives_.job)
+        return failure(MPI_ERR_OTHER,
+                       "rank 0 tells {} bytes about collectives where this rank expects {}: the "
+                       "ranks of a job must run the same version of Gantry",
+                       told->size(), sizeof collectives_.job);
+    std::memcpy(&collectives_.job, told->data(), told->size());
+    return success();
+}
 
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       explain_(parts_.config->explain || !parts_.config->explain_file.empty()),
       checks_(parts_.config->check),
+      collectives_(*parts_.config, &explain_),
+      planner_(&collectives_),
       postbox_(*this),
       requests_(*this),
       universe_size_(parts_.job->size()),
@@ -48,13 +79,18 @@ Engine::~Engine() = default;
 
 coll::Team Engine::alone() {
     const int tag = static_cast<int>(copies_++ & 0x3fff'ffff);
-    return {messenger_.get(), &alone_, tag};
+    return {messenger_.get(), &alone_, tag, 0, -1, 0, &planner_};
 }
 
 Task<Status> Engine::start(Executor& executor) {
     for (const auto& transport : parts_.transports) {
         Status published = transport->publish(*parts_.job);
         GANTRY_CO_TRY(published);
+    }
+    if (rank() == 0) {
+        collectives_.job.facts = job_costs(parts_);
+        Status told = parts_.job->put(kJobWide, bytes_of(collectives_.job));
+        GANTRY_CO_TRY(told);
     }
     Status fenced = co_await parts_.job->fence(executor);
     GANTRY_CO_TRY(fenced);
@@ -67,17 +103,30 @@ Task<Status> Engine::start(Executor& executor) {
         GANTRY_CO_TRY(opened);
     }
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
+    Status learned = learn_job_wide();
+    GANTRY_CO_TRY(learned);
+    windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());
     started_ = true;
     co_return success();
 }
 
+Task<Status> Engine::need_start(Executor& executor) {
+    while (starting_)
+        co_await Yield(executor);
+    if (started_) co_return success();
+    starting_ = true;
+    Status result = co_await start(executor);
+    starting_ = false;
+    co_return result;
+}
+
 Task<Status> Engine::stop(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
     // Behind this barrier nobody waits for a message of ours any more.
-    const coll::Team everybody{messenger_.get(), &everybody_, 0};
+    const coll::Team everybody{messenger_.get(), &everybody_, 0, 0, -1, 0, &planner_};
     Status met = co_await coll::barrier(executor, everybody);
     GANTRY_CO_TRY(met);
     Status left = co_await leave(executor);
@@ -105,25 +154,40 @@ Task<Status> Engine::leave(Executor& executor) {
 int Engine::progress() {
     if (!started_) return parts_.job->progress() + executor().run_ready();  // the fence of start()
     int events = messenger_->progress();
+    events += windows_->progress();
     events += requests_.progress();
+    if (!held_partitions_.empty()) events += held_partitions_.send();
     return events;
+}
+
+bool Engine::pending() const {
+    return started_ && (messenger_->pending() || windows_->pending());
 }
 
 int Engine::progress_in_background() {
     if (!started_) return 0;
     executor().set_background(true);
     const int started = postbox_.start();
-    const int events = messenger_->progress();
+    const int events = messenger_->progress() + windows_->progress();
     executor().set_background(false);
     return started + events;
 }
 
-void Engine::rest_unless(bool something_happened) {
+void Engine::rest_unless(bool something_happened, Gate* others) {
     if (something_happened) return patience_.rewarded();
     if (!patience_.exhausted()) return;
     const Nanoseconds since = clock().now();
+    if (others != nullptr) others->leave();
     sched_yield();
+    if (others != nullptr) others->enter();
     patience_.yielded(clock().now() - since);
+}
+
+int Engine::spare_processors() const {
+    const long share = sysconf(_SC_NPROCESSORS_ONLN) / parts_.job->local_size();
+    cpu_set_t bound;
+    const bool known = sched_getaffinity(0, sizeof bound, &bound) == 0;
+    return static_cast<int>(known ? std::min<long>(share, CPU_COUNT(&bound)) : share) - 1;
 }
 
 void Engine::write_explanation() {
@@ -131,7 +195,7 @@ void Engine::write_explanation() {
     const device::Device::Resident resident = parts_.device->resident();
     if (resident.launches > 0)
         explain_.note(fmt::format(
-            "small device copies taken by kernels that stay: {} (launched: {}; GANTRY_LINGER)",
+            "small device copies taken by persistent kernels: {} (launched: {}; GANTRY_LINGER)",
             resident.copies, resident.launches));
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Engine: everything that one MPI process consists of (DESIGN 2.3). The product makes one, from the
+// Engine: everything that one MPI process consists of. The product makes one, from the
 // launcher's job, the CUDA device and the real transports; tests make many in one process, also
 // from fakes. Starting and stopping communicate, so they are Tasks.
 #pragma once
 
 #include "base/clock.hpp"
 #include "base/config.hpp"
+#include "base/counters.hpp"
 #include "base/executor.hpp"
+#include "base/gate.hpp"
 #include "base/patience.hpp"
+#include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
 #include "job/job.hpp"
 #include "mpi/check/checks.hpp"
 #include "mpi/engine/postbox.hpp"
+#include "mpi/partitioned/send.hpp"
 #include "mpi/request/requests.hpp"
 #include "p2p/messenger.hpp"
 #include "transfer/context.hpp"
@@ -22,6 +26,10 @@
 
 #include <memory>
 #include <vector>
+
+namespace gantry::rma {
+class Windows;
+}
 
 namespace gantry::mpi {
 
@@ -55,7 +63,7 @@ class Engine {
     // own threads may do (its functions, handles) is left to its next call.
     int progress_in_background();
     // Whether such a turn may be of use.
-    bool pending() const { return started_ && messenger_->pending(); }
+    bool pending() const;
     // For somebody who waits: a turn, and when it brought nothing a closer look at the network.
     int progress_waiting() {
         const int events = progress();
@@ -67,23 +75,36 @@ class Engine {
             transport->flush();
     }
     // Called after each poll of somebody who waits: after many empty ones it lets other processes
-    // run, at once when ranks outnumber processors.
-    void rest_unless(bool something_happened);
+    // run, at once when ranks outnumber processors. `others`: what it opens meanwhile, for threads of
+    // this one.
+    void rest_unless(bool something_happened, Gate* others = nullptr);
+    // Processors that the node has for this process beside one.
+    int spare_processors() const;
+    // Started, by whoever comes first.
+    Task<Status> need_start(Executor& executor);
     bool started() const { return started_; }
     bool stopped() const { return stopped_; }
 
     int rank() const { return parts_.job->rank(); }
     int size() const { return parts_.job->size(); }
     const config::Config& config() const { return *parts_.config; }
+    // Changes one of the parameters that may change while the engine runs.
+    Status set_parameter(std::string_view name, std::string_view value);
+    // What was counted; all but the phase, which is the process's.
+    Counters counters() const;
+    void begin_peaks_anew();
     const Clock& clock() const { return *parts_.clock; }
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
     device::Device& device() { return *parts_.device; }
     transfer::Context& transfer() { return *transfer_; }
     p2p::Messenger& messenger() { return *messenger_; }
+    coll::Common& collectives() { return collectives_; }
+    rma::Windows& windows() { return *windows_; }
     Requests& requests() { return requests_; }
     Postbox& postbox() { return postbox_; }
     Checks& checks() { return checks_; }
+    HeldPartitions& held_partitions() { return held_partitions_; }
     // The value of the attribute MPI_UNIVERSE_SIZE, at an address that stays.
     const int* universe_size() const { return &universe_size_; }
 
@@ -96,14 +117,19 @@ class Engine {
 
   private:
     void write_explanation();
+    Status learn_job_wide();
 
     Parts parts_;
     plan::Explain explain_;
     Checks checks_;
+    coll::Common collectives_;
+    coll::Planner planner_;                        // of collectives of the engine itself
     std::unique_ptr<transfer::Context> transfer_;  // what moves the bytes of messages and windows
     std::unique_ptr<p2p::Messenger> messenger_;
+    std::unique_ptr<rma::Windows> windows_;
     std::vector<transport::Transport*> holding_back_;  // while started: most jobs have none
     Postbox postbox_;  // outlives the requests: those that end give their slots back
+    HeldPartitions held_partitions_;
     Requests requests_;
     p2p::Group everybody_;  // the engine's own group of all ranks, for its end
     p2p::Group alone_;
@@ -111,9 +137,13 @@ class Engine {
     std::uint64_t contexts_taken_ = 0;
     int universe_size_ = 0;
     Patience patience_;
+    bool starting_ = false;
     bool started_ = false;
     bool stopped_ = false;
 };
+
+// Whether a parameter may change while an engine runs; all others are read as it starts.
+bool may_change(std::string_view parameter);
 
 // Contexts that exist without agreement.
 inline constexpr std::uint32_t kWorldContext = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// From ABI handles to objects and back (DESIGN 2.1). A predefined handle is a small constant that a
+// From ABI handles to objects and back. A predefined handle is a small constant that a
 // table resolves; any other is the address of an object in one of the Process's slabs. `find`
 // judges whatever a program passes: null, freed, foreign and garbage handles all give nullptr,
 // without a look at memory that is not ours.

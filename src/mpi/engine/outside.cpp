@@ -16,7 +16,7 @@ constexpr Bytes kLong = 64 * kKiB;
 
 bool post(p2p::RequestKind kind, p2p::SendMode mode, void* buf, MPI_Count count,
           MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
-    Boundary& boundary = *process().boundary;
+    Boundary& boundary = *boundary_now();
     if (!boundary.takes_posts()) return false;
     Comm* on = find(comm);
     Datatype* type = find(datatype);
@@ -50,7 +50,7 @@ bool post_receive(void* buf, MPI_Count count, MPI_Datatype datatype, int source,
 }
 
 bool take_ended(int count, MPI_Request* requests, MPI_Status* statuses) {
-    return process().boundary->may_stay_outside() &&
+    return boundary_now()->may_stay_outside() &&
            take_ended(*process().engine, count, requests, statuses);
 }
 

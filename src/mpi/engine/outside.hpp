@@ -22,7 +22,7 @@ bool take_ended(Engine& engine, int count, MPI_Request* requests, MPI_Status* st
 
 // Programs without such a thread look at one pointer.
 inline bool possible() {
-    return process().boundary != nullptr;
+    return process().boundary.load(std::memory_order_relaxed) != nullptr;
 }
 
 inline bool isend(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,

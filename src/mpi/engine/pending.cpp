@@ -4,6 +4,7 @@
 // other processes run.
 #include "mpi/engine/pending.hpp"
 
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/request/status.hpp"
 
@@ -37,14 +38,36 @@ bool Pending::poll() {
     return true;
 }
 
+bool Pending::ended() {
+    switch (kind_) {
+        case Kind::over: return true;
+        case Kind::request: return request_->done;
+        case Kind::task: return task_.done();
+        case Kind::polled: return polled_.look(polled_);
+    }
+    return true;
+}
+
 Status wait(Pending pending) {
-    while (!pending.poll()) {
-        Engine& engine = *pending.engine();
-        engine.rest_unless(engine.progress_waiting() > 0);
+    if (!pending.poll()) {
+        Boundary* boundary = process().boundary_at_any_time;
+        if (boundary != nullptr && boundary->visited_once()) {
+            boundary->wait(pending);
+        } else {
+            Engine& engine = *pending.engine();
+            while (!pending.poll())
+                engine.rest_unless(engine.progress_waiting() > 0);
+        }
     }
     // The program may now compute for long: nothing that it sent may wait here meanwhile.
     if (Engine* engine = pending.engine()) engine->flush();
     return pending.take();
+}
+
+void turn(Engine& engine) {
+    Boundary* boundary = process().boundary_at_any_time;
+    engine.rest_unless(engine.progress() > 0,
+                       boundary != nullptr ? boundary->gate_to_open() : nullptr);
 }
 
 }  // namespace gantry::mpi

@@ -20,7 +20,11 @@ class Engine;
 struct Polled {
     // True when the condition holds; then `status` says how it ended.
     using Function = bool (*)(Polled& self, Status& status);
+    // Whether it would be true. Changes nothing that the program sees and calls none of its
+    // functions: any thread that drives the engine may ask.
+    using Look = bool (*)(Polled& self);
     Function function = nullptr;
+    Look look = nullptr;
     Engine* engine = nullptr;
     void* pointers[5] = {};
     int numbers[3] = {};
@@ -38,10 +42,14 @@ class Pending {
         : kind_(Kind::request), engine_(&engine), request_(request), user_status_(status) {}
     Pending(Engine& engine, Task<Status> task);
     explicit Pending(const Polled& polled)
-        : kind_(Kind::polled), engine_(polled.engine), polled_(polled) {}
+        : kind_(Kind::polled), engine_(polled.engine), polled_(polled) {
+        GANTRY_ASSERT(polled.look != nullptr);
+    }
 
-    // Whether it is over; never blocks.
+    // Whether it is over, and if so its end; never blocks.
     bool poll();
+    // Whether poll() would say true, and no more than that.
+    bool ended();
     // How it ended; once poll() has said true.
     Status take() { return std::move(status_); }
     Engine* engine() const { return engine_; }
@@ -58,5 +66,8 @@ class Pending {
 };
 
 Status wait(Pending pending);
+// For a call that looks and does not wait: one turn of the engine. Other threads of the program may
+// have come in when it returns.
+void turn(Engine& engine);
 
 }  // namespace gantry::mpi

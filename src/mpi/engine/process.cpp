@@ -3,6 +3,7 @@
 // Making the process object: predefined handles' tables, and the three predefined error handlers.
 #include "mpi/engine/process.hpp"
 
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 
 #include <pthread.h>
@@ -21,11 +22,15 @@ Errhandler* predefined(Slab<Errhandler>& slab, Errhandler::Kind kind, MPI_Errhan
 
 }  // namespace
 
-Process::Process() : main_thread(std::this_thread::get_id()) {
+Process::Process()
+    : main_thread(std::this_thread::get_id()),
+      boundary_at_any_time(new Boundary),
+      boundary(boundary_at_any_time) {
     pthread_atfork(nullptr, nullptr, [] {
         Process& child = process();
         child.forked = true;
-        child.boundary = nullptr;  // its thread stayed with the parent
+        // Threads stayed with the parent, perhaps inside.
+        child.boundary = child.boundary_at_any_time = nullptr;
     });
     fill_predefined(datatypes, predefined_datatypes);
     fill_predefined(ops, predefined_ops);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Process: the one object that is not an Engine's (DESIGN 2.3). It holds what the program may use
+// Process: the one object that is not an Engine's. It holds what the program may use
 // before MPI_Init and after MPI_Finalize, and the memory of all handles. It is made at its first
 // use and never destroyed, so that a handle can be judged at any time. A forked child finds
 // `forked` set (no system call per MPI call) and does nothing with it.
 #pragma once
 
+#include "base/config.hpp"
+#include "base/ledger.hpp"
 #include "base/slab.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/comm/comm.hpp"
@@ -15,8 +17,10 @@
 #include "mpi/comm/group.hpp"
 #include "mpi/info/info.hpp"
 #include "mpi/coll/op.hpp"
+#include "mpi/rma/win.hpp"
 #include "mpi/session/session.hpp"
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -25,6 +29,9 @@ namespace gantry::mpi {
 
 class Boundary;
 class Engine;
+namespace tool {
+class Tool;
+}
 
 struct Process {
     Process();
@@ -32,19 +39,25 @@ struct Process {
     Process& operator=(const Process&) = delete;
 
     enum class Phase { before, running, finalized };
-    // Whether the world model's MPI_Init has been called, and MPI_Finalize.
-    Phase phase = Phase::before;
+    // Whether the world model's MPI_Init has been called, and MPI_Finalize. Other threads may ask
+    // at any time.
+    std::atomic<Phase> phase{Phase::before};
     bool forked =
         false;  // this is a child made by fork(); set by the handler that Process() registers
     std::thread::id main_thread;
     int thread_level = MPI_THREAD_SINGLE;
-    int sessions_open = 0;
+    std::atomic<int> sessions_open{0};
 
-    // What a call passes when a progress thread exists; else null (mpi/engine/boundary.hpp).
-    Boundary* boundary = nullptr;
+    // What calls pass (mpi/engine/boundary.hpp): those that are legal at any time always, the others
+    // unless they need not. Null in a forked child.
+    Boundary* boundary_at_any_time;
+    std::atomic<Boundary*> boundary;
     bool stops_thread_at_exit = false;
-    std::unique_ptr<Engine> engine;  // of MPI_Init and of all sessions
-    Comm* world = nullptr;           // while running
+    BothWays traffic_of_freed;              // communicators that are no more
+    std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine
+    tool::Tool* tool = nullptr;             // what MPI_T handles; made at its first initialisation
+    std::unique_ptr<Engine> engine;         // of MPI_Init and of all sessions
+    Comm* world = nullptr;                  // while running
     Comm* self = nullptr;
     // The communicator of the request whose failure the running call is about to report (calls such
     // as MPI_Wait have none).

@@ -2,6 +2,7 @@
 #include "mpi/engine/progress_thread.hpp"
 
 #include "base/log.hpp"
+#include "base/relax.hpp"
 #include "mpi/engine/engine.hpp"
 
 #include <pthread.h>
@@ -21,14 +22,6 @@ void rest(Nanoseconds length) {
     nanosleep(&relative, nullptr);
 }
 
-void relax() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    asm volatile("" ::: "memory");
-#endif
-}
-
 // Whether looking without a rest takes nothing from the program: two processors for each rank of
 // the node, and more than one that this process may use.
 bool has_spare_processor(int local_ranks) {
@@ -42,6 +35,7 @@ bool has_spare_processor(int local_ranks) {
 
 Status ProgressThread::start() {
     const std::string& share = engine_.config().share_copies;
+    stop_.store(false);
     spare_ = has_spare_processor(engine_.job().local_size());
     if (share == "on" || (share == "auto" && spare_)) copies_ = &engine_.transfer().host_copies;
     // Signals are the program's: its handlers run in its threads.
@@ -90,6 +84,7 @@ Look ProgressThread::look() {
     // What the program left is done, unless it posts something right now.
     if (!look.pending) left_pending_.store(false);
     if (engine_.postbox().has_posts()) look.pending = true;
+    waiters_.call_ended();
     gate_.leave_background();
     return look;
 }

@@ -23,6 +23,7 @@
 #include "base/gate.hpp"
 #include "base/status.hpp"
 #include "mpi/engine/vigil.hpp"
+#include "mpi/engine/waiters.hpp"
 #include "transfer/host_copies.hpp"
 
 #include <pthread.h>
@@ -35,8 +36,9 @@ class Engine;
 
 class ProgressThread final : public transfer::CopyHelper {
   public:
-    // Both outlive the thread.
-    ProgressThread(Engine& engine, Gate& gate) : engine_(engine), gate_(gate) {}
+    // All outlive the thread.
+    ProgressThread(Engine& engine, Gate& gate, Waiters& waiters)
+        : engine_(engine), gate_(gate), waiters_(waiters) {}
     ProgressThread(const ProgressThread&) = delete;
     ProgressThread& operator=(const ProgressThread&) = delete;
     ~ProgressThread() { stop(); }
@@ -65,6 +67,7 @@ class ProgressThread final : public transfer::CopyHelper {
 
     Engine& engine_;
     Gate& gate_;
+    Waiters& waiters_;
     Bell bell_;
     std::atomic<bool> stop_{false};
     alignas(64) std::atomic<bool> left_pending_{false};

@@ -38,13 +38,11 @@ Status make_world(Engine& engine) {
 }
 
 Task<Status> start_world(Executor& executor, Engine& engine) {
-    if (!engine.started()) {
-        Status started = co_await engine.start(executor);
-        GANTRY_CO_TRY(started);
-    }
+    Status started = co_await engine.need_start(executor);
+    GANTRY_CO_TRY(started);
     Status made = make_world(engine);
     GANTRY_CO_TRY(made);
-    Status raised = raise_boundary(engine);
+    Status raised = raise_boundary(engine, process().thread_level);
     GANTRY_CO_TRY(raised);
     process().phase = Process::Phase::running;
     co_return success();
@@ -75,7 +73,7 @@ Pending init_thread(int*, char***, int required, int* provided) {
                        "MPI was finalised; MPI_Init can be called once, before MPI_Finalize");
     GANTRY_TRY(need_engine());
     p.main_thread = std::this_thread::get_id();
-    p.thread_level = std::min(required, kMostThreads);
+    p.thread_level = required;
     *provided = p.thread_level;
     return Pending(*p.engine, start_world(p.engine->executor(), *p.engine));
 }

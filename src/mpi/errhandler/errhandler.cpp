@@ -96,8 +96,11 @@ template <class Handle>
 int apply(const Errhandler& errhandler, Handle handle, const std::string& where,
           const Status& status, const char* function) {
     const int code = status.error_class();
-    if (!apply_predefined(errhandler, where, status, function))
-        call_program(errhandler, handle, code);
+    if (apply_predefined(errhandler, where, status, function)) return code;
+    // By value: it may be freed meanwhile.
+    const Errhandler called = errhandler;
+    const LetOthersIn program;
+    call_program(called, handle, code);
     return code;
 }
 
@@ -244,6 +247,22 @@ Status file_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
 
 Status file_call_errhandler(MPI_File fh, int errorcode) {
     raise(find(fh), Status::make(errorcode, error_text(errorcode)), "MPI_File_call_errhandler");
+    return success();
+}
+
+Status win_set_errhandler(Win& win, Errhandler& errhandler) {
+    GANTRY_TRY(check_serves(errhandler, Errhandler::Kind::win));
+    assign(win.errhandler, &errhandler);
+    return success();
+}
+
+Status win_get_errhandler(Win& win, MPI_Errhandler* errhandler) {
+    *errhandler = give_handle(win.errhandler);
+    return success();
+}
+
+Status win_call_errhandler(Win& win, int errorcode) {
+    raise(&win, Status::make(errorcode, error_text(errorcode)), "MPI_Win_call_errhandler");
     return success();
 }
 

@@ -7,6 +7,8 @@
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
 
+#include <functional>
+
 namespace gantry::mpi {
 namespace {
 
@@ -113,6 +115,18 @@ UserErrors& user_errors() {
     return process().user_errors;
 }
 
+// How calls of this thread failed, by class: what another thread does between a call and the
+// question about it changes nothing.
+thread_local std::map<int, std::string> latest_of_thread;
+
+// The latest failure of a class in words, this thread's if it had one; else null.
+const std::string* latest(int error_class) {
+    for (const auto& texts : {std::cref(latest_of_thread), std::cref(user_errors().latest)})
+        if (const auto found = texts.get().find(error_class); found != texts.get().end())
+            return &found->second;
+    return nullptr;
+}
+
 UserError* user_error(int code) {
     const auto found = user_errors().codes.find(code);
     return found != user_errors().codes.end() ? &found->second : nullptr;
@@ -156,8 +170,9 @@ UserErrors::UserErrors() : last_used(MPI_ERR_LASTCODE) {}
 
 void remember_failure(int error_class, const char* function, std::string_view text) {
     // A program's own code has only the program's words.
-    if (row_of(error_class) != nullptr)
-        user_errors().latest[error_class] = fmt::format("{}: {}", function, text);
+    if (row_of(error_class) == nullptr) return;
+    user_errors().latest[error_class] = latest_of_thread[error_class] =
+        fmt::format("{}: {}", function, text);
 }
 
 bool is_error_code(int code) {
@@ -190,8 +205,7 @@ Status error_class(int errorcode, int* errorclass) {
 Status error_string(int errorcode, char* string, int* resultlen) {
     if (!is_error_code(errorcode)) return unknown(errorcode);
     std::string text = error_text(errorcode);
-    const auto latest = user_errors().latest.find(errorcode);
-    if (latest != user_errors().latest.end()) text += "; latest: " + latest->second;
+    if (const std::string* said = latest(errorcode)) text += "; latest: " + *said;
     copy_text(text, string, MPI_MAX_ERROR_STRING, resultlen);
     return success();
 }

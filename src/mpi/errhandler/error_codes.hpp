@@ -19,11 +19,12 @@ struct UserError {
 struct UserErrors {
     std::map<int, UserError> codes;
     int last_used;                      // value of the attribute MPI_LASTUSEDCODE
-    std::map<int, std::string> latest;  // by class: the latest failure in words
+    std::map<int, std::string> latest;  // by class: the latest failure of any thread in words
     UserErrors();
 };
 
-// A call fails: MPI_Error_string of its class says how from now on.
+// A call fails: MPI_Error_string of its class says how from now on, in this thread and in those
+// without a failure of that class.
 void remember_failure(int error_class, const char* function, std::string_view text);
 
 }  // namespace gantry::mpi

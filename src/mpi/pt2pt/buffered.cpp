@@ -116,13 +116,17 @@ Status attach(SendBuffer& held, void* address, MPI_Count size) {
     return success();
 }
 
-bool poll_empty(Polled& self, Status&) {
+bool is_empty(Polled& self) {
     return static_cast<const SendBuffer*>(self.pointers[0])->messages == 0;
+}
+bool poll_empty(Polled& self, Status&) {
+    return is_empty(self);
 }
 
 Pending when_empty(SendBuffer& held) {
     Polled polled;
     polled.function = poll_empty;
+    polled.look = is_empty;
     polled.engine = process().engine.get();
     polled.pointers[0] = &held;
     return Pending(polled);
@@ -141,6 +145,7 @@ Pending detach(SendBuffer& held, void* address, MPI_Count* size) {
     if (!held.attached) return failure(MPI_ERR_BUFFER, "no buffer is attached");
     Polled polled;
     polled.function = poll_detach;
+    polled.look = is_empty;
     polled.engine = process().engine.get();
     polled.pointers[0] = &held;
     polled.pointers[1] = address;
@@ -162,8 +167,11 @@ Status iflush(SendBuffer& held, Comm* comm, MPI_Request* request) {
     return success();
 }
 
-bool poll_done(Polled& self, Status&) {
+bool is_done(Polled& self) {
     return static_cast<const p2p::Request*>(self.pointers[0])->done;
+}
+bool poll_done(Polled& self, Status&) {
+    return is_done(self);
 }
 
 }  // namespace
@@ -203,6 +211,7 @@ Pending ibsend(const void* buf, MPI_Count count, Datatype& datatype, int dest, i
     if ((*started)->done) return success();
     Polled polled;
     polled.function = poll_done;
+    polled.look = is_done;
     polled.engine = comm.engine;
     polled.pointers[0] = *started;
     return Pending(polled);

@@ -4,16 +4,27 @@
 #include "mpi/bodies.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
+#include "mpi/engine/pending.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
 
 namespace gantry::mpi {
 namespace {
 
+// Whether a message is there, or none can come any more.
+bool look(Polled& self) {
+    auto* comm = static_cast<Comm*>(self.pointers[0]);
+    p2p::Messenger& messenger = self.engine->messenger();
+    const int source = self.numbers[0];
+    return messenger.probe(comm->group, source, self.numbers[1]).message != nullptr ||
+           !messenger.nothing_comes(comm->group, source).ok();
+}
+
 Polled condition(Polled::Function function, Comm& comm, int source, int tag, MPI_Message* message,
                  MPI_Status* status) {
     Polled polled;
     polled.function = function;
+    polled.look = look;
     polled.engine = comm.engine;
     polled.pointers[0] = &comm;
     polled.pointers[1] = status;
@@ -65,17 +76,13 @@ Result<p2p::Request*> receive_matched(void* buf, MPI_Count count, Datatype& data
                                       MPI_Message* message, Comm*& comm) {
     Message* object = find(*message);
     p2p::Messenger& messenger = object->comm->engine->messenger();
-    Result<p2p::Request*> started =
-        messenger.ireceive_matched(object->matched, buffer(buf, count, datatype));
+    Result<p2p::Request*> started = messenger.ireceive_matched(object->comm->group, object->matched,
+                                                               buffer(buf, count, datatype));
     if (!started.ok()) return started;
     comm = object->comm;
     process().messages.destroy(object);
     *message = MPI_MESSAGE_NULL;
     return started;
-}
-
-void turn(Engine& engine) {
-    engine.rest_unless(engine.progress() > 0);
 }
 
 }  // namespace

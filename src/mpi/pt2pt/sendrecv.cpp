@@ -44,11 +44,16 @@ Task<Status> both(Executor& executor, Comm* comm, Half outgoing, Half incoming,
     co_return arrived;
 }
 
+bool are_done(Polled& self) {
+    for (void* each : {self.pointers[0], self.pointers[1]})
+        if (each != nullptr && !static_cast<const p2p::Request*>(each)->done) return false;
+    return true;
+}
+
 bool poll_both(Polled& self, Status& status) {
+    if (!are_done(self)) return false;
     auto* const sending = static_cast<p2p::Request*>(self.pointers[0]);
     auto* const receiving = static_cast<p2p::Request*>(self.pointers[1]);
-    if ((sending != nullptr && !sending->done) || (receiving != nullptr && !receiving->done))
-        return false;
     write(static_cast<MPI_Status*>(self.pointers[2]),
           receiving != nullptr ? receiving->outcome : proc_null_outcome());
     if (receiving != nullptr) status = receiving->status;
@@ -97,6 +102,7 @@ Pending sendrecv(const void* sendbuf, MPI_Count sendcount, Datatype& sendtype, i
     if (!both.ok()) return both.status();
     Polled polled;
     polled.function = poll_both;
+    polled.look = are_done;
     polled.engine = comm.engine;
     polled.pointers[0] = both->sending;
     polled.pointers[1] = both->receiving;

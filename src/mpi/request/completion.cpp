@@ -128,6 +128,17 @@ bool all_over(const MPI_Request* handles, int count, int& first_open) {
     return true;
 }
 
+bool some_over(const MPI_Request* handles, int count) {
+    bool any_active = false;
+    for (int i = 0; i < count; ++i) {
+        const Request* request = active_at(handles[i]);
+        if (request == nullptr) continue;
+        if (Requests::over(*request)) return true;
+        any_active = true;
+    }
+    return !any_active;
+}
+
 void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* statuses,
                   int& retired) {
     // A check may fail a receive that ended well, which retire_all tells.

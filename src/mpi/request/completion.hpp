@@ -22,6 +22,8 @@ void retire_front(Engine& engine, MPI_Request* handles, int over, MPI_Status* st
 // every status has its MPI_ERROR.
 Status retire_all(Engine& engine, MPI_Request* handles, int count, MPI_Status* statuses,
                   int retired = 0);
+// Whether one is over, or none is active.
+bool some_over(const MPI_Request* handles, int count);
 // Retires the first that is over. With no active request the index is MPI_UNDEFINED and the status
 // empty.
 Any retire_any(Engine& engine, MPI_Request* handles, int count, int* index, MPI_Status* status,

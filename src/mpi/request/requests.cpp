@@ -4,8 +4,10 @@
 // bit set, an Operation.
 #include "mpi/request/requests.hpp"
 
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+#include "mpi/partitioned/side.hpp"
 #include "mpi/request/status.hpp"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ MPI_Request handle_of(p2p::Request* request) {
 // The program's free function, of a generalized request that is about to end.
 Status call_free(const Operation* operation) {
     if (operation == nullptr || !operation->generalized) return success();
+    const LetOthersIn program;
     const int code = operation->free(operation->extra_state);
     if (code == MPI_SUCCESS) return success();
     return failure(code, "the free function of a generalized request returned {}", code);
@@ -202,7 +205,10 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
     if (operation != nullptr && operation->generalized) {
         MPI_Status own{};
         write_empty(&own);
-        const int code = operation->query(operation->extra_state, &own);
+        const int code = [&] {
+            const LetOthersIn program;
+            return operation->query(operation->extra_state, &own);
+        }();
         if (status != MPI_STATUS_IGNORE) {
             const int error = status->MPI_ERROR;
             *status = own;
@@ -231,6 +237,7 @@ void Requests::end(p2p::Request& request) {
         for (Datatype* datatype : operation->datatypes)
             mpi::release(datatype);
         if (operation->in_flight != nullptr) engine_.messenger().release(operation->in_flight);
+        if (operation->partitioned != nullptr) operation->partitioned->close();
         if (operation->comm != nullptr) mpi::release(operation->comm);
         delete operation;
     } else if (request.owner != nullptr) {

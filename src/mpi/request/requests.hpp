@@ -12,11 +12,13 @@
 #include "p2p/request.hpp"
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace gantry::mpi {
 
 class Engine;
+class PartitionedSide;
 
 struct Operation {
     Comm* comm = nullptr;
@@ -25,6 +27,7 @@ struct Operation {
     std::function<Result<p2p::Request*>()> start;
     p2p::Request* in_flight = nullptr;
     bool buffered = false;  // a buffered send: MPI_Start waits for it (buffered.hpp)
+    std::shared_ptr<PartitionedSide> partitioned;  // of a persistent one made of partitions
     // Generalized (MPI 5.0 section 13.2).
     MPI_Grequest_query_function* query = nullptr;
     MPI_Grequest_free_function* free = nullptr;

@@ -3,6 +3,8 @@
 // The Test forms: look, make progress once if that is needed, look again. Also MPI_Request_free,
 // MPI_Cancel and MPI_Request_get_status.
 #include "mpi/bodies.hpp"
+#include "mpi/engine/boundary.hpp"
+#include "mpi/engine/pending.hpp"
 #include "mpi/request/completion.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -15,16 +17,12 @@ Engine& engine() {
     return *process().engine;
 }
 
-// For a look that found nothing: one turn of progress, then the last look.
-void progress_once() {
-    engine().rest_unless(engine().progress() > 0);
-}
-
+// A look that found nothing is followed by one turn of progress and the last look.
 template <class Look>
 Any look_twice(const Look& look) {
     Any found = look();
     if (found == Any::none_yet) {
-        progress_once();
+        turn(engine());
         found = look();
     }
     return found;
@@ -39,7 +37,7 @@ Status test(MPI_Request* request, int* flag, MPI_Status* status) {
         return success();
     }
     Request* object = find(*request);
-    if (!Requests::over(*object)) progress_once();
+    if (!Requests::over(*object)) turn(engine());
     if (Requests::over(*object)) return engine().requests().retire(*request, *object, status);
     *flag = 0;
     return success();
@@ -49,7 +47,7 @@ Status testall(int count, MPI_Request* array_of_requests, int* flag,
                MPI_Status* array_of_statuses) {
     int first_open = 0;
     if (!all_over(array_of_requests, count, first_open)) {
-        progress_once();
+        turn(engine());
         if (!all_over(array_of_requests, count, first_open)) {
             *flag = 0;
             return success();
@@ -85,7 +83,7 @@ Status request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
         return success();
     }
     Request* object = find(request);
-    if (!Requests::over(*object)) progress_once();
+    if (!Requests::over(*object)) turn(engine());
     *flag = Requests::over(*object);
     return *flag != 0 ? engine().requests().peek(*object, status) : success();
 }
@@ -95,7 +93,7 @@ Status request_get_status_all(int count, const MPI_Request* array_of_requests, i
     int first_open = 0;
     *flag = all_over(array_of_requests, count, first_open);
     if (*flag == 0) {
-        progress_once();
+        turn(engine());
         *flag = all_over(array_of_requests, count, first_open);
     }
     return *flag != 0 ? peek_all(engine(), array_of_requests, count, array_of_statuses) : success();
@@ -128,7 +126,10 @@ Status cancel(MPI_Request* request) {
     Request* object = find(*request);
     Operation* operation = Requests::operation_of(*object);
     if (operation != nullptr && operation->generalized) {
-        const int code = operation->cancel(operation->extra_state, object->done ? 1 : 0);
+        const int code = [operation, done = object->done] {
+            const LetOthersIn program;
+            return operation->cancel(operation->extra_state, done ? 1 : 0);
+        }();
         if (code != MPI_SUCCESS)
             return failure(code, "the cancel function of a generalized request returned {}", code);
         return success();

@@ -12,20 +12,37 @@
 namespace gantry::mpi {
 namespace {
 
-Polled condition(Polled::Function function) {
+Polled condition(Polled::Function function, Polled::Look look) {
     Polled polled;
     polled.function = function;
+    polled.look = look;
     polled.engine = process().engine.get();
     return polled;
+}
+
+// Two threads may not wait for one request (MPI 5.0 section 11.6.2); the second one's is gone.
+Status waited_for_twice() {
+    return failure(MPI_ERR_REQUEST,
+                   "another thread has completed this request meanwhile; one thread at a time may "
+                   "wait for a request");
 }
 
 bool poll_one(Polled& self, Status& status) {
     auto* handle = static_cast<MPI_Request*>(self.pointers[0]);
     auto* told = static_cast<MPI_Status*>(self.pointers[1]);
     Request* request = find(*handle);
+    if (request == nullptr) [[unlikely]] {
+        status = waited_for_twice();
+        return true;
+    }
     if (!Requests::over(*request)) return false;
     status = self.engine->requests().retire(*handle, *request, told);
     return true;
+}
+
+bool look_at_one(Polled& self) {
+    const Request* request = find(*static_cast<const MPI_Request*>(self.pointers[0]));
+    return request == nullptr || Requests::over(*request);
 }
 
 bool poll_all(Polled& self, Status& status) {
@@ -39,6 +56,16 @@ bool poll_all(Polled& self, Status& status) {
     if (!over) return false;
     status = retire_all(*self.engine, handles, count, statuses, retired);
     return true;
+}
+
+bool look_at_all(Polled& self) {
+    return all_over(static_cast<const MPI_Request*>(self.pointers[0]), self.numbers[0],
+                    self.numbers[1]);
+}
+
+// Of Waitany and of Waitsome.
+bool look_at_some(Polled& self) {
+    return some_over(static_cast<const MPI_Request*>(self.pointers[0]), self.numbers[0]);
 }
 
 bool poll_any(Polled& self, Status& status) {
@@ -62,14 +89,14 @@ Pending wait(MPI_Request* request, MPI_Status* status) {
         write_empty(status);
         return success();
     }
-    Polled polled = condition(poll_one);
+    Polled polled = condition(poll_one, look_at_one);
     polled.pointers[0] = request;
     polled.pointers[1] = status;
     return Pending(polled);
 }
 
 Pending waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
-    Polled polled = condition(poll_all);
+    Polled polled = condition(poll_all, look_at_all);
     polled.pointers[0] = array_of_requests;
     polled.pointers[1] = array_of_statuses;
     polled.numbers[0] = count;
@@ -77,7 +104,7 @@ Pending waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_
 }
 
 Pending waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
-    Polled polled = condition(poll_any);
+    Polled polled = condition(poll_any, look_at_some);
     polled.pointers[0] = array_of_requests;
     polled.pointers[1] = status;
     polled.pointers[2] = index;
@@ -87,7 +114,7 @@ Pending waitany(int count, MPI_Request* array_of_requests, int* index, MPI_Statu
 
 Pending waitsome(int incount, MPI_Request* array_of_requests, int* outcount, int* array_of_indices,
                  MPI_Status* array_of_statuses) {
-    Polled polled = condition(poll_some);
+    Polled polled = condition(poll_some, look_at_some);
     polled.pointers[0] = array_of_requests;
     polled.pointers[1] = array_of_statuses;
     polled.pointers[2] = outcount;

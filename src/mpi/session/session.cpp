@@ -35,13 +35,13 @@ constexpr std::pair<std::string_view, int> kThreadLevels[] = {
     {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
     {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
 
-// The level that the program asks for, as far as there is one like it.
+// The level that the program asks for. Who does not ask has no threads that call MPI at once.
 int thread_level_for(const InfoPairs& hints) {
     for (const std::string_view key : kThreadKeys)
         if (const std::string* wanted = value_of(hints, key))
             for (const auto& [name, level] : kThreadLevels)
-                if (name == *wanted) return std::min(level, kMostThreads);
-    return kMostThreads;
+                if (name == *wanted) return level;
+    return kThreadsUnasked;
 }
 
 std::string_view name_of_level(int wanted) {
@@ -56,10 +56,8 @@ Status no_memory(const char* what) {
 
 Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
                           Errhandler* errhandler, MPI_Session* handle) {
-    if (!engine->started()) {
-        Status started = co_await engine->start(executor);
-        GANTRY_CO_TRY(started);
-    }
+    Status started = co_await engine->need_start(executor);
+    GANTRY_CO_TRY(started);
     Session* session = create(process().sessions);
     if (session == nullptr) co_return no_memory("a session");
     session->engine = engine;
@@ -68,7 +66,7 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
     take_hints(session->hints, hints);
     session->thread_level = thread_level_for(hints);
     session->send_buffer = std::make_shared<SendBuffer>();
-    Status raised = raise_boundary(*engine);
+    Status raised = raise_boundary(*engine, session->thread_level);
     if (!raised.ok()) {
         release(session->errhandler);
         process().sessions.destroy(session);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sessions, matched messages, and the two kinds of handle that have no objects yet (windows and
-// files come with their chapters).
+// Sessions, matched messages, and the kind of handle that has no objects yet (files come with their
+// chapter).
 #pragma once
 
 #include "mpi/errhandler/errhandler.hpp"
@@ -16,14 +16,14 @@ namespace gantry::mpi {
 
 class Engine;
 
-// What a program gets at most, whatever it asks for.
-inline constexpr int kMostThreads = MPI_THREAD_SERIALIZED;
+// The thread level of a session that does not ask for one: the highest that costs nothing.
+inline constexpr int kThreadsUnasked = MPI_THREAD_SERIALIZED;
 
 struct Session : Object<MPI_Session> {
     Engine* engine = nullptr;
     Errhandler* errhandler = nullptr;
     InfoPairs hints;
-    int thread_level = kMostThreads;
+    int thread_level = kThreadsUnasked;
     std::shared_ptr<SendBuffer> send_buffer;  // of buffered sends on what comes from it
 };
 
@@ -31,10 +31,6 @@ struct Session : Object<MPI_Session> {
 struct Message : Object<MPI_Message> {
     Comm* comm = nullptr;
     p2p::Matched matched;
-};
-
-struct Win : Object<MPI_Win> {
-    Errhandler* errhandler = nullptr;
 };
 
 struct File : Object<MPI_File> {

@@ -24,10 +24,12 @@ struct Get : OneCopy {
 
     Status ended() {
         source->release();
-        if (status().ok())
+        if (status().ok()) {
             messages.queue_fin(peer, send_id);
-        else
+            messages.count_received(plan::Protocol::ipc, request);
+        } else {
             tell_failure(messages, peer, send_id, status(), wire::For::sender);
+        }
         return status();
     }
 };

@@ -93,7 +93,7 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
-// Put wire, through our slots: lends as many as the plan is deep (at least one; more than are free
+// Put wire, through our slots: grants as many as the plan is deep (at least one; more than are free
 // now are not waited for).
 Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
     Result<SlotPool*> pool = receiving.context().pools.own(transport::Pool::device_slots);

@@ -102,7 +102,7 @@ transport::Pool pool_of(const Sending& sending) {
 // One piece over the put wire, from a staged slot or straight from the user's buffer.
 Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
                        std::unique_ptr<Staged> staged, Bytes offset, Bytes bytes,
-                       std::uint32_t grant, int rail, transport::Region from) {
+                       std::uint32_t grant, transport::Region from) {
     Status status;
     const std::byte* source = nullptr;
     if (staged != nullptr) {
@@ -124,13 +124,20 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
                                 grant,
                                 0,
                                 static_cast<std::uint8_t>(transport::Pool::device_slots)};
-        transport::Transport* transport = sending.peer().transport;
-        Completion put(executor);
-        const bool told =
-            into_slot && transport->put_and_tell(peer, rail, source, bytes, from, key, at,
-                                                 wire::kChunk, wire::bytes_of(chunk), put);
-        if (!told) transport->put(peer, rail, source, bytes, from, key, at, put);
-        status = co_await put;
+        transfer::Endpoint& endpoint = sending.peer();
+        bool told = false;
+        if (transfer::RailScheduler::serves(endpoint)) {
+            const transfer::Put put{source, bytes, from, &key, at, sending.plan.rails};
+            status = co_await sending.context().rails.put(executor, endpoint, put);
+        } else {
+            constexpr int kOnlyRail = 0;
+            Completion put(executor);
+            told = into_slot &&
+                   endpoint.transport->put_and_tell(peer, kOnlyRail, source, bytes, from, key, at,
+                                                    wire::kChunk, wire::bytes_of(chunk), put);
+            if (!told) endpoint.transport->put(peer, kOnlyRail, source, bytes, from, key, at, put);
+            status = co_await put;
+        }
         if (status.ok() && into_slot && !told)
             status = sending.messages.send(peer, wire::kChunk, chunk);
     }
@@ -262,7 +269,6 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
     const bool into_slots = sending.plan.sink_stage == plan::Stage::slot;
     Scope pieces(executor);
     Status status;
-    int index = 0;
     Bytes offset = 0;
     while (offset < sending.limit && !pieces.cancelled()) {
         std::uint32_t grant = 0;
@@ -291,9 +297,8 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
         } else if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.chunk != 0) {
             bytes = std::min(bytes, sending.plan.chunk);
         }
-        const int rail = index++ % std::max(sending.plan.rails, 1);
-        pieces.spawn(put_piece(executor, sending, pool, std::move(staged), offset, bytes, grant,
-                               rail, from));
+        pieces.spawn(
+            put_piece(executor, sending, pool, std::move(staged), offset, bytes, grant, from));
         offset += bytes;
     }
     Status joined = co_await pieces.join(executor);

@@ -318,7 +318,7 @@ void Messages::on_put_request(int from, const wire::PutRequest& put) {
         put.envelope.sequence != sender.rtr.expected || (put.flag_number != 0 && flag == nullptr)) {
         const Status wrong =
             failure(MPI_ERR_INTERN,
-                    "rank {} put a message that was not announced, or names a flag that "
+                    "rank {} put a message that no RTR asked for, or names a flag that "
                     "cannot be",
                     from);
         log::error("{}", wrong.text());
@@ -348,7 +348,9 @@ void Messages::on_put_request(int from, const wire::PutRequest& put) {
 bool Messages::end_of_put(int from, std::uint64_t send_id, const Status& how) {
     ReadyToReceive& rtr = with(from).rtr;
     if (rtr.coming == nullptr || rtr.coming_id != send_id) return false;
-    finish_request(*std::exchange(rtr.coming, nullptr), how);
+    Request& receive = *std::exchange(rtr.coming, nullptr);
+    if (how.ok()) count_received(plan::Protocol::ipc, receive);
+    finish_request(receive, how);
     return true;
 }
 

@@ -44,6 +44,10 @@ void end(ReceiveByFlags& message) {
     Status outcome = std::move(message.failure);
     if (!outcome.ok() && !message.told)
         tell_failure(messages, message.from, message.send_id, outcome, wire::For::sender);
+    if (outcome.ok()) {
+        messages.count_received(plan::Protocol::pipeline, request);
+        messages.counted.staged += request.outcome.bytes;
+    }
     message.~ReceiveByFlags();
     messages.executor.free_frame(&message);
     messages.finish_request(request, std::move(outcome));

@@ -37,6 +37,7 @@ void end(SendByFlags& message) {
     Status outcome = std::move(message.failure);
     if (!outcome.ok() && message.rts_left)
         tell_failure(messages, request.peer, message.pieces.send_id, outcome, wire::For::receiver);
+    if (outcome.ok()) messages.counted.staged += message.pieces.bytes;
     message.~SendByFlags();
     messages.executor.free_frame(&message);
     messages.finish_request(request, std::move(outcome));

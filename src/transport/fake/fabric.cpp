@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -27,6 +28,8 @@ Fabric::Fabric(model::Timeline& timeline, FabricOptions options, std::vector<int
       rails_(nodes_.size() * static_cast<std::size_t>(options_.link.rails)),
       control_rails_(rails_.size()),
       bounces_(nodes_.size()),
+      caps_(nodes_.size(), 0),
+      outages_(rails_.size()),
       died_at_(nodes_.size(), -1) {
     for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
         ends_.push_back(std::make_unique<FakeTransport>(*this, rank));
@@ -51,6 +54,52 @@ void Fabric::kill(int rank, Nanoseconds notice) {
     }
 }
 
+void Fabric::fail_rail(int rank, int rail, Nanoseconds notice) {
+    outages_[static_cast<std::size_t>(rank * options_.link.rails + rail)] = {
+        timeline_.now(), timeline_.now() + notice};
+    timeline_.at(timeline_.now() + notice, [this, rank] {
+        for (int other = 0; other < static_cast<int>(nodes_.size()); ++other) {
+            if (other == rank || !reaches(other, rank) || rails_up(rank, other) != 0) continue;
+            const auto lost = [](int peer) {
+                return failure(MPI_ERR_PROC_ABORTED, "all rails to rank {} failed", peer);
+            };
+            if (!dead(other)) end(other).losses_.push_back({rank, lost(rank)});
+            if (!dead(rank)) end(rank).losses_.push_back({other, lost(other)});
+        }
+    });
+}
+
+void Fabric::restore_rail(int rank, int rail) {
+    outages_[static_cast<std::size_t>(rank * options_.link.rails + rail)] = {};
+}
+
+std::uint32_t Fabric::rails_up(int from, int to) const {
+    std::uint32_t up = 0;
+    for (int rail = 0; rail < options_.link.rails; ++rail) {
+        const bool down = std::ranges::any_of(std::array{from, to}, [&](int end) {
+            const Outage& out = outage(end, rail);
+            return out.from != kNever && out.noticed <= timeline_.now();
+        });
+        if (!down) up |= 1u << rail;
+    }
+    return up;
+}
+
+// Lost is what is on its way, or leaves, while a port of either end is down.
+Nanoseconds Fabric::lost_until(int from, int to, int rail, Nanoseconds moment) const {
+    Nanoseconds known = kNever;
+    for (const int end : {from, to}) {
+        const Outage& out = outage(end, rail);
+        if (out.from != kNever && out.from <= moment) known = std::max(known, out.noticed);
+    }
+    return known;
+}
+
+int Fabric::message_rail(int from, int to) const {
+    const std::uint32_t up = rails_up(from, to);
+    return up == 0 ? 0 : std::countr_zero(up);
+}
+
 bool Fabric::lost_with(int rank, Nanoseconds moment) const {
     const Nanoseconds died = died_at_[static_cast<std::size_t>(rank)];
     return died >= 0 && died < moment;
@@ -70,7 +119,12 @@ model::Link Fabric::link_of(int from, int to, const std::byte* source, Bytes byt
 }
 
 Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer transfer, Bytes bytes,
-                           const model::Link& link) {
+                           const model::Link& described) {
+    model::Link link = described;
+    if (!link.rail_rates.empty()) {
+        const double own = link.rail_rates[static_cast<std::size_t>(rail_index)];
+        if (own < link.rate.peak() || link.rate == options_.link.rate) link.rate = model::Rate(own);
+    }
     Nanoseconds ready = timeline_.now();
     const bool control = transfer == model::Transfer::message && bytes <= link.control_max;
     const Queue queue = control ? Queue::control : Queue::bulk;
@@ -93,6 +147,17 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
         carried.left += std::max<Nanoseconds>(late, 0);
         carried.arrived += std::max<Nanoseconds>(late, 0);
     }
+    if (link.shared_cap > 0 && !control) {  // both directions of all rails of a rank together
+        const auto held = static_cast<Nanoseconds>(static_cast<double>(bytes + link.header) * 1e9 /
+                                                   link.shared_cap);
+        Nanoseconds &sender = caps_[static_cast<std::size_t>(from)],
+                    &receiver = caps_[static_cast<std::size_t>(to)];
+        sender = std::max(sender, ready) + held;
+        carried.left = std::max(carried.left, sender);
+        carried.arrived = std::max(carried.arrived, carried.left + link.latency);
+        receiver = std::max(receiver, ready + link.latency) + held;
+        carried.arrived = std::max(carried.arrived, receiver);
+    }
     out.sends_until = carried.left;
     in.receives_until = carried.arrived;
     Nanoseconds arrives = carried.arrived;
@@ -102,8 +167,10 @@ Fabric::Flight Fabric::fly(int from, int to, int rail_index, model::Transfer tra
             std::max(in_copy.receives_until, first) + options_.bounce.time(bytes);
         arrives = in_copy.receives_until = std::max(all, arrives + options_.bounce.time(piece));
     }
-    return {carried.left, arrives + static_cast<Nanoseconds>(timeline_.random(
-                                        static_cast<std::uint64_t>(options_.jitter)))};
+    return {carried.left,
+            arrives + static_cast<Nanoseconds>(
+                          timeline_.random(static_cast<std::uint64_t>(options_.jitter))),
+            rail_index};
 }
 
 void Fabric::send(int from, int to, Packet packet) {
@@ -113,7 +180,7 @@ void Fabric::send(int from, int to, Packet packet) {
     count.payload_bytes += packet.payload.size();
     trace_.push_back(
         {timeline_.now(), from, to, packet.kind, packet.header.size(), packet.payload.size()});
-    Flight flight = fly(from, to, 0, model::Transfer::message,
+    Flight flight = fly(from, to, message_rail(from, to), model::Transfer::message,
                         packet.header.size() + packet.payload.size(), options_.link);
     if (options_.order == Order::kept) {
         Nanoseconds& last = last_arrival_[{from, to}];
@@ -121,13 +188,34 @@ void Fabric::send(int from, int to, Packet packet) {
     }
     const bool twice =
         options_.duplicate && options_.duplicate(packet.kind) && timeline_.random(4) == 0;
-    const auto arrive = [this, to, flight, packet = std::move(packet)] {
-        if (lost_with(packet.from, flight.left) || dead(to)) return;
-        timeline_.note(static_cast<std::uint64_t>(to) << 8 | packet.kind, packet.payload.size());
-        end(to).inbox_.push_back(packet);
-    };
-    timeline_.at(flight.arrives, arrive);
-    if (twice) timeline_.at(flight.arrives + options_.link.latency + options_.jitter, arrive);
+    const auto shared = std::make_shared<const Packet>(std::move(packet));
+    deliver(from, to, flight, shared);
+    if (!twice) return;
+    flight.arrives += options_.link.latency + options_.jitter;
+    deliver(from, to, flight, shared);
+}
+
+// A message whose rail fails before it has arrived goes over another one as soon as that is known:
+// transports keep what has not been acknowledged.
+void Fabric::deliver(int from, int to, Flight flight, std::shared_ptr<const Packet> packet) {
+    timeline_.at(flight.arrives, [this, from, to, flight, packet] {
+        if (lost_with(from, flight.left) || dead(to)) return;
+        const Nanoseconds known = lost_until(from, to, flight.rail, timeline_.now());
+        if (known != kNever) {
+            const Bytes bytes = packet->header.size() + packet->payload.size();
+            timeline_.at(std::max(known, timeline_.now()), [this, from, to, packet, bytes] {
+                if (dead(from)) return;
+                if (rails_up(from, to) == 0) return;  // the peer is told of as lost
+                deliver(from, to,
+                        fly(from, to, message_rail(from, to), model::Transfer::message, bytes,
+                            options_.link),
+                        packet);
+            });
+            return;
+        }
+        timeline_.note(static_cast<std::uint64_t>(to) << 8 | packet->kind, packet->payload.size());
+        end(to).inbox_.push_back(*packet);
+    });
 }
 
 void Fabric::put(int from, int to, int rail_index, const std::byte* source, Bytes bytes,
@@ -140,8 +228,13 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     timeline_.at(flight.arrives, [this, from, to, source, bytes, key, offset, flight, &done] {
         if (dead(from)) return;  // nobody is left to hear of it
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xff, bytes);
-        Status status = dead(to) ? gone(to) : write(from, to, source, bytes, key, offset);
-        timeline_.at(flight.arrives + options_.link.latency, [this, from, &done, status] {
+        const Nanoseconds known = lost_until(from, to, flight.rail, timeline_.now());
+        Status status = dead(to)          ? gone(to)
+                        : known != kNever ? failure(MPI_ERR_PROC_ABORTED,
+                                                    "rail {} to rank {} failed", flight.rail, to)
+                                          : write(from, to, source, bytes, key, offset);
+        const Nanoseconds told = std::max(flight.arrives + options_.link.latency, known);
+        timeline_.at(told, [this, from, &done, status] {
             if (!dead(from)) end(from).put_ends_.push_back({&done, status});
         });
     });

@@ -57,7 +57,7 @@ struct FabricOptions {
     std::function<Status(int rank, MessageKind kind)> on_send;
     // Whose rails reach device memory, where the link says that rails do; empty: everybody's.
     std::function<bool(int rank)> gpudirect;
-    // Messages of at least so much may lend what they announce; 0: none.
+    // Messages of at least so much expose the memory that they are about; 0: none.
     Bytes exposes_from = 0;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
@@ -92,6 +92,14 @@ class Fabric {
     void kill(int rank, Nanoseconds notice);
     bool dead(int rank) const { return died_at_[static_cast<std::size_t>(rank)] >= 0; }
 
+    // A port of that rank stops. What it carries never arrives: puts fail `notice` later, and
+    // messages go over another rail then. Until `restore_rail` both ends do without it. Ranks between
+    // which no rail is left are lost to each other.
+    void fail_rail(int rank, int rail, Nanoseconds notice);
+    void restore_rail(int rank, int rail);
+    // The rails between two ranks that are known to work, as bits.
+    std::uint32_t rails_up(int from, int to) const;
+
     bool reaches_device(int rank) const {
         return options_.link.device_memory && (!options_.gpudirect || options_.gpudirect(rank));
     }
@@ -116,6 +124,10 @@ class Fabric {
     struct Rail {
         Nanoseconds sends_until = 0, receives_until = 0;
     };
+    static constexpr Nanoseconds kNever = -1;
+    struct Outage {
+        Nanoseconds from = kNever, noticed = 0;
+    };
     // Control messages go by their own queue pair, as a transport should send them: the adapter
     // takes packets of both in turn, so they wait for a packet of the bulk and not for all that is
     // queued. With `link.control_max` 0 there is one queue for all.
@@ -137,7 +149,16 @@ class Fabric {
     };
     struct Flight {
         Nanoseconds left = 0, arrives = 0;
+        int rail = 0;
     };
+    const Outage& outage(int rank, int rail) const {
+        return outages_[static_cast<std::size_t>(rank * options_.link.rails + rail)];
+    }
+    // When it is known that what left at `left` on that rail is lost; kNever: it is not.
+    Nanoseconds lost_until(int from, int to, int rail, Nanoseconds moment) const;
+    // A rail for messages: the first one that is not known to be down.
+    int message_rail(int from, int to) const;
+    void deliver(int from, int to, Flight flight, std::shared_ptr<const Packet> packet);
     Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes,
                const model::Link& link);
     model::Link link_of(int from, int to, const std::byte* source, Bytes bytes,
@@ -165,10 +186,12 @@ class Fabric {
     FabricOptions options_;
     std::vector<int> nodes_;
     std::map<std::pair<int, std::uint64_t>, OwnedRegion> regions_;  // by owner and its id
-    std::map<std::pair<int, std::uint64_t>, Loan> loans_;           // by lender and its number
+    std::map<std::pair<int, std::uint64_t>, Loan> loans_;  // by who exposes, and its number
     std::vector<std::unique_ptr<FakeTransport>> ends_;
     std::map<int, std::vector<Unsettled>> unsettled_;  // by rank
     std::vector<Rail> rails_, control_rails_, bounces_;
+    std::vector<Nanoseconds> caps_;  // of each rank: its rails together are busy until then
+    std::vector<Outage> outages_;
     std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::array<Count, 256> counts_;
@@ -191,6 +214,7 @@ class FakeTransport final : public Transport, private Registrar {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    std::uint32_t rails_up(int peer) const override { return fabric_.rails_up(rank_, peer); }
     bool exposes(int) override { return fabric_.options_.exposes_from > 0; }
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                   const void* source, Bytes bytes, Completion& done) override;
@@ -245,6 +269,7 @@ class FakeTransport final : public Transport, private Registrar {
         Flag* put_flag(int to) override {
             return &all_flags[kSlotFlags + static_cast<std::size_t>(to)];
         }
+        std::span<std::byte> board() override;
         void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
         bool others_use(std::uint64_t gpu) const override;
 
@@ -252,7 +277,8 @@ class FakeTransport final : public Transport, private Registrar {
         std::vector<std::byte> pools[2];
         std::array<std::uint32_t, kClaimWords> claims{};
         std::vector<Flag> all_flags;
-        std::set<std::uint64_t> gpus;  // that its rank uses
+        std::vector<Flag> board_lines;  // made when they are asked for
+        std::set<std::uint64_t> gpus;   // that its rank uses
     };
     std::unique_ptr<Segment> segment_;  // made when it is asked for
 };

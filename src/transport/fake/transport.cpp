@@ -140,6 +140,11 @@ Result<std::span<std::byte>> FakeTransport::Segment::pool(Pool pool) {
     return std::span(memory);
 }
 
+std::span<std::byte> FakeTransport::Segment::board() {
+    if (board_lines.empty()) board_lines.resize(kBoardBytes / sizeof(Flag));
+    return std::as_writable_bytes(std::span(board_lines));
+}
+
 bool FakeTransport::Segment::others_use(std::uint64_t gpu) const {
     for (int rank = 0; rank < static_cast<int>(owner.fabric_.ends_.size()); ++rank) {
         const auto& other = owner.fabric_.end(rank).segment_;

@@ -7,7 +7,7 @@
 //     [NodeHead][Member per local rank][doorbells: a row of bits per local rank]
 //   rank segment (one per rank):
 //     [RankHead][1024 claim words][ConsumedWord per local rank][256 flags of slots]
-//     [flag of puts per local rank][host cells][device slots][rings: one per local rank]
+//     [flag of puts per local rank][board][host cells][device slots][rings: one per local rank]
 //
 // Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
 // its place but no pages until its first message, when the writer reserves it and rings the
@@ -62,6 +62,7 @@ struct alignas(kLine) RankHead {
     Bytes ring_bytes = 0;
     Bytes ring_offset = 0;
     Bytes flag_offset = 0;
+    Bytes board_offset = 0;
     Bytes pool_offset[2] = {};
     Bytes pool_bytes[2] = {};  // 0 until reserved; stored with release
 };
@@ -91,10 +92,13 @@ class RankLayout {
     Bytes flag_offset() const {
         return round_up(kConsumedOffset + members_ * sizeof(ConsumedWord), page_bytes());
     }
-    // Everything before the pools, reserved at once.
-    Bytes control_bytes() const {
+    // Likewise.
+    Bytes board_offset() const {
         return round_up(flag_offset() + (kSlotFlags + members_) * sizeof(Flag), page_bytes());
     }
+
+    // Everything before the pools, reserved at once.
+    Bytes control_bytes() const { return round_up(board_offset() + kBoardBytes, page_bytes()); }
     // Pools start where a huge page may.
     Bytes pool_offset(Pool pool) const {
         const Bytes host = round_up(control_bytes(), kPoolAlignment);

@@ -322,6 +322,20 @@ Flag* ShmTransport::Shared::put_flag(int to) {
     return &all[kSlotFlags + static_cast<std::size_t>(number)];
 }
 
+std::span<std::byte> ShmTransport::Shared::board() {
+    if (owner.number == shm.self_) {
+        if (shm.own_) return shm.own_.board();
+        if (Status failed = shm.make_own_segment()) {
+            log::warn("{}", failed.text());
+            return {};
+        }
+    } else if (!owner.segment && shm.node_.state(owner.number) == MemberState::absent) {
+        return {};  // it has not begun to communicate yet
+    }
+    const RankSegment* segment = shm.segment_of(owner);
+    return segment != nullptr ? segment->board() : std::span<std::byte>();
+}
+
 void ShmTransport::Shared::note_gpu(std::uint64_t gpu) {
     if (shm.node_) shm.node_.note_gpu(shm.self_, gpu);
 }

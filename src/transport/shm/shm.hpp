@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Messages between the ranks of a node through shared memory, and the pools and claim words they
-// share (DESIGN section 5).
+// share.
 //
 // Each pair has a ring per direction, made at its first message, in the sender's segment.
 // progress() polls the rings that were active last, a few of the others in turn, and the doorbells
@@ -57,6 +57,7 @@ class ShmTransport final : public Transport {
         std::uint32_t* claim_words() override;
         std::span<Flag> flags() override;
         Flag* put_flag(int to) override;
+        std::span<std::byte> board() override;
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
         ShmTransport& shm;

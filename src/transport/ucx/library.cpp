@@ -24,7 +24,7 @@ constexpr struct {
     // What fails comes back as an MPI error, so UCX need not print it too.
     {"UCX_WARN_UNUSED_ENV_VARS", "n"},
     {"UCX_LOG_LEVEL", "fatal"},
-    // An unreachable host must not block the call that connects (facts/transports.md 4.2).
+    // An unreachable host must not block the call that connects.
     {"UCX_TCP_CONN_NB", "y"},
     {"UCX_KEEPALIVE_INTERVAL", "1s"},
     // One buffer of TCP holds our largest message: one system call, and nothing to put together.
@@ -66,7 +66,7 @@ QuietStart::QuietStart(const config::Config& config) {
             std::string_view(setting.name) == "UCX_LOG_LEVEL" && log::level() >= log::Level::info;
         if (!wants_to_see) set(setting.name, setting.value);
     }
-    // UCX's CUDA modules would initialise the driver and may end the process (DESIGN 2.10).
+    // UCX's CUDA modules would initialise the driver and may end the process.
     if (config.gpudirect != "on") set("UCX_MODULES", "^cuda");
     // Since 1.22.
     set("UCX_TCP_USER_TIMEOUT", fmt::format("{}ms", config.peer_timeout / kMillisecond).c_str());

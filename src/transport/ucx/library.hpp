@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// UCX as it is found on this machine: libucp, loaded at run time and never linked (DESIGN 2.10).
+// UCX as it is found on this machine: libucp, loaded at run time and never linked.
 // Compiled against the headers of 1.13; every function used here is in all releases since.
 //
 // Looked for: GANTRY_UCX (a library or its folder), a UCX that is in the process already, the
@@ -28,8 +28,8 @@ struct Calls {
 
 struct Version {
     unsigned major = 0, minor = 0, release = 0;
-    // Releases of one minor number understand each other; others do not (facts: keys are refused,
-    // shared memory hangs).
+    // Releases of one minor number understand each other; others do not: keys are refused, shared
+    // memory hangs.
     bool speaks_with(const Version& other) const {
         return major == other.major && minor == other.minor;
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Loans over TCP: a message announces host memory, and whoever wants the bytes only has to say so.
+// Exposed memory over TCP: a message names host memory, and whoever wants the bytes only has to say so.
 // They come by the bulk connection (bulk.hpp), from where they lie to where they belong. No
 // verdict, no key, no answer and no `finish`; the receiver knows the end from the stream that
 // carries the bytes, ahead of whatever queues elsewhere.
 //
 //   lender                                   borrower
-//     | -- the announcement, a message -----> |
+//     | -- the message that exposes it -----> |
 //     | <- 250 fetch | number | ------------- |  get_exposed()
 //     | == | head | bytes | ================> |  `done` there; here when the kernel has it all
 //
@@ -86,7 +86,7 @@ void UcxTransport::finish_fetch(Peer& peer, std::uint64_t number, bool dropped) 
                 : success());
 }
 
-// The peer is lost or left: what it lent will not come, and what we lent it is ours again.
+// The peer is lost or left: what it exposed will not come, and what we exposed is ours again.
 void UcxTransport::end_fetches(Peer& peer) {
     const Status why = loss_of(peer, UCS_ERR_CONNECTION_RESET);
     for (const auto& [number, fetch] : std::exchange(peer.fetches, {}))

@@ -14,13 +14,13 @@
 
 namespace gantry::transport::ucx {
 
-// Memory of ours that a message to a peer announced.
+// Memory of ours that a message to a peer exposed.
 struct UcxTransport::Loan {
     const void* source;
     Bytes bytes;
     Completion* done;
 };
-// Where what a peer lent goes.
+// Where what a peer exposed goes.
 struct UcxTransport::Fetch {
     std::byte* sink;
     Bytes bytes;
@@ -49,7 +49,7 @@ struct UcxTransport::Peer {
 
     std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer
     std::unordered_map<std::uint64_t, Loan> loans;  // to it, by number
-    std::unordered_map<std::uint64_t, Fetch> fetches;  // of what it lent, likewise
+    std::unordered_map<std::uint64_t, Fetch> fetches;  // of what it exposed, likewise
 
     bool nothing_queued() const { return open == nullptr && full.empty(); }
 };
@@ -109,7 +109,7 @@ struct UcxTransport::Accepted final : StreamSink {
     Nanoseconds until;  // to say who it is
     Hello hello{};
     int from = -1;            // -1 until then
-    int expected = 0;         // loans that were fetched and have not come
+    int expected = 0;         // exposed memory that was asked for and has not come
     bool watched = false;     // by epoll
     bool back_unused = true;  // nothing has come by it yet
     bool untrue = false;      // the next frame tells of a put that was dropped

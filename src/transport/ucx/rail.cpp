@@ -44,7 +44,7 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     ucs_status_t status = library->ucp_config_read(nullptr, nullptr, &settings);
     if (status != UCS_OK) return library.failed("reading the configuration of UCX", status);
     // Ranks of a node have our own shared memory; UCX's would drop out with the error mode that we
-    // need (facts/transports.md 2.3), so it is never a candidate.
+    // need (UCP_ERR_HANDLING_MODE_PEER), so it is never a candidate.
     set_unless_given(library, settings, "TLS", "^sm");
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.

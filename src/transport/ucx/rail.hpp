@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rail: one port of one network card, as one UCX context with one worker (DESIGN 2.10). With
+// Rail: one port of one network card, as one UCX context with one worker. With
 // GANTRY_RAILS empty there is one rail over everything UCX finds and UCX chooses the device; else
 // each entry of the list is a rail of its own.
 #pragma once

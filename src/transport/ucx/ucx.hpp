@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Messages and puts to ranks of other nodes, through UCX (DESIGN 2.10). A peer is connected at its
+// Messages and puts to ranks of other nodes, through UCX. A peer is connected at its
 // first message, in either direction, so that the death of whoever spoke to us is noticed.
 //
 // Small messages: the first few to a peer since the last progress() leave at once; further ones,
@@ -71,7 +71,7 @@ class UcxTransport final : public Transport {
     // For tests: what cards do, by UCX's own emulation over TCP. Slow there, and with UCX 1.13 a
     // peer that dies meanwhile takes the process along.
     void one_sided_everywhere() { one_sided_everywhere_ = true; }
-    // Puts that went straight, by a bulk connection, and messages that lent.
+    // Puts that went straight, by a bulk connection, and messages that exposed their memory.
     std::uint64_t straight_puts() const { return straight_puts_; }
     std::uint64_t loans() const { return loans_; }
     // Of the frames: by lanes.
@@ -199,7 +199,7 @@ class UcxTransport final : public Transport {
     }
     bool others() const { return accepted_.size() > (hot_ != nullptr ? 1 : 0); }
 
-    // --- loans (loans.cpp)
+    // --- exposed memory (loans.cpp)
     void on_fetch(Peer& peer, std::uint64_t number);
     bool expect_loan(const Peer& peer);
     void end_exposure(Peer& peer, std::uint64_t number, const Status& how);
@@ -235,7 +235,7 @@ class UcxTransport final : public Transport {
     std::vector<Awaited> awaited_;  // connections that peers announced
     std::vector<std::unique_ptr<Accepted>> accepted_;
     int unknown_ = 0;          // of them: have not said who they are
-    int expected_ = 0;         // fetched loans, on all of them together
+    int expected_ = 0;         // exposed memory asked for, on all of them together
     Accepted* hot_ = nullptr;  // of them: brought the last frame, and is read in each turn
     unsigned hot_looks_ = 0;   // at it, since its last frame
     unsigned turns_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Tasks, completions, scopes and mailboxes: the rules of DESIGN 2.7 as behaviour.
+// Tasks, completions, scopes and mailboxes: a parent goes on when its child has ended, a scope joins.
 #include "base/mailbox.hpp"
 #include "base/program_thread.hpp"
 #include "base/scope.hpp"

@@ -4,7 +4,11 @@
 // so a test runs every rank of every algorithm in one process.
 #pragma once
 
+#include "coll/blocks.hpp"
+#include "coll/planner.hpp"
 #include "coll/team.hpp"
+#include "p2p/wire.hpp"
+#include "plan/coll_facts.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -12,21 +16,37 @@
 
 namespace gantry::coll {
 
+// Messages in the node, but for those that tell of memory that a program freed.
+inline std::uint64_t messages_of(world::World& world) {
+    const transport::fake::Fabric& node = world.shared_memory();
+    return node.messages() - node.count(p2p::wire::kForget).messages;
+}
+
 using world::Place;
 using world::Rank;
 
 // A rank's view of a communicator of all ranks: each collective takes the next tag.
 class Everybody {
   public:
-    explicit Everybody(Rank& rank) : rank_(rank), group_(rank.all) {
+    explicit Everybody(Rank& rank)
+        : rank_(rank),
+          group_(rank.all),
+          common_(rank.transfer.config, &rank.explain),
+          planner_(&common_) {
         group_.context |= p2p::kCollectiveContext;
+        common_.nodes = rank.job.nodes();
+        common_.job.facts = plan::coll_facts_of(rank.world.machine());
     }
-    Team team() { return {&rank_.messenger, &group_, next_tag_++}; }
+    Team team() { return {&rank_.messenger, &group_, next_tag_++, 0, -1, 0, &planner_}; }
+    Planner& planner() { return planner_; }
+    Common& common() { return common_; }
     int size() const { return group_.size(); }
 
   private:
     Rank& rank_;
     p2p::Group group_;
+    Common common_;
+    Planner planner_;
     int next_tag_ = 0;
 };
 
@@ -60,6 +80,16 @@ class Array {
     layout::Layout layout_;
     std::byte* device_ = nullptr;
 };
+
+// The array as one block for each rank, of `count` items each.
+template <class T>
+Blocks equal_blocks(Array<T>& all, std::size_t count) {
+    Blocks blocks;
+    blocks.address = all.address();
+    blocks.count = count;
+    blocks.layout = &all.layout();
+    return blocks;
+}
 
 // Runs the program on every number of ranks up to `most` and on several seeds, in rough weather.
 inline void expect_good(const world::Program& program, int most = 7) {

@@ -58,14 +58,6 @@ Number value(int from, int to, std::size_t index) {
     return Number{from} * 1'000'000'000 + Number{to} * 1'000'000 + static_cast<Number>(index);
 }
 
-Blocks equal(Array<Number>& all, std::size_t count) {
-    Blocks blocks;
-    blocks.address = all.address();
-    blocks.count = count;
-    blocks.layout = &all.layout();
-    return blocks;
-}
-
 // Blocks of as many numbers as the sender's number says, so that some are empty.
 std::size_t amount(int from, std::size_t count) {
     return count * static_cast<std::size_t>(from % 3);
@@ -107,8 +99,8 @@ Task<Status> alltoalls(Executor& executor, Rank& rank, TwoGroups* groups, Case t
             out[to * test.count + i] = value(rank.number, theirs[to], i);
     Status stored = co_await out.store(executor);
     GANTRY_CO_TRY(stored);
-    Status met = co_await inter_alltoall(executor, groups->sides(), equal(out, test.count),
-                                         equal(in, test.count));
+    Status met = co_await inter_alltoall(executor, groups->sides(), equal_blocks(out, test.count),
+                                         equal_blocks(in, test.count));
     GANTRY_CO_TRY(met);
     Status loaded = co_await in.load(executor);
     GANTRY_CO_TRY(loaded);
@@ -139,8 +131,8 @@ Task<Status> rooted(Executor& executor, Rank& rank, TwoGroups* groups, Case test
         one[i] = value(rank.number, root, i);
     stored = co_await one.store(executor);
     GANTRY_CO_TRY(stored);
-    met = co_await inter_gather(executor, groups->sides(), one.buffer(), equal(all, test.count),
-                                argument);
+    met = co_await inter_gather(executor, groups->sides(), one.buffer(),
+                                equal_blocks(all, test.count), argument);
     GANTRY_CO_TRY(met);
     if (is_root) {
         loaded = co_await all.load(executor);
@@ -150,8 +142,8 @@ Task<Status> rooted(Executor& executor, Rank& rank, TwoGroups* groups, Case test
                 WORLD_CHECK(all[from * test.count + i] == value(theirs[from], root, i));
     }
     Array<Number> back(rank, test.place, test.count);
-    met = co_await inter_scatter(executor, groups->sides(), equal(all, test.count), back.buffer(),
-                                 argument);
+    met = co_await inter_scatter(executor, groups->sides(), equal_blocks(all, test.count),
+                                 back.buffer(), argument);
     GANTRY_CO_TRY(met);
     loaded = co_await back.load(executor);
     GANTRY_CO_TRY(loaded);

@@ -21,14 +21,6 @@ struct Case {
     std::size_t count;
 };
 
-Blocks blocks_of(Array<Number>& all, std::size_t count) {
-    Blocks blocks;
-    blocks.address = all.address();
-    blocks.count = count;
-    blocks.layout = &all.layout();
-    return blocks;
-}
-
 Task<Status> broadcasts(Executor& executor, Rank& rank, Case test) {
     Everybody everybody(rank);
     for (int root = 0; root < everybody.size(); ++root) {
@@ -57,7 +49,7 @@ Task<Status> gathers_and_scatters(Executor& executor, Rank& rank, Case test) {
         Status stored = co_await mine.store(executor);
         GANTRY_CO_TRY(stored);
         Status met = co_await gather(executor, everybody.team(), mine.buffer(),
-                                     blocks_of(all, test.count), root, false);
+                                     equal_blocks(all, test.count), root, false);
         GANTRY_CO_TRY(met);
         Status loaded = co_await all.load(executor);
         GANTRY_CO_TRY(loaded);
@@ -68,7 +60,7 @@ Task<Status> gathers_and_scatters(Executor& executor, Rank& rank, Case test) {
                                 value(from, root, i));
         }
         Array<Number> back(rank, test.place, test.count);
-        met = co_await scatter(executor, everybody.team(), blocks_of(all, test.count),
+        met = co_await scatter(executor, everybody.team(), equal_blocks(all, test.count),
                                back.buffer(), root, false);
         GANTRY_CO_TRY(met);
         loaded = co_await back.load(executor);
@@ -89,10 +81,10 @@ Task<Status> exchanges(Executor& executor, Rank& rank, Case test) {
             out[static_cast<std::size_t>(to) * test.count + i] = value(rank.number, to, i);
     Status stored = co_await out.store(executor);
     GANTRY_CO_TRY(stored);
-    Status met = co_await alltoall(executor, everybody.team(), blocks_of(out, test.count),
-                                   blocks_of(in, test.count));
+    Status met = co_await alltoall(executor, everybody.team(), equal_blocks(out, test.count),
+                                   equal_blocks(in, test.count));
     GANTRY_CO_TRY(met);
-    met = co_await alltoall_in_place(executor, everybody.team(), blocks_of(out, test.count));
+    met = co_await alltoall_in_place(executor, everybody.team(), equal_blocks(out, test.count));
     GANTRY_CO_TRY(met);
     for (Array<Number>* result : {&in, &out}) {
         Status loaded = co_await result->load(executor);

@@ -67,14 +67,6 @@ Number value(int rank, std::size_t face, int round, std::size_t index) {
            Number{round} * 1'000'000 + static_cast<Number>(index);
 }
 
-Blocks equal_blocks(Array<Number>& all, std::size_t count) {
-    Blocks blocks;
-    blocks.address = all.address();
-    blocks.count = count;
-    blocks.layout = &all.layout();
-    return blocks;
-}
-
 // Two rounds under one tag, as a persistent operation has them: everybody sends something else
 // through each face, and finds in each face what its neighbor there sent through the opposite one.
 Task<Status> faces(Executor& executor, Rank& rank, Case test) {

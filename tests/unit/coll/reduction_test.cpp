@@ -8,6 +8,7 @@
 #include "coll/scan.hpp"
 #include "affine.hpp"
 #include "collective_world.hpp"
+#include "number_sum.hpp"
 
 #include <numeric>
 
@@ -21,13 +22,6 @@ Affine composed_up_to(int last, std::size_t index) {
     return composed(ranks, index);
 }
 
-using Number = std::int64_t;
-Reducer sum() {
-    Reducer reducer;
-    reducer.predefined = layout::reduction(layout::Operation::sum, layout::Element::int64);
-    reducer.extent = sizeof(Number);
-    return reducer;
-}
 Number summand(int rank, std::size_t index) {
     return rank * 1000 + static_cast<Number>(index);
 }
@@ -168,7 +162,7 @@ TEST_P(Reductions, KeepTheOrderOfRanksWhenItMatters) {
 INSTANTIATE_TEST_SUITE_P(Sizes, Reductions,
                          ::testing::Values(Case{Place::host, 1}, Case{Place::host, 300},
                                            Case{Place::host, 8209}, Case{Place::device, 1},
-                                           Case{Place::device, 8209}));
+                                           Case{Place::device, 8209}, Case{Place::device, 60001}));
 
 }  // namespace
 }  // namespace gantry::coll

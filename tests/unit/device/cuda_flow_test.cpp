@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Copies that flow through slots by a kernel that stays: what leaves the device is told piece by
+// Copies that flow through slots by a persistent kernel: what leaves the device is told piece by
 // piece, each when it lies there; and what becomes of one that no kernel took.
 #include "cuda_resident_fixture.hpp"
 #include "device/cuda/streams.hpp"
@@ -40,7 +40,7 @@ struct CudaFlow : CudaResident {
         CudaResident::TearDown();
         munmap(slots, kBytes + kWords);
     }
-    // With a kernel that stays, and what the device must have seen of such copies.
+    // With a persistent kernel, and what the device must have seen of such copies.
     void start() {
         CudaResident::start(kLong);
         ASSERT_TRUE(cuda->pin(slots, kBytes + kWords).ok());

@@ -98,7 +98,7 @@ TEST(Cost, TwoSendersShareTheReceiversLink) {
     EXPECT_EQ(other.arrived - one.arrived, link.rate.time(kMiB + link.header));
 }
 
-// facts/gpu-measured.md section 1.4: device to host and back, a copy alone.
+// Measured on an H200: device to host and back, a copy alone.
 TEST(H200, CopiesThroughThePcieBusTakeTheMeasuredTimes) {
     const Gpu gpu = machine("h200").gpu;
     EXPECT_NEAR(microseconds(place(gpu, {Operation::d2h, kMiB, 1, 0}, 0, 0).end), 26.6, 2.66);

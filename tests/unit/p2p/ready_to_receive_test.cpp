@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a sender remembers of its peer's announced receives.
+// What a sender remembers of its peer's ready-to-receive (RTR).
 #include "p2p/ready_to_receive.hpp"
 
 #include <gtest/gtest.h>

@@ -61,7 +61,7 @@ TEST(ChooseEnds, OfCopiesToAnotherGpuAreAskedFor) {
 }
 
 // Its flag is seen by the receiver as well, and written while the bytes are on their way.
-TEST(ChooseEnds, OfLargeAnnouncedPutsAreToldByTheDevice) {
+TEST(ChooseEnds, OfLargePutsAfterRtrAreToldByTheDevice) {
     for (const char* machine : {"h100", "h200"}) {
         Described facts = with_gpus(two_gpus(), gpu_of(machine));
         facts.rtr = facts.put_open = true;

@@ -262,9 +262,9 @@ TEST(Choose, BetweenTwoGpusTheReceiverGetsUnlessPutsAreSoMuchFasterThatTheyRepay
     alone.sink_gpu.peer_get_more = 3300;
     for (const Bytes bytes : {Bytes{8}, 64 * kKiB, 4 * kMiB, 64 * kMiB}) {
         EXPECT_EQ(executor(bytes, alone), Executor::receiver) << bytes;
-        Described announced = alone;
-        announced.rtr = true;
-        EXPECT_EQ(executor(bytes, announced), Executor::sender) << bytes;
+        Described after_rtr = alone;
+        after_rtr.rtr = true;
+        EXPECT_EQ(executor(bytes, after_rtr), Executor::sender) << bytes;
     }
     with.source_gpu.peer_get_bytes_per_second = with.sink_gpu.peer_get_bytes_per_second = 236e9;
     EXPECT_EQ(executor(64 * kKiB, with), Executor::receiver);
@@ -452,8 +452,8 @@ TEST(Choose, ReachesNineTenthsOfTheIdealPipeliningGainAtPublishedRates) {
 }
 
 TEST(Choose, TakesLargeChunksWhereAChunkHasAPrice) {
-    // facts/gpu-measured.md 1.5: best uniform chunk at 4 MiB over PCIe 5 is 512 KiB to 1 MiB,
-    // 117-121 us.
+    // Measured on an H200: the best uniform chunk at 4 MiB over PCIe 5 is 512 KiB to 1 MiB, 117 to
+    // 121 us.
     auto with = two_gpus();
     const auto plan = plan_for(verdict(4 * kMiB, MemoryKind::device, MemoryKind::device), with);
     EXPECT_GE(plan.chunk, 512 * kKiB);

@@ -141,7 +141,7 @@ TEST(Mechanisms, AreSwitchedByAListOfNames) {
     const plan::Mechanisms all;
     plan::Mechanisms none, only, without;
     none.selection_cache = none.rts_templates = none.one_copy = none.notify_flags = false;
-    none.cut_through = none.ready_to_receive = none.batches = none.claims = false;
+    none.cut_through = none.ready_to_receive = none.batches = none.board = none.claims = false;
     only = none;
     only.batches = only.one_copy = true;
     without.claims = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory that messages lend over TCP: fetched without a copy, declined, taken back, lost with
+// Memory that messages expose over TCP: got without a copy, declined, taken back, lost with
 // either end, and whole when the lender leaves at once.
 #include "ucx_world.hpp"
 

@@ -2,6 +2,7 @@
 #include "world/harness/world.hpp"
 
 #include "p2p/wire.hpp"
+#include "rma/windows.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
 
 bool is_envelope(transport::MessageKind kind) {
     return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous ||
-           kind == p2p::wire::kRts;
+           kind == p2p::wire::kRts || kind >= rma::wire::kPut;
 }
 
 model::Machine machine_of(const Options& options) {
@@ -36,6 +37,10 @@ model::Machine machine_of(const Options& options) {
 config::Config config_of(const Options& options) {
     config::Config config;
     config.linger = 0;  // whether a kernel stays depends on what was before, and most tests count
+    if (options.mechanisms != nullptr)
+        config.mechanisms = options.mechanisms;
+    else if (const auto mechanisms = config::environment("GANTRY_MECHANISMS"))
+        config.mechanisms = *mechanisms;
     if (options.change_config) options.change_config(config);
     return config;
 }
@@ -124,7 +129,9 @@ Rank::Rank(World& its_world, int its_number)
       transfer(executor, device,
                {&its_world.shared_memory().end(number), &its_world.network().end(number)}, number,
                its_world.ranks(), its_world.state_->config, explain),
-      messenger(transfer) {
+      messenger(transfer),
+      all_windows(std::make_unique<rma::Windows>(transfer, messenger)),
+      windows(*all_windows) {
     all.context = 1;
     all.rank = number;
     all.peers.resize(static_cast<std::size_t>(its_world.ranks()));
@@ -137,6 +144,8 @@ Rank::Rank(World& its_world, int its_number)
         GANTRY_ASSERT(opened.ok());
     }
 }
+
+Rank::~Rank() = default;
 
 Task<Status> Rank::sleep(Executor& its_executor, Nanoseconds time) {
     Completion awake(its_executor);
@@ -155,7 +164,7 @@ Task<Status> Rank::driver_copy(Executor& its_executor, void* destination, const 
 
 int Rank::progress() {
     if (dead_ || processor.busy()) return 0;
-    return messenger.progress();
+    return messenger.progress() + windows.progress();
 }
 
 // --- Ending -------------------------------------------------------------------------------------
@@ -297,8 +306,9 @@ bool World::settle() {
         if (events == 0 && timeline().empty() && !waiting) break;
         if (!pass_time(quiet_since)) break;
     }
-    return std::all_of(state_->ranks.begin(), state_->ranks.end(),
-                       [](const auto& rank) { return rank->dead_ || rank->messenger.idle(); });
+    return std::all_of(state_->ranks.begin(), state_->ranks.end(), [](const auto& rank) {
+        return rank->dead_ || (rank->messenger.idle() && rank->windows.idle());
+    });
 }
 
 std::string World::who_waits() const {

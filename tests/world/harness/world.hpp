@@ -32,6 +32,10 @@
 #include <string>
 #include <vector>
 
+namespace gantry::rma {
+class Windows;
+}
+
 namespace gantry::world {
 
 struct Options {
@@ -40,6 +44,9 @@ struct Options {
     int ranks_per_node = 1;
     std::uint64_t seed = 1;
     Nanoseconds jitter = 0;  // of copies and links
+    // Those that a test is about, as GANTRY_MECHANISMS names them. Null: what the environment says; CI
+    // runs the world with none, too.
+    const char* mechanisms = nullptr;
     transport::fake::Order network_order = transport::fake::Order::kept;
     // Real rings keep the order; shuffled, this is a network whose messages carry the data.
     transport::fake::Order shared_memory_order = transport::fake::Order::kept;
@@ -50,13 +57,12 @@ struct Options {
     // Whether ranks hear of host memory that a program gives back (Bytebuffer does say so).
     transport::HostPages host_pages = transport::HostPages::noticed;
     std::function<bool(int rank, const transport::Extent& extent)> refuse_registration = {};
-    // Ranks record which paths messages took. What is like the message before takes a short way,
-    // past that record, only without it (p2p/protocols/cached_rts.cpp, cached_get.cpp).
+    // Ranks record which paths messages took, for `gantry explain`. What runs is the same without.
     bool explain = true;
     // Asked before each message leaves by the network; a failure is its sender's.
     std::function<Status(int rank, transport::MessageKind kind)> on_send = {};
     std::function<Status(int rank, transport::MessageKind kind)> on_send_in_node = {};
-    // Messages over the network of at least so much lend host memory (Transport::lend); 0: none.
+    // Messages over the network of at least so much expose host memory (Transport::expose); 0: none.
     Bytes exposes_from = 0;
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
     std::function<bool(int rank)> gpudirect = {};
@@ -69,6 +75,7 @@ class World;
 class Rank {
   public:
     Rank(World& world, int number);
+    ~Rank();
 
     World& world;
     const int number;
@@ -79,6 +86,8 @@ class Rank {
     plan::Explain explain;
     transfer::Context transfer;
     p2p::Messenger messenger;
+    const std::unique_ptr<rma::Windows> all_windows;  // few tests need their headers
+    rma::Windows& windows;
     p2p::Group all;  // every rank, as MPI_COMM_WORLD
 
     operator Executor&() { return executor; }  // a rank may be a task's first parameter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small copies by the kernel that stays (device/kernels/copy_resident.cu): from the moment an item is
+// Small copies by the persistent kernel (device/kernels/copy_resident.cu): from the moment an item is
 // written into the ring until its flag shows.
 #include "device/cuda/copy_ring.hpp"
 #include "device/kernels/images.hpp"

@@ -5,7 +5,7 @@
 //
 //   tune.cpp     the command: what differs from the built-in description, the files
 //   gpu.cpp      one process: copies of every kind, driver calls, a kernel
-//   resident.cpp copies by a kernel that stays
+//   resident.cpp copies by a persistent kernel
 //   pair.cpp     two processes: turns of the compute queue, mappings, a flag between processors
 //   host.cpp     copies by one processor
 //   windows.cpp  loads and stores of device memory by the processor (GDRCopy)

@@ -6,4 +6,5 @@ extern "C" __attribute__((visibility("default"))) void simgpu_twins(
     gantry::kernels::add_copy_many(add);
     gantry::kernels::add_copy_resident(add);
     gantry::kernels::add_move_rows(add);
+    gantry::kernels::add_reduce(add);
 }

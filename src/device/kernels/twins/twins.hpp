@@ -10,5 +10,6 @@ namespace gantry::kernels {
 void add_copy_many(void (*add)(const simgpu_twin* twin));
 void add_copy_resident(void (*add)(const simgpu_twin* twin));
 void add_move_rows(void (*add)(const simgpu_twin* twin));
+void add_reduce(void (*add)(const simgpu_twin* twin));
 
 }  // namespace gantry::kernels

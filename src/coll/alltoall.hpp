@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ways of an all-to-all; coll/alltoall.cpp chooses.
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/blocks.hpp"
+#include "coll/exchange.hpp"
+
+namespace gantry::coll {
+
+Task<Status> alltoall_spread(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
+                             int outstanding);
+Task<Status> alltoall_pairwise(Executor& executor, Team team, Blocks outgoing, Blocks incoming);
+// Of equal blocks.
+Task<Status> alltoall_bruck(Executor& executor, Team team, Blocks outgoing, Blocks incoming);
+
+// Within one set of blocks.
+Task<Status> alltoall_swapping(Executor& executor, Team team, Blocks all);
+
+}  // namespace gantry::coll

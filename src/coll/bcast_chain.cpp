@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Chain: ranks counted from the root, each passes on to the next what it hears from the one before,
+// in segments: while one goes out the next comes in.
+//
+//     steps P - 2 + ceil(n / segment); bytes sent by each rank but the last n; memory: none (n where
+//     the buffer is not contiguous)
+#include "coll/bcast_algorithms.hpp"
+#include "coll/flat.hpp"
+
+#include <algorithm>
+
+namespace gantry::coll {
+
+Task<Status> bcast_chain(Executor& executor, Team team, p2p::Buffer buffer, int root,
+                         Bytes segment) {
+    Run run(team);
+    const int size = team.size();
+    const int relative = (team.rank() - root + size) % size;
+    const int to = (team.rank() + 1) % size, from = (team.rank() - 1 + size) % size;
+    Flat flat;
+    Status ready = flat.make(team, buffer);
+    GANTRY_CO_TRY(ready);
+    if (relative == 0) {
+        ready = co_await flat.load(executor, team);
+        run.note(std::move(ready));
+    }
+    const Bytes bytes = flat.bytes().count;
+    const Bytes pieces = (bytes + segment - 1) / segment;
+    const auto piece = [&](Bytes index) {
+        const Bytes start = index * segment;
+        return part_of(flat.bytes(), start, std::min(segment, bytes - start));
+    };
+    // Two segments are awaited ahead; sends follow what has come.
+    constexpr Bytes kAhead = 2;
+    constexpr std::size_t kSends = 2;
+    InFlight coming(run), going(run);
+    for (Bytes i = 0; relative != 0 && i < std::min(kAhead, pieces); ++i)
+        coming.receive(piece(i), from);
+    for (Bytes i = 0; i < pieces; ++i) {
+        if (relative != 0) {
+            Status came = co_await coming.oldest(executor);
+            if (i + kAhead < pieces) coming.receive(piece(i + kAhead), from);
+        }
+        if (relative + 1 == size) continue;
+        going.send(piece(i), to);
+        while (going.count() > kSends) {
+            Status went = co_await going.oldest(executor);
+        }
+    }
+    Status went = co_await going.all(executor);
+    if (relative != 0 && !run.failed()) {
+        Status stored = co_await flat.store(executor, team);
+        run.note(std::move(stored));
+    }
+    co_return run.status();
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A rank that cannot map the memory of another one fails its step with
+// MPI_ERR_UNSUPPORTED_OPERATION. Everybody waits for the steps of all ranks, so everybody sees that,
+// and goes by messages.
+//
+// Nobody leaves while another rank may still store into its memory: a wait for steps ends when each
+// rank has raised its own, has failed or is lost.
+#include "coll/direct_exchange.hpp"
+
+#include "coll/exchange.hpp"
+#include "coll/host_image.hpp"
+#include "coll/mapped_peers.hpp"
+
+#include <cstring>
+
+namespace gantry::coll {
+namespace {
+
+using Sends = DirectOffer::Sends;
+using Takes = DirectOffer::Takes;
+using transfer::Meeting;
+
+constexpr int kStored = 0;  // the step of a rank whose stores have ended
+
+// Everything of one exchange that outlives a wait.
+struct Exchange {
+    Team team;
+    Traffic traffic;
+    Meeting meeting;
+
+    Exchange(const Team& its_team, Traffic its_traffic)
+        : team(its_team),
+          traffic(std::move(its_traffic)),
+          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
+                  {team.group->context, team.tag, 0}) {}
+
+    int size() const { return team.size(); }
+    const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
+    bool all_send(Sends how) const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).sends != Sends::nothing && offer(member).sends != how) return false;
+        return true;
+    }
+    bool all_take_on_device() const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).takes == Takes::other) return false;
+        return true;
+    }
+    // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
+    int storing(int member) const {
+        const DirectOffer& its = offer(member);
+        if (!its.time_sliced || its.source.kind == device::IpcKind::none) return member;
+        for (int other = 0; other < member; ++other)
+            if (offer(other).sends == Sends::device && offer(other).source.gpu == its.source.gpu)
+                return other;
+        return member;
+    }
+};
+
+Status too_long(Bytes bytes, int from, Bytes room) {
+    return failure(MPI_ERR_TRUNCATE,
+                   "rank {} sends a block of {} bytes where only {} are received: counts and "
+                   "datatypes of both must agree",
+                   from, bytes, room);
+}
+
+// --- small blocks in host memory -----------------------------------------------------------------
+
+Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from) {
+    const DirectOffer& offer = exchange.offer(from);
+    const std::span<std::byte> cell = exchange.meeting.cell_of(from);
+    const Team& team = exchange.team;
+    p2p::Buffer sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
+    if (offer.sends == Sends::nothing) co_return success();
+    const BlockPlace place = source_place(offer, cell, exchange.size(), team.rank());
+    if (place.bytes == 0) co_return success();
+    if (place.bytes > sink.bytes()) co_return too_long(place.bytes, from, sink.bytes());
+    const std::byte* const bytes = cell.data() + place.at;
+    if (on_host(team, sink)) {
+        layout::unpack(*sink.layout, sink.address, 0, place.bytes, bytes);
+        co_return success();
+    }
+    const p2p::Buffer packed = bytes_buffer(bytes, place.bytes);
+    Status copied = co_await copy_local(executor, team, packed, sink);
+    co_return copied;
+}
+
+// This rank's block for itself, whose source is in host memory.
+Task<Status> take_own(Executor& executor, Exchange& exchange) {
+    const Team& team = exchange.team;
+    const auto me = static_cast<std::size_t>(team.rank());
+    const p2p::Buffer source = exchange.traffic.outgoing[me], sink = exchange.traffic.incoming[me];
+    if (source.bytes() == 0) co_return success();
+    if (source.contiguous() && sink.contiguous() && source.bytes() <= sink.bytes() &&
+        on_host(team, sink)) {
+        std::memcpy(sink.data(), source.data(), source.bytes());
+        co_return success();
+    }
+    Status copied = co_await copy_local(executor, team, source, sink);
+    co_return copied;
+}
+
+Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
+    const Team& team = exchange.team;
+    FirstFailure failed;
+    Status own = co_await take_own(executor, exchange);
+    failed.note(std::move(own));
+    const int only = exchange.traffic.only_sender, root = exchange.traffic.only_receiver;
+    if (root >= 0 && team.rank() != root) co_return failed.status();
+    for (int from = 0; from < exchange.size(); ++from) {
+        if (from == team.rank() || (only >= 0 && from != only)) continue;
+        Status taken = co_await take_from_cell(executor, exchange, from);
+        failed.note(std::move(taken));
+    }
+    co_return failed.status();
+}
+
+// --- stores into mapped memory -------------------------------------------------------------------
+
+// The copies of all blocks that this rank stores.
+Result<std::vector<device::Copy>> plan_stores(Exchange& exchange, MappedPeers& mappings) {
+    const Team& team = exchange.team;
+    device::Device& device = team.messenger->device();
+    const int me = team.rank(), size = exchange.size();
+    const int gpu = device.gpu_of(exchange.offer(me).source.gpu);
+    std::vector<device::Copy> copies;
+    for (int from = 0; from < size; ++from) {
+        const DirectOffer& source = exchange.offer(from);
+        if (source.sends != Sends::device || exchange.storing(from) != me) continue;
+        for (int to = 0; to < size; ++to) {
+            // Who sends to the root alone says one place, for whoever asks.
+            const int only = exchange.traffic.only_receiver;
+            if (only >= 0 && to != only) continue;
+            device::Copy copy = one_of_several(gpu);
+            const p2p::Buffer& mine = exchange.traffic.outgoing[static_cast<std::size_t>(to)];
+            BlockPlace place{reinterpret_cast<std::uint64_t>(mine.data()), mine.bytes()};
+            if (from != me) place = source_place(source, exchange.meeting.cell_of(from), size, to);
+            if (place.bytes == 0 || (from == to && !source.has_own)) continue;
+            copy.bytes = place.bytes;
+            copy.source = reinterpret_cast<const void*>(place.at);
+            if (from != me) {
+                Result<std::byte*> mapped = mappings.at(source.source, gpu, place.at);
+                GANTRY_TRY(mapped.status());
+                copy.source = *mapped;
+            }
+            BlockPlace room;
+            if (to == me) {
+                const p2p::Buffer& sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
+                room = {reinterpret_cast<std::uint64_t>(sink.data()), sink.bytes()};
+                copy.destination = sink.data();
+            } else {
+                const DirectOffer& sink = exchange.offer(to);
+                room = sink_place(sink, exchange.meeting.cell_of(to), from);
+                if (place.bytes <= room.bytes) {
+                    Result<std::byte*> mapped = mappings.at(sink.sink, gpu, room.at);
+                    GANTRY_TRY(mapped.status());
+                    copy.destination = *mapped;
+                }
+            }
+            if (place.bytes > room.bytes) return too_long(place.bytes, from, room.bytes);
+            copies.push_back(copy);
+        }
+    }
+    return copies;
+}
+
+Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
+    MappedPeers mappings(exchange.team.messenger->device());
+    Result<std::vector<device::Copy>> planned = plan_stores(exchange, mappings);
+    if (!planned.ok()) co_return std::move(planned).status();
+    Status stored = co_await copy_all(executor, exchange.team, std::move(*planned));
+    co_return stored;
+}
+
+// A failed copy of ours has failed for all; what could not be mapped goes another way.
+Task<Status> store(Executor& executor, Exchange& exchange) {
+    Status stored = co_await store_blocks(executor, exchange);
+    Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
+    co_return all;
+}
+
+}  // namespace
+
+Task<Status> end_together(Executor& executor, Meeting& meeting, int step, Status mine) {
+    if (mine.ok())
+        meeting.raise(step);
+    else
+        meeting.fail(mine);
+    FirstFailure failed;
+    failed.note(std::move(mine));
+    Status all = co_await meeting.all_raised(executor, step);
+    failed.note(std::move(all));
+    co_return failed.status();
+}
+
+bool may_exchange_directly(const Team& team) {
+    transfer::Context& context = team.messenger->context();
+    return team.size() > 1 && context.tuning.mechanisms.board &&
+           context.board.covers(ranks_of(team));
+}
+
+Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traffic) {
+    Exchange exchange(team, std::move(traffic));
+    Status opened = co_await exchange.meeting.open(executor);
+    if (!opened.ok()) co_return opened;
+    exchange.meeting.post(make_offer(team, exchange.traffic, exchange.meeting.cell()));
+    // What lies in the cell of the only one who sends is all that anybody needs.
+    const int sender = exchange.traffic.only_sender;
+    Status posted;
+    if (sender >= 0) posted = co_await exchange.meeting.posted(executor, sender);
+    if (posted.ok() && sender >= 0 && exchange.offer(sender).sends <= Sends::in_cell) {
+        Status taken = co_await take_from_cells(executor, exchange);
+        if (!taken.ok()) co_return taken;
+        co_return true;
+    }
+    if (posted.ok()) posted = co_await exchange.meeting.all_posted(executor);
+    if (!posted.ok()) {
+        exchange.meeting.fail(posted);
+        co_return posted;
+    }
+    if (exchange.all_send(Sends::in_cell)) {
+        Status taken = co_await take_from_cells(executor, exchange);
+        if (!taken.ok()) co_return taken;
+        co_return true;
+    }
+    if (!exchange.all_send(Sends::device) || !exchange.all_take_on_device()) co_return false;
+    Status stored = co_await store(executor, exchange);
+    if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
+    if (!stored.ok()) co_return stored;
+    co_return true;
+}
+
+// --- operations: who has a block for whom ---------------------------------------------------------
+
+namespace {
+
+std::size_t at(int rank) {
+    return static_cast<std::size_t>(rank);
+}
+
+}  // namespace
+
+Task<Status> directly_or(Executor&, Task<Result<bool>> directly, Task<Status> otherwise) {
+    Result<bool> done = co_await std::move(directly);
+    if (!done.ok()) co_return std::move(done).status();
+    if (*done) co_return success();
+    Status status = co_await std::move(otherwise);
+    co_return status;
+}
+
+Task<Result<bool>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
+                                     Blocks incoming) {
+    if (!may_exchange_directly(team)) co_return false;
+    Traffic traffic(team.size());
+    for (int each = 0; each < team.size(); ++each) {
+        traffic.outgoing[at(each)] = outgoing.of(each);
+        traffic.incoming[at(each)] = incoming.of(each);
+    }
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                      bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const int me = team.rank();
+    Traffic traffic(team.size());
+    const p2p::Buffer own = in_place ? all.of(me) : mine;
+    for (int each = 0; each < team.size(); ++each) {
+        if (each == me && in_place) continue;
+        traffic.outgoing[at(each)] = own;
+        traffic.incoming[at(each)] = all.of(each);
+    }
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer, int root) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool sends = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_sender = root;
+    if (!sends) traffic.incoming[at(root)] = buffer;
+    for (int each = 0; sends && each < team.size(); ++each)
+        if (each != root) traffic.outgoing[at(each)] = buffer;
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> gather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
+                                   int root, bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool receives = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_receiver = root;
+    if (!receives || !in_place) traffic.outgoing[at(root)] = mine;
+    for (int each = 0; receives && each < team.size(); ++each)
+        if (each != root || !in_place) traffic.incoming[at(each)] = all.of(each);
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+Task<Result<bool>> scatter_directly(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
+                                    int root, bool in_place) {
+    if (!may_exchange_directly(team)) co_return false;
+    const bool sends = team.rank() == root;
+    Traffic traffic(team.size());
+    traffic.only_sender = root;
+    if (!sends || !in_place) traffic.incoming[at(root)] = mine;
+    for (int each = 0; sends && each < team.size(); ++each)
+        if (each != root || !in_place) traffic.outgoing[at(each)] = all.of(each);
+    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    co_return done;
+}
+
+}  // namespace gantry::coll

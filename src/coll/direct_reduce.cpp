@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Nobody leaves while another rank may still read its source or store into its sink: the step of a rank
+// is raised when it has done both for the last time, and everybody waits for all steps. A rank that
+// cannot map the memory of another one, or has no kernel for the operation, fails its step with
+// MPI_ERR_UNSUPPORTED_OPERATION before it has written anything; then all go by messages.
+#include "coll/direct_reduce.hpp"
+
+#include "base/program_thread.hpp"
+#include "base/scope.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/exchange.hpp"
+#include "coll/host_image.hpp"
+#include "coll/mapped_peers.hpp"
+#include "device/reduce_kernels.hpp"
+#include "layout/layout.hpp"
+#include "transfer/board.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace gantry::coll {
+namespace {
+
+using transfer::Meeting;
+
+constexpr int kDone = 0, kTried = 1;  // steps: all is done; it can be done
+
+// Shorter vectors are reduced whole by everybody, longer ones a share by each (see the head of the
+// header). Two launches more cost about as much as reading so much.
+constexpr Bytes kTwoShotsFrom = 256 * kKiB;
+
+struct Offer {
+    enum class Vector : std::uint8_t { nothing, in_cell, device, other };
+    Vector source = Vector::nothing;
+    Vector sink = Vector::nothing;
+    bool in_place = false;
+    bool time_sliced = false;
+    std::uint64_t bytes = 0;  // of the source
+    std::uint64_t source_at = 0, sink_at = 0;
+    device::IpcHandle source_handle, sink_handle;
+};
+using Vector = Offer::Vector;
+
+struct Running {
+    Team team;
+    DirectReduction what;
+    Meeting meeting;
+
+    Running(const Team& its_team, DirectReduction its)
+        : team(its_team),
+          what(std::move(its)),
+          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
+                  {team.group->context, team.tag, 0}) {}
+
+    int size() const { return team.size(); }
+    const Offer& offer(int member) const { return meeting.offer<Offer>(member); }
+    bool wants(int member) const {
+        return (what.share != Share::root || member == what.root) &&
+               (what.share != Share::before || member > 0);
+    }
+    // The elements of the vectors that a rank gets.
+    std::pair<std::uint64_t, std::uint64_t> range_of(int member) const {
+        if (what.share != Share::part) return {0, what.source.count};
+        const auto index = static_cast<std::size_t>(member);
+        return {static_cast<std::uint64_t>(what.parts.displacements[index]),
+                static_cast<std::uint64_t>(what.parts.counts[index])};
+    }
+    // How many vectors, of the first ranks, make up what a rank gets.
+    int operands_of(int member) const {
+        if (what.share == Share::before) return member;
+        return what.share == Share::up_to ? member + 1 : size();
+    }
+    // Who works for that member: the first of those that share its GPU, if that is time-sliced.
+    int worker(int member) const {
+        const Offer& its = offer(member);
+        for (int other = 0; its.time_sliced && other < member; ++other)
+            if (offer(other).source_handle.gpu == its.source_handle.gpu) return other;
+        return member;
+    }
+    bool shares_gpus() const {
+        for (int member = 0; member < size(); ++member)
+            if (worker(member) != member) return true;
+        return false;
+    }
+    bool any_in_place() const {
+        for (int member = 0; member < size(); ++member)
+            if (wants(member) && offer(member).in_place) return true;
+        return false;
+    }
+};
+
+Vector place_of(const Team& team, const p2p::Buffer& buffer, device::IpcHandle& handle,
+                std::uint64_t& at, bool& time_sliced) {
+    transfer::Context& context = team.messenger->context();
+    if (!context.config.cuda || !context.device.active()) return Vector::in_cell;
+    if (!buffer.contiguous()) return Vector::other;
+    Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
+    if (!location.ok()) return Vector::other;
+    if (transfer::in_host_memory(*location)) return Vector::in_cell;
+    if (!location->on_device() || context.config.reduce_on == "host") return Vector::other;
+    handle = export_to_all(team, *location);
+    if (handle.kind == device::IpcKind::none) return Vector::other;
+    context.arbiter.use(location->gpu);
+    time_sliced = context.arbiter.is_time_sliced(location->gpu);
+    at = reinterpret_cast<std::uint64_t>(buffer.data());
+    return Vector::device;
+}
+
+Offer make_offer(Running& running) {
+    const DirectReduction& what = running.what;
+    Offer offer;
+    offer.bytes = what.source.bytes();
+    if (offer.bytes == 0) return offer;
+    bool ignored = false;
+    offer.source = place_of(running.team, what.source, offer.source_handle, offer.source_at,
+                            offer.time_sliced);
+    if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
+        offer.sink = place_of(running.team, what.sink, offer.sink_handle, offer.sink_at, ignored);
+    offer.in_place = what.source.address == what.sink.address;
+    if (offer.source != Vector::in_cell) return offer;
+    const std::span<std::byte> cell = running.meeting.cell();
+    if (offer.bytes > cell.size())
+        offer.source = Vector::other;
+    else
+        layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
+    return offer;
+}
+
+// Ranks that call with different counts are told so by their messages.
+bool all_are_as_long(const Running& running) {
+    for (int member = 0; member < running.size(); ++member)
+        if (running.offer(member).bytes != running.offer(0).bytes) return false;
+    return true;
+}
+
+bool all_sources(const Running& running, Vector kind) {
+    for (int member = 0; member < running.size(); ++member)
+        if (const Vector its = running.offer(member).source; its != kind && its != Vector::nothing)
+            return false;
+    return true;
+}
+
+bool all_sinks_on_device(const Running& running) {
+    for (int member = 0; member < running.size(); ++member)
+        if (const Vector its = running.offer(member).sink;
+            its != Vector::device && its != Vector::nothing)
+            return false;
+    return true;
+}
+
+// --- in host memory ------------------------------------------------------------------------------
+
+// Two vectors of the program's layout: what was reduced so far, and the next rank's.
+Task<Status> reduce_cells(Executor& executor, Running& running) {
+    const Team& team = running.team;
+    const DirectReduction& what = running.what;
+    const int me = team.rank();
+    if (!running.wants(me) || what.sink.bytes() == 0) co_return success();
+    const auto [first, count] = running.range_of(me);
+    const layout::Layout& layout = *what.source.layout;
+    HostImage reduced, next;
+    Status ready = reduced.allocate(team, count, layout);
+    GANTRY_CO_TRY(ready);
+    ready = next.allocate(team, count, layout);
+    GANTRY_CO_TRY(ready);
+    const Bytes begin = first * layout.size, bytes = count * layout.size;
+    layout::unpack(layout, reduced.address(), 0, bytes, running.meeting.cell_of(0).data() + begin);
+    if (what.reducer.calls_program()) co_await ProgramThread(executor);
+    for (int member = 1; member < running.operands_of(me); ++member) {
+        layout::unpack(layout, next.address(), 0, bytes,
+                       running.meeting.cell_of(member).data() + begin);
+        what.reducer.apply(reduced.address(), next.address(), count);
+        reduced.swap(next);
+    }
+    p2p::Buffer sink = what.sink;
+    sink.count = count;
+    Status copied = co_await copy(executor, team, reduced.buffer(), sink);
+    co_return copied;
+}
+
+// --- in device memory ----------------------------------------------------------------------------
+
+// Elements [first, first + count) of the first vectors, reduced into `sink`.
+struct Piece {
+    std::uint64_t first = 0, count = 0;
+    int operands = 0;
+    void* sink = nullptr;
+};
+
+class OnDevice {
+  public:
+    explicit OnDevice(Running& running)
+        : running_(running),
+          context_(running.team.messenger->context()),
+          mapped_(context_.device),
+          gpu_(context_.device.gpu_of(running.offer(running.team.rank()).source_handle.gpu)) {}
+
+    // Maps what this rank will need; nothing is written.
+    Status prepare() {
+        const int me = running_.team.rank();
+        const Reducer& reducer = running_.what.reducer;
+        const auto kernel = device::reduce_kernel(reducer.operation, reducer.element);
+        if (!context_.config.kernels || !kernel)
+            return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel makes this reduction");
+        for (int member = 0; member < running_.size(); ++member) {
+            const Offer& offer = running_.offer(member);
+            std::byte *source = reinterpret_cast<std::byte*>(offer.source_at),
+                      *sink = reinterpret_cast<std::byte*>(offer.sink_at);
+            if (member != me) {
+                Result<std::byte*> there = mapped_.at(offer.source_handle, gpu_, offer.source_at);
+                GANTRY_TRY(there.status());
+                source = *there;
+                if (offer.sink == Vector::device) {
+                    there = mapped_.at(offer.sink_handle, gpu_, offer.sink_at);
+                    GANTRY_TRY(there.status());
+                    sink = *there;
+                }
+            }
+            if ((offer.source_at | offer.sink_at) % kernel->alignment != 0)
+                return failure(MPI_ERR_UNSUPPORTED_OPERATION, "a vector lies askew");
+            sources_.push_back(source);
+            sinks_.push_back(sink);
+        }
+        return success();
+    }
+    std::byte* sink_of(int member) const { return sinks_[static_cast<std::size_t>(member)]; }
+    Bytes element() const { return running_.what.source.layout->size; }
+
+    Task<Status> reduce(Executor& executor, Piece piece) {
+        if (piece.count == 0 || piece.operands == 0) co_return success();
+        std::vector<const void*> operands;
+        for (int member = 0; member < piece.operands; ++member)
+            operands.push_back(sources_[static_cast<std::size_t>(member)] +
+                               piece.first * element());
+        device::Reduce job;
+        job.operation = running_.what.reducer.operation;
+        job.element = running_.what.reducer.element;
+        job.sources = operands;
+        job.destination = piece.sink;
+        job.count = piece.count * running_.what.reducer.items;
+        job.gpu = gpu_;
+        Completion done(executor);
+        context_.device.reduce(job, done);
+        Status status = co_await done;
+        co_return status;
+    }
+
+    // Those elements of this rank's result, into the sinks of all who want them.
+    Task<Status> store(Executor& executor, const std::byte* result, std::uint64_t first,
+                       std::uint64_t count) {
+        std::vector<device::Copy> copies;
+        for (int member = 0; member < running_.size(); ++member) {
+            device::Copy copy = one_of_several(gpu_);
+            copy.destination = sink_of(member) + first * element();
+            copy.source = result;
+            copy.bytes = count * element();
+            if (copy.destination != result && copy.bytes > 0) copies.push_back(copy);
+        }
+        if (copies.empty()) co_return success();
+        Status stored = co_await copy_all(executor, running_.team, std::move(copies));
+        co_return stored;
+    }
+
+  private:
+    Running& running_;
+    transfer::Context& context_;
+    MappedPeers mapped_;
+    int gpu_;
+    std::vector<std::byte*> sources_, sinks_;
+};
+
+// What each rank gets, by whoever works for it.
+Task<Status> one_shot(Executor& executor, Running& running, OnDevice& device) {
+    const int me = running.team.rank();
+    Scope pieces(executor);
+    for (int member = 0; member < running.size(); ++member) {
+        if (!running.wants(member) || running.worker(member) != me) continue;
+        const auto [first, count] = running.range_of(member);
+        Piece piece{first, count, running.operands_of(member), device.sink_of(member)};
+        pieces.spawn(device.reduce(executor, piece));
+    }
+    Status reduced = co_await pieces.join(executor);
+    co_return reduced;
+}
+
+// A share by each who works, stored into all sinks.
+Task<Status> two_shots(Executor& executor, Running& running, OnDevice& device) {
+    const int me = running.team.rank();
+    std::uint64_t workers = 0, number = 0;
+    for (int member = 0; member < running.size(); ++member) {
+        if (running.worker(member) != member) continue;
+        if (member < me) ++number;
+        ++workers;
+    }
+    if (running.worker(me) != me) co_return success();
+    const std::uint64_t all = running.what.source.count;
+    const std::uint64_t first = all * number / workers, end = all * (number + 1) / workers;
+    const int at = running.what.share == Share::root ? running.what.root : me;
+    std::byte* const result = device.sink_of(at) + first * device.element();
+    Piece piece{first, end - first, running.size(), result};
+    Status reduced = co_await device.reduce(executor, piece);
+    GANTRY_CO_TRY(reduced);
+    if (running.what.share == Share::root) co_return success();
+    Status stored = co_await device.store(executor, result, first, end - first);
+    co_return stored;
+}
+
+bool in_two_shots(const Running& running) {
+    const DirectReduction& what = running.what;
+    if (what.share == Share::root) return what.source.bytes() >= kTwoShotsFrom;
+    return what.share == Share::all && (running.any_in_place() || running.shares_gpus() ||
+                                        what.source.bytes() >= kTwoShotsFrom);
+}
+
+// What is overwritten cannot go another way: in place, nobody begins before all can.
+Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) {
+    if (!running.any_in_place()) co_return ready;
+    if (!ready.ok()) {
+        running.meeting.fail(ready);
+        co_return ready;
+    }
+    running.meeting.raise(kTried);
+    Status all = co_await running.meeting.all_raised(executor, kTried);
+    co_return all;
+}
+
+// This rank's part. Mappings are given back before anybody hears that it is done.
+Task<Status> work(Executor& executor, Running& running) {
+    OnDevice device(running);
+    const bool works = running.worker(running.team.rank()) == running.team.rank();
+    Status ready;
+    if (works) ready = device.prepare();
+    Status agreed = co_await agree_to_begin(executor, running, std::move(ready));
+    if (!agreed.ok() || !works) co_return agreed;
+    Status reduced;
+    if (in_two_shots(running))
+        reduced = co_await two_shots(executor, running, device);
+    else
+        reduced = co_await one_shot(executor, running, device);
+    if (running.any_in_place() && reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        reduced = failure(MPI_ERR_OTHER, "{}", reduced.text());
+    co_return reduced;
+}
+
+Task<Status> reduce_on_device(Executor& executor, Running& running) {
+    Status reduced = co_await work(executor, running);
+    Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
+    co_return all;
+}
+
+}  // namespace
+
+Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReduction reduction) {
+    if (!may_exchange_directly(team)) co_return false;
+    Running running(team, std::move(reduction));
+    Status opened = co_await running.meeting.open(executor);
+    if (!opened.ok()) co_return opened;
+    running.meeting.post(make_offer(running));
+    Status posted = co_await running.meeting.all_posted(executor);
+    if (!posted.ok()) {
+        running.meeting.fail(posted);
+        co_return posted;
+    }
+    if (!all_are_as_long(running)) co_return false;
+    if (all_sources(running, Vector::in_cell)) {
+        Status reduced = co_await reduce_cells(executor, running);
+        if (!reduced.ok()) co_return reduced;
+        co_return true;
+    }
+    const bool own_result = running.what.share == Share::all || running.what.share == Share::root;
+    if (!all_sources(running, Vector::device) || !all_sinks_on_device(running) ||
+        running.what.reducer.calls_program() || (running.any_in_place() && !own_result) ||
+        running.size() > static_cast<int>(kernels::kMostOperands))
+        co_return false;
+    Status reduced = co_await reduce_on_device(executor, running);
+    if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
+    if (!reduced.ok()) co_return reduced;
+    co_return true;
+}
+
+}  // namespace gantry::coll

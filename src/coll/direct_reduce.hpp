@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Direct reductions: ranks of one node reduce what the others have, without messages. They agree on
+// the board of the node (transfer/board.hpp), as in a direct exchange (direct_exchange.hpp).
+//
+//   host memory, small   every rank's vector lies in its cell; who wants a result reads all of them
+//   device memory        a kernel reads the vectors of all ranks where they are, through mappings:
+//     one shot             every rank reduces whole vectors: one launch, for short ones
+//     two shots            every rank reduces one share, and stores it into the memory of all others:
+//                          two launches, for long vectors, in place, and where ranks share a GPU
+//   anything else        goes by messages, as before
+//
+// The vectors are reduced in the order of the ranks, whoever does it, so results have the same bits
+// everywhere and every time.
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/blocks.hpp"
+#include "coll/reducer.hpp"
+#include "coll/team.hpp"
+
+namespace gantry::coll {
+
+// Who gets what of the reduction of all vectors.
+enum class Share : std::uint8_t {
+    all,     // everybody gets everything (allreduce)
+    root,    // the root does (reduce)
+    part,    // everybody gets a part (reduce_scatter)
+    before,  // the reduction of those before it (exscan)
+    up_to,   // likewise, its own included (scan)
+};
+
+struct DirectReduction {
+    DirectReduction(p2p::Buffer from, p2p::Buffer to, const Reducer& how, Share who)
+        : source(from), sink(to), reducer(how), share(who) {}
+
+    p2p::Buffer source, sink;  // the sink counts where something is got; the two may be one
+    Reducer reducer;
+    Share share = Share::all;
+    int root = 0;
+    Blocks parts;  // Share::part: counts and displacements, for all ranks
+};
+
+// True: this rank's part is done. False: nothing has happened, on any rank, and the reduction shall go
+// by messages.
+Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReduction reduction);
+
+}  // namespace gantry::coll

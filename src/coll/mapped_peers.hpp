@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// MappedPeers: memory of other ranks of the node as it is mapped here, in use until the object goes. The
+// device keeps mappings open between operations.
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/team.hpp"
+#include "device/device.hpp"
+
+#include <span>
+#include <vector>
+
+namespace gantry::coll {
+
+// The world ranks of a team.
+inline std::span<const int> ranks_of(const Team& team) {
+    return std::span(team.group->peers)
+        .subspan(static_cast<std::size_t>(team.first), static_cast<std::size_t>(team.size()));
+}
+
+// The name of device memory, told to all other members; kind none: it cannot be mapped, or only by a
+// descriptor (virtual memory, pools).
+device::IpcHandle export_to_all(const Team& team, const device::Location& location);
+
+// A copy between device memories, for copy_all().
+inline device::Copy one_of_several(int gpu) {
+    device::Copy copy;
+    copy.gpu = gpu;
+    copy.engine = device::Engine::fused;
+    copy.batch = device::BatchHint::expected;
+    return copy;
+}
+// All of them in one launch, if it can be.
+Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies);
+
+class MappedPeers {
+  public:
+    explicit MappedPeers(device::Device& device) : device_(device) {}
+    MappedPeers(const MappedPeers&) = delete;
+    MappedPeers& operator=(const MappedPeers&) = delete;
+    ~MappedPeers() {
+        for (const Open& each : open_)
+            device_.close_memory(each.handle, each.gpu);
+    }
+
+    // Where an address of the exporter is here, for that GPU of ours. MPI_ERR_UNSUPPORTED_OPERATION: it
+    // cannot be mapped.
+    Result<std::byte*> at(const device::IpcHandle& handle, int gpu, std::uint64_t address) {
+        for (const Open& each : open_)
+            if (each.handle.origin == handle.origin && each.handle.buffer_id == handle.buffer_id)
+                return each.base + (address - handle.base);
+        const int other = device_.gpu_of(handle.gpu);
+        if (other >= 0 && other != gpu && !device_.can_access_peer(gpu, other))
+            return failure(MPI_ERR_UNSUPPORTED_OPERATION, "GPU {} does not reach GPU {}", gpu,
+                           other);
+        Result<void*> base = device_.open_memory(handle, gpu);
+        if (!base.ok()) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", base.status().text());
+        open_.push_back({handle, gpu, static_cast<std::byte*>(*base)});
+        return open_.back().base + (address - handle.base);
+    }
+
+  private:
+    struct Open {
+        device::IpcHandle handle;
+        int gpu;
+        std::byte* base;
+    };
+    device::Device& device_;
+    std::vector<Open> open_;
+};
+
+}  // namespace gantry::coll

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/planner.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace gantry::coll {
+namespace {
+
+constexpr std::size_t kAnswers = 64;
+
+std::size_t place_of(const plan::CollQuestion& question) {
+    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
+    std::uint64_t mixed = question.bytes ^ (question.count << 23) ^
+                          (static_cast<std::uint64_t>(question.operation) << 50);
+    mixed ^= static_cast<std::uint64_t>(question.memory) << 55;
+    return static_cast<std::size_t>((mixed * kSpread) >> 58);
+}
+static_assert(kAnswers == std::size_t{1} << (64 - 58));
+
+plan::CollShape shape_on(const Team& team, const std::vector<int>& nodes) {
+    plan::CollShape shape;
+    shape.ranks = shape.most = shape.fewest = team.size();
+    if (nodes.empty()) return shape;
+    std::map<int, int> ranks_of;
+    int last = -1;
+    for (int rank = 0; rank < team.size(); ++rank) {
+        const int node = nodes[static_cast<std::size_t>(team.group->peer(team.in_group(rank)))];
+        if (node != last && ranks_of.contains(node)) shape.in_order = false;
+        ++ranks_of[node];
+        last = node;
+    }
+    shape.nodes = static_cast<int>(ranks_of.size());
+    const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+    shape.most = std::ranges::max_element(ranks_of, fewer)->second;
+    shape.fewest = std::ranges::min_element(ranks_of, fewer)->second;
+    return shape;
+}
+
+}  // namespace
+
+const plan::CollShape& Planner::shape_of(const Team& team) {
+    const int count = team.size();
+    for (const Part& part : parts_)
+        if (part.first == team.first && part.count == count) return part.shape;
+    const std::vector<int> one_node;
+    parts_.push_back(
+        {team.first, count, shape_on(team, common_ != nullptr ? common_->nodes : one_node)});
+    return parts_.back().shape;
+}
+
+plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
+    ++asked_;
+    question.shape = shape_of(team);
+    if (answers_.empty()) answers_.resize(kAnswers);
+    Entry& entry = answers_[place_of(question)];
+    if (!entry.used || entry.question != question) {
+        ++answered_;
+        static const JobWide kUnknown;
+        const JobWide& job = common_ != nullptr ? common_->job : kUnknown;
+        entry = {question, choose_collective(question, job.facts, job.tuning), true};
+    }
+    if (common_ != nullptr && common_->explain != nullptr && common_->explain->on()) [[unlikely]]
+        common_->explain->collective(question, entry.choice);
+    return entry.choice.plan;
+}
+
+plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question) {
+    if (team.planner != nullptr) return team.planner->plan(team, question);
+    plan::CollQuestion whole = question;
+    whole.shape = shape_on(team, {});
+    return choose_collective(whole, {}, {}).plan;
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Planner: what a communicator asks about its collectives, and the answers that it has had. Common is
+// what all communicators of an engine share.
+#pragma once
+
+#include "base/config.hpp"
+#include "coll/scratch.hpp"
+#include "coll/team.hpp"
+#include "plan/coll_plan.hpp"
+#include "plan/explain.hpp"
+
+#include <vector>
+
+namespace gantry::coll {
+
+// The part of Common that must be the same on all ranks: rank 0 publishes its own when the job starts
+// and everybody takes that. Plain data: it travels as bytes.
+struct JobWide {
+    plan::CollFacts facts;
+    plan::CollTuning tuning;
+    bool operator==(const JobWide&) const = default;
+};
+
+struct Common {
+    Common(const config::Config& config, plan::Explain* its_explain)
+        : scratch(config.coll_scratch), explain(its_explain) {
+        job.tuning = plan::coll_tuning_from(config);
+    }
+    Scratch scratch;
+    plan::Explain* explain;
+    JobWide job;
+    std::vector<int> nodes;  // by world rank; empty: one node
+    // What this rank's steps have sent.
+    std::uint64_t messages = 0;
+    Bytes bytes = 0;
+};
+
+class Planner {
+  public:
+    // Null: nothing is known of the job. Questions are asked only once `common` is complete.
+    explicit Planner(Common* common = nullptr) : common_(common) {}
+
+    // `question` without its shape, which the team has.
+    plan::CollPlan plan(const Team& team, plan::CollQuestion question);
+    Common* common() const { return common_; }
+    std::uint64_t asked() const { return asked_; }        // calls of plan()
+    std::uint64_t answered() const { return answered_; }  // of them, those that made a choice
+
+  private:
+    struct Part {
+        int first, count;
+        plan::CollShape shape;
+    };
+    struct Entry {
+        plan::CollQuestion question;
+        plan::CollChoice choice;
+        bool used = false;
+    };
+    const plan::CollShape& shape_of(const Team& team);
+
+    Common* common_;
+    std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it
+    std::vector<Entry> answers_;  // by question
+    std::uint64_t asked_ = 0, answered_ = 0;
+};
+
+// How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
+plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
+
+// Whether the user has fixed how that operation goes by messages: then it goes so.
+inline bool is_fixed(const Team& team, plan::Collective operation) {
+    return team.planner != nullptr && team.planner->common() != nullptr &&
+           team.planner->common()->job.tuning.fixed[static_cast<std::size_t>(operation)] !=
+               plan::Algorithm::automatic;
+}
+
+// Where the team's scratch memory comes from; null: the system.
+inline Scratch* scratch_of(const Team& team) {
+    return team.planner != nullptr && team.planner->common() != nullptr
+               ? &team.planner->common()->scratch
+               : nullptr;
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+//   stage 0   load 0 | function 0 | store 0 | load 3 ...
+//   stage 1          | load 1     | function 1 | store 1 ...
+//   stage 2                       | load 2 ...
+//
+// A stage holds a piece of both vectors, in page-locked slots where some are free: only then copies
+// run beside the function.
+#include "coll/staged_reduction.hpp"
+
+#include "base/program_thread.hpp"
+#include "base/scope.hpp"
+#include "coll/host_image.hpp"
+#include "transfer/context.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace gantry::coll {
+namespace {
+
+constexpr Bytes kPieceBytes = 512 * kKiB;
+constexpr std::size_t kStages = 3;
+
+// A vector where the processor works on it: itself, or a piece in a slot or in memory of our own.
+class StagedVector {
+  public:
+    StagedVector() = default;
+    StagedVector(const StagedVector&) = delete;
+    StagedVector& operator=(const StagedVector&) = delete;
+    ~StagedVector() {
+        if (pool_ != nullptr) pool_->release(slot_);
+    }
+    Status reserve(const Team& team, const layout::Layout& layout, std::uint64_t count) {
+        transfer::Context& context = team.messenger->context();
+        const Bytes bytes = count * static_cast<Bytes>(layout.extent);
+        Result<transfer::SlotPool*> pool = context.pools.own(transport::Pool::device_slots);
+        if (pool.ok()) {
+            slot_ = (*pool)->try_acquire(bytes, transfer::SlotUse::ahead);
+            if (slot_.units > 0) {
+                pool_ = *pool;
+                memory_ = slot_.memory;
+                return success();
+            }
+        }
+        GANTRY_TRY(own_.allocate(team, count, layout));
+        memory_ = static_cast<std::byte*>(own_.address());
+        return success();
+    }
+    void* memory() const { return memory_; }
+
+  private:
+    transfer::SlotPool* pool_ = nullptr;
+    transfer::Slot slot_;
+    HostImage own_;
+    std::byte* memory_ = nullptr;
+};
+
+struct Stage {
+    explicit Stage(Executor& executor) : copies(executor) {}
+    Scope copies;
+    StagedVector first, second;
+};
+
+class Pipeline {
+  public:
+    Pipeline(Executor& executor, Team team, Reducer reducer, p2p::Buffer first, p2p::Buffer second)
+        : team_(team),
+          reducer_(reducer),
+          first_(first),
+          second_(second),
+          first_here_(on_host(team, first)),
+          second_here_(on_host(team, second)),
+          piece_(std::clamp<std::uint64_t>(
+              kPieceBytes / static_cast<Bytes>(std::max<std::ptrdiff_t>(second.layout->extent, 1)),
+              1, second.count)),
+          stages_{Stage(executor), Stage(executor), Stage(executor)} {}
+
+    std::uint64_t pieces() const { return (second_.count + piece_ - 1) / piece_; }
+    Stage& stage(std::uint64_t piece) { return stages_[piece % kStages]; }
+
+    Status reserve() {
+        const std::uint64_t needed = std::min<std::uint64_t>(pieces(), kStages);
+        for (std::size_t i = 0; i < needed; ++i) {
+            if (!first_here_) GANTRY_TRY(stages_[i].first.reserve(team_, *first_.layout, piece_));
+            if (!second_here_)
+                GANTRY_TRY(stages_[i].second.reserve(team_, *second_.layout, piece_));
+        }
+        return success();
+    }
+    void load(Executor& executor, std::uint64_t piece) {
+        Stage& stage = this->stage(piece);
+        if (!first_here_)
+            stage.copies.spawn(
+                copy(executor, team_, of(first_, piece), staged(stage.first, piece)));
+        if (!second_here_)
+            stage.copies.spawn(
+                copy(executor, team_, of(second_, piece), staged(stage.second, piece)));
+    }
+    void apply(std::uint64_t piece) {
+        Stage& stage = this->stage(piece);
+        const p2p::Buffer in = of(first_, piece), inout = of(second_, piece);
+        reducer_.apply(first_here_ ? in.address : stage.first.memory(),
+                       second_here_ ? inout.address : stage.second.memory(), inout.count);
+    }
+    void store(Executor& executor, std::uint64_t piece) {
+        Stage& stage = this->stage(piece);
+        if (second_here_) return;
+        stage.copies.spawn(copy(executor, team_, staged(stage.second, piece), of(second_, piece)));
+    }
+
+  private:
+    p2p::Buffer of(const p2p::Buffer& vector, std::uint64_t piece) const {
+        const std::uint64_t begin = piece * piece_;
+        return part_of(vector, begin, std::min(piece_, vector.count - begin));
+    }
+    p2p::Buffer staged(const StagedVector& vector, std::uint64_t piece) const {
+        return {vector.memory(), of(second_, piece).count, second_.layout};
+    }
+
+    Team team_;
+    Reducer reducer_;
+    p2p::Buffer first_, second_;
+    bool first_here_, second_here_;
+    std::uint64_t piece_;  // elements
+    std::array<Stage, kStages> stages_;
+};
+
+// Elements that do not lie side by side: all at once.
+Task<Status> combine_images(Executor& executor, Team team, Reducer reducer, p2p::Buffer first,
+                            p2p::Buffer second) {
+    HostImage in, inout;
+    for (HostImage* image : {&in, &inout}) {
+        const p2p::Buffer& vector = image == &in ? first : second;
+        if (on_host(team, vector)) {
+            image->borrow(vector);
+            continue;
+        }
+        Status ready = image->allocate(team, vector.count, *vector.layout);
+        GANTRY_CO_TRY(ready);
+        Status loaded = co_await copy(executor, team, vector, image->buffer());
+        GANTRY_CO_TRY(loaded);
+    }
+    if (reducer.calls_program()) co_await ProgramThread(executor);
+    reducer.apply(in.address(), inout.address(), second.count);
+    Status stored = co_await copy(executor, team, inout.buffer(), second);
+    co_return stored;
+}
+
+}  // namespace
+
+Task<Status> combine_staged(Executor& executor, Team team, Reducer reducer, p2p::Buffer first,
+                            p2p::Buffer second) {
+    if (second.count == 0) co_return success();
+    const bool side_by_side = second.layout->contiguous() &&
+                              static_cast<Bytes>(second.layout->extent) == second.layout->size;
+    if (!side_by_side) {
+        Status combined = co_await combine_images(executor, team, reducer, first, second);
+        co_return combined;
+    }
+    Pipeline pipeline(executor, team, reducer, first, second);
+    Status status = pipeline.reserve();
+    GANTRY_CO_TRY(status);
+    const std::uint64_t pieces = pipeline.pieces();
+    pipeline.load(executor, 0);
+    for (std::uint64_t piece = 0; piece < pieces && status.ok(); ++piece) {
+        status = co_await pipeline.stage(piece).copies.join(executor);
+        if (!status.ok()) break;
+        if (piece + 1 < pieces) {
+            // Its piece before has gone.
+            status = co_await pipeline.stage(piece + 1).copies.join(executor);
+            if (!status.ok()) break;
+            pipeline.load(executor, piece + 1);
+        }
+        if (reducer.calls_program()) co_await ProgramThread(executor);
+        pipeline.apply(piece);
+        pipeline.store(executor, piece);
+    }
+    for (std::uint64_t stage = 0; stage < kStages; ++stage) {
+        Status gone = co_await pipeline.stage(stage).copies.join(executor);
+        if (status.ok()) status = std::move(gone);
+    }
+    co_return status;
+}
+
+}  // namespace gantry::coll

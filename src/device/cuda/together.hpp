@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// TogetherCopies: copies of one operation (Copy::parts) between a GPU and memory that it
+// reaches, in one context. All are made by one launch, which is seen to end when every block has
+// raised its flag:
+//
+//   copy 0: [block block block]   copy 1: [block block block]   ...   flags, looked at in order
+//
+// Unlike FusedCopies nothing waits for company, and large copies get as many blocks as the link can
+// use: stores to three peers of 1 MiB each need 16 blocks of 512 threads a peer (bench/results).
+#pragma once
+
+#include "device/cuda/copies.hpp"
+#include "device/cuda/flags.hpp"
+#include "device/cuda/kernel_module.hpp"
+
+#include <array>
+#include <span>
+
+namespace gantry::device::cuda {
+
+class TogetherCopies {
+  public:
+    TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings);
+    TogetherCopies(const TogetherCopies&) = delete;
+    TogetherCopies& operator=(const TogetherCopies&) = delete;
+
+    bool pending() const;
+    // False: nothing was started, and `done` is untouched; lost() says whether the context is dead.
+    bool start(const Copy& copy, Completion& done);
+    // Completes what has ended; returns how many.
+    int progress();
+    bool lost() const { return lost_; }
+    // With the context current, before it goes.
+    void close();
+    // The context is gone: what was started fails.
+    void abandon(CUresult why);
+
+  private:
+    static constexpr std::size_t kBatches = 4;
+    static constexpr std::size_t kFlags = 1024;  // of each
+
+    struct Batch {
+        CUstream stream = nullptr;
+        std::size_t first_flag = 0, flags = 0;
+        std::size_t raised = 0;  // so many of them are seen
+        std::uint32_t sequence = 0;
+        Completion* done = nullptr;  // null: it does not fly
+        Copy copy;                   // without its parts
+        Doubt doubt;
+    };
+    bool prepare();
+    CUresult launch(Batch& batch, std::span<const CopyPart> copies, unsigned parts);
+    template <class Work>
+    CUresult launch_as(CUfunction kernel, const Batch& batch, std::span<const CopyPart> copies,
+                       std::size_t first_flag, unsigned parts);
+    bool has_ended(Batch& batch);
+    CUresult ask(Batch& batch);
+    void finish(Batch& batch, Status status);
+
+    Driver& driver_;
+    Context context_;
+    Flags flags_;
+    KernelModule module_;
+    CUfunction many_ = nullptr, few_ = nullptr;
+    std::array<Batch, kBatches> batches_;
+    bool lost_ = false;
+};
+
+}  // namespace gantry::device::cuda

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The loops of the kernels gantry_reduce_...: vectors in this GPU's memory, or in a peer's through a
+// mapping, become one.
+//
+//   one thread   a unit of several elements of each vector where all are aligned to that, else one
+//                element; then the one a grid's width further
+//   the result   is valid when the stream says that the kernel has ended
+//
+// One kernel for each kind of element; its operation is chosen once, outside of the loops. Loops are
+// not unrolled: the warps of a multiprocessor keep enough loads in flight, and the driver translates
+// the whole text of a module when its first kernel is used.
+#pragma once
+
+#include "dialect.hpp"
+#include "reduce_elements.hpp"
+
+namespace gantry::kernels {
+// What a thread has of each vector at once. Narrow elements take a word: each costs instructions.
+template <class T>
+constexpr unsigned kUnitBytes = sizeof(T) < 4 ? 4 : 16;
+template <class T>
+struct alignas(kUnitBytes<T>) Lanes {
+    static constexpr unsigned kCount = kUnitBytes<T> / sizeof(T);
+    T lane[kCount];
+};
+using Quad = unsigned __attribute__((ext_vector_type(4)));
+template <unsigned kBytes>
+struct UnitOf;
+template <>
+struct UnitOf<4> {
+    using type = unsigned;
+};
+template <>
+struct UnitOf<16> {
+    using type = Quad;
+};
+
+template <class T>
+GANTRY_DEVICE inline Lanes<T> load_lanes(Word vector, Word at) {
+    using Unit = typename UnitOf<kUnitBytes<T>>::type;
+    return __builtin_bit_cast(Lanes<T>, reinterpret_cast<const Unit*>(vector)[at]);
+}
+template <class T>
+GANTRY_DEVICE inline void store_lanes(Word vector, Word at, const Lanes<T>& lanes) {
+    using Unit = typename UnitOf<kUnitBytes<T>>::type;
+    reinterpret_cast<Unit*>(vector)[at] = __builtin_bit_cast(Unit, lanes);
+}
+template <class Function, class T>
+GANTRY_DEVICE inline Lanes<T> combine(Lanes<T> a, const Lanes<T>& b) {
+#pragma unroll
+    for (unsigned i = 0; i < Lanes<T>::kCount; ++i)
+        a.lane[i] = Function::of(a.lane[i], b.lane[i]);
+    return a;
+}
+
+// Bytes [begin, begin + count elements) of the vectors.
+struct Part {
+    Word begin, count;
+};
+
+GANTRY_DEVICE inline Word alignment_of_all(const ReduceWork& work) {
+    Word odd = work.destination;
+#pragma unroll 1
+    for (Word i = 0; i < work.operands; ++i)
+        odd |= work.source[i];
+    return odd;
+}
+
+// As many whole units as there are; returns the elements done.
+template <class Function, class T>
+GANTRY_DEVICE inline Word reduce_lanes(const ReduceWork& work, Part part) {
+    const Word units = part.count / Lanes<T>::kCount;
+    const Word stride = static_cast<Word>(blocks()) * threads();
+#pragma unroll 1
+    for (Word at = static_cast<Word>(block()) * threads() + thread(); at < units; at += stride) {
+        Lanes<T> all = load_lanes<T>(work.source[0] + part.begin, at);
+#pragma unroll 1
+        for (Word i = 1; i < work.operands; ++i)
+            all = combine<Function>(all, load_lanes<T>(work.source[i] + part.begin, at));
+        store_lanes(work.destination + part.begin, at, all);
+    }
+    return units * Lanes<T>::kCount;
+}
+
+template <class Function, class T>
+GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Word first) {
+    const Word stride = static_cast<Word>(blocks()) * threads();
+    const auto of = [&](Word vector, Word at)
+                        GANTRY_DEVICE { return reinterpret_cast<T*>(vector + part.begin) + at; };
+#pragma unroll 1
+    for (Word at = first + static_cast<Word>(block()) * threads() + thread(); at < part.count;
+         at += stride) {
+        T all = load_element(of(work.source[0], at));
+#pragma unroll 1
+        for (Word i = 1; i < work.operands; ++i)
+            all = Function::of(all, load_element(of(work.source[i], at)));
+        store_element(of(work.destination, at), all);
+    }
+}
+
+template <class Family>
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work, Part part,
+                                                          Word odd) {
+    using T = typename Family::Element;
+    Family::visit(static_cast<Combine>(work.operation),
+                  [&](auto function) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
+                      using Function = decltype(function);
+                      Word done = 0;
+                      if constexpr (Family::kVectors)
+                          if (odd % kUnitBytes<T> == 0)
+                              done = reduce_lanes<Function, T>(work, part);
+                      reduce_elements<Function, T>(work, part, done);
+                  });
+}
+
+// All of the vectors, which are in elements of the family.
+template <class Family>
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work) {
+    reduce_all<Family>(work, {0, work.count}, alignment_of_all(work));
+}
+
+#define GANTRY_REDUCE_KERNEL(name, ...)                        \
+    GANTRY_KERNEL void gantry_reduce_##name(ReduceWork work) { \
+        reduce_all<__VA_ARGS__>(work);                         \
+    }
+
+}  // namespace gantry::kernels

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/engine/waiters.hpp"
+
+#include "mpi/engine/engine.hpp"
+
+namespace gantry::mpi {
+namespace {
+
+// A message between two processes of a node takes a few microseconds.
+constexpr Nanoseconds kLooks = 20 * kMicrosecond;
+constexpr int kLooksBetweenClocks = 16;
+// What a turn without an event may have ended all the same is found this many turns later.
+constexpr int kQuietTurns = 16;
+
+}  // namespace
+
+void Waiters::wait(Pending& pending, Gate* others) {
+    while (!pending.poll()) {
+        if (driven_)
+            sleep(pending);
+        else
+            drive(pending, others);
+    }
+}
+
+// Its end is looked for without poll(), which may call a function of the program: that may wait in
+// turn, and needs a driver.
+void Waiters::drive(Pending& pending, Gate* others) {
+    Engine& engine = *pending.engine();
+    driven_ = true;
+    call_ended();  // what this thread did before it began to wait
+    for (int quiet = 0; !pending.ended();) {
+        const int events = engine.progress_waiting();
+        quiet = events > 0 ? 0 : quiet + 1;
+        if (quiet % kQuietTurns == 0) call_ended();
+        if (gate_.wanted())
+            gate_.step_aside();
+        else
+            engine.rest_unless(events > 0, others);
+    }
+    driven_ = false;
+    call_ended();
+    call_a_driver();
+}
+
+void Waiters::sleep(Pending& pending) {
+    const Clock& clock = pending.engine()->clock();
+    call_ended();
+    Sleeper me(pending);
+    sleepers_.push_front(me);
+    const bool looks = looking_ < spare_processors_;
+    if (looks) ++looking_;
+    gate_.leave();
+    // Who calls is inside the gate meanwhile, so that `me` lives until the word is written and the
+    // sleeper woken.
+    const Nanoseconds until = looks ? clock.now() + kLooks : 0;
+    while (looks && me.word.load(std::memory_order_acquire) == looking && clock.now() < until)
+        for (int look = 0; look < kLooksBetweenClocks && me.word.load() == looking; ++look)
+            relax();
+    std::uint32_t still = looking;
+    if (me.word.compare_exchange_strong(still, asleep))
+        while (me.word.load() == asleep)
+            futex::sleep_while(me.word, asleep);
+    gate_.enter();
+    if (looks) --looking_;
+    // Called to drive, it has no more need to: another one has.
+    if (me.to_drive && !driven_ && pending.ended()) call_a_driver();
+}
+
+void Waiters::look_through() {
+    for (Sleeper* each = sleepers_.front(); each != nullptr;) {
+        Sleeper* next = sleepers_.next(each);
+        if (each->pending.ended()) call(*each);
+        each = next;
+    }
+}
+
+// One that is awake comes at once; else the last to come, whose data is still in a cache.
+void Waiters::call_a_driver() {
+    if (sleepers_.empty()) return;
+    Sleeper* chosen = sleepers_.front();
+    for (Sleeper* each = chosen; each != nullptr; each = sleepers_.next(each))
+        if (each->word.load() == looking) {
+            chosen = each;
+            break;
+        }
+    chosen->to_drive = true;
+    call(*chosen);
+}
+
+void Waiters::call(Sleeper& sleeper) {
+    sleeper.unlink();
+    if (sleeper.word.exchange(called) == asleep) futex::wake_one(sleeper.word);
+}
+
+}  // namespace gantry::mpi

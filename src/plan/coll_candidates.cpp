@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The algorithms that each operation has, with their expected times. The heads of coll/*.cpp draw
+// their steps; here they are sums.
+#include "plan/coll_model.hpp"
+
+#include <algorithm>
+
+namespace gantry::plan {
+namespace {
+
+constexpr const char* kOrderMatters = "the operation does not commute";
+constexpr const char* kNotPowerOfTwo = "the number of ranks is no power of two";
+constexpr const char* kTooFewElements = "fewer elements than ranks";
+constexpr const char* kInPlace = "in place, blocks are swapped pair by pair";
+
+// Pieces in which a long vector goes along a chain or around a ring.
+constexpr Bytes kSmallestSegment = 8 * kKiB, kLargestSegment = kMiB;
+
+template <class Step>
+double sum_of_rounds(int ranks, Step step) {
+    double time = 0;
+    for (int distance = 1; distance < ranks; distance *= 2)
+        time += step(distance);
+    return time;
+}
+
+Bytes whole(Bytes bytes, std::uint64_t parts) {
+    return (bytes + parts - 1) / parts;
+}
+
+// The halving rounds of a vector among a power of two of ranks: half of it first, with the rank half
+// way around.
+double halving(const CollAsk& ask, int ranks, double combined) {
+    double time = 0;
+    Bytes part = ask.bytes;
+    for (int distance = ranks / 2; distance >= 1; distance /= 2) {
+        part = whole(part, 2);
+        time += ask.swap(part, distance) + combined * ask.combine(part);
+    }
+    return time;
+}
+
+// What ranks beyond a power of two add: their vectors go to a neighbour, and results come back.
+double folded(const CollAsk& ask, Bytes back) {
+    if (ask.power_of_two()) return 0;
+    return ask.one_way(ask.bytes, 1) + ask.combine(ask.bytes) + ask.one_way(back, 1);
+}
+
+double ring(const CollAsk& ask, Bytes each) {
+    return (ask.ranks - 1) * ask.shift(each, 1);
+}
+
+double pairwise_reduction(const CollAsk& ask) {
+    return (ask.ranks - 1) * (ask.shift(ask.share(), ask.ranks / 2) + ask.combine(ask.share()));
+}
+// Everybody's shares at once, combined one after the other when all are there.
+double ordered_reduction(const CollAsk& ask) {
+    return ask.to_all(ask.share()) + ask.combine(ask.bytes);
+}
+
+double tree(const CollAsk& ask, bool combining) {
+    return sum_of_rounds(ask.ranks, [&](int distance) {
+        return ask.one_way(ask.bytes, distance) + (combining ? ask.combine(ask.bytes) : 0);
+    });
+}
+
+// The segment with which a chain of `hops` is fastest, and its time.
+CollCandidate chain(const CollAsk& ask, int hops, bool combining) {
+    CollCandidate best{.algorithm = Algorithm::chain,
+                       .why = "long: pieces follow each other from rank to rank",
+                       .rank_order = true};
+    for (Bytes segment = kSmallestSegment; segment <= kLargestSegment; segment *= 2) {
+        if (ask.tuning.segment != 0 && segment != kSmallestSegment) break;
+        const Bytes piece = ask.tuning.segment != 0 ? ask.tuning.segment : segment;
+        const Bytes part = std::min(piece, ask.bytes);
+        const auto pieces = static_cast<double>(ask.bytes > 0 ? whole(ask.bytes, piece) : 1);
+        const double step = ask.shift(part, 1) + (combining ? ask.combine(part) : 0);
+        const double time = (hops - 1 + pieces) * step;
+        if (best.segment == 0 || time < best.time) best.time = time, best.segment = piece;
+    }
+    return best;
+}
+
+void barrier(const CollAsk& ask, CollCandidates& list) {
+    list.add({.algorithm = Algorithm::dissemination,
+              .time = sum_of_rounds(ask.ranks, [&](int d) { return ask.shift(0, d); }),
+              .why = "a message in each round"});
+}
+
+void bcast(const CollAsk& ask, CollCandidates& list) {
+    list.add(
+        {.algorithm = Algorithm::binomial, .time = tree(ask, false), .why = "the fewest steps"});
+    double scatter = 0;
+    Bytes part = ask.bytes;
+    for (int distance = ask.rounds > 0 ? 1 << (ask.rounds - 1) : 0; distance >= 1; distance /= 2) {
+        part = whole(part, 2);
+        scatter += ask.one_way(part, distance);
+    }
+    const double around = ring(ask, ask.share());
+    const double doubling = ask.power_of_two() ? halving(ask, ask.ranks, 0) : around;
+    list.add({.algorithm = Algorithm::scatter_allgather,
+              .time = scatter + std::min(around, doubling),
+              .why = "long: every rank passes on a share",
+              .impossible =
+                  ask.bytes < static_cast<Bytes>(ask.ranks) ? "fewer bytes than ranks" : nullptr});
+    list.add(chain(ask, ask.ranks - 1, false));
+}
+
+void in_rank_order(CollCandidates& list, double fold, double ordered) {
+    list.add({.algorithm = Algorithm::fold,
+              .time = fold,
+              .why = "short, in rank order: every vector at once",
+              .rank_order = true});
+    list.add({.algorithm = Algorithm::ordered,
+              .time = ordered,
+              .why = "long, in rank order: a share to each rank",
+              .rank_order = true});
+}
+
+const char* not_in_shares(const CollAsk& ask) {
+    return ask.question.count < static_cast<std::uint64_t>(ask.ranks) ? kTooFewElements : nullptr;
+}
+const char* not_in_any_order(const CollAsk& ask) {
+    return ask.question.commutative ? not_in_shares(ask) : kOrderMatters;
+}
+
+void reduce(const CollAsk& ask, CollCandidates& list) {
+    const double to_root = ask.at_root(ask.share());
+    const double moved = ask.question.commutative ? 0 : ask.one_way(ask.bytes, ask.ranks / 2);
+    list.add({.algorithm = Algorithm::binomial,
+              .time = tree(ask, true) + moved,
+              .why = "the fewest steps"});
+    const int power = ask.lower_power_of_two();
+    list.add({.algorithm = Algorithm::rabenseifner,
+              .time = folded(ask, 0) + ask.copy(ask.bytes) + halving(ask, power, 1) + to_root,
+              .why = "long: every rank combines a share",
+              .impossible = not_in_any_order(ask)});
+    list.add({.algorithm = Algorithm::pairwise,
+              .time = pairwise_reduction(ask) + to_root,
+              .why = "long: every rank combines a share, in rank order",
+              .impossible = not_in_shares(ask)});
+    in_rank_order(list, ask.at_root(ask.bytes) + (ask.ranks - 1) * ask.combine(ask.bytes),
+                  ordered_reduction(ask) + to_root);
+}
+
+void allreduce(const CollAsk& ask, CollCandidates& list) {
+    const int power = ask.lower_power_of_two();
+    const Bytes bytes = ask.bytes;
+    list.add({.algorithm = Algorithm::recursive_doubling,
+              .time = folded(ask, bytes) + sum_of_rounds(power,
+                                                         [&](int distance) {
+                                                             return ask.swap(bytes, distance) +
+                                                                    ask.combine(bytes);
+                                                         }),
+              .why = "the fewest steps"});
+    list.add({.algorithm = Algorithm::rabenseifner,
+              .time = folded(ask, bytes) + halving(ask, power, 1) + halving(ask, power, 0),
+              .why = "every rank combines a share, in few steps",
+              .impossible = not_in_any_order(ask)});
+    list.add({.algorithm = Algorithm::ring,
+              .time = 2 * ring(ask, ask.share()) + ask.combine(bytes),
+              .why = "long: every link carries the vector twice",
+              .impossible = not_in_any_order(ask)});
+    list.add({.algorithm = Algorithm::pairwise,
+              .time = pairwise_reduction(ask) + ring(ask, ask.share()),
+              .why = "long: every rank combines a share, in rank order",
+              .impossible = not_in_shares(ask)});
+    list.add({.algorithm = Algorithm::reduce_bcast,
+              .time = tree(ask, true) + tree(ask, false),
+              .why = "one rank combines, and tells all"});
+    in_rank_order(list, ask.to_all(bytes) + (ask.ranks - 1) * ask.combine(bytes),
+                  ordered_reduction(ask) + ring(ask, ask.share()));
+}
+
+void reduce_scatter(const CollAsk& ask, CollCandidates& list) {
+    list.add({.algorithm = Algorithm::recursive_halving,
+              .time = ask.copy(ask.bytes) + folded(ask, ask.share()) +
+                      halving(ask, ask.lower_power_of_two(), 1),
+              .why = "few steps, and every rank combines a share",
+              .impossible = ask.question.commutative ? nullptr : kOrderMatters});
+    list.add({.algorithm = Algorithm::pairwise,
+              .time = pairwise_reduction(ask),
+              .why = "long: nothing is sent but to where it is combined"});
+    list.add({.algorithm = Algorithm::binomial,
+              .time = tree(ask, true) + ask.at_root(ask.share()),
+              .why = "short: combined at one rank"});
+    list.add({.algorithm = Algorithm::ordered,
+              .time = ordered_reduction(ask),
+              .why = "in rank order: everybody's share at once",
+              .rank_order = true});
+}
+
+void allgather(const CollAsk& ask, CollCandidates& list) {
+    double doubling = 0, bruck = 0;
+    for (int distance = 1; distance < ask.ranks; distance *= 2) {
+        const auto blocks = static_cast<Bytes>(std::min(distance, ask.ranks - distance));
+        doubling += ask.swap(ask.bytes * blocks, distance);
+        bruck += ask.shift(ask.bytes * blocks, distance);
+    }
+    list.add({.algorithm = Algorithm::recursive_doubling,
+              .time = doubling,
+              .why = "the fewest steps",
+              .impossible = ask.power_of_two() ? nullptr : kNotPowerOfTwo});
+    list.add({.algorithm = Algorithm::bruck,
+              .time = bruck + ask.copy(ask.bytes * static_cast<Bytes>(ask.ranks)),
+              .why = "the fewest steps, for any number of ranks"});
+    list.add({.algorithm = Algorithm::ring,
+              .time = ring(ask, ask.bytes),
+              .why = "long: blocks go from neighbour to neighbour"});
+    list.add({.algorithm = Algorithm::spread,
+              .time = ask.to_all(ask.bytes),
+              .why = "everybody tells everybody at once"});
+}
+
+void allgatherv(const CollAsk& ask, CollCandidates& list) {
+    list.add({.algorithm = Algorithm::ring,
+              .time = ring(ask, ask.share()),
+              .why = "long: blocks go from neighbour to neighbour"});
+    list.add({.algorithm = Algorithm::spread,
+              .time = ask.to_all(ask.share()),
+              .why = "everybody tells everybody at once"});
+}
+
+void alltoall(const CollAsk& ask, CollCandidates& list) {
+    const bool equal = ask.question.operation == Collective::alltoall;
+    const char* impossible = ask.question.in_place ? kInPlace : nullptr;
+    if (equal) {
+        const Bytes half = ask.bytes * static_cast<Bytes>(ask.ranks / 2);
+        list.add({.algorithm = Algorithm::bruck,
+                  .time = sum_of_rounds(ask.ranks,
+                                        [&](int distance) {
+                                            return ask.shift(half, distance) + 2 * ask.copy(half);
+                                        }) +
+                          2 * ask.copy(2 * half),
+                  .why = "short: blocks travel together in few steps",
+                  .impossible = impossible});
+    }
+    list.add({.algorithm = Algorithm::pairwise,
+              .time = (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
+              .why = "one partner after the other"});
+    constexpr int kOutstanding = 32;
+    list.add({.algorithm = Algorithm::spread,
+              .time = ask.to_all(ask.bytes),
+              .why = "everybody tells everybody at once",
+              .impossible = impossible,
+              .outstanding = ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding});
+}
+
+void rooted(const CollAsk& ask, CollCandidates& list) {
+    const Collective operation = ask.question.operation;
+    if (operation == Collective::gather || operation == Collective::scatter)
+        list.add({.algorithm = Algorithm::binomial,
+                  .time = sum_of_rounds(ask.ranks,
+                                        [&](int distance) {
+                                            const auto blocks = static_cast<Bytes>(
+                                                std::min(distance, ask.ranks - distance));
+                                            return ask.one_way(ask.bytes * blocks, distance) +
+                                                   ask.copy(ask.bytes * blocks);
+                                        }),
+                  .why = "short: blocks travel together in few steps"});
+    list.add({.algorithm = Algorithm::linear,
+              .time = ask.at_root(ask.bytes),
+              .why = "every block goes straight between the root and its rank"});
+}
+
+void scan(const CollAsk& ask, CollCandidates& list) {
+    list.add({.algorithm = Algorithm::recursive_doubling,
+              .time = sum_of_rounds(ask.ranks,
+                                    [&](int distance) {
+                                        return ask.shift(ask.bytes, distance) +
+                                               2 * ask.combine(ask.bytes);
+                                    }),
+              .why = "the fewest steps"});
+    list.add(chain(ask, ask.ranks - 1, true));
+}
+
+}  // namespace
+
+CollCandidates candidates_of(const CollAsk& ask) {
+    CollCandidates list;
+    switch (ask.question.operation) {
+        case Collective::barrier: barrier(ask, list); break;
+        case Collective::bcast: bcast(ask, list); break;
+        case Collective::reduce: reduce(ask, list); break;
+        case Collective::allreduce: allreduce(ask, list); break;
+        case Collective::reduce_scatter: reduce_scatter(ask, list); break;
+        case Collective::allgather: allgather(ask, list); break;
+        case Collective::allgatherv: allgatherv(ask, list); break;
+        case Collective::alltoall:
+        case Collective::alltoallv: alltoall(ask, list); break;
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv: rooted(ask, list); break;
+        case Collective::scan: scan(ask, list); break;
+    }
+    return list;
+}
+
+}  // namespace gantry::plan

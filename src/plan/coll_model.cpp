@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/coll_model.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace gantry::plan {
+namespace {
+
+double over(Bytes bytes, double bytes_per_second) {
+    return bytes_per_second > 0 ? static_cast<double>(bytes) * 1e9 / bytes_per_second : 0;
+}
+
+double latency(const CollWay& way, Bytes bytes) {
+    const auto once = static_cast<double>(way.latency);
+    return bytes > way.eager_limit ? 3 * once : once;
+}
+
+}  // namespace
+
+CollAsk::CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t)
+    : question(q),
+      facts(f),
+      tuning(t),
+      ranks(std::max(q.shape.ranks, 1)),
+      rounds(std::bit_width(static_cast<unsigned>(ranks - 1))),
+      bytes(q.bytes),
+      crowd(f.processors > 0 ? std::max(1.0, static_cast<double>(q.shape.most) / f.processors)
+                             : 1.0) {}
+
+int CollAsk::lower_power_of_two() const {
+    return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+}
+
+double CollAsk::inside(Bytes each, int directions) const {
+    return crowd *
+           (latency(facts.inside, each) + directions * over(each, facts.inside.bytes_per_second));
+}
+
+double CollAsk::between(Bytes each, int sharing) const {
+    return latency(facts.between, each) + sharing * over(each, facts.between.bytes_per_second);
+}
+
+double CollAsk::shift(Bytes each, int distance) const {
+    const CollShape& shape = question.shape;
+    if (shape.nodes <= 1) return inside(each, 2);
+    const int crossing = shape.in_order ? std::min(distance, shape.most) : shape.most;
+    return std::max(between(each, crossing), shape.most > crossing ? inside(each, 2) : 0.0);
+}
+
+double CollAsk::swap(Bytes each, int distance) const {
+    const CollShape& shape = question.shape;
+    const bool alike = shape.in_order && shape.most == shape.fewest &&
+                       std::has_single_bit(static_cast<unsigned>(shape.most));
+    if (shape.nodes <= 1 || (alike && distance < shape.most)) return inside(each, 2);
+    return between(each, shape.most);
+}
+
+double CollAsk::one_way(Bytes each, int distance) const {
+    const CollShape& shape = question.shape;
+    if (shape.nodes <= 1 || (shape.in_order && distance < shape.fewest)) return inside(each, 1);
+    return between(each, 1);
+}
+
+double CollAsk::to_all(Bytes each) const {
+    const CollShape& shape = question.shape;
+    const double near = shape.most - 1, far = ranks - shape.most;
+    const double by_processors = crowd * near *
+                                 (2 * static_cast<double>(facts.inside.handling) +
+                                  2 * over(each, facts.inside.bytes_per_second));
+    const double by_network = far * (2 * static_cast<double>(facts.between.handling) +
+                                     shape.most * over(each, facts.between.bytes_per_second));
+    return (shape.nodes > 1 ? between(0, 1) : inside(0, 1)) + by_processors + by_network;
+}
+
+double CollAsk::at_root(Bytes each) const {
+    const CollShape& shape = question.shape;
+    const double near = shape.most - 1, far = ranks - shape.most;
+    const double by_processor =
+        crowd * near *
+        (static_cast<double>(facts.inside.handling) + over(each, facts.inside.bytes_per_second));
+    const double by_network = far * (static_cast<double>(facts.between.handling) +
+                                     over(each, facts.between.bytes_per_second));
+    const double start =
+        shape.nodes > 1 ? latency(facts.between, each) : crowd * latency(facts.inside, each);
+    return start + by_processor + by_network;
+}
+
+double CollAsk::combine(Bytes vector) const {
+    return crowd * over(vector, facts.reduce_bytes_per_second);
+}
+
+double CollAsk::copy(Bytes moved) const {
+    return crowd * over(moved, facts.copy_bytes_per_second);
+}
+
+}  // namespace gantry::plan

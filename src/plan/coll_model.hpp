@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What the planner believes a collective costs: an algorithm is a row of steps, a step is what one
+// rank sends and receives at once. Between nodes a message costs its latency and its bytes, both
+// directions side by side; the ranks of a node share its network. Inside a node the processors carry
+// the bytes, so sending and receiving at once takes twice as long, and ranks that share a processor
+// take turns.
+#pragma once
+
+#include "plan/coll_plan.hpp"
+
+#include <array>
+
+namespace gantry::plan {
+
+// One question and everything derived from it once. Times are nanoseconds.
+struct CollAsk {
+    const CollQuestion& question;
+    const CollFacts& facts;
+    const CollTuning& tuning;
+    int ranks;
+    int rounds;  // the logarithm of ranks, rounded up
+    Bytes bytes;
+    double crowd;  // ranks of a node for each of its processors, at least 1
+
+    CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t);
+
+    bool power_of_two() const { return (ranks & (ranks - 1)) == 0; }
+    int lower_power_of_two() const;
+    Bytes share() const { return bytes / static_cast<Bytes>(ranks); }
+
+    // Every rank sends so much to the one `distance` above it (around the end) and receives as much.
+    double shift(Bytes each, int distance) const;
+    // Pairs whose numbers differ by that power of two swap so much.
+    double swap(Bytes each, int distance) const;
+    // One message in a tree between ranks of that distance; the receiver does nothing else.
+    double one_way(Bytes each, int distance) const;
+    // Every rank tells every other at once, so much to each.
+    double to_all(Bytes each) const;
+    // One rank hears from all others or tells them, so much each.
+    double at_root(Bytes each) const;
+    double combine(Bytes vector) const;
+    double copy(Bytes moved) const;
+
+  private:
+    double inside(Bytes each, int directions) const;
+    double between(Bytes each, int sharing) const;
+};
+
+// A way that the operation could go.
+struct CollCandidate {
+    Algorithm algorithm = Algorithm::linear;
+    double time = 0;
+    const char* why = "";  // if it wins
+    const char* impossible = nullptr;
+    Bytes segment = 0;
+    int outstanding = 0;
+    bool rank_order = false;  // of a reduction: as GANTRY_REPRODUCIBLE wants it
+};
+
+class CollCandidates {
+  public:
+    void add(const CollCandidate& candidate) {
+        if (count_ < list_.size()) list_[count_++] = candidate;
+    }
+    const CollCandidate* begin() const { return list_.data(); }
+    const CollCandidate* end() const { return list_.data() + count_; }
+
+  private:
+    std::array<CollCandidate, 12> list_{};
+    std::size_t count_ = 0;
+};
+
+// Everything that the operation has, possible here or not (coll_candidates.cpp).
+CollCandidates candidates_of(const CollAsk& ask);
+
+}  // namespace gantry::plan

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How a collective operation goes: `choose_collective` is a pure function, and nothing else decides.
+// Each algorithm that an operation has is a candidate with an expected time (coll_model.hpp); the
+// fastest that is possible wins, unless GANTRY_COLL_<OPERATION> names one. All ranks ask the same
+// question (coll_question.hpp says what may be in it) and so reach the same answer.
+//
+// With GANTRY_REPRODUCIBLE every reduction is (((x0 op x1) op x2) ... op xn-1), element by element,
+// whatever the algorithm: only those that keep this order are possible. A candidate added for
+// reductions says by `rank_order` whether it does.
+#pragma once
+
+#include "base/config.hpp"
+#include "plan/coll_question.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace gantry::plan {
+
+enum class Algorithm : std::uint8_t {
+    automatic,  // of parameters: no algorithm is fixed
+    // --- messages between ranks, any memory; one file each in coll/ ---
+    dissemination,
+    binomial,
+    scatter_allgather,
+    chain,
+    recursive_doubling,
+    rabenseifner,
+    ring,
+    reduce_bcast,
+    recursive_halving,
+    pairwise,
+    bruck,
+    spread,
+    linear,
+    fold,     // every vector to every rank that wants the result, combined there in rank order
+    ordered,  // every rank combines one share of all vectors in rank order
+    // --- inside one node, over its board ---
+};
+inline constexpr int kAlgorithms = 16;
+
+std::string_view name(Collective operation);
+std::string_view name(Algorithm algorithm);
+
+struct CollPlan {
+    Algorithm algorithm = Algorithm::linear;
+    Bytes segment = 0;    // pieces that follow each other; 0: in one piece
+    int outstanding = 0;  // messages in flight at most, of algorithms that have many; 0: all
+    Nanoseconds expected = 0;
+    const char* why = "";
+    bool operator==(const CollPlan&) const = default;
+};
+
+// A candidate that lost.
+struct CollRejected {
+    Algorithm algorithm = Algorithm::automatic;
+    Nanoseconds expected = 0;  // 0: not possible here
+    const char* why = "";
+};
+
+struct CollChoice {
+    CollPlan plan;
+    std::array<CollRejected, 10> rejected{};
+    int rejected_count = 0;
+};
+
+// What the user fixed. Plain data: rank 0's is the job's.
+struct CollTuning {
+    std::array<Algorithm, kCollectives> fixed{};  // by operation; automatic: choose
+    Bytes segment = 0;                            // 0: choose
+    int outstanding = 0;                          // 0: choose
+    bool reproducible = false;
+    bool operator==(const CollTuning&) const = default;
+};
+CollTuning coll_tuning_from(const config::Config& config);
+
+CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
+                             const CollTuning& tuning);
+
+// "ring in pieces of 256 KiB (long vectors: every link carries the vector twice)".
+std::string describe(const CollPlan& plan);
+
+}  // namespace gantry::plan

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Fence, and post, start, complete, wait. A rank leaves a fence when all that others sent to it before
+// is executed: they say by how many messages, in one reduction. Then all meet, so that nothing of the
+// next epoch overtakes what another rank still executes. Signals of the second kind are messages;
+// MPI_Win_complete's comes behind the operations, in their order.
+#include "coll/barrier.hpp"
+#include "coll/exchange.hpp"
+#include "coll/reduce_scatter.hpp"
+#include "rma/windows.hpp"
+
+#include <algorithm>
+
+namespace gantry::rma {
+
+Task<Status> Window::await_announced(Executor& executor) {
+    std::vector<std::uint64_t> sent;
+    for (const auto& each : targets_)
+        sent.push_back(each->sent);
+    std::uint64_t expected = 0;
+    const layout::Layout number = layout::contiguous_layout(sizeof(std::uint64_t));
+    coll::Blocks shares;
+    shares.layout = &number;
+    for (int i = 0; i < size(); ++i) {
+        shares.counts.push_back(1);
+        shares.displacements.push_back(i);
+    }
+    coll::Reducer sum;
+    sum.predefined = layout::reduction(layout::Operation::sum, layout::Element::uint64);
+    sum.extent = sizeof(std::uint64_t);
+    const p2p::Buffer source{sent.data(), sent.size(), &number}, sink{&expected, 1, &number};
+    const coll::Team everybody = team();
+    Status told =
+        co_await coll::reduce_scatter(executor, everybody, source, std::move(shares), sink, sum);
+    GANTRY_CO_TRY(told);
+    Status waited = co_await windows.until(
+        executor, [this, &expected] { return served_in_all_ >= expected || !lost_.ok(); });
+    GANTRY_CO_TRY(waited);
+    if (served_in_all_ < expected) co_return lost_;
+    co_return success();
+}
+
+Task<Status> Window::fence(Executor& executor, int assertion) {
+    if (epochs.locks > 0 || epochs.lock_all)
+        co_return failure(MPI_ERR_RMA_SYNC,
+                          "MPI_Win_fence while a target is locked: unlock it first");
+    if (epochs.started || epochs.posted)
+        co_return failure(MPI_ERR_RMA_SYNC,
+                          "MPI_Win_fence inside an epoch of MPI_Win_start or MPI_Win_post");
+    coll::FirstFailure failed;
+    if ((assertion & MPI_MODE_NOPRECEDE) == 0) {
+        Status quiet = co_await quiet_everywhere(executor);
+        failed.note(std::move(quiet));
+        if (!all_direct_) {
+            Status executed = co_await await_announced(executor);
+            failed.note(std::move(executed));
+        }
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const coll::Team everybody = team();
+    Status met = co_await coll::barrier(executor, everybody);
+    failed.note(std::move(met));
+    epochs.fence =
+        (assertion & MPI_MODE_NOSUCCEED) != 0 ? Epochs::Fence::none : Epochs::Fence::open;
+    co_return failed.status();
+}
+
+Task<Status> Window::post(Executor&, std::vector<int> origins, int assertion) {
+    if (epochs.posted)
+        co_return failure(MPI_ERR_RMA_SYNC,
+                          "MPI_Win_post inside an exposure epoch: call MPI_Win_wait first");
+    if (epochs.fence == Epochs::Fence::used)
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_post inside an epoch of MPI_Win_fence");
+    epochs.fence = Epochs::Fence::none;
+    coll::FirstFailure failed;
+    if ((assertion & MPI_MODE_NOCHECK) == 0)
+        for (int origin : origins)
+            failed.note(signal(origin, wire::kPost));
+    epochs.posted = true;
+    epochs.exposure = std::move(origins);
+    co_return failed.status();
+}
+
+Task<Status> Window::start(Executor& executor, std::vector<int> accessed, int assertion) {
+    if (epochs.started)
+        co_return failure(MPI_ERR_RMA_SYNC,
+                          "MPI_Win_start inside an access epoch: call MPI_Win_complete first");
+    if (epochs.locks > 0 || epochs.lock_all)
+        co_return failure(MPI_ERR_RMA_SYNC,
+                          "MPI_Win_start while a target is locked: unlock it first");
+    if (epochs.fence == Epochs::Fence::used)
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_start inside an epoch of MPI_Win_fence");
+    epochs.fence = Epochs::Fence::none;
+    coll::FirstFailure failed;
+    for (int of_rank : accessed) {
+        Target& of = target(of_rank);
+        of.in_started = true;
+        if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
+        Status waited = co_await windows.until(
+            executor, [this, &of] { return of.posts > of.starts || !windows.lost(of.peer).ok(); });
+        failed.note(std::move(waited));
+        if (of.posts > of.starts)
+            ++of.starts;
+        else
+            failed.note(windows.lost(of.peer));
+    }
+    epochs.started = true;
+    epochs.access = std::move(accessed);
+    co_return failed.status();
+}
+
+Task<Status> Window::complete(Executor& executor) {
+    if (!epochs.started)
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start before it");
+    coll::FirstFailure failed;
+    for (int of_rank : epochs.access) {
+        Status quiet = co_await until_quiet(executor, of_rank);
+        failed.note(std::move(quiet));
+        failed.note(signal(of_rank, wire::kComplete));
+        failed.note(take_failure(target(of_rank)));
+        target(of_rank).in_started = false;
+    }
+    epochs.started = false;
+    epochs.access.clear();
+    co_return failed.status();
+}
+
+bool Window::all_completed() const {
+    return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
+        const Target& of = *targets_[static_cast<std::size_t>(origin)];
+        return of.completes > of.awaited;
+    });
+}
+
+Status Window::end_exposure() {
+    Status status;
+    for (int origin : epochs.exposure) {
+        Target& of = target(origin);
+        if (of.completes > of.awaited)
+            ++of.awaited;
+        else if (status.ok())
+            status = windows.lost(of.peer);
+    }
+    epochs.posted = false;
+    epochs.exposure.clear();
+    return status;
+}
+
+Task<Status> Window::wait(Executor& executor) {
+    if (!epochs.posted)
+        co_return failure(MPI_ERR_RMA_SYNC, "MPI_Win_wait without MPI_Win_post before it");
+    Status waited =
+        co_await windows.until(executor, [this] { return all_completed() || exposed_to_lost(); });
+    GANTRY_CO_TRY(waited);
+    co_return end_exposure();
+}
+
+bool Window::exposed_to_lost() {
+    if (lost_.ok()) return false;
+    return std::all_of(epochs.exposure.begin(), epochs.exposure.end(), [this](int origin) {
+        const Target& of = target(origin);
+        return of.completes > of.awaited || !windows.lost(of.peer).ok();
+    });
+}
+
+Result<bool> Window::test() {
+    if (!epochs.posted)
+        return failure(MPI_ERR_RMA_SYNC, "MPI_Win_test without MPI_Win_post before it");
+    if (!all_completed() && !exposed_to_lost()) return false;
+    GANTRY_TRY(end_exposure());
+    return true;
+}
+
+}  // namespace gantry::rma

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is outstanding. An operation is quiet when it has ended here: its buffers are the program's
+// again and what it read is there. Of those by message the target may have some before it; it is asked
+// how many it has executed.
+#include "coll/exchange.hpp"
+#include "rma/windows.hpp"
+
+namespace gantry::rma {
+
+Status Window::take_failure(Target& target) {
+    return std::exchange(target.failure, Status());
+}
+
+Task<Status> Window::until_quiet(Executor& executor, int of_rank) {
+    Target& of = target(of_rank);
+    if (of.busy == 0) co_return success();
+    Status waited = co_await windows.until(executor, [&of] { return of.busy == 0; });
+    co_return waited;
+}
+
+// Once for all that was sent so far.
+Status Window::ask_for_report(int of_rank) {
+    Target& of = target(of_rank);
+    if (of.asked == of.sent) return success();
+    GANTRY_TRY(signal(of_rank, wire::kFlush));
+    of.asked = of.sent;
+    return success();
+}
+
+Task<Status> Window::until_executed(Executor& executor, int of_rank) {
+    Target& of = target(of_rank);
+    if (of.executed >= of.sent) co_return success();
+    Status asked = ask_for_report(of_rank);
+    GANTRY_CO_TRY(asked);
+    const std::uint64_t all = of.sent;
+    Status waited = co_await windows.until(
+        executor, [this, &of, all] { return of.executed >= all || !windows.lost(of.peer).ok(); });
+    GANTRY_CO_TRY(waited);
+    if (of.executed < all) co_return windows.lost(of.peer);
+    co_return success();
+}
+
+Task<Status> Window::flush_local(Executor& executor, int of_rank) {
+    Status legal = check_passive(of_rank, "MPI_Win_flush_local");
+    GANTRY_CO_TRY(legal);
+    Status quiet = co_await until_quiet(executor, of_rank);
+    GANTRY_CO_TRY(quiet);
+    co_return take_failure(target(of_rank));
+}
+
+Task<Status> Window::complete_at(Executor& executor, int of_rank) {
+    Status ended = co_await until_quiet(executor, of_rank);
+    if (ended.ok()) ended = co_await until_executed(executor, of_rank);
+    Status failed = take_failure(target(of_rank));
+    co_return failed.ok() ? ended : failed;
+}
+
+Task<Status> Window::flush(Executor& executor, int of_rank) {
+    Status legal = check_passive(of_rank, "MPI_Win_flush");
+    GANTRY_CO_TRY(legal);
+    Status ended = co_await complete_at(executor, of_rank);
+    co_return ended;
+}
+
+Task<Status> Window::complete_everywhere(Executor& executor) {
+    coll::FirstFailure failed;
+    // All are asked before any is waited for.
+    for (int of_rank = 0; of_rank < size(); ++of_rank) {
+        const Target& of = target(of_rank);
+        if (of.busy == 0 && of.sent > of.executed) failed.note(ask_for_report(of_rank));
+    }
+    for (int of_rank = 0; of_rank < size(); ++of_rank) {
+        Target& of = target(of_rank);
+        if (of.busy == 0 && of.sent == of.executed && of.failure.ok()) continue;
+        Status ended = co_await complete_at(executor, of_rank);
+        failed.note(std::move(ended));
+    }
+    co_return failed.status();
+}
+
+Task<Status> Window::flush_all(Executor& executor) {
+    Status legal = check_passive(-1, "MPI_Win_flush_all");
+    GANTRY_CO_TRY(legal);
+    Status ended = co_await complete_everywhere(executor);
+    co_return ended;
+}
+
+Task<Status> Window::flush_local_all(Executor& executor) {
+    Status legal = check_passive(-1, "MPI_Win_flush_local_all");
+    GANTRY_CO_TRY(legal);
+    Status ended = co_await quiet_everywhere(executor);
+    co_return ended;
+}
+
+Task<Status> Window::quiet_everywhere(Executor& executor) {
+    coll::FirstFailure failed;
+    for (int of_rank = 0; of_rank < size(); ++of_rank) {
+        Status quiet = co_await until_quiet(executor, of_rank);
+        failed.note(std::move(quiet));
+        failed.note(take_failure(target(of_rank)));
+    }
+    co_return failed.status();
+}
+
+}  // namespace gantry::rma

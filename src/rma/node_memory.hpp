@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// NodeMemory: what the ranks of one node share of a window: a control block for each of them, and
+// behind these the memory of each if the window is allocated by Gantry. The lowest rank of the node
+// makes the segment, everybody maps all of it. A rank that is alone, or whose peers are reached by the
+// network only, has plain memory of its own in the same shape.
+//
+//     [ControlBlock of local rank 0][... 1]... [shared holders] | page | [memory of local rank 0][... 1]...
+//
+// Shared holders: a byte for each target and origin, set while that origin itself holds that target's
+// lock shared. A count alone would not tell whose share a rank that died took along.
+#pragma once
+
+#include "rma/control.hpp"
+#include "transport/shm/segment.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace gantry::rma {
+
+class NodeMemory {
+  public:
+    // Where each local rank's memory begins, from the first one's; and how much all have.
+    struct Parts {
+        std::vector<Bytes> begin;
+        Bytes bytes = 0;
+    };
+    // `adjoining`: each part begins right behind the one before it, as shared windows promise.
+    static Parts parts(const std::vector<Bytes>& sizes, bool adjoining, Bytes alignment);
+
+    // For a rank alone.
+    Status make_private(const Parts& parts);
+    // The maker's share of a segment, then everybody's. `self`: my number among the local ranks.
+    Result<transport::shm::SegmentName> make_shared(const Parts& parts);
+    Status map_shared(const transport::shm::SegmentName& name, const Parts& parts, std::size_t self,
+                      Bytes own_bytes);
+
+    ControlBlock* control(std::size_t local) const { return &controls_[local]; }
+    // Whether rank `origin` holds the lock of rank `target` shared.
+    std::uint8_t& shares(std::size_t target, std::size_t origin) const {
+        return shares_[target * parts_.begin.size() + origin];
+    }
+    std::size_t ranks() const { return parts_.begin.size(); }
+    std::byte* memory(std::size_t local) const { return memory_ + parts_.begin[local]; }
+
+  private:
+    static Bytes control_bytes(std::size_t ranks);
+    void lay_out(std::byte* begin, const Parts& parts);
+
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<std::byte, Free> private_;
+    transport::shm::Segment segment_;
+    transport::shm::Mapping mapping_;
+    Parts parts_;
+    ControlBlock* controls_ = nullptr;
+    std::uint8_t* shares_ = nullptr;
+    std::byte* memory_ = nullptr;
+};
+
+}  // namespace gantry::rma

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where operations begin. Between host memories that this process reaches they are loads and stores
+// inside the call, and small ones by message are sent there and then. The rest is carried out by tasks:
+// what changes items, and what goes by message, in its order; other copies on their own.
+#include "rma/windows.hpp"
+
+#include "transfer/local_move.hpp"
+#include "transfer/mover.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace gantry::rma {
+namespace {
+
+// Items that are changed under one hold of the lock.
+constexpr Bytes kMostUnderLock = 256 * kKiB;
+constexpr Bytes kStridedPiece = 16 * kKiB;
+
+bool on_host(const Side& side) {
+    return !side.on_device();
+}
+
+// Both in host memory.
+void copy_host(const Side& from, const Side& to, Bytes bytes) {
+    if (from.contiguous()) return transfer::copy_in(to, 0, bytes, from.at(0));
+    if (to.contiguous()) return transfer::copy_out(from, 0, bytes, to.at(0));
+    std::array<std::byte, kStridedPiece> packed;
+    for (Bytes first = 0; first < bytes; first += packed.size()) {
+        const Bytes some = std::min<Bytes>(packed.size(), bytes - first);
+        transfer::copy_out(from, first, some, packed.data());
+        transfer::copy_in(to, first, some, packed.data());
+    }
+}
+
+// Where packed bytes of a side are, or a copy of them in `memory`.
+Result<const std::byte*> packed_at(const Side& side, Bytes first, Bytes bytes,
+                                   std::unique_ptr<std::byte[]>& memory) {
+    if (side.contiguous()) return static_cast<const std::byte*>(side.at(first));
+    if (memory == nullptr) {
+        Result<std::unique_ptr<std::byte[]>> made =
+            transfer::host_memory(bytes, "a strided operand");
+        GANTRY_TRY(made.status());
+        memory = std::move(*made);
+    }
+    transfer::copy_out(side, first, bytes, memory.get());
+    return static_cast<const std::byte*>(memory.get());
+}
+
+bool is_constant(layout::Operation operation) {
+    return operation == layout::Operation::no_op;
+}
+
+}  // namespace
+
+Result<std::uint64_t> Window::address_of(const Access& access) const {
+    const Target& of = *targets_[static_cast<std::size_t>(access.target)];
+    const layout::Span span = layout::span_of(*access.layout, access.count);
+    if (flavor == Flavor::dynamic) return static_cast<std::uint64_t>(access.displacement);
+    std::int64_t first = 0, low = 0, high = 0;
+    const bool reaches_far = __builtin_mul_overflow(access.displacement, of.unit, &first) ||
+                             __builtin_add_overflow(first, span.low, &low) ||
+                             __builtin_add_overflow(first, span.high, &high);
+    if (reaches_far || (span.bytes() > 0 && (low < 0 || static_cast<Bytes>(high) > of.bytes)))
+        return failure(
+            MPI_ERR_RMA_RANGE,
+            "an operation on bytes {} to {} of the window at rank {}, which has {} bytes "
+            "there (displacement {} in units of {})",
+            low, high, access.target, of.bytes, access.displacement, of.unit);
+    return of.base + static_cast<std::uint64_t>(first);
+}
+
+Side Window::there(const Access& access, std::uint64_t address) {
+    Target& of = target(access.target);
+    Side side;
+    const bool by_address = flavor == Flavor::dynamic || of.process != 0;
+    side.buffer.address =
+        by_address ? reinterpret_cast<void*>(address) : of.memory + (address - of.base);
+    side.buffer.count = access.count;
+    side.buffer.layout = access.layout;
+    side.location = of.location;
+    if (flavor == Flavor::dynamic)
+        for (const Attached& each : attached_)
+            if (address - each.base < each.bytes) side.location = each.location;
+    return side;
+}
+
+Result<bool> Window::begin(const Access& access, Completion* done) {
+    Target& of = target(access.target);
+    GANTRY_TRY(check_access(of));
+    if (!lost_.ok()) GANTRY_TRY(windows.lost(of.peer));
+    Result<std::uint64_t> address = address_of(access);
+    GANTRY_TRY(address.status());
+    if (access.bytes == 0) return true;
+    if (flavor == Flavor::dynamic && of.direct) GANTRY_TRY(check_attached(access, *address));
+    const bool waits_behind = of.carrying && (changes_items(access.verb) || !of.direct);
+    if (!waits_behind) {
+        Result<bool> ended =
+            of.direct ? try_direct(access, *address) : try_message(access, *address);
+        if (!ended.ok() || *ended) return ended;
+    }
+    GANTRY_TRY(queue(access, *address, done));
+    return false;
+}
+
+Task<Status> Window::begin_and_wait(Executor& executor, Access access) {
+    Completion done(executor);
+    Result<bool> ended = begin(access, &done);
+    if (!ended.ok()) co_return std::move(ended).status();
+    if (*ended) co_return success();
+    Status status = co_await done;
+    co_return status;
+}
+
+// A put or get between host memory here and memory that the kernel copies.
+Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_side) {
+    const int process = target(access.target).process;
+    const Side& here = access.origin;
+    const Bytes most = here.contiguous() ? access.bytes : kStridedPiece;
+    std::array<std::byte, kStridedPiece> packed;
+    for (Bytes first = 0; first < access.bytes; first += most) {
+        const Region there{target_side, first, std::min(most, access.bytes - first), process};
+        std::byte* const bytes = here.contiguous() ? here.at(first) : packed.data();
+        if (access.verb == Verb::put) {
+            if (!here.contiguous()) transfer::copy_out(here, first, there.bytes, bytes);
+            GANTRY_TRY(write_host(there, bytes));
+        } else {
+            GANTRY_TRY(read_host(there, bytes));
+            if (!here.contiguous()) transfer::copy_in(here, first, there.bytes, bytes);
+        }
+    }
+    return true;
+}
+
+// True: it is done. False: it takes more than the processor's loads and stores.
+Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
+    const Side target_side = there(access, address);
+    if (!on_host(target_side) || !on_host(access.origin) || !on_host(access.result)) return false;
+    const int process = target(access.target).process;
+    if (process != 0 && !changes_items(access.verb)) return copy_by_kernel(access, target_side);
+    if (access.verb == Verb::put) {
+        copy_host(access.origin, target_side, access.bytes);
+        return true;
+    }
+    if (access.verb == Verb::get) {
+        copy_host(target_side, access.origin, access.bytes);
+        return true;
+    }
+    if (access.bytes > kMostUnderLock || !access.result.contiguous()) return false;
+    std::unique_ptr<std::byte[]> packed;
+    Change change{access.verb, access.operation, access.items, nullptr, nullptr, nullptr};
+    if (!is_constant(access.operation)) {
+        Result<const std::byte*> operand = packed_at(access.origin, 0, access.bytes, packed);
+        GANTRY_TRY(operand.status());
+        change.operand = *operand;
+    }
+    if (access.verb == Verb::compare_and_swap) change.compare = access.compare.at(0);
+    if (access.verb != Verb::accumulate) change.result = access.result.at(0);
+    ControlBlock& control = *target(access.target).control;
+    if (!try_accumulate(control)) return false;
+    Status changed = change_host({target_side, 0, access.bytes, process}, change);
+    control.end_accumulate();
+    GANTRY_TRY(changed);
+    return true;
+}
+
+Status Window::queue(const Access& access, std::uint64_t address, Completion* done) {
+    auto* operation = new (std::nothrow) Operation(*this, access);
+    if (operation == nullptr)
+        return failure(MPI_ERR_NO_MEM, "out of memory for a one-sided operation");
+    operation->address = address;
+    operation->done = done;
+    Target& of = target(access.target);
+    ++of.busy;
+    Executor& executor = windows.executor();
+    if (of.direct && !changes_items(access.verb)) {
+        operations_.spawn(copy_directly(executor, operation));
+        return success();
+    }
+    of.queue.push_back(*operation);
+    if (std::exchange(of.carrying, true)) return success();
+    operations_.spawn(carry_out_all(executor, access.target));
+    return success();
+}
+
+Task<Status> Window::carry_out_all(Executor& executor, int of_rank) {
+    Target& of = target(of_rank);
+    while (Operation* operation = of.queue.pop_front()) {
+        if (of.direct) {
+            Status status = co_await change_directly(executor, *operation);
+            ended(*operation, std::move(status));
+        } else {
+            Status status = co_await carry_out_by_message(executor, *operation);
+            operation->being_sent = false;
+            if (!status.ok()) operation->status = std::move(status);
+            end_if_over(*operation);
+        }
+    }
+    of.carrying = false;
+    co_return success();
+}
+
+namespace {
+
+// By way of host memory here.
+Task<Status> copy_staged(Executor& executor, transfer::Context& context, Region from, Region to) {
+    constexpr Bytes kMost = kMiB;
+    const Bytes all = from.bytes;
+    Result<std::unique_ptr<std::byte[]>> memory =
+        transfer::host_memory(std::min(kMost, all), "an operation on its way");
+    if (!memory.ok()) co_return std::move(memory).status();
+    for (Bytes first = 0; first < all; first += kMost) {
+        from.first = to.first = first;
+        from.bytes = to.bytes = std::min(kMost, all - first);
+        Status status = co_await read(executor, context, from, memory->get());
+        GANTRY_CO_TRY(status);
+        status = co_await write(executor, context, to, memory->get());
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+}  // namespace
+
+Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
+    const Access& access = operation->access;
+    const Side target_side = there(access, operation->address);
+    const bool puts = access.verb == Verb::put;
+    const int process = target(access.target).process;
+    if (process != 0) {
+        const Region there{target_side, 0, access.bytes, process},
+            here{access.origin, 0, access.bytes, 0};
+        const Region &source = puts ? here : there, &sink = puts ? there : here;
+        Status copied = co_await copy_staged(executor, windows.context, source, sink);
+        ended(*operation, std::move(copied));
+        co_return success();
+    }
+    const Side from = puts ? access.origin : target_side, to = puts ? target_side : access.origin;
+    Status status = co_await transfer::move_locally(executor, windows.context, from, access.bytes,
+                                                    to, access.bytes);
+    ended(*operation, std::move(status));
+    co_return success();
+}
+
+Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
+    const Access& access = operation.access;
+    const Side target_side = there(access, operation.address);
+    ControlBlock& control = *target(access.target).control;
+    const int process = target(access.target).process;
+    const Bytes most = access.items.size * std::max<Bytes>(kMostUnderLock / access.items.size, 1);
+    const Bytes piece = std::min(most, access.bytes);
+    const bool compares = access.verb == Verb::compare_and_swap;
+    Result<std::unique_ptr<std::byte[]>> memory =
+        transfer::host_memory(3 * piece, "an accumulate on its way");
+    if (!memory.ok()) co_return std::move(memory).status();
+    std::byte *const operand = memory->get(), *const compare = operand + piece,
+                     *const result = compare + piece;
+    for (Bytes first = 0; first < access.bytes; first += piece) {
+        const Bytes some = std::min(piece, access.bytes - first);
+        Change change{access.verb, access.operation, access.items, operand, compare, nullptr};
+        if (access.verb != Verb::accumulate) change.result = result;
+        Status status;
+        const Region from{access.origin, first, some, 0}, with{access.compare, first, some, 0},
+            at{target_side, first, some, process}, into{access.result, first, some, 0};
+        if (!is_constant(access.operation)) {
+            status = co_await read(executor, windows.context, from, operand);
+            GANTRY_CO_TRY(status);
+        }
+        if (compares) {
+            status = co_await read(executor, windows.context, with, compare);
+            GANTRY_CO_TRY(status);
+        }
+        status = co_await lock_accumulates(executor, control);
+        GANTRY_CO_TRY(status);
+        status = co_await rma::change(executor, windows.context, at, change);
+        control.end_accumulate();
+        GANTRY_CO_TRY(status);
+        if (access.verb == Verb::accumulate) continue;
+        status = co_await write(executor, windows.context, into, result);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+void Window::ended(Operation& operation, Status status) {
+    Target& of = target(operation.access.target);
+    --of.busy;
+    if (operation.id != 0) windows.answered(operation.id);
+    if (operation.done != nullptr)
+        operation.done->complete(std::move(status));
+    else if (!status.ok() && of.failure.ok())
+        of.failure = std::move(status);
+    delete &operation;
+}
+
+}  // namespace gantry::rma

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The life of a window. Everybody tells everybody what it has; ranks of one node share a segment; and
+// nobody returns from the creation before all are ready, or all have failed alike.
+#include "rma/window.hpp"
+
+#include "coll/barrier.hpp"
+#include "coll/exchange.hpp"
+#include "coll/gather.hpp"
+#include "rma/process_memory.hpp"
+#include "rma/windows.hpp"
+
+#include <algorithm>
+
+namespace gantry::rma {
+namespace {
+
+struct Facts {
+    std::uint64_t base = 0, bytes = 0;
+    std::int64_t unit = 1;
+    std::int32_t error_class = MPI_SUCCESS;
+    Probe probe;               // of host memory that the kernel may copy; else process 0
+    device::IpcHandle handle;  // of device memory
+    std::uint32_t inbox = 0;
+};
+
+struct Ready {
+    std::uint64_t base = 0;
+    std::int32_t error_class = MPI_SUCCESS;
+    std::uint32_t all_direct = 0;  // at this origin
+};
+
+// Everybody's, by rank.
+template <class T>
+Task<Status> gather_all(Executor& executor, coll::Team team, T mine, std::vector<T>* all) {
+    all->resize(static_cast<std::size_t>(team.size()));
+    const p2p::Buffer send = coll::bytes_buffer(&mine, sizeof mine);
+    coll::Blocks blocks;
+    blocks.address = all->data();
+    blocks.count = sizeof mine;
+    blocks.layout = send.layout;
+    Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
+    co_return gathered;
+}
+
+template <class T>
+Status first_failure(const std::vector<T>& all, const Status& mine) {
+    if (!mine.ok()) return mine;
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (all[rank].error_class != MPI_SUCCESS)
+            return failure(all[rank].error_class,
+                           "the window cannot be made: rank {} of its group could not take part",
+                           rank);
+    return success();
+}
+
+}  // namespace
+
+Window::Window(Windows& its_windows, p2p::Group its_group)
+    : windows(its_windows), group(std::move(its_group)), operations_(its_windows.executor()) {
+    for (int peer : group.peers) {
+        targets_.push_back(std::make_unique<Target>());
+        targets_.back()->peer = peer;
+    }
+}
+
+Window::~Window() {
+    unmap_devices();
+    windows.by_id_.erase(id());
+}
+
+coll::Team Window::team() {
+    const int tag = static_cast<int>(sequence_++ & 0x3fff'ffff);
+    return {&windows.messenger, &group, tag};
+}
+
+Task<Status> Window::open(Executor& executor, Wanted wanted) {
+    flavor = wanted.flavor;
+    const bool allocates = flavor == Flavor::allocate || flavor == Flavor::shared;
+    Facts facts;
+    facts.bytes = wanted.bytes;
+    facts.unit = wanted.unit;
+    Status usable;
+    device::Location location;
+    if (flavor == Flavor::create) {
+        facts.base = reinterpret_cast<std::uintptr_t>(wanted.base);
+        const transfer::Buffer all = coll::bytes_buffer(wanted.base, wanted.bytes);
+        Result<device::Location> found = windows.context.locate(all);
+        if (wanted.base == nullptr && wanted.bytes > 0)
+            usable = failure(MPI_ERR_BASE, "the base of a window of {} bytes is a null pointer",
+                             wanted.bytes);
+        else if (found.ok())
+            location = *found;
+        else
+            usable = failure(MPI_ERR_BASE, "the memory of a window: {}", found.status().text());
+    }
+    const DeviceName device = name_device(location);
+    facts.handle = device.handle;
+    facts.inbox = device.inbox;
+    if (flavor == Flavor::create && transfer::in_host_memory(location)) facts.probe = own_probe();
+    facts.error_class = usable.error_class();
+    std::vector<Facts> all;
+    coll::Team everybody = team();
+    Status told = co_await gather_all(executor, everybody, facts, &all);
+    GANTRY_CO_TRY(told);
+    usable = first_failure(all, usable);
+    GANTRY_CO_TRY(usable);
+    std::vector<Bytes> sizes;
+    std::vector<DeviceName> devices;
+    for (int rank = 0; rank < size(); ++rank) {
+        Target& of = target(rank);
+        const Facts& its = all[static_cast<std::size_t>(rank)];
+        of.base = its.base;
+        of.bytes = its.bytes;
+        of.unit = its.unit;
+        sizes.push_back(its.bytes);
+        devices.push_back({its.handle, its.inbox});
+        if (on_my_node(rank) && reaches(its.probe)) {
+            of.process = its.probe.process;
+            of.direct = true;
+        }
+    }
+    send_descriptors(devices);
+    mine().location = location;
+    usable = co_await set_up_memory(executor, wanted, wanted.bytes, sizes);
+    if (usable.ok()) {
+        map_devices(devices);
+        for (int rank = 0; rank < size(); ++rank) {
+            Target& of = target(rank);
+            if (rank == this->rank() || (allocates && of.control != nullptr)) of.direct = true;
+            all_direct_ = all_direct_ && of.direct;
+        }
+    }
+    const Ready ready{mine().base, usable.error_class(), all_direct_ ? 1u : 0u};
+    std::vector<Ready> states;
+    everybody = team();
+    told = co_await gather_all(executor, everybody, ready, &states);
+    GANTRY_CO_TRY(told);
+    usable = first_failure(states, usable);
+    GANTRY_CO_TRY(usable);
+    for (int rank = 0; rank < size(); ++rank) {
+        const Ready& its = states[static_cast<std::size_t>(rank)];
+        target(rank).base = its.base;
+        all_direct_ = all_direct_ && its.all_direct != 0;
+    }
+    mine().memory = reinterpret_cast<std::byte*>(mine().base);
+    co_return success();
+}
+
+// The control blocks of this node, and memory where Gantry allocates it.
+Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Bytes own_bytes,
+                                   const std::vector<Bytes>& sizes) {
+    const bool allocates = flavor == Flavor::allocate || flavor == Flavor::shared;
+    std::vector<int> local;
+    for (int rank = 0; rank < size(); ++rank)
+        if (rank == this->rank() ||
+            windows.context.endpoints.to(target(rank).peer).facts.shared_memory)
+            local.push_back(rank);
+    std::vector<Bytes> own_sizes;
+    for (int rank : local)
+        own_sizes.push_back(allocates ? sizes[static_cast<std::size_t>(rank)] : 0);
+    const bool adjoining = flavor == Flavor::shared && wanted.adjoining;
+    const NodeMemory::Parts parts =
+        NodeMemory::parts(own_sizes, adjoining, std::max<Bytes>(wanted.alignment, 64));
+    const auto self = static_cast<std::size_t>(std::find(local.begin(), local.end(), this->rank()) -
+                                               local.begin());
+    Status usable;
+    if (flavor == Flavor::shared && local.size() < targets_.size())
+        usable = failure(MPI_ERR_RMA_SHARED,
+                         "MPI_Win_allocate_shared needs ranks that share memory; {} of {} do: "
+                         "split the communicator with MPI_COMM_TYPE_SHARED first",
+                         local.size(), size());
+    struct Name {
+        transport::shm::SegmentName segment;
+        std::int32_t error_class = MPI_SUCCESS;
+    };
+    Name name;
+    if (usable.ok() && local.size() == 1)
+        usable = node_memory_.make_private(parts);
+    else if (usable.ok() && self == 0) {
+        Result<transport::shm::SegmentName> segment = node_memory_.make_shared(parts);
+        usable = segment.status();
+        if (segment.ok()) name.segment = segment.value();
+    }
+    name.error_class = usable.error_class();
+    std::vector<Name> names;
+    const coll::Team everybody = team();
+    Status told = co_await gather_all(executor, everybody, name, &names);
+    GANTRY_CO_TRY(told);
+    usable = first_failure(names, usable);
+    GANTRY_CO_TRY(usable);
+    if (local.size() > 1)
+        usable = node_memory_.map_shared(names[static_cast<std::size_t>(local.front())].segment,
+                                         parts, self, allocates ? own_bytes : 0);
+    GANTRY_CO_TRY(usable);
+    self_ = self;
+    local_ranks_ = local;
+    for (std::size_t i = 0; i < local.size(); ++i) {
+        Target& of = target(local[i]);
+        of.control = node_memory_.control(i);
+        of.local = i;
+        if (allocates) of.memory = node_memory_.memory(i);
+    }
+    if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);
+    co_return success();
+}
+
+Task<Status> Window::close(Executor& executor) {
+    coll::FirstFailure failed;
+    Status flushed = co_await complete_everywhere(executor);
+    failed.note(std::move(flushed));
+    Status joined = co_await operations_.join(executor);
+    failed.note(std::move(joined));
+    const coll::Team everybody = team();
+    Status met = co_await coll::barrier(executor, everybody);
+    failed.note(std::move(met));
+    co_return failed.status();
+}
+
+bool Window::idle() const {
+    return operations_.running() == 0 && lock_requests_.empty();
+}
+
+void Window::on_peer_lost(int peer, const Status& why) {
+    std::erase_if(lock_requests_,
+                  [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
+    for (int of_rank = 0; of_rank < size(); ++of_rank)
+        if (target(of_rank).peer == peer) take_lock_from(of_rank);
+    std::vector<Operation*> over;
+    for (const auto& [operation_id, operation] : windows.awaiting_answers()) {
+        const bool ours = operation->window == this;
+        if (ours && target(operation->access.target).peer == peer) over.push_back(operation);
+    }
+    for (Operation* operation : over) {
+        operation->status = why;
+        end_if_over(*operation);
+    }
+    lost_ = why;
+}
+
+}  // namespace gantry::rma

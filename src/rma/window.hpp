@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Window: memory of each rank of a group that the others read and change without its help. What it
+// knows of each rank (Target) decides the way of an operation:
+//
+//   direct      the target's memory is reached here: my own, or a peer's that is mapped, or that the
+//               kernel copies. Loads, stores and copies; the target need not call MPI
+//   by message  else: an active message which the target executes when it makes progress
+//
+//   window.cpp           creation and end        device_windows.cpp  device memory of peers
+//   attached.cpp         dynamic memory          origin.cpp     operations begin here
+//   outbound.cpp         by message, the origin  inbound.cpp    the target
+//   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
+//   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
+//
+// Operations that do not end inside their call are carried out by a task for each target, in order.
+// Nothing here blocks: what waits is a Task.
+#pragma once
+
+#include "coll/team.hpp"
+#include "p2p/group.hpp"
+#include "rma/layouts.hpp"
+#include "rma/node_memory.hpp"
+#include "rma/operation.hpp"
+#include "rma/target_memory.hpp"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace gantry::rma {
+
+class Windows;
+
+enum class Flavor : std::uint8_t { create, allocate, shared, dynamic };
+enum class Lock : std::uint8_t { none, shared, exclusive, unchecked };
+
+// What a program wants of a new window.
+struct Wanted {
+    Flavor flavor = Flavor::create;
+    void* base = nullptr;  // Flavor::create
+    Bytes bytes = 0;
+    std::int64_t unit = 1;
+    bool adjoining = true;  // shared windows whose parts follow each other
+    Bytes alignment = 64;
+};
+
+// What this rank knows of one rank's part, and what it has under way there.
+struct Target {
+    int peer = -1;  // world rank
+    std::uint64_t base = 0;
+    Bytes bytes = 0;
+    std::int64_t unit = 1;
+    bool direct = false;
+    std::byte* memory = nullptr;  // where `base` is here, if it is mapped
+    int process = 0;              // direct by copies of the kernel: whose memory; else 0
+    device::Location location;
+    device::IpcHandle mapped;         // of device memory that is mapped here
+    ControlBlock* control = nullptr;  // null: on another node
+    std::size_t local = 0;            // its number among the ranks of this node
+
+    // --- as the origin
+    Lock lock = Lock::none;
+    bool granted = false;                            // by message
+    bool in_started = false;                         // of the group of MPI_Win_start
+    IntrusiveList<Operation> queue;                  // not begun yet, in order
+    bool carrying = false;                           // a task takes them one by one
+    int busy = 0;                                    // operations that have not ended here
+    std::uint64_t sent = 0, sent_bytes = 0;          // messages that the target executes
+    std::uint64_t executed = 0, executed_bytes = 0;  // of these, as it said
+    std::uint64_t asked = 0;                         // how many were sent when it was asked last
+    Status failure;                                  // the first one since the last synchronisation
+    ToldLayouts told;
+
+    // --- as the target of that rank
+    struct Arrived {
+        wire::Kind kind;
+        std::vector<std::byte> header, payload;
+    };
+    std::unique_ptr<std::deque<Arrived>> arrived;  // waiting for their turn; made at first need
+    bool has_arrived() const { return arrived != nullptr && !arrived->empty(); }
+    std::uint64_t served = 0, served_bytes = 0;      // what it sent and I executed
+    std::uint64_t reported = 0, reported_bytes = 0;  // of these, what it was told of
+    int first_error = MPI_SUCCESS;                   // of what was served since the last report
+    HeardLayouts heard;
+    std::uint64_t posts = 0, starts = 0;       // of its exposures; of these, used by mine
+    std::uint64_t completes = 0, awaited = 0;  // of its accesses; of these, waited for
+    Lock holds = Lock::none;                   // which I took for it, of mine
+};
+
+// How the program synchronises now.
+struct Epochs {
+    enum class Fence : std::uint8_t { none, open, used };
+    Fence fence = Fence::none;
+    bool started = false;
+    std::vector<int> access;  // ranks of MPI_Win_start
+    bool posted = false;
+    std::vector<int> exposure;  // ranks of MPI_Win_post
+    int locks = 0;
+    bool lock_all = false;
+};
+
+class Window {
+  public:
+    Window(Windows& windows, p2p::Group group);
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+    ~Window();
+
+    Windows& windows;
+    const p2p::Group group;
+    Flavor flavor = Flavor::create;
+    std::uint32_t id() const { return group.context; }
+    int rank() const { return group.rank; }
+    int size() const { return group.size(); }
+    Target& target(int of_rank) { return *targets_[static_cast<std::size_t>(of_rank)]; }
+    Target& mine() { return target(rank()); }
+    bool all_direct() const { return all_direct_; }
+
+    // --- operations (origin.cpp)
+    // Checks and begins it. True: it has ended. Else, and if `done` is not null, `done` tells when the
+    // origin's buffers are the program's again.
+    Result<bool> begin(const Access& access, Completion* done);
+    // One for which the program has a request.
+    Task<Status> begin_and_wait(Executor& executor, Access access);
+
+    // --- synchronisation; epochs are checked by `may_...` first
+    Task<Status> fence(Executor& executor, int assertion);
+    Task<Status> post(Executor& executor, std::vector<int> origins, int assertion);
+    Task<Status> start(Executor& executor, std::vector<int> targets, int assertion);
+    Task<Status> complete(Executor& executor);
+    Task<Status> wait(Executor& executor);
+    Result<bool> test();
+    Task<Status> lock(Executor& executor, int of_rank, Lock kind);
+    Task<Status> unlock(Executor& executor, int of_rank);
+    Task<Status> lock_all(Executor& executor, Lock kind);
+    Task<Status> unlock_all(Executor& executor);
+    Task<Status> flush(Executor& executor, int of_rank);
+    Task<Status> flush_local(Executor& executor, int of_rank);
+    Task<Status> flush_all(Executor& executor);
+    Task<Status> flush_local_all(Executor& executor);
+    Epochs epochs;
+
+    // --- dynamic memory
+    Status attach(void* base, Bytes bytes);
+    Status detach(const void* base);
+
+    // Waits until nobody needs this window any more.
+    Task<Status> close(Executor& executor);
+
+    // --- what arrives (inbound.cpp)
+    void arrive(int from, wire::Kind kind, transport::ConstSpan header,
+                transport::ConstSpan payload);
+    void on_peer_lost(int peer, const Status& why);
+    // Gives locks to those of other nodes who wait for them; how many.
+    int grant_locks();
+    bool idle() const;
+
+  private:
+    friend class Windows;
+    coll::Team team();
+    // window.cpp
+    Task<Status> open(Executor& executor, Wanted wanted);
+    Task<Status> set_up_memory(Executor& executor, const Wanted& wanted, Bytes own_bytes,
+                               const std::vector<Bytes>& sizes);
+
+    // device_windows.cpp
+    struct DeviceName {
+        device::IpcHandle handle;
+        std::uint32_t inbox;  // where this rank takes file descriptors; 0: nowhere
+    };
+    bool on_my_node(int of_rank);
+    DeviceName name_device(const device::Location& location);
+    void send_descriptors(const std::vector<DeviceName>& names);
+    void map_devices(const std::vector<DeviceName>& names);
+    void unmap_devices();
+
+    // epochs.cpp
+    Status check_access(Target& target);
+    Status check_passive(int of_rank, const char* function);
+    Status check_may_lock(const char* function);
+
+    // attached.cpp
+    struct Attached {
+        std::uintptr_t base;
+        Bytes bytes;
+        device::Location location;
+    };
+    const Attached* attached_around(std::uint64_t address, Bytes bytes) const;
+    Status check_attached(const Access& access, std::uint64_t address) const;
+
+    // origin.cpp
+    Result<std::uint64_t> address_of(const Access& access) const;
+    Side there(const Access& access, std::uint64_t address);
+    Result<bool> try_direct(const Access& access, std::uint64_t address);
+    Result<bool> copy_by_kernel(const Access& access, const Side& target_side);
+    Status queue(const Access& access, std::uint64_t address, Completion* done);
+    Task<Status> carry_out_all(Executor& executor, int of_rank);
+    Task<Status> copy_directly(Executor& executor, Operation* operation);
+    Task<Status> change_directly(Executor& executor, Operation& operation);
+    void ended(Operation& operation, Status status);
+
+    // outbound.cpp
+    Result<bool> try_message(const Access& access, std::uint64_t address);
+    Task<Status> carry_out_by_message(Executor& executor, Operation& operation);
+    Result<wire::Span> span_for(const Access& access, std::uint64_t address);
+    Status send_piece(const Access& access, std::uint64_t operation, const wire::Span& span,
+                      transport::ConstSpan payload);
+    bool has_room(const Target& target) const;
+    Bytes piece_bytes(const Access& access);
+    void on_answer(const wire::Answer& answer, transport::ConstSpan payload);
+    Task<Status> store_answer(Executor& executor, Operation* operation, Bytes first,
+                              std::vector<std::byte> bytes);
+    void on_executed(int from, const wire::Executed& executed);
+    void end_if_over(Operation& operation);
+
+    // inbound.cpp
+    bool serve_now(int from, wire::Kind kind, transport::ConstSpan header,
+                   transport::ConstSpan payload);
+    Task<Status> serve_all(Executor& executor, int from);
+    Task<Status> serve(Executor& executor, int from, const Target::Arrived& message);
+    Result<Region> region_of(int from, const wire::Span& span);
+    void answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
+                transport::ConstSpan bytes);
+    void served(int from, const Status& status, Bytes bytes);
+    void report(int from);
+
+    // flush.cpp
+    Status take_failure(Target& target);
+    Task<Status> until_quiet(Executor& executor, int of_rank);
+    Status ask_for_report(int of_rank);
+    Task<Status> until_executed(Executor& executor, int of_rank);
+    Task<Status> complete_at(Executor& executor, int of_rank);
+    Task<Status> complete_everywhere(Executor& executor);
+    Task<Status> quiet_everywhere(Executor& executor);
+
+    // active_target.cpp
+    Task<Status> await_announced(Executor& executor);
+    bool all_completed() const;
+    bool exposed_to_lost();
+    Status end_exposure();
+
+    // locks.cpp
+    Task<Status> acquire(Executor& executor, int of_rank, Lock kind);
+    bool try_lock_word(Target& of, Lock kind);
+    int lost_holder(const Target& of);
+    Status give_back(int of_rank);
+    void take_lock_from(int from);
+    bool try_accumulate(ControlBlock& control) const;
+    Task<Status> lock_accumulates(Executor& executor, ControlBlock& control);
+
+    template <class Header>
+    Status send(int to, wire::Kind kind, Header header, transport::ConstSpan payload = {});
+    Status signal(int to, wire::Kind kind) { return send(to, kind, wire::Signal{}); }
+
+    std::vector<std::unique_ptr<Target>> targets_;
+    NodeMemory node_memory_;
+    std::vector<int> local_ranks_;  // of this node, by number
+    std::size_t self_ = 0;          // my number among them
+    bool all_direct_ = true;
+    std::uint32_t sequence_ = 0;  // of collectives on the window's group
+    Scope operations_;
+    struct LockRequest {
+        int from;
+        wire::LockKind kind;
+    };
+    std::deque<LockRequest> lock_requests_;  // of other nodes, oldest first
+    std::vector<Attached> attached_;
+    std::uint64_t served_in_all_ = 0;  // messages of all origins
+    Status lost_;                      // why some rank of the group takes no part any more
+};
+
+}  // namespace gantry::rma

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rma/windows.hpp"
+
+#include "base/log.hpp"
+
+namespace gantry::rma {
+
+Windows::Windows(transfer::Context& its_context, p2p::Messenger& its_messenger)
+    : context(its_context), messenger(its_messenger), channels(its_context) {
+    register_kinds<wire::kPut, wire::kGet, wire::kAccumulate, wire::kFetch, wire::kCompareAndSwap,
+                   wire::kAnswer, wire::kLayout, wire::kFlush, wire::kExecuted, wire::kLock,
+                   wire::kGranted, wire::kUnlock, wire::kPost, wire::kComplete>();
+    context.messages.tell_of_losses<&Windows::on_peer_lost>(*this);
+}
+
+Windows::~Windows() = default;
+
+template <wire::Kind... kinds>
+void Windows::register_kinds() {
+    (context.messages.handle<&Windows::on_message<kinds>>(kinds, *this), ...);
+}
+
+template <wire::Kind kind>
+void Windows::on_message(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+    channels.arrive(from, kind, header, payload,
+                    [this](wire::Kind its_kind, transport::ConstSpan its_header,
+                           transport::ConstSpan its_payload) {
+                        wire::Head head;
+                        std::memcpy(&head, its_header.data(), sizeof head);
+                        const auto found = by_id_.find(head.window);
+                        // Its window ended here: who still says something of it needs no answer.
+                        if (found == by_id_.end())
+                            return log::debug("rma: a message of kind {} to a window that ended",
+                                              static_cast<int>(its_kind));
+                        found->second->arrive(head.from, its_kind, its_header, its_payload);
+                    });
+}
+
+void Windows::on_peer_lost(int peer, const Status& why) {
+    for (const auto& [id, window] : by_id_)
+        window->on_peer_lost(peer, why);
+}
+
+int Windows::progress() {
+    if (by_id_.empty()) [[likely]]
+        return 0;
+    int events = 0;
+    for (const auto& [id, window] : by_id_)
+        if (!window->lock_requests_.empty()) events += window->grant_locks();
+    for (Waiter* each = waiters_.front(); each != nullptr;) {
+        Waiter& waiter = *each;
+        each = waiters_.next(each);
+        if (!waiter.condition()) continue;
+        waiter.unlink();
+        waiter.holds.complete(success());
+        ++events;
+    }
+    if (events > 0) events += executor().run_ready();
+    return events;
+}
+
+bool Windows::idle() const {
+    for (const auto& [id, window] : by_id_)
+        if (!window->idle()) return false;
+    return awaiting_answers_.empty();
+}
+
+Task<Status> Windows::until(Executor& its_executor, std::function<bool()> condition) {
+    if (condition()) co_return success();
+    Waiter waiter(its_executor, std::move(condition));
+    waiters_.push_back(waiter);
+    Status held = co_await waiter.holds;
+    co_return held;
+}
+
+std::uint64_t Windows::await_answer(Operation& operation) {
+    operation.id = ++last_id_;
+    awaiting_answers_.emplace(operation.id, &operation);
+    return operation.id;
+}
+
+Operation* Windows::waiting_for(std::uint64_t id) const {
+    const auto found = awaiting_answers_.find(id);
+    return found != awaiting_answers_.end() ? found->second : nullptr;
+}
+
+Task<Status> Windows::create(Executor& its_executor, p2p::Group group, Wanted wanted,
+                             std::unique_ptr<Window>* made) {
+    std::unique_ptr<Window> window(new (std::nothrow) Window(*this, std::move(group)));
+    if (window == nullptr) co_return failure(MPI_ERR_NO_MEM, "out of memory for a window");
+    // Known before others may use it.
+    by_id_[window->id()] = window.get();
+    Status opened = co_await window->open(its_executor, wanted);
+    GANTRY_CO_TRY(opened);
+    *made = std::move(window);
+    co_return success();
+}
+
+}  // namespace gantry::rma

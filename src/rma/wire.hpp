@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What one-sided messages look like on the wire; docs/wire.md draws them. Headers are plain structs,
+// as in transfer/wire.hpp. Append only, and bump kWireVersion (transport/wire_version.hpp).
+#pragma once
+
+#include "transfer/wire.hpp"
+
+namespace gantry::rma::wire {
+
+using transfer::wire::bytes_of;
+using transfer::wire::read;
+
+enum Kind : transport::MessageKind {
+    kPut = 64,
+    kGet = 65,
+    kAccumulate = 66,
+    kFetch = 67,
+    kCompareAndSwap = 68,
+    kAnswer = 69,
+    kLayout = 70,
+    kFlush = 71,
+    kExecuted = 72,
+    kLock = 73,
+    kGranted = 74,
+    kUnlock = 75,
+    kPost = 76,
+    kComplete = 77,
+};
+
+// Every header begins with this. `sequence` numbers all one-sided messages of one rank to another, so
+// they are taken in the order in which they were sent.
+struct Head {
+    std::uint32_t sequence;
+    std::uint32_t window;  // the context of its group
+    std::int32_t from;     // the sender's rank in the window
+};
+
+// Data bytes [first, first + bytes) of `count` elements of a layout at `address` of the target.
+// Layout 0: one run of bytes.
+struct Span {
+    std::uint64_t address, count, first, bytes;
+    std::uint32_t layout;
+};
+
+struct Put {
+    Head head;
+    Span span;
+};
+struct Get {
+    Head head;
+    Span span;
+    std::uint64_t id;  // of the operation, for the answer
+};
+// The operand's items follow as payload.
+struct Accumulate {
+    Head head;
+    Span span;
+    std::uint64_t id;  // kFetch: of the operation, for the answer
+    std::uint8_t operation, element;
+};
+// The new value and the one to compare with follow as payload.
+struct CompareAndSwap {
+    Head head;
+    Span span;
+    std::uint64_t id;
+};
+// What an operation read: data bytes from `first` of its result. Or why it could not.
+struct Answer {
+    Head head;
+    std::uint64_t id, first;
+    std::int32_t error_class;
+};
+// Part of the description of a layout, from byte `offset` of `size`.
+struct Layout {
+    Head head;
+    std::uint32_t layout;
+    std::uint64_t offset, size;
+    std::int64_t extent;
+};
+// Says how many messages of this window it has executed as soon as all before this are.
+struct Flush {
+    Head head;
+};
+struct Executed {
+    Head head;
+    std::uint64_t messages, bytes;
+    std::int32_t error_class;  // of the first one that failed since the last message of this kind
+};
+enum class LockKind : std::uint8_t { shared, exclusive };
+struct Lock {
+    Head head;
+    LockKind kind;
+};
+struct Signal {
+    Head head;
+};
+
+}  // namespace gantry::rma::wire

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Every word has one writer, so loads and stores with acquire and release are all that is needed. A
+// row is published by its serial, then by its key.
+#include "transfer/board.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace gantry::transfer {
+namespace {
+
+template <class T>
+T load(const T& word) {
+    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+template <class T>
+void store(T& word, T value) {
+    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
+}
+
+std::uint64_t hash_of(Meeting::Key key, std::span<const int> ranks) {
+    std::uint64_t hash = 14695981039346656037u;  // FNV-1a, by words
+    const auto mix = [&hash](std::uint64_t value) {
+        hash = (hash ^ value) * 1099511628211u;
+        hash ^= hash >> 29;
+    };
+    mix(key.context);
+    mix(static_cast<std::uint32_t>(key.tag));
+    mix(static_cast<std::uint32_t>(key.phase));
+    for (const int rank : ranks)
+        mix(static_cast<std::uint32_t>(rank));
+    return hash | 1;
+}
+
+}  // namespace
+
+// --- Board ---------------------------------------------------------------------------------------
+
+bool Board::covers(std::span<const int> ranks) {
+    return std::all_of(ranks.begin(), ranks.end(), [this](int rank) {
+        return rank == world_rank_ || endpoints_.to(rank).facts.shared_memory;
+    });
+}
+
+// Null: its page is not there, as long as that rank has not begun to communicate.
+Board::Peer* Board::peer(int rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    if (peers_.empty()) peers_.resize(static_cast<std::size_t>(endpoints_.size()));
+    for (std::size_t way = 0; peers_[index] == nullptr && way < transports_.size(); ++way) {
+        transport::SharedSegment* const segment = transports_[way]->shared_segment(rank);
+        if (segment == nullptr) continue;
+        const std::span<std::byte> page = segment->board();
+        if (page.empty()) continue;
+        peers_[index] = std::make_unique<Peer>();
+        peers_[index]->page = reinterpret_cast<BoardPage*>(page.data());
+    }
+    return peers_[index].get();
+}
+
+// The oldest row of that rank with that key that was not read yet: an operation may come again, and
+// its last row lies there still.
+bool Board::find(int rank, std::uint64_t key, Found& found) {
+    if (found.serial != 0) return true;
+    Peer* const from = peer(rank);
+    if (from == nullptr) return false;
+    const auto used = static_cast<std::size_t>(load(from->page->used));
+    for (std::size_t row = 0; row < used; ++row) {
+        if (load(from->page->keys[row]) != key) continue;
+        const std::uint64_t serial = load(from->page->rows[row].serial);
+        if (serial <= from->read[row] || (found.serial != 0 && found.serial < serial)) continue;
+        found = {row, serial};
+    }
+    if (found.serial == 0) return false;
+    from->read[found.row] = found.serial;
+    from->passed_below = std::max(from->passed_below, from->page->rows[found.row].passed_below);
+    return true;
+}
+
+// A row that its owner uses again was passed by everybody.
+bool Board::has_passed(int rank, const Found& found) {
+    if (!endpoints_.to(rank).lost.ok() || found.serial == 0) return true;
+    const Peer& from = *peer(rank);
+    const BoardPage::Row& row = from.page->rows[found.row];
+    return found.serial < from.passed_below || load(row.serial) != found.serial ||
+           load(row.passed) != 0;
+}
+
+bool Board::is_free(Record& record) {
+    if (record.live || !record.passed) return false;
+    for (std::size_t i = 0; i < record.ranks.size(); ++i)
+        if (record.ranks[i] != world_rank_ && !has_passed(record.ranks[i], record.found[i]))
+            return false;
+    record.ranks.clear();
+    return true;
+}
+
+// Says that this rank is through with a row that it has left, if it has found those of all others.
+void Board::pass(std::size_t row) {
+    Record& record = records_[row];
+    for (std::size_t i = 0; i < record.ranks.size(); ++i)
+        if (!find(record.ranks[i], record.key, record.found[i]) &&
+            endpoints_.to(record.ranks[i]).lost.ok())
+            return;
+    record.passed = true;
+    store(own_->rows[row].passed, 1u);
+}
+
+void Board::pass_what_was_left() {
+    std::erase_if(left_, [this](std::size_t row) {
+        pass(row);
+        return records_[row].passed;
+    });
+}
+
+std::size_t Board::free_row() {
+    if (records_.empty()) records_.resize(kBoardRows);
+    pass_what_was_left();
+    std::size_t row = 0;
+    while (row < kBoardRows && !is_free(records_[row]))
+        ++row;
+    return row;
+}
+
+std::uint64_t Board::oldest_not_passed() const {
+    std::uint64_t oldest = last_serial_ + 1;
+    const auto used = static_cast<std::size_t>(own_->used);
+    for (std::size_t row = 0; row < used; ++row)
+        if (!records_[row].passed) oldest = std::min(oldest, records_[row].serial);
+    return oldest;
+}
+
+int Board::progress() {
+    int events = 0;
+    Wait* next = nullptr;
+    for (Wait* wait = waits_.front(); wait != nullptr; wait = next) {
+        next = waits_.next(wait);
+        if (!wait->meeting->look(*wait)) continue;
+        wait->unlink();
+        wait->done.complete(std::move(wait->first_failure));
+        ++events;
+    }
+    return events;
+}
+
+// --- Meeting -------------------------------------------------------------------------------------
+
+Meeting::Meeting(Board& board, std::span<const int> ranks, int me, Key key)
+    : board_(board), ranks_(ranks), me_(me), key_(hash_of(key, ranks)) {}
+
+Task<Status> Meeting::open(Executor& executor) {
+    Board::Peer* const own = board_.peer(board_.world_rank_);
+    if (own == nullptr)
+        co_return failure(MPI_ERR_INTERN, "this rank has no page of the node's board");
+    board_.own_ = own->page;
+    row_ = board_.free_row();
+    if (row_ == kBoardRows) {
+        Status freed = co_await wait(executor, me_, me_ + 1, Board::kRow);
+        GANTRY_CO_TRY(freed);
+    }
+    record_ = &board_.records_[row_];
+    record_->live = true;
+    record_->passed = false;
+    record_->key = key_;
+    record_->serial = ++board_.last_serial_;
+    record_->ranks.assign(ranks_.begin(), ranks_.end());
+    record_->found.assign(ranks_.size(), {});
+    BoardPage& page = *own->page;
+    store(page.keys[row_], std::uint64_t{0});
+    BoardPage::Row& mine = page.rows[row_];
+    for (BoardPage::Step& step : mine.steps)
+        store(step.failure, 0u);
+    store(mine.passed, 0u);
+    co_return success();
+}
+
+void Meeting::publish(const void* offer, Bytes bytes) {
+    GANTRY_ASSERT(record_ != nullptr && !posted_);
+    BoardPage& page = *board_.own_;
+    BoardPage::Row& mine = page.rows[row_];
+    std::memcpy(mine.offer, offer, bytes);
+    if (page.used <= row_) store(page.used, static_cast<std::uint64_t>(row_ + 1));
+    mine.passed_below = board_.oldest_not_passed();
+    store(mine.serial, record_->serial);
+    store(page.keys[row_], key_);
+    posted_ = true;
+    record_->found[static_cast<std::size_t>(me_)] = {row_, record_->serial};
+}
+
+// What an operation with the same key, which this rank has left, did not read is still that one's.
+bool Meeting::find(int member) {
+    const auto index = static_cast<std::size_t>(member);
+    if (member == me_) return posted_;
+    if (record_->found[index].serial != 0) return true;
+    for (const std::size_t left : board_.left_) {
+        Board::Record& before = board_.records_[left];
+        if (before.key == key_ && !board_.find(ranks_[index], key_, before.found[index]))
+            return false;
+    }
+    return board_.find(ranks_[index], key_, record_->found[index]);
+}
+
+BoardPage::Row& Meeting::row(int member) const {
+    const auto index = static_cast<std::size_t>(member);
+    if (member == me_) return board_.own_->rows[row_];
+    return board_.peers_[static_cast<std::size_t>(ranks_[index])]
+        ->page->rows[record_->found[index].row];
+}
+
+std::span<std::byte> Meeting::cell_of(int member) const {
+    const auto index = static_cast<std::size_t>(member);
+    const std::size_t row = member == me_ ? row_ : record_->found[index].row;
+    if (row >= kBoardCells) return {};
+    BoardPage* const page =
+        member == me_ ? board_.own_ : board_.peers_[static_cast<std::size_t>(ranks_[index])]->page;
+    return page->cells[row];
+}
+
+void Meeting::raise(int step) {
+    store(row(me_).steps[step].number, static_cast<std::uint32_t>(record_->serial));
+}
+
+void Meeting::fail(const Status& why) {
+    for (BoardPage::Step& step : row(me_).steps)
+        store(step.failure, static_cast<std::uint32_t>(why.error_class()));
+}
+
+bool Meeting::reached(int member, int step, Status& failed) {
+    const auto index = static_cast<std::size_t>(member);
+    const int rank = ranks_[index];
+    if (step == Board::kPosted) {
+        if (find(member)) return true;
+    } else if (find(member)) {
+        const BoardPage::Step& there = row(member).steps[step];
+        const std::uint64_t serial = member == me_ ? record_->serial : record_->found[index].serial;
+        if (load(there.number) == static_cast<std::uint32_t>(serial)) return true;
+        if (const std::uint32_t error = load(there.failure); error != 0) {
+            failed =
+                failure(static_cast<int>(error), "rank {} failed in a collective operation", rank);
+            return false;
+        }
+    }
+    const Status& lost = board_.endpoints_.to(rank).lost;
+    if (!lost.ok()) failed = lost;
+    return false;
+}
+
+// True: the wait is over. Offers are wanted of all; of steps, whoever fails ends only itself.
+bool Meeting::look(Board::Wait& wait) {
+    if (wait.step == Board::kRow) {
+        row_ = board_.free_row();
+        return row_ < kBoardRows;
+    }
+    for (; wait.next < wait.end; ++wait.next) {
+        Status failed;
+        if (reached(wait.next, wait.step, failed)) continue;
+        if (failed.ok()) return false;
+        if (wait.first_failure.ok()) wait.first_failure = std::move(failed);
+        if (wait.step == Board::kPosted) return true;
+    }
+    return true;
+}
+
+Task<Status> Meeting::wait(Executor& executor, int first, int end, int step) {
+    Board::Wait waiting(executor);
+    waiting.meeting = this;
+    waiting.next = first;
+    waiting.end = end;
+    waiting.step = step;
+    if (look(waiting)) co_return std::move(waiting.first_failure);
+    board_.waits_.push_back(waiting);
+    Status ended = co_await waiting.done;
+    co_return ended;
+}
+
+void Meeting::leave() {
+    if (record_ == nullptr) return;
+    Board::Record& record = *std::exchange(record_, nullptr);
+    record.live = false;
+    if (!posted_) {  // nobody has seen the row
+        record.ranks.clear();
+        record.passed = true;
+        return;
+    }
+    board_.pass(row_);
+    if (!record.passed) board_.left_.push_back(row_);
+}
+
+}  // namespace gantry::transfer

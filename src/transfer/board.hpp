@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Board: where ranks of one node agree without messages. Each rank has a page of the board in its
+// own shared segment. Only its owner writes it, and every other rank reads it in place. What a rank
+// brings to one operation of some ranks is a row of its page:
+//
+//   row:   serial | what the owner offers, at most 448 bytes | steps 0, 1, 2 (a cache line each)
+//   cell:  4 KiB of data, beside each of the first 16 rows
+//
+// All ranks of an operation know its key beforehand (who they are, and which of their operations it
+// is), and find each other's rows by the key. A step is a number in its own cache line: it is
+// reached when it equals the low half of the serial, so a device can write it behind its stores.
+//
+//     Meeting meeting(board, ranks, my_index, key);
+//     Status opened = co_await meeting.open(executor);    // takes a row; waits if all are in use
+//     meeting.post(offer);                                // the others see it from now on
+//     Status met = co_await meeting.all_posted(executor); // now every offer can be read
+//     ... store into the memory that they offer ...
+//     meeting.raise(0);
+//     Status all = co_await meeting.all_raised(executor, 0);
+//
+// A rank may leave while others still read its row, and before they have posted theirs: the row is used
+// again only when every rank of the operation has left, and has found the rows of all. Nobody waits
+// for that; the owner looks when it wants a row.
+//
+// Waiting is a coroutine that progress() resumes. It ends with an error when a rank that is waited for
+// is lost, or has failed and said so. Operations of the same ranks may be in flight together.
+#pragma once
+
+#include "base/intrusive_list.hpp"
+#include "base/task.hpp"
+#include "transfer/endpoint.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace gantry::transfer {
+
+inline constexpr std::size_t kBoardRows = 256, kBoardCells = 16;
+inline constexpr Bytes kBoardCell = 4 * kKiB, kBoardOffer = 448;
+inline constexpr int kBoardSteps = 3;
+
+// One page of the board, as it lies in shared memory. All of it is zero at first.
+struct BoardPage {
+    struct alignas(64) Step {
+        std::uint32_t number = 0;
+        std::uint32_t failure = 0;  // MPI error class: the owner does not get there
+    };
+    struct alignas(64) Row {
+        std::uint64_t serial = 0;        // counts the rows that the owner has posted; 0: none yet
+        std::uint64_t passed_below = 0;  // the owner has passed all its rows with lower serials
+        std::uint32_t passed = 0;  // 1: the owner has left this one, and knows those of all others
+        alignas(64) std::byte offer[kBoardOffer] = {};
+        Step steps[kBoardSteps];
+    };
+    std::uint64_t used = 0;  // rows from here on were never used
+    alignas(64) std::uint64_t keys[kBoardRows] = {};
+    alignas(64) Row rows[kBoardRows];
+    alignas(64) std::byte cells[kBoardCells][kBoardCell] = {};
+};
+static_assert(sizeof(BoardPage) <= transport::kBoardBytes);
+
+class Meeting;
+
+class Board {
+  public:
+    // References outlive this.
+    Board(Endpoints& endpoints, const std::vector<transport::Transport*>& transports,
+          int world_rank)
+        : endpoints_(endpoints), transports_(transports), world_rank_(world_rank) {}
+    Board(const Board&) = delete;
+    Board& operator=(const Board&) = delete;
+
+    // Whether those world ranks, of which this one is one, all see each other's pages. Every one of
+    // them gets the same answer.
+    bool covers(std::span<const int> ranks);
+
+    // Nobody waits.
+    bool idle() const { return waits_.empty(); }
+    // Ends waits whose time has come; returns how many.
+    int progress();
+
+  private:
+    friend class Meeting;
+
+    // A peer's page, and what this rank has read there.
+    struct Peer {
+        BoardPage* page = nullptr;
+        std::uint64_t passed_below = 0;
+        std::array<std::uint64_t, kBoardRows> read = {};  // serials
+    };
+    // Where this rank has found the row of another one.
+    struct Found {
+        std::size_t row = 0;
+        std::uint64_t serial = 0;  // 0: not yet
+    };
+    // What a row of this rank's page was used for last.
+    struct Record {
+        std::uint64_t key = 0, serial = 0;  // 0: never
+        bool live = false;                  // this rank has not left it
+        bool passed = true;
+        std::vector<int> ranks;
+        std::vector<Found> found;
+    };
+    struct Wait : Link<Wait> {
+        explicit Wait(Executor& executor) : done(executor) {}
+        Meeting* meeting = nullptr;
+        int next = 0, end = 0;  // who is waited for still
+        int step = kPosted;
+        Status first_failure{};
+        Completion done;
+    };
+    static constexpr int kPosted = -1, kRow = -2;  // beside steps
+
+    Peer* peer(int rank);
+    bool find(int rank, std::uint64_t key, Found& found);
+    bool has_passed(int rank, const Found& found);
+    bool is_free(Record& record);
+    void pass(std::size_t row);
+    // A row for a new meeting; kBoardRows: all are in use.
+    std::size_t free_row();
+    void pass_what_was_left();
+    std::uint64_t oldest_not_passed() const;
+
+    Endpoints& endpoints_;
+    const std::vector<transport::Transport*>& transports_;
+    const int world_rank_;
+    BoardPage* own_ = nullptr;
+    std::vector<std::unique_ptr<Peer>> peers_;  // by world rank
+    std::vector<Record> records_;               // of this rank's rows
+    std::vector<std::size_t> left_;             // rows of it that were left and not passed
+    std::uint64_t last_serial_ = 0;
+    IntrusiveList<Wait> waits_;
+};
+
+// One operation of some ranks, as one of them takes part in it. All wait for what concerns them, and
+// leave when they like.
+class Meeting {
+  public:
+    // Which operation of those ranks it is. Two in flight never have the same one; later it may come
+    // again.
+    struct Key {
+        std::uint32_t context = 0;
+        int tag = 0;
+        int phase = 0;
+    };
+    // `ranks`: world ranks, which outlive this, in the same order for all of them; board.covers(ranks).
+    Meeting(Board& board, std::span<const int> ranks, int me, Key key);
+    ~Meeting() { leave(); }
+    Meeting(const Meeting&) = delete;
+    Meeting& operator=(const Meeting&) = delete;
+
+    int size() const { return static_cast<int>(ranks_.size()); }
+    int me() const { return me_; }
+
+    // Takes a row; to be called once, before anything that follows.
+    Task<Status> open(Executor& executor);
+    // This rank's cell, to be filled before post(); empty if its row has none.
+    std::span<std::byte> cell() { return cell_of(me_); }
+
+    // --- what the ranks bring ---
+    template <class Offer>
+    void post(const Offer& offer) {
+        static_assert(std::is_trivially_copyable_v<Offer> && sizeof(Offer) <= kBoardOffer);
+        publish(&offer, sizeof offer);
+    }
+    bool has_posted(int member) { return find(member); }
+    Task<Status> posted(Executor& executor, int member) {
+        return wait(executor, member, member + 1, Board::kPosted);
+    }
+    Task<Status> all_posted(Executor& executor) {
+        return wait(executor, 0, size(), Board::kPosted);
+    }
+    // Of one who has posted.
+    template <class Offer>
+    const Offer& offer(int member) const {
+        return *reinterpret_cast<const Offer*>(row(member).offer);
+    }
+    std::span<std::byte> cell_of(int member) const;
+
+    // --- steps ---
+    void raise(int step);
+    // The word of a step of this rank, for a device to set to number().
+    std::uint32_t* word(int step) { return &row(me_).steps[step].number; }
+    std::uint32_t number() const { return static_cast<std::uint32_t>(row(me_).serial); }
+    // This rank reaches none of the steps that it has not raised; what waits for them ends with an error
+    // of that class.
+    void fail(const Status& why);
+    // Of those who have posted. With several, the wait ends when each of them has reached the step, has
+    // failed or is lost, and gives the first failure.
+    Task<Status> raised(Executor& executor, int member, int step) {
+        return wait(executor, member, member + 1, step);
+    }
+    Task<Status> all_raised(Executor& executor, int step) {
+        return wait(executor, 0, size(), step);
+    }
+
+    // This rank reads nothing more of the others. Without it, the end of the object says so.
+    void leave();
+
+  private:
+    friend class Board;
+
+    bool find(int member);
+    BoardPage::Row& row(int member) const;
+    void publish(const void* offer, Bytes bytes);
+    Task<Status> wait(Executor& executor, int first, int end, int step);
+    bool look(Board::Wait& wait);
+    bool reached(int member, int step, Status& failure);
+
+    Board& board_;
+    const std::span<const int> ranks_;
+    const int me_;
+    const std::uint64_t key_;
+    Board::Record* record_ = nullptr;  // null: no row
+    std::size_t row_ = 0;
+    bool posted_ = false;
+};
+
+}  // namespace gantry::transfer

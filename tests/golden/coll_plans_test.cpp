@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which algorithm every collective takes, by number of ranks, nodes and bytes, on described machines.
+#include "golden/pinned.hpp"
+#include "plan/coll_facts.hpp"
+#include "plan/coll_plan.hpp"
+#include "plan/text.hpp"
+
+namespace gantry::test {
+namespace {
+
+using namespace plan;
+
+struct Shape {
+    const char* name;
+    int ranks, nodes;
+};
+constexpr Shape kShapes[] = {{"2 ranks of one node", 2, 1},
+                             {"8 ranks of one node", 8, 1},
+                             {"7 nodes", 7, 7},
+                             {"8 nodes", 8, 8},
+                             {"64 ranks on 16 nodes", 64, 16},
+                             {"1024 ranks on 128 nodes", 1024, 128}};
+
+CollQuestion question(Collective operation, Bytes bytes, const Shape& shape) {
+    CollQuestion asked{.operation = operation, .bytes = bytes, .count = bytes / 8};
+    asked.shape = {.ranks = shape.ranks,
+                   .nodes = shape.nodes,
+                   .most = (shape.ranks + shape.nodes - 1) / shape.nodes,
+                   .fewest = shape.ranks / shape.nodes,
+                   .in_order = true};
+    return asked;
+}
+
+// Neighbouring sizes that go alike are one line.
+std::string lines(Collective operation, const Shape& shape, const CollFacts& facts,
+                  const CollTuning& tuning, bool commutative) {
+    std::string text, said;
+    for (Bytes bytes = 8; bytes <= 128 * kMiB; bytes *= 2) {
+        CollQuestion asked = question(operation, bytes, shape);
+        asked.commutative = commutative;
+        const CollChoice choice = choose_collective(asked, facts, tuning);
+        const std::string how = describe(choice.plan);
+        if (how == said) continue;
+        said = how;
+        std::string beaten;
+        for (int i = 0; i < choice.rejected_count; ++i) {
+            const CollRejected& lost = choice.rejected[static_cast<std::size_t>(i)];
+            beaten += fmt::format("{}{} {}", beaten.empty() ? " | " : ", ", name(lost.algorithm),
+                                  lost.expected != 0 ? time_text(lost.expected) : lost.why);
+        }
+        text += fmt::format("{:<14} from {:>8}  {:>8}  {}{}\n", name(operation), bytes_text(bytes),
+                            time_text(choice.plan.expected), how, beaten);
+        if (operation == Collective::barrier || operation == Collective::alltoallv ||
+            operation == Collective::gatherv || operation == Collective::scatterv)
+            break;
+    }
+    return text;
+}
+
+std::string table() {
+    std::string text =
+        "# Algorithms of collectives by scene, from the smallest size that takes each; behind the "
+        "bar what lost.\n"
+        "# Rewrite with GANTRY_GOLDEN_UPDATE=1 golden_tests; read the diff before committing it.\n";
+    for (const char* machine : {"h200", "c2050-qdr"}) {
+        Result<model::Machine> described = model::load(machine);
+        GANTRY_ASSERT(described.ok());
+        const CollFacts facts = coll_facts_of(*described);
+        for (const Shape& shape : kShapes) {
+            text += fmt::format("\n== {}: {} ==\n", machine, shape.name);
+            for (int operation = 0; operation < kCollectives; ++operation)
+                text += lines(static_cast<Collective>(operation), shape, facts, {}, true);
+        }
+    }
+    const CollFacts facts;
+    const Shape eight = {"8 nodes", 8, 8};
+    const std::vector<Collective> reductions = {Collective::reduce, Collective::allreduce,
+                                                Collective::reduce_scatter, Collective::scan};
+    text += "\n== the operation does not commute: 8 nodes ==\n";
+    for (const Collective operation : reductions)
+        text += lines(operation, eight, facts, {}, false);
+    text += "\n== GANTRY_REPRODUCIBLE=on: 8 nodes ==\n";
+    for (const Collective operation : reductions)
+        text += lines(operation, eight, facts, {.reproducible = true}, true);
+    return text;
+}
+
+TEST(GoldenCollPlans, AreThoseOfTheTable) {
+    expect_pinned(GANTRY_TEST_DATA "/coll_plans.txt", table());
+}
+
+}  // namespace
+}  // namespace gantry::test

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One-sided calls that must fail: the class, a sentence that says what to do, the window's own error
+// handler, and everything still works afterwards.
+#include "refused.hpp"
+#include "rma.hpp"
+
+using namespace mpi_tests;
+
+namespace {
+
+void return_errors(const Window& window) {
+    OK(MPI_Win_set_errhandler(window.win(), MPI_ERRORS_RETURN));
+}
+
+int handled = 0;
+void count_errors(MPI_Win*, int* code, ...) {
+    CHECK_EQ(error_class(*code), MPI_ERR_RMA_RANGE);
+    ++handled;
+}
+
+}  // namespace
+
+MPI_CASE(rma_refuses_operations_outside_epochs, 2) {
+    for (Window::Made how : every_made()) {
+        Window window(how, 64);
+        return_errors(window);
+        const int one = 1;
+        const MPI_Aint there = window.at(0, 0);
+        const auto put = [&] {
+            return MPI_Put(&one, 1, MPI_INT, 0, there, 1, MPI_INT, window.win());
+        };
+        expect(put(), MPI_ERR_RMA_SYNC, {"MPI_Win_fence", "MPI_Win_lock"}, "no epoch");
+        expect(MPI_Win_unlock(0, window.win()), MPI_ERR_RMA_SYNC, {"not locked"}, "unlock");
+        expect(MPI_Win_unlock_all(window.win()), MPI_ERR_RMA_SYNC, {"MPI_Win_lock_all"},
+               "unlock all");
+        expect(MPI_Win_flush(0, window.win()), MPI_ERR_RMA_SYNC, {"MPI_Win_flush"}, "flush");
+        expect(MPI_Win_flush_local_all(window.win()), MPI_ERR_RMA_SYNC, {"passive"}, "flush all");
+        expect(MPI_Win_complete(window.win()), MPI_ERR_RMA_SYNC, {"MPI_Win_start"}, "complete");
+        expect(MPI_Win_wait(window.win()), MPI_ERR_RMA_SYNC, {"MPI_Win_post"}, "wait");
+        int flag = 0;
+        expect(MPI_Win_test(window.win(), &flag), MPI_ERR_RMA_SYNC, {"MPI_Win_post"}, "test");
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+        expect(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()), MPI_ERR_RMA_SYNC, {"already"},
+               "lock twice");
+        expect(MPI_Win_fence(0, window.win()), MPI_ERR_RMA_SYNC, {"unlock it first"},
+               "fence while locked");
+        expect(MPI_Win_lock_all(0, window.win()), MPI_ERR_RMA_SYNC, {"already"}, "lock all");
+        MPI_Win copy = window.win();
+        expect(MPI_Win_free(&copy), MPI_ERR_RMA_SYNC, {"unlock"}, "free while locked");
+        OK(MPI_Win_unlock(0, window.win()));
+        OK(MPI_Win_fence(0, window.win()));
+        if (rank() == 0) OK(put());
+        OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win()));
+        expect(put(), MPI_ERR_RMA_SYNC, {"access epoch"}, "behind the last fence");
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
+MPI_CASE(rma_refuses_what_lies_outside_of_a_window, 2) {
+    for (Window::Made how : every_made()) {
+        Window window(how, 64);
+        return_errors(window);
+        int numbers[32] = {};
+        const auto put = [&](int target, MPI_Aint where, int count) {
+            return MPI_Put(numbers, count, MPI_INT, target, where, count, MPI_INT, window.win());
+        };
+        OK(MPI_Win_lock_all(0, window.win()));
+        const int other = 1 - rank();
+        if (how == Window::Made::dynamic) {
+            // My own I judge; another's memory judges its owner, who says so at the next flush.
+            expect(put(rank(), window.at(rank(), 60), 4), MPI_ERR_RMA_RANGE, {"not attached"},
+                   "mine");
+            OK(put(other, window.at(other, 1 << 20), 4));
+            expect(MPI_Win_flush(other, window.win()), MPI_ERR_RMA_RANGE, {"rank"}, "another's");
+        } else {
+            expect(put(other, 0, 17), MPI_ERR_RMA_RANGE, {"64 bytes", "0 to 68"}, "too long");
+            expect(put(other, 61, 1), MPI_ERR_RMA_RANGE, {"displacement 61"}, "at the end");
+            OK(put(other, 60, 1));
+        }
+        OK(MPI_Win_unlock_all(window.win()));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
+MPI_CASE(rma_failures_go_to_the_handler_of_the_window, 1) {
+    Window window(Window::Made::allocate, 8);
+    MPI_Errhandler counting, got;
+    OK(MPI_Win_create_errhandler(count_errors, &counting));
+    OK(MPI_Win_get_errhandler(window.win(), &got));
+    CHECK(got == MPI_ERRORS_ARE_FATAL);
+    OK(MPI_Win_set_errhandler(window.win(), counting));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+    const double number = 1;
+    MPI_Put(&number, 1, MPI_DOUBLE, 0, 8, 1, MPI_DOUBLE, window.win());
+    CHECK_EQ(handled, 1);
+    OK(MPI_Win_call_errhandler(window.win(), MPI_ERR_RMA_RANGE));
+    CHECK_EQ(handled, 2);
+    OK(MPI_Win_unlock(0, window.win()));
+    OK(MPI_Win_get_errhandler(window.win(), &got));
+    CHECK(got == counting);
+    OK(MPI_Errhandler_free(&got));
+    OK(MPI_Errhandler_free(&counting));
+}
+
+MPI_CASE(rma_refuses_arguments, 2) {
+    return_errors(MPI_COMM_WORLD);
+    Window window(Window::Made::create, 64);
+    return_errors(window);
+    int number = 0, result = 0;
+    OK(MPI_Win_lock_all(0, window.win()));
+    const MPI_Win win = window.win();
+    expect(MPI_Put(&number, 1, MPI_INT, 2, 0, 1, MPI_INT, win), MPI_ERR_RANK, {"target_rank"},
+           "rank");
+    expect(MPI_Put(&number, -1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_COUNT, {"origin_count"},
+           "count");
+    expect(MPI_Put(&number, 1, MPI_INT, 0, -4, 1, MPI_INT, win), MPI_ERR_DISP, {"target_disp"},
+           "displacement");
+    expect(MPI_Put(&number, 1, MPI_DATATYPE_NULL, 0, 0, 1, MPI_INT, win), MPI_ERR_TYPE,
+           {"origin_datatype"}, "datatype");
+    expect(MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_SHORT, win), MPI_ERR_TRUNCATE, {"2"}, "sizes");
+    expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP,
+           {"op"}, "no op");
+    expect(MPI_Accumulate(&number, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP,
+           {"MPI_BAND", "MPI_FLOAT"}, "op and type");
+    MPI_Op own;
+    OK(MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own));
+    expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, own, win), MPI_ERR_OP,
+           {"MPI_Op_create"}, "an op of the program");
+    OK(MPI_Op_free(&own));
+    expect(MPI_Compare_and_swap(&number, &number, &result, MPI_FLOAT, 0, 0, win), MPI_ERR_TYPE,
+           {"integers"}, "swap of floats");
+    OK(MPI_Win_unlock_all(win));
+    expect(MPI_Win_lock(77, 0, 0, win), MPI_ERR_LOCKTYPE, {"lock_type"}, "lock type");
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOPUT, win), MPI_ERR_ASSERT, {"assert"},
+           "assert");
+    expect(MPI_Win_fence(MPI_MODE_NOCHECK, win), MPI_ERR_ASSERT, {"MPI_Win_fence"}, "assert");
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, 2, 0, win), MPI_ERR_RANK, {"rank"}, "lock rank");
+    expect(MPI_Win_attach(win, &number, 4), MPI_ERR_RMA_FLAVOR, {"MPI_Win_create_dynamic"},
+           "attach");
+    MPI_Win other;
+    expect(MPI_Win_create(&number, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other), MPI_ERR_SIZE,
+           {"size"}, "size");
+    expect(MPI_Win_create(nullptr, 4, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other), MPI_ERR_BASE,
+           {"null"}, "base");
+    // One rank's fault is everybody's error.
+    void* const base = rank() == 0 ? nullptr : &number;
+    expect(MPI_Win_create(base, 4, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other), MPI_ERR_BASE, {},
+           "one base");
+    expect(MPI_Win_free(&(other = MPI_WIN_NULL)), MPI_ERR_WIN, {"MPI_WIN_NULL"}, "null");
+    expect_alive(MPI_COMM_WORLD);
+}
+
+MPI_CASE(rma_refuses_to_attach_memory_twice, 1) {
+    MPI_Win win;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    int numbers[4] = {};
+    OK(MPI_Win_attach(win, numbers, sizeof numbers));
+    expect(MPI_Win_attach(win, numbers + 1, 4), MPI_ERR_RMA_ATTACH, {"attached already"}, "twice");
+    expect(MPI_Win_detach(win, numbers + 1), MPI_ERR_RMA_ATTACH, {"nothing"}, "detach");
+    OK(MPI_Win_detach(win, numbers));
+    OK(MPI_Win_attach(win, numbers + 1, 4));
+    OK(MPI_Win_free(&win));
+}

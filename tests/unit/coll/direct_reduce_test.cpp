@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reductions between ranks of one node without messages: kernels that read the vectors of all ranks,
+// and cells of the board for short vectors in host memory.
+#include "coll/allreduce.hpp"
+#include "coll/direct_reduce.hpp"
+#include "coll/reduce.hpp"
+#include "coll/reduce_scatter.hpp"
+#include "coll/scan.hpp"
+#include "collective_world.hpp"
+#include "number_sum.hpp"
+
+namespace gantry::coll {
+namespace {
+
+using model::Operation;
+using world::Bytebuffer;
+using world::Ending;
+using world::World;
+
+struct Trial {
+    int ranks = 2;
+    int gpus = 8;
+    std::size_t count = 1;
+    bool in_place = false;
+    Place place = Place::device;
+    std::function<void(Rank&)> prepare = [](Rank&) {};
+    device::IpcKind ipc = device::IpcKind::legacy;
+};
+
+Number summand(int rank, std::size_t index) {
+    return (rank + 1) * 1000 + static_cast<Number>(index);
+}
+// Of the first ranks.
+Number total(int ranks, std::size_t index) {
+    Number all = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+        all += summand(rank, index);
+    return all;
+}
+
+const layout::Layout& number_layout() {
+    static const layout::Layout layout = layout::contiguous_layout(sizeof(Number));
+    return layout;
+}
+
+// Numbers in some kind of memory, behind the device's back.
+class Numbers {
+  public:
+    Numbers(Rank& rank, const Trial& trial, std::size_t count)
+        : rank_(rank),
+          count_(count),
+          memory_(rank, trial.place, std::max<Bytes>(count * sizeof(Number), 1),
+                  rank.number % trial.gpus, trial.ipc) {}
+    p2p::Buffer buffer() { return {memory_.address(), count_, &number_layout()}; }
+    Number* data() {
+        return reinterpret_cast<Number*>(rank_.device.behind(memory_.address(), memory_.bytes()));
+    }
+    void fill() {
+        for (std::size_t i = 0; i < count_; ++i)
+            data()[i] = summand(rank_.number, i);
+    }
+    bool hold(int ranks, std::size_t first, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i)
+            if (data()[i] != total(ranks, first + i)) return false;
+        return true;
+    }
+
+  private:
+    Rank& rank_;
+    std::size_t count_;
+    Bytebuffer memory_;
+};
+
+Task<Status> allreduces(Rank& rank, const Trial& trial) {
+    trial.prepare(rank);
+    Everybody everybody(rank);
+    Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
+    for (int round = 0; round < 3; ++round) {
+        source.fill();
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+        Status met =
+            co_await allreduce(rank.executor, everybody.team(), source.buffer(), into, sum());
+        GANTRY_CO_TRY(met);
+        WORLD_CHECK((trial.in_place ? source : sink).hold(trial.ranks, 0, trial.count));
+    }
+    co_return success();
+}
+
+Task<Status> reduces(Rank& rank, const Trial& trial) {
+    trial.prepare(rank);
+    Everybody everybody(rank);
+    Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
+    for (int root = 0; root < trial.ranks; ++root) {
+        source.fill();
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+        Status met =
+            co_await reduce(rank.executor, everybody.team(), source.buffer(), into, sum(), root);
+        GANTRY_CO_TRY(met);
+        if (rank.number == root)
+            WORLD_CHECK((trial.in_place ? source : sink).hold(trial.ranks, 0, trial.count));
+    }
+    co_return success();
+}
+
+// Rank r gets count + r numbers.
+Task<Status> reduce_scatters(Rank& rank, const Trial& trial) {
+    trial.prepare(rank);
+    Everybody everybody(rank);
+    Blocks shares;
+    shares.layout = &number_layout();
+    std::int64_t all = 0;
+    for (int each = 0; each < trial.ranks; ++each) {
+        shares.displacements.push_back(all);
+        shares.counts.push_back(static_cast<std::int64_t>(trial.count) + each);
+        all += shares.counts.back();
+    }
+    const auto me = static_cast<std::size_t>(rank.number);
+    const auto mine = static_cast<std::size_t>(shares.counts[me]);
+    const auto first = static_cast<std::size_t>(shares.displacements[me]);
+    Numbers source(rank, trial, static_cast<std::size_t>(all)), sink(rank, trial, mine);
+    source.fill();
+    p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+    into.count = mine;
+    Status met = co_await reduce_scatter(rank.executor, everybody.team(), source.buffer(), shares,
+                                         into, sum());
+    GANTRY_CO_TRY(met);
+    WORLD_CHECK((trial.in_place ? source : sink).hold(trial.ranks, first, mine));
+    co_return success();
+}
+
+Task<Status> scans(Rank& rank, const Trial& trial) {
+    trial.prepare(rank);
+    Everybody everybody(rank);
+    for (const bool exclusive : {false, true}) {
+        Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
+        source.fill();
+        const p2p::Buffer into = trial.in_place ? source.buffer() : sink.buffer();
+        Status met =
+            co_await scan(rank.executor, everybody.team(), source.buffer(), into, sum(), exclusive);
+        GANTRY_CO_TRY(met);
+        const int ranks = exclusive ? rank.number : rank.number + 1;
+        if (ranks > 0) WORLD_CHECK((trial.in_place ? source : sink).hold(ranks, 0, trial.count));
+    }
+    co_return success();
+}
+
+using Operations = Task<Status> (*)(Rank&, const Trial&);
+
+struct Costs {
+    std::uint64_t reductions = 0, launches = 0, staged = 0, messages = 0;
+};
+
+Costs run(Operations operations, const Trial& trial, std::uint64_t seed = 1) {
+    Costs costs;
+    World world({.machine = "h200",
+                 .ranks = trial.ranks,
+                 .ranks_per_node = trial.ranks,
+                 .seed = seed,
+                 .jitter = seed > 1 ? 20 * kMicrosecond : 0});
+    const Ending ending = world.run([&](Rank& rank) { return operations(rank, trial); });
+    EXPECT_TRUE(ending.good()) << trial.ranks << " ranks, " << trial.count << ": " << ending;
+    EXPECT_TRUE(world.settle()) << trial.ranks << " ranks, " << trial.count << ", seed " << seed;
+    for (int rank = 0; rank < trial.ranks; ++rank) {
+        const device::fake::Counts& counts = world.rank(rank).device.counts();
+        costs.reductions += counts.reductions;
+        costs.launches += counts.launches;
+        costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
+                        counts.copies[static_cast<int>(Operation::pageable_d2h)];
+    }
+    costs.messages = messages_of(world);
+    return costs;
+}
+
+constexpr std::size_t kShort = 100, kLong = 64 * 1024;  // half a MiB of numbers
+
+TEST(DirectReduction, IsOneLaunchARankForShortVectors) {
+    for (const int ranks : {2, 3, 4, 7})
+        for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+            const Costs costs = run(&allreduces, {.ranks = ranks, .count = kShort}, seed);
+            EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
+            EXPECT_EQ(costs.launches + costs.staged + costs.messages, 0u) << ranks;
+            const Costs to_root = run(&reduces, {.ranks = ranks, .count = kShort}, seed);
+            EXPECT_EQ(to_root.reductions, static_cast<std::uint64_t>(ranks)) << ranks;
+            EXPECT_EQ(to_root.staged + to_root.messages, 0u) << ranks;
+            const Costs parts = run(&reduce_scatters, {.ranks = ranks, .count = kShort}, seed);
+            EXPECT_EQ(parts.reductions, static_cast<std::uint64_t>(ranks)) << ranks;
+            EXPECT_EQ(parts.staged + parts.messages, 0u) << ranks;
+            const Costs before = run(&scans, {.ranks = ranks, .count = kShort}, seed);
+            EXPECT_EQ(before.staged + before.messages, 0u) << ranks;
+        }
+}
+
+TEST(DirectReduction, GivesAShareToEachForLongVectorsAndInPlace) {
+    for (const int ranks : {2, 3, 4})
+        for (const bool in_place : {false, true}) {
+            const Trial trial{.ranks = ranks, .count = kLong, .in_place = in_place};
+            const Costs costs = run(&allreduces, trial);
+            EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
+            EXPECT_EQ(costs.launches, static_cast<std::uint64_t>(3 * ranks)) << ranks;
+            EXPECT_EQ(costs.staged + costs.messages, 0u) << ranks;
+            EXPECT_EQ(run(&reduces, trial).messages, 0u) << ranks;
+            const Trial few{.ranks = ranks, .count = 1, .in_place = true};
+            EXPECT_EQ(run(&allreduces, few).messages, 0u) << ranks;
+        }
+}
+
+TEST(DirectReduction, GoesOnWhereRanksShareAGpu) {
+    for (const int gpus : {1, 2})
+        for (const std::size_t count : {kShort, kLong})
+            for (const Operations operations : {&allreduces, &reduces, &reduce_scatters, &scans})
+                EXPECT_EQ(run(operations, {.ranks = 4, .gpus = gpus, .count = count}).messages, 0u);
+}
+
+TEST(DirectReduction, ReadsShortHostVectorsFromCells) {
+    for (const int ranks : {2, 3, 8})
+        for (const bool in_place : {false, true})
+            for (const Operations operations : {&allreduces, &reduces, &reduce_scatters, &scans}) {
+                const Trial trial{
+                    .ranks = ranks, .count = 20, .in_place = in_place, .place = Place::host};
+                EXPECT_EQ(run(operations, trial).messages, 0u) << ranks;
+            }
+}
+
+TEST(DirectReduction, GoesByMessagesWhereMemoryCannotBeMapped) {
+    const auto refuse = [](Rank& rank) { rank.device.faults.refuse_ipc_open = rank.number == 1; };
+    for (const int ranks : {2, 3})
+        for (const bool in_place : {false, true})
+            for (const std::size_t count : {kShort, kLong})
+                for (const Operations operations :
+                     {&allreduces, &reduces, &reduce_scatters, &scans}) {
+                    run(operations,
+                        {.ranks = ranks, .count = count, .in_place = in_place, .prepare = refuse});
+                    run(operations, {.ranks = ranks,
+                                     .count = count,
+                                     .in_place = in_place,
+                                     .ipc = device::IpcKind::none});
+                }
+}
+
+Task<Status> with_a_death(Rank& rank, const Trial& trial, int& ended) {
+    Everybody everybody(rank);
+    Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
+    source.fill();
+    Status met;
+    for (int round = 0; round < 1000 && met.ok(); ++round)
+        met = co_await allreduce(rank.executor, everybody.team(), source.buffer(), sink.buffer(),
+                                 sum());
+    ++ended;
+    WORLD_CHECK(met.error_class() == MPI_ERR_PROC_ABORTED);
+    co_return success();
+}
+
+TEST(DirectReduction, EndsWhenARankDies) {
+    for (const std::size_t count : {kShort, kLong})
+        for (Nanoseconds time = 0; time < 200 * kMicrosecond; time += 7 * kMicrosecond) {
+            int ended = 0;
+            World world({.machine = "h200", .ranks = 3, .ranks_per_node = 3, .seed = 1});
+            world.kill_at(time, 1);
+            const Trial trial{.ranks = 3, .count = count};
+            const Ending ending =
+                world.run([&](Rank& rank) { return with_a_death(rank, trial, ended); });
+            ASSERT_TRUE(ending.good()) << "death at " << time << " ns: " << ending;
+            ASSERT_EQ(ended, 2) << "death at " << time << " ns";
+        }
+}
+
+}  // namespace
+}  // namespace gantry::coll

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Exchanges between ranks of one node without messages: by stores into mapped device memory, in one
+// launch a rank, and through the cells of the board for small host memory; and the way back to
+// messages where a rank's memory cannot be had.
+#include "coll/bcast.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/gather.hpp"
+#include "collective_world.hpp"
+
+namespace gantry::coll {
+namespace {
+
+using model::Operation;
+using world::Bytebuffer;
+using world::Ending;
+using world::World;
+
+struct Trial {
+    int ranks = 2;
+    int gpus = 8;
+    Bytes bytes = 0;  // of a block
+    bool unequal = false;
+    bool in_place = false;  // of an allgather
+    int rounds = 3;
+    // Of each rank: what it sends from, what it receives into.
+    std::function<std::pair<Place, Place>(int rank)> places = [](int) {
+        return std::pair(Place::device, Place::device);
+    };
+    std::function<void(Rank&)> prepare = [](Rank&) {};
+    device::IpcKind ipc = device::IpcKind::legacy;
+};
+
+Bytes block_bytes(const Trial& test, int from, int to) {
+    return test.unequal ? test.bytes * static_cast<Bytes>((from + 2 * to) % 3) : test.bytes;
+}
+
+std::uint64_t key_of(int round, int from, int to) {
+    return static_cast<std::uint64_t>((round * 64 + from) * 64 + to);
+}
+
+std::byte pattern(std::uint64_t key, Bytes at) {
+    return static_cast<std::byte>(((at + key * 131) * 0x9e3779b97f4a7c15u) >> 56);
+}
+
+// A part of a buffer, behind the device's back.
+void fill_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
+    std::byte* const part =
+        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
+    for (Bytes at = 0; at < bytes; ++at)
+        part[at] = pattern(key, at);
+}
+
+bool holds_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
+    std::byte* const part =
+        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
+    for (Bytes at = 0; at < bytes; ++at)
+        if (part[at] != pattern(key, at)) return false;
+    return true;
+}
+
+// Blocks of bytes in one buffer, with a gap behind each where they are unequal.
+struct Parts {
+    std::vector<std::int64_t> counts, displacements;
+    Bytes all = 0;
+
+    Blocks in(Bytebuffer& buffer, bool unequal) const {
+        Blocks blocks;
+        blocks.address = buffer.address();
+        blocks.layout = buffer.whole().layout;
+        if (unequal) {
+            blocks.counts = counts;
+            blocks.displacements = displacements;
+        } else {
+            blocks.count = counts.empty() ? 0 : static_cast<std::uint64_t>(counts[0]);
+        }
+        return blocks;
+    }
+};
+
+template <class Size>
+Parts parts(int ranks, bool unequal, Size size) {
+    Parts parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        parts.counts.push_back(static_cast<std::int64_t>(size(rank)));
+        parts.displacements.push_back(static_cast<std::int64_t>(parts.all));
+        parts.all += size(rank) + (unequal ? 3 : 0);
+    }
+    return parts;
+}
+
+Task<Status> alltoalls(Rank& rank, const Trial& test) {
+    test.prepare(rank);
+    Everybody everybody(rank);
+    const int me = rank.number, ranks = everybody.size();
+    const auto [from, into] = test.places(me);
+    const Parts out = parts(ranks, test.unequal, [&](int to) { return block_bytes(test, me, to); });
+    const Parts in =
+        parts(ranks, test.unequal, [&](int sender) { return block_bytes(test, sender, me); });
+    Bytebuffer outgoing(rank, from, out.all, me % test.gpus, test.ipc),
+        incoming(rank, into, in.all, me % test.gpus, test.ipc);
+    for (int round = 0; round < test.rounds; ++round) {
+        incoming.clear();
+        for (int to = 0; to < ranks; ++to)
+            fill_part(rank, outgoing, key_of(round, me, to),
+                      static_cast<Bytes>(out.displacements[static_cast<std::size_t>(to)]),
+                      block_bytes(test, me, to));
+        Status done =
+            co_await alltoall(rank.executor, everybody.team(), out.in(outgoing, test.unequal),
+                              in.in(incoming, test.unequal));
+        GANTRY_CO_TRY(done);
+        for (int sender = 0; sender < ranks; ++sender)
+            WORLD_CHECK(
+                holds_part(rank, incoming, key_of(round, sender, me),
+                           static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
+                           block_bytes(test, sender, me)));
+    }
+    co_return success();
+}
+
+Task<Status> allgathers(Rank& rank, const Trial& test) {
+    test.prepare(rank);
+    Everybody everybody(rank);
+    const int me = rank.number, ranks = everybody.size();
+    const auto [from, into] = test.places(me);
+    const auto size = [&](int sender) { return block_bytes(test, sender, 0); };
+    const Parts in = parts(ranks, test.unequal, size);
+    const auto own = static_cast<Bytes>(in.displacements[static_cast<std::size_t>(me)]);
+    Bytebuffer outgoing(rank, from, size(me), me % test.gpus, test.ipc),
+        incoming(rank, into, in.all, me % test.gpus, test.ipc);
+    for (int round = 0; round < test.rounds; ++round) {
+        incoming.clear();
+        outgoing.fill(key_of(round, me, 0));
+        if (test.in_place) fill_part(rank, incoming, key_of(round, me, 0), own, size(me));
+        Status done = co_await allgather(rank.executor, everybody.team(), outgoing.whole(),
+                                         in.in(incoming, test.unequal), test.in_place);
+        GANTRY_CO_TRY(done);
+        for (int sender = 0; sender < ranks; ++sender)
+            WORLD_CHECK(
+                holds_part(rank, incoming, key_of(round, sender, 0),
+                           static_cast<Bytes>(in.displacements[static_cast<std::size_t>(sender)]),
+                           size(sender)));
+    }
+    co_return success();
+}
+
+// Every rank in turn is the root of a broadcast, a gather and a scatter.
+Task<Status> with_a_root(Rank& rank, const Trial& test) {
+    test.prepare(rank);
+    Everybody everybody(rank);
+    const int me = rank.number, ranks = everybody.size(), gpu = me % test.gpus;
+    const auto [from, into] = test.places(me);
+    const Parts each = parts(ranks, test.unequal, [&](int of) { return block_bytes(test, of, 0); });
+    const Bytes mine = block_bytes(test, me, 0);
+    const auto at = [&](int of) {
+        return static_cast<Bytes>(each.displacements[static_cast<std::size_t>(of)]);
+    };
+    for (int root = 0; root < ranks; ++root) {
+        Bytebuffer one(rank, me == root ? from : into, test.bytes, gpu, test.ipc);
+        if (me == root) one.fill(key_of(root, 0, 0));
+        Status told = co_await bcast(rank.executor, everybody.team(), one.whole(), root);
+        GANTRY_CO_TRY(told);
+        WORLD_CHECK(one.holds(key_of(root, 0, 0), test.bytes));
+        Bytebuffer block(rank, from, mine, gpu, test.ipc), all(rank, into, each.all, gpu, test.ipc);
+        block.fill(key_of(root, me, 1));
+        if (test.in_place && me == root) fill_part(rank, all, key_of(root, me, 1), at(me), mine);
+        Status gathered =
+            co_await gather(rank.executor, everybody.team(), block.whole(),
+                            each.in(all, test.unequal), root, test.in_place && me == root);
+        GANTRY_CO_TRY(gathered);
+        for (int of = 0; me == root && of < ranks; ++of)
+            WORLD_CHECK(
+                holds_part(rank, all, key_of(root, of, 1), at(of), block_bytes(test, of, 0)));
+        block.clear();
+        for (int of = 0; of < ranks; ++of)
+            fill_part(rank, all, key_of(root, of, 2), at(of), block_bytes(test, of, 0));
+        Status scattered =
+            co_await scatter(rank.executor, everybody.team(), each.in(all, test.unequal),
+                             block.whole(), root, test.in_place && me == root);
+        GANTRY_CO_TRY(scattered);
+        WORLD_CHECK(block.holds(key_of(root, me, 2), test.in_place && me == root ? 0 : mine));
+    }
+    co_return success();
+}
+
+using Operations = Task<Status> (*)(Rank&, const Trial&);
+
+struct Costs {
+    std::uint64_t launches = 0, most_of_a_rank = 0, staged = 0, messages = 0;
+};
+
+Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
+    Costs costs;
+    World world({.machine = "h200",
+                 .ranks = test.ranks,
+                 .ranks_per_node = test.ranks,
+                 .seed = seed,
+                 .jitter = seed > 1 ? 20 * kMicrosecond : 0});
+    const Ending ending = world.run([&](Rank& rank) { return operations(rank, test); });
+    EXPECT_TRUE(ending.good()) << test.ranks << " ranks, " << test.bytes << " bytes: " << ending;
+    EXPECT_TRUE(world.settle()) << test.ranks << " ranks, " << test.bytes << " bytes, seed "
+                                << seed;
+    for (int rank = 0; rank < test.ranks; ++rank) {
+        const device::fake::Counts& counts = world.rank(rank).device.counts();
+        costs.launches += counts.launches;
+        costs.most_of_a_rank = std::max(costs.most_of_a_rank, counts.launches);
+        costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
+                        counts.copies[static_cast<int>(Operation::pageable_d2h)];
+    }
+    costs.messages = messages_of(world);
+    return costs;
+}
+
+TEST(DirectExchange, StoresDeviceMemoryInOneLaunchARank) {
+    for (const Operations operations : {&alltoalls, &allgathers})
+        for (const int ranks : {2, 3, 4, 7})
+            for (const Bytes bytes : {Bytes{1}, Bytes{8}, Bytes{1001}, 64 * kKiB})
+                for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+                    const Trial test{.ranks = ranks, .bytes = bytes};
+                    const Costs costs = run(operations, test, seed);
+                    EXPECT_EQ(costs.launches, static_cast<std::uint64_t>(ranks * test.rounds))
+                        << ranks << " ranks, " << bytes << " bytes";
+                    EXPECT_EQ(costs.staged, 0u) << ranks << " ranks, " << bytes << " bytes";
+                    EXPECT_EQ(costs.messages, 0u) << ranks << " ranks, " << bytes << " bytes";
+                }
+}
+
+TEST(DirectExchange, OneRankStoresForAllThatShareAGpu) {
+    for (const Operations operations : {&alltoalls, &allgathers})
+        for (const int gpus : {1, 2}) {
+            const Trial test{.ranks = 4, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 8};
+            const Costs costs = run(operations, test);
+            // Who else uses a GPU is known from the second round on.
+            EXPECT_LE(costs.launches, static_cast<std::uint64_t>(4 + gpus * test.rounds)) << gpus;
+            EXPECT_EQ(costs.staged, 0u) << gpus;
+            EXPECT_EQ(costs.messages, 0u) << gpus;
+        }
+}
+
+TEST(DirectExchange, TakesBlocksOfAnySize) {
+    for (const int ranks : {2, 3, 5})
+        for (const int gpus : {1, 2, 8}) {
+            Trial test{.ranks = ranks, .gpus = gpus, .bytes = 333, .unequal = true};
+            for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+                EXPECT_EQ(run(&alltoalls, test, seed).messages, 0u) << ranks;
+                EXPECT_EQ(run(&allgathers, test, seed).messages, 0u) << ranks;
+                EXPECT_EQ(run(&with_a_root, test, seed).messages, 0u) << ranks;
+            }
+            test.in_place = true;
+            EXPECT_EQ(run(&allgathers, test).messages, 0u) << ranks;
+            EXPECT_EQ(run(&with_a_root, test).messages, 0u) << ranks;
+            test.unequal = false;
+            EXPECT_EQ(run(&allgathers, test).messages, 0u) << ranks;
+            test.bytes = 0;
+            EXPECT_EQ(run(&alltoalls, test).messages, 0u) << ranks;
+        }
+}
+
+TEST(DirectExchange, PutsSmallHostMemoryIntoCells) {
+    const auto host = [](int) { return std::pair(Place::host, Place::host); };
+    for (const int ranks : {2, 3, 8})
+        for (const bool unequal : {false, true}) {
+            const Trial test{
+                .ranks = ranks, .bytes = 100, .unequal = unequal, .rounds = 40, .places = host};
+            EXPECT_EQ(run(&alltoalls, test).launches, 0u);
+            EXPECT_EQ(run(&allgathers, test).launches, 0u);
+            EXPECT_EQ(run(&with_a_root, test).launches, 0u);
+        }
+}
+
+TEST(DirectExchange, GoesByMessagesWhereMemoryIsOfSeveralKinds) {
+    const auto mixed = [](int rank) {
+        return std::pair(rank == 0 ? Place::host : Place::device,
+                         rank == 1 ? Place::pinned : Place::device);
+    };
+    for (const int ranks : {2, 3, 4})
+        for (const Bytes bytes : {Bytes{8}, 16 * kKiB})
+            for (std::uint64_t seed = 1; seed <= 2; ++seed)
+                for (const Operations operations : {&alltoalls, &allgathers, &with_a_root})
+                    EXPECT_GT(
+                        run(operations, {.ranks = ranks, .bytes = bytes, .places = mixed}, seed)
+                            .messages,
+                        0u);
+}
+
+TEST(DirectExchange, GoesByMessagesWhereMemoryCannotBeMapped) {
+    for (const int ranks : {2, 3, 4}) {
+        const auto refuse = [](Rank& rank) {
+            rank.device.faults.refuse_ipc_open = rank.number == 1;
+        };
+        for (const Operations operations : {&alltoalls, &allgathers}) {
+            EXPECT_GT(
+                run(operations, {.ranks = ranks, .bytes = 4 * kKiB, .prepare = refuse}).messages,
+                0u);
+            EXPECT_GT(
+                run(operations, {.ranks = ranks, .bytes = 4 * kKiB, .ipc = device::IpcKind::none})
+                    .messages,
+                0u);
+        }
+    }
+}
+
+// One rank sends more than the others have room for.
+Task<Status> too_much(Rank& rank, Place place) {
+    Everybody everybody(rank);
+    const auto ranks = static_cast<Bytes>(everybody.size());
+    const Bytes mine = rank.number == 0 ? 200 : 100;
+    Bytebuffer outgoing(rank, place, mine * ranks, rank.number),
+        incoming(rank, place, 100 * ranks, rank.number);
+    Blocks out, in;
+    out.address = outgoing.address();
+    in.address = incoming.address();
+    out.layout = in.layout = outgoing.whole().layout;
+    out.count = mine;
+    in.count = 100;
+    Status done = co_await alltoall(rank.executor, everybody.team(), out, in);
+    WORLD_CHECK(done.error_class() == MPI_ERR_TRUNCATE);
+    co_return success();
+}
+
+TEST(DirectExchange, RefusesABlockThatIsTooLong) {
+    for (const Place place : {Place::device, Place::host}) {
+        World world({.machine = "h200", .ranks = 3, .ranks_per_node = 3, .seed = 1});
+        const Ending ending = world.run([place](Rank& rank) { return too_much(rank, place); });
+        EXPECT_TRUE(ending.good()) << ending;
+    }
+}
+
+// A rank dies after any number of its own steps; the others end, and nobody is stuck.
+Task<Status> with_a_death(Rank& rank, const Trial& test, int& ended) {
+    Status done = co_await alltoalls(rank, test);
+    ++ended;
+    WORLD_CHECK(done.ok() || done.error_class() == MPI_ERR_PROC_ABORTED);
+    co_return success();
+}
+
+TEST(DirectExchange, EndsWhenARankDies) {
+    for (const int gpus : {1, 8})
+        for (Nanoseconds time = 0; time < 400 * kMicrosecond; time += 3 * kMicrosecond) {
+            Trial test{.ranks = 3, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 1000};
+            int ended = 0;
+            World world({.machine = "h200", .ranks = 3, .ranks_per_node = 3, .seed = 1});
+            world.kill_at(time, 1);
+            const Ending ending =
+                world.run([&](Rank& rank) { return with_a_death(rank, test, ended); });
+            ASSERT_TRUE(ending.good()) << "death at " << time << " ns: " << ending;
+            ASSERT_EQ(ended, 2) << "death at " << time << " ns";
+        }
+}
+
+// Operations of one communicator in flight at once, ended in any order.
+Task<Status> in_flight_together(Rank& rank) {
+    Everybody everybody(rank);
+    const auto ranks = static_cast<Bytes>(everybody.size());
+    constexpr int kOperations = 20;
+    constexpr Bytes kBlock = 500;
+    std::vector<std::unique_ptr<Bytebuffer>> outgoing, incoming;
+    Scope scope(rank.executor);
+    for (int each = 0; each < kOperations; ++each) {
+        outgoing.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks, rank.number));
+        incoming.push_back(
+            std::make_unique<Bytebuffer>(rank, Place::device, kBlock * ranks, rank.number));
+        outgoing.back()->fill(key_of(each, rank.number, 0));
+        Blocks out, in;
+        out.layout = in.layout = outgoing.back()->whole().layout;
+        out.count = in.count = kBlock;
+        out.address = outgoing.back()->address();
+        in.address = incoming.back()->address();
+        scope.spawn(alltoall(rank.executor, everybody.team(), out, in));
+    }
+    Status all = co_await scope.join(rank.executor);
+    GANTRY_CO_TRY(all);
+    co_return success();
+}
+
+TEST(DirectExchange, KeepsOperationsInFlightApart) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        World world({.machine = "h200",
+                     .ranks = 4,
+                     .ranks_per_node = 4,
+                     .seed = seed,
+                     .jitter = 20 * kMicrosecond});
+        const Ending ending = world.run(in_flight_together);
+        EXPECT_TRUE(ending.good()) << ending;
+        EXPECT_EQ(world.shared_memory().messages(), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace gantry::coll
