@@ -48,6 +48,7 @@ struct UcxTransport::RailTo {
     Nanoseconds pause = 0;        // between tries
     Pulse pulse;
     Nanoseconds last_beat = 0;
+    std::optional<Nanoseconds> pulse_ended;  // the peer closed it: it has left, gave the rail up, or us
     // --- the peer's end
     std::uint64_t void_below = 0;       // puts of the peer with smaller tickets come too late
     std::optional<std::uint32_t> owes;  // the peer waits for this failure of its rail to be closed here

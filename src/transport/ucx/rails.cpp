@@ -89,6 +89,7 @@ void UcxTransport::fail_rail(RailTo& rail, std::string_view why) {
     peer.keys.drop(*library_, rail.index);
     close_endpoint(rail, UCP_EP_CLOSE_FLAG_FORCE);
     rail.pulse.close();
+    rail.pulse_ended.reset();
     close_bulk_of(rail);
     if (tried) return;  // it carried nothing
     log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on", rail.index,
@@ -291,10 +292,15 @@ void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
     });
     for (RailTo& rail : peer.rails) {
         if (rail.state != RailTo::State::up) continue;
+        const bool was_open = rail.pulse.is_open();
         if (!rail.pulse.look(now)) {
             rail.pulse.close();
             note_broken(rail, UCS_ERR_ENDPOINT_TIMEOUT);
+        } else if (was_open && !rail.pulse.is_open() && rail.pulse.answered()) {
+            rail.pulse_ended = now;
         }
+        if (rail.pulse_ended && now - *rail.pulse_ended > config_.peer_timeout)
+            note_broken(rail, UCS_ERR_CONNECTION_RESET);
         if (now - rail.last_beat < (busy ? kBeatBusy : kBeatIdle)) continue;
         rail.last_beat = now;
         rail.pulse.beat(now);

@@ -160,6 +160,7 @@ TEST_F(UcxRails, ARailThatWorksAgainIsTakenBack) {
 }
 
 TEST_F(UcxRails, ThatAllFailAreTheLossOfThePeer) {
+    config.peer_timeout = 200 * kMillisecond;  // what the other rank waits for a goodbye
     connect();
     std::vector<std::byte> source(kMiB, std::byte{7}), sink(source.size());
     Result<Region> region = transport(1).register_memory(extent(sink));
