@@ -35,6 +35,16 @@ def not_run(why):
     sys.exit(NOT_RUN)
 
 
+def need_ucx():
+    library = os.environ.get("GANTRY_UCX") or "libucp.so.0"
+    if os.path.isdir(library):
+        library = os.path.join(library, "libucp.so.0")
+    try:
+        ctypes.CDLL(library)
+    except OSError as refused:
+        not_run(f"the network needs UCX ({refused}); `apt install libucx0` or set GANTRY_UCX")
+
+
 def run_in_namespaces():
     """Starts this script again as root of a user namespace of its own; returns in there, and never outside."""
     if os.environ.get(INSIDE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two machines joined by two cables, each a rail: one is cut in the middle of messages, puts and accumulates of host and device memory. All
+"""Two machines joined by two cables that are rails: one is cut in the middle of messages, puts and accumulates of host and device memory. All
 of it arrives once; how long nothing came is printed, and judged by nobody: a busy machine makes it longer.
 
     rails_test.py Rails.test_NAME      77 with the reason where two network namespaces or a UCX are not to be had
@@ -18,14 +18,14 @@ from faults_test import PATIENCE, PROGRAM, ucx_release
 
 class Rails(unittest.TestCase):
     def setUp(self):
-        self.nodes = network.two_nodes(more_rails=(None,))
+        self.nodes = network.two_nodes(more_rails=(None, None))  # by the first cable ranks 0 and 1 find each other: it is no rail
         self.addCleanup(lambda: [node.close() for node in self.nodes])
         self.told = tempfile.mktemp(prefix="gantry-told-")
         self.addCleanup(lambda: os.path.exists(self.told) and os.unlink(self.told))
 
     def start(self, rank, **more):
         env = {**network.job_environment(self.nodes, rank), "MPI_TESTS_STOP": self.told, "SIMGPU": "machine=h200,scale=0",
-               "GANTRY_RAILS": ",".join(self.nodes[rank].rails), "GANTRY_LOG": "info", **more}
+               "GANTRY_RAILS": ",".join(self.nodes[rank].rails[1:]), "GANTRY_LOG": "info", **more}
         process = self.nodes[rank].start([PROGRAM, "everything_until_told"], env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         return process
@@ -61,7 +61,7 @@ class Rails(unittest.TestCase):
 
     def cut(self, node, rail):
         def disturb(rank):
-            self.nodes[node].cut(rail)
+            self.nodes[node].cut(rail + 1)
             self.wait_for(rank, f"ucx: rail {rail} to rank 1 failed")
         return disturb
 
@@ -77,7 +77,7 @@ class Rails(unittest.TestCase):
     def test_a_rail_that_is_mended_is_taken_back(self):
         def disturb(rank):
             self.cut(1, 1)(rank)
-            self.nodes[1].mend(1)
+            self.nodes[1].mend(2)
             self.wait_for(rank, "ucx: rail 1 to rank 1 is back")
         self.exchange(disturb)
 
@@ -85,7 +85,7 @@ class Rails(unittest.TestCase):
         def disturb(rank):
             for rail in (1, 0):
                 self.cut(rail, rail)(rank)
-                self.nodes[rail].mend(rail)
+                self.nodes[rail].mend(rail + 1)
                 self.wait_for(rank, f"ucx: rail {rail} to rank 1 is back")
         self.exchange(disturb)
 

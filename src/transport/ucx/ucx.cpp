@@ -335,6 +335,7 @@ void UcxTransport::lose(Peer& peer, ucs_status_t status) {
     for (RailTo& rail : peer.rails)
         release_held(rail);
     std::erase(connected_, &peer);
+    std::erase_if(received_pulses_, [&](const auto& pulse) { return pulse.from == peer.rank; });
     ++events_;
     if (lost) receiver_->on_peer_lost(peer.rank, peer.lost);
 }
