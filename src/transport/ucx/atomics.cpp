@@ -70,8 +70,7 @@ void UcxTransport::atomic(int rank, AtomicOperation operation, const AtomicOpera
         unpacked = *read;
     }
     auto* putting = new (std::nothrow)
-        Putting{this,   &done, unpacked, 1,
-                           UCS_OK, rank,  -1,       static_cast<Bytes>(operands.width)};
+        Putting{this, &done, unpacked, 1, UCS_OK, rank, -1, static_cast<Bytes>(operands.width)};
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for an atomic operation"));
     ++in_flight_;

@@ -110,8 +110,8 @@ Status UcxTransport::open_bulk(Bulk& bulk) {
     const Hello hello{kFrameMagic, static_cast<std::uint32_t>(rank_),
                       static_cast<std::uint32_t>(peer.rank), static_cast<std::uint32_t>(bulk.rail),
                       door->cookie};
-    Result<OutStream> stream =
-        OutStream::connect(door->address, std::as_bytes(std::span(&hello, 1)), config_.peer_timeout);
+    Result<OutStream> stream = OutStream::connect(
+        door->address, std::as_bytes(std::span(&hello, 1)), config_.peer_timeout);
     GANTRY_TRY(stream.status());
     bulk.stream = std::move(*stream);
     bulk.state = Bulk::State::asked;
@@ -135,7 +135,8 @@ void UcxTransport::on_bulk_open(Peer& peer, std::uint64_t rail) {
     if (rail >= peer.bulk.size() || peer.bulk[rail] == nullptr) return;
     if (peer.bulk[rail]->state != Bulk::State::asked) return;
     peer.bulk[rail]->state = Bulk::State::open;
-    if (!several() && is_lane_of_both(rank_, peer.rank, rail) && read_way_back(peer, *peer.bulk[rail]))
+    if (!several() && is_lane_of_both(rank_, peer.rank, rail) &&
+        read_way_back(peer, *peer.bulk[rail]))
         use_lane(peer, *peer.bulk[rail]);
 }
 

@@ -49,7 +49,7 @@ struct Frame {
     bool kept = false;         // until it is acknowledged
     bool queued = false;       // to leave
     bool with_ucx = false;
-    bool again = false;        // its rail failed while UCX had it
+    bool again = false;  // its rail failed while UCX had it
     std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 
     static constexpr Bytes record_bytes(Bytes header, Bytes payload) {

@@ -29,7 +29,8 @@ class FrameNumbers {
     // A frame is never further from the next one than half of all numbers.
     std::uint64_t expand(std::uint32_t number) const {
         const auto distance = static_cast<std::int32_t>(number - static_cast<std::uint32_t>(next_));
-        if (distance < 0 && next_ < static_cast<std::uint64_t>(-static_cast<std::int64_t>(distance)))
+        if (distance < 0 &&
+            next_ < static_cast<std::uint64_t>(-static_cast<std::int64_t>(distance)))
             return 0;
         return next_ + static_cast<std::uint64_t>(static_cast<std::int64_t>(distance));
     }

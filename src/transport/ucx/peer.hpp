@@ -41,17 +41,19 @@ struct UcxTransport::RailTo {
     State state = State::up;
     bool broken = false;  // noted by the error handler
     bool may_carry() const { return state == State::up && !broken; }
-    int puts = 0;                 // that it carries, and those in `held`
-    std::vector<Putting*> held;   // failed with the rail; until it is closed, their bytes may arrive
-    std::uint32_t failures = 0;   // of ours, so far
-    Nanoseconds next_try = 0;     // while it is down
-    Nanoseconds pause = 0;        // between tries
+    int puts = 0;                // that it carries, and those in `held`
+    std::vector<Putting*> held;  // failed with the rail; until it is closed, their bytes may arrive
+    std::uint32_t failures = 0;  // of ours, so far
+    Nanoseconds next_try = 0;    // while it is down
+    Nanoseconds pause = 0;       // between tries
     Pulse pulse;
     Nanoseconds last_beat = 0;
-    std::optional<Nanoseconds> pulse_ended;  // the peer closed it: it has left, gave the rail up, or us
+    std::optional<Nanoseconds>
+        pulse_ended;  // the peer closed it: it has left, gave the rail up, or us
     // --- the peer's end
-    std::uint64_t void_below = 0;       // puts of the peer with smaller tickets come too late
-    std::optional<std::uint32_t> owes;  // the peer waits for this failure of its rail to be closed here
+    std::uint64_t void_below = 0;  // puts of the peer with smaller tickets come too late
+    std::optional<std::uint32_t>
+        owes;  // the peer waits for this failure of its rail to be closed here
 };
 
 struct UcxTransport::Peer {
@@ -85,10 +87,10 @@ struct UcxTransport::Peer {
     };
     std::unordered_map<std::uint64_t, Arriving> arriving;  // its puts that have come in part
     // With several rails:
-    std::uint32_t last_number = 0;    // of frames to it
-    std::deque<Frame*> kept;          // frames that it has not acknowledged, oldest first
-    FrameNumbers received;            // its frames
-    int unacknowledged = 0;           // of these, since it was last told
+    std::uint32_t last_number = 0;      // of frames to it
+    std::deque<Frame*> kept;            // frames that it has not acknowledged, oldest first
+    FrameNumbers received;              // its frames
+    int unacknowledged = 0;             // of these, since it was last told
     bool owes_acknowledgement = false;  // is in owing_
 
     std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer

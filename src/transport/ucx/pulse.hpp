@@ -21,8 +21,8 @@ class Pulse {
   public:
     Pulse() = default;
     // Begins to connect. `unanswered`: when the kernel itself gives up.
-    static Result<Pulse> open(const sockaddr_in& address, const Hello& hello, Nanoseconds unanswered,
-                              Nanoseconds now);
+    static Result<Pulse> open(const sockaddr_in& address, const Hello& hello,
+                              Nanoseconds unanswered, Nanoseconds now);
     bool is_open() const { return socket_.open(); }
     void close() { socket_ = Socket(); }
 

@@ -47,8 +47,8 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     RemoteKeys::Key* unpacked = nullptr;
     const bool by_messages = goes_by_messages(rail);
     if (!by_messages) {
-        Result<RemoteKeys::Key*> read = peer.keys.unpack(
-            *library_, way.endpoint, rail, view.packed, keys_);
+        Result<RemoteKeys::Key*> read =
+            peer.keys.unpack(*library_, way.endpoint, rail, view.packed, keys_);
         if (!read.ok())
             return done.complete(read.status().with(fmt::format("a put to rank {}", rank)));
         unpacked = *read;
@@ -184,9 +184,8 @@ void UcxTransport::take_piece(const PieceHead& head, int rail, ConstSpan data) {
     std::byte* place = memory_->at(head.region, head.offset, data.size());
     if (place != nullptr && !data.empty()) std::memcpy(place, data.data(), data.size());
     if (place != nullptr && data.size() < head.whole) {
-        Bytes& missing =
-            peer.arriving.try_emplace(head.ticket, Peer::Arriving{rail, head.whole})
-                .first->second.missing;
+        Bytes& missing = peer.arriving.try_emplace(head.ticket, Peer::Arriving{rail, head.whole})
+                             .first->second.missing;
         missing -= std::min<Bytes>(missing, data.size());
         if (missing > 0) return;
         peer.arriving.erase(head.ticket);
@@ -244,11 +243,10 @@ bool is_its_own(ucs_status_t status) {
 Status UcxTransport::failure_of(const Putting& putting) {
     Peer& peer = peer_of(putting.peer);
     if (is_its_own(putting.status))
-        return library_->failed(fmt::format("{} {} bytes {} rank {}",
-                                            putting.old != nullptr ? "updating" : "putting",
-                                            putting.bytes, putting.old != nullptr ? "of" : "to",
-                                            putting.peer),
-                                putting.status);
+        return library_->failed(
+            fmt::format("{} {} bytes {} rank {}", putting.old != nullptr ? "updating" : "putting",
+                        putting.bytes, putting.old != nullptr ? "of" : "to", putting.peer),
+            putting.status);
     if (several() && putting.rail >= 0 && peer.lost.ok())
         return failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", putting.rail, peer.rank);
     if (!several()) note_broken(peer.rails.front(), putting.status);

@@ -221,7 +221,10 @@ void UcxTransport::acknowledge_frames(Nanoseconds now) {
     const bool late = now >= next_acknowledgement_;
     if (late) next_acknowledgement_ = now + kAcknowledgeLate;
     std::erase_if(owing_, [&](Peer* peer) {
-        const auto told = [&] { peer->owes_acknowledgement = false; return true; };
+        const auto told = [&] {
+            peer->owes_acknowledgement = false;
+            return true;
+        };
         if (peer->unacknowledged == 0 || !peer->lost.ok() || peer->broken) return told();
         if (peer->left && !peer->connected) return told();
         if (!late && peer->unacknowledged < kMostUnacknowledged && !peer->left) return false;
@@ -254,8 +257,7 @@ void UcxTransport::look_at_rails() {
         look_at_pulses(*peer, now);
         for (RailTo& rail : peer->rails) {
             answer_closed(rail);
-            if (rail.state == RailTo::State::down && stage_ == Stage::running)
-                try_again(rail, now);
+            if (rail.state == RailTo::State::down && stage_ == Stage::running) try_again(rail, now);
         }
     }
     if (now < next_drain_) return;

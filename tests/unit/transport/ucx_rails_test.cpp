@@ -144,9 +144,8 @@ TEST_F(UcxRails, ARailThatWorksAgainIsTakenBack) {
         transport(0).break_rail(1, rail);
         turn();
         EXPECT_EQ(transport(0).rails_up(1), 3u & ~(1u << rail));
-        ASSERT_TRUE(until([&] {
-            return transport(0).rails_up(1) == 3 && transport(1).rails_up(0) == 3;
-        }));
+        ASSERT_TRUE(
+            until([&] { return transport(0).rails_up(1) == 3 && transport(1).rails_up(0) == 3; }));
         std::fill(sink.begin(), sink.end(), std::byte{0});
         Completion done(ranks[0]->executor);
         transport(0).put(1, rail, source.data(), source.size(), {}, transport(1).key(*region), 0,
@@ -190,8 +189,9 @@ TEST_F(UcxRails, AtomicsOfARailThatFailsAreExecutedOnce) {
                             done.emplace_back(ranks[0]->executor));
         if (i % 7 == 0) turn();
     }
-    ASSERT_TRUE(until(
-        [&] { return std::ranges::all_of(done, [](const Completion& one) { return one.done(); }); }));
+    ASSERT_TRUE(until([&] {
+        return std::ranges::all_of(done, [](const Completion& one) { return one.done(); });
+    }));
     std::set<std::uint64_t> values(old.begin(), old.end());
     EXPECT_EQ(values.size(), std::size_t{kOperations});
     EXPECT_EQ(*values.rbegin(), std::uint64_t{kOperations - 1});
