@@ -86,14 +86,21 @@ TEST_P(EveryAlgorithm, KeepsTheOrderOfRanksWhereItMatters) {
 INSTANTIATE_TEST_SUITE_P(Operations, EveryAlgorithm, ::testing::ValuesIn(all_algorithms()),
                          [](const auto& of) { return std::string(name(of.param.operation)); });
 
-TEST(ManyRanks, OneThousandAndTwentyFour) {
+// Each event of the world asks every rank: a sanitizer would take minutes for the whole number.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMostRanks = 256;
+#else
+constexpr int kMostRanks = 1024;
+#endif
+
+TEST(ManyRanks, UpToOneThousandAndTwentyFour) {
     for (const Setting& setting :
          {Setting{.operation = Collective::barrier},
           Setting{.operation = Collective::bcast, .algorithm = Algorithm::binomial, .count = 3},
           Setting{.operation = Collective::allreduce,
           .algorithm = Algorithm::recursive_doubling,
           .count = 2}}) {
-        expect_right(setting, 1024);
+        expect_right(setting, kMostRanks);
         if (HasFatalFailure()) return;
     }
 }

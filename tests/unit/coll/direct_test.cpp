@@ -39,24 +39,15 @@ std::uint64_t key_of(int round, int from, int to) {
     return static_cast<std::uint64_t>((round * 64 + from) * 64 + to);
 }
 
-std::byte pattern(std::uint64_t key, Bytes at) {
-    return static_cast<std::byte>(((at + key * 131) * 0x9e3779b97f4a7c15u) >> 56);
-}
-
 // A part of a buffer, behind the device's back.
 void fill_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
-    std::byte* const part =
-        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
-    for (Bytes at = 0; at < bytes; ++at)
-        part[at] = pattern(key, at);
+    if (bytes > 0)
+        world::fill_pattern(rank.device.behind(buffer.address() + offset, bytes), key, bytes);
 }
 
 bool holds_part(Rank& rank, Bytebuffer& buffer, std::uint64_t key, Bytes offset, Bytes bytes) {
-    std::byte* const part =
-        bytes > 0 ? rank.device.behind(buffer.address() + offset, bytes) : nullptr;
-    for (Bytes at = 0; at < bytes; ++at)
-        if (part[at] != pattern(key, at)) return false;
-    return true;
+    return bytes == 0 ||
+           world::holds_pattern(rank.device.behind(buffer.address() + offset, bytes), key, bytes);
 }
 
 // Blocks of bytes in one buffer, with a gap behind each where they are unequal.
