@@ -6,7 +6,6 @@
 // MPI_ERR_UNSUPPORTED_OPERATION before it has written anything; then all go by messages.
 #include "coll/direct_reduce.hpp"
 
-#include "base/program_thread.hpp"
 #include "base/scope.hpp"
 #include "coll/device_scratch.hpp"
 #include "coll/direct_exchange.hpp"
@@ -218,11 +217,11 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     GANTRY_CO_TRY(ready);
     const Bytes begin = first * layout.size, bytes = count * layout.size;
     layout::unpack(layout, reduced.address(), 0, bytes, running.meeting.cell_of(0).data() + begin);
-    if (what.reducer.calls_program()) co_await ProgramThread(executor);
     for (int member = 1; member < running.operands_of(me); ++member) {
         layout::unpack(layout, next.address(), 0, bytes,
                        running.meeting.cell_of(member).data() + begin);
-        what.reducer.apply(reduced.address(), next.address(), count);
+        Apply next_one(executor, what.reducer, reduced.address(), next.address(), count);
+        co_await next_one;
         reduced.swap(next);
     }
     p2p::Buffer sink = what.sink;
