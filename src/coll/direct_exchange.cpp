@@ -8,6 +8,7 @@
 // rank has raised its own, has failed or is lost.
 #include "coll/direct_exchange.hpp"
 
+#include "coll/direct_scratch.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/mapped_peers.hpp"
@@ -33,7 +34,7 @@ struct Exchange {
         : team(its_team),
           traffic(std::move(its_traffic)),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
-                  {team.group->context, team.tag, 0}) {}
+                  {team.group->context, team.tag, team.phase}) {}
 
     int size() const { return team.size(); }
     const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
@@ -174,8 +175,9 @@ Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
 }
 
 // A failed copy of ours has failed for all; what could not be mapped goes another way.
-Task<Status> store(Executor& executor, Exchange& exchange) {
-    Status stored = co_await store_blocks(executor, exchange);
+Task<Status> store(Executor& executor, Exchange& exchange, Status ready) {
+    Status stored = std::move(ready);
+    if (stored.ok()) stored = co_await store_blocks(executor, exchange);
     Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
     co_return all;
 }
@@ -204,7 +206,18 @@ Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traf
     Exchange exchange(team, std::move(traffic));
     Status opened = co_await exchange.meeting.open(executor);
     if (!opened.ok()) co_return opened;
-    exchange.meeting.post(make_offer(team, exchange.traffic, exchange.meeting.cell()));
+    DirectScratch scratch(team);
+    DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+    if (offer.sends == Sends::other || offer.takes == Takes::other) {
+        scratch.replace(exchange.traffic);
+        if (scratch.replaces()) offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+    }
+    if (offer.time_sliced) {
+        // Another rank may copy as soon as this one has posted.
+        Status packed = co_await scratch.pack(executor);
+        if (!packed.ok()) offer.sends = Sends::other;
+    }
+    exchange.meeting.post(offer);
     // What lies in the cell of the only one who sends is all that anybody needs.
     const int sender = exchange.traffic.only_sender;
     Status posted;
@@ -225,9 +238,13 @@ Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traf
         co_return true;
     }
     if (!exchange.all_send(Sends::device) || !exchange.all_take_on_device()) co_return false;
-    Status stored = co_await store(executor, exchange);
+    Status ready;
+    if (!offer.time_sliced) ready = co_await scratch.pack(executor);
+    Status stored = co_await store(executor, exchange, std::move(ready));
     if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
     if (!stored.ok()) co_return stored;
+    Status unpacked = co_await scratch.unpack(executor);
+    if (!unpacked.ok()) co_return unpacked;
     co_return true;
 }
 

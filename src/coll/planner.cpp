@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/planner.hpp"
 
+#include "coll/nodes.hpp"
+
 #include <algorithm>
 #include <map>
 
@@ -39,19 +41,30 @@ plan::CollShape shape_on(const Team& team, const std::vector<int>& nodes) {
 
 }  // namespace
 
-const plan::CollShape& Planner::shape_of(const Team& team) {
+Planner::Planner(Common* common) : common_(common) {}
+Planner::~Planner() = default;
+Planner::Planner(Planner&&) noexcept = default;
+Planner& Planner::operator=(Planner&&) noexcept = default;
+
+Planner::Part& Planner::part_of(const Team& team) {
     const int count = team.size();
-    for (const Part& part : parts_)
-        if (part.first == team.first && part.count == count) return part.shape;
+    for (Part& part : parts_)
+        if (part.first == team.first && part.count == count) return part;
     const std::vector<int> one_node;
-    parts_.push_back(
-        {team.first, count, shape_on(team, common_ != nullptr ? common_->nodes : one_node)});
-    return parts_.back().shape;
+    parts_.push_back({team.first, count,
+                      shape_on(team, common_ != nullptr ? common_->nodes : one_node), nullptr});
+    return parts_.back();
+}
+
+Nodes& Planner::nodes(const Team& team) {
+    Part& part = part_of(team);
+    if (part.nodes == nullptr) part.nodes = std::make_unique<Nodes>(team, common_);
+    return *part.nodes;
 }
 
 plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
     ++asked_;
-    question.shape = shape_of(team);
+    question.shape = part_of(team).shape;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {

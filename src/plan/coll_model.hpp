@@ -55,6 +55,7 @@ struct CollCandidate {
     const char* impossible = nullptr;
     Bytes segment = 0;
     int outstanding = 0;
+    int lanes = 0;
     bool rank_order = false;  // of a reduction: as GANTRY_REPRODUCIBLE wants it
 };
 
@@ -73,5 +74,8 @@ class CollCandidates {
 
 // Everything that the operation has, possible here or not (coll_candidates.cpp).
 CollCandidates candidates_of(const CollAsk& ask);
+
+// The hierarchical one, where the operation has it (coll_hierarchical.cpp).
+void add_hierarchical(const CollAsk& ask, CollCandidates& list);
 
 }  // namespace gantry::plan

@@ -35,11 +35,13 @@ enum class Algorithm : std::uint8_t {
     bruck,
     spread,
     linear,
-    fold,     // every vector to every rank that wants the result, combined there in rank order
-    ordered,  // every rank combines one share of all vectors in rank order
+    fold,          // every vector to every rank that wants the result, combined there in rank order
+    ordered,       // every rank combines one share of all vectors in rank order
+    staged,        // spread, whose blocks of device memory go through page-locked memory
+    hierarchical,  // inside nodes, then between them, each part planned for itself
     // --- inside one node, over its board ---
 };
-inline constexpr int kAlgorithms = 16;
+inline constexpr int kAlgorithms = 18;
 
 std::string_view name(Collective operation);
 std::string_view name(Algorithm algorithm);
@@ -48,6 +50,7 @@ struct CollPlan {
     Algorithm algorithm = Algorithm::linear;
     Bytes segment = 0;    // pieces that follow each other; 0: in one piece
     int outstanding = 0;  // messages in flight at most, of algorithms that have many; 0: all
+    int lanes = 0;        // ranks of a node that work between nodes, of the hierarchical one
     Nanoseconds expected = 0;
     const char* why = "";
     bool operator==(const CollPlan&) const = default;

@@ -186,7 +186,9 @@ class Window {
         Bytes bytes;
         device::Location location;
     };
+    // Null: not all of these bytes are attached.
     const Attached* attached_around(std::uint64_t address, Bytes bytes) const;
+    const Attached* attached_at(std::uint64_t address, Bytes bytes) const;
     Status check_attached(const Access& access, std::uint64_t address) const;
 
     // origin.cpp

@@ -7,6 +7,7 @@
 #include "coll/staged_reduction.hpp"
 #include "coll/workplace.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
@@ -139,7 +140,13 @@ Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatyp
     if (!how.ok()) return std::move(how).status();
     Engine& engine = *process().engine;
     if (!engine.device().active()) {
-        how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
+        const coll::TypeInUse in_use(*how);
+        if (how->calls_program()) {
+            const LetOthersIn program;
+            how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
+        } else {
+            how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
+        }
         return success();
     }
     return Pending(engine,

@@ -178,19 +178,48 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         const std::string sentence(refused.text());
         const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
-        const CollQuestion any = question(asked, 1024, 8);
-        for (const CollCandidate& candidate : candidates_of(CollAsk(any, {}, {})))
+        // Two nodes of GPUs, where all of them can be.
+        CollQuestion any = question(asked, 1024, 8);
+        any.shape.nodes = 2;
+        any.shape.most = any.shape.fewest = 4;
+        CollFacts facts;
+        facts.gpu.copy = 8000;
+        facts.gpu.host_bytes_per_second = 5e10;
+        for (const CollCandidate& candidate : candidates_of(CollAsk(any, facts, {})))
             expected.emplace_back(name(candidate.algorithm));
         EXPECT_THAT(words_of(list), testing::UnorderedElementsAreArray(expected)) << parameter;
         for (const std::string& word : expected) {
             ASSERT_TRUE(config::set(config, parameter, word).ok()) << parameter << "=" << word;
             const CollTuning tuning = coll_tuning_from(config);
-            const CollChoice choice = choose_collective(any, {}, tuning);
+            const CollChoice choice = choose_collective(any, facts, tuning);
             if (word == "auto") continue;
             EXPECT_EQ(name(choice.plan.algorithm), word);
             EXPECT_STREQ(choice.plan.why, "fixed by a parameter");
         }
     }
+}
+
+TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
+    CollFacts facts;
+    CollQuestion asked = question(Collective::allreduce, 64 * kKiB, 32);
+    asked.count = 8 * kKiB;
+    const auto chosen = [&] { return choose_collective(asked, facts, {}).plan; };
+    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
+    asked.shape.nodes = 4;
+    asked.shape.most = asked.shape.fewest = 8;
+    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
+    EXPECT_EQ(chosen().lanes, 8);
+    asked.shape.fewest = 3;
+    EXPECT_EQ(chosen().lanes, 3);
+    // The order of ranks is kept where those of a node follow each other.
+    asked.commutative = false;
+    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
+    asked.shape.in_order = false;
+    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
+    asked.commutative = true;
+    const CollTuning reproducible{.reproducible = true};
+    EXPECT_NE(choose_collective(asked, facts, reproducible).plan.algorithm,
+              Algorithm::hierarchical);
 }
 
 TEST(CollPlan, AFixedAlgorithmThatCannotBeIsReplacedAndSaysWhy) {
