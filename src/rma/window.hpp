@@ -166,7 +166,7 @@ class Window {
 
     // device_windows.cpp
     struct DeviceName {
-        transfer::wire::Handle handle;
+        device::IpcHandle handle;
         std::uint32_t inbox;  // where this rank takes file descriptors; 0: nowhere
     };
     bool on_my_node(int of_rank);

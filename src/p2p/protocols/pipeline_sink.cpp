@@ -22,35 +22,33 @@ Status return_emptied(Receiving& receiving, const wire::Chunk& chunk) {
 
 // Takes one piece out of its slot and gives the slot back (shared: to the sender's pool; put:
 // granted to this message again).
-Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk,
-                   const std::byte* slot) {
-    std::byte* to = receiving.side.at(chunk.offset);  // unless it is strided
-    const plan::CopyEngine engine = receiving.plan().sink_engine;
-    const bool by_window =
-        engine == plan::CopyEngine::window &&
-        write_by_window(receiving.context(), receiving.side.location, to, {slot, chunk.bytes});
-    // Without the window that was planned with, what is right on a shared GPU is right on any.
-    const bool two_rows =
-        engine == plan::CopyEngine::copy_engine_2d || engine == plan::CopyEngine::window;
+Task<Status> drain(Executor& executor, Receiving& receiving, wire::Chunk chunk, std::byte* slot,
+                   transfer::HostCopy how) {
+    const transfer::Staging staging = receiving.staging();
+    const bool by_bar = staging.engine == plan::CopyEngine::bar &&
+                        write_by_bar(receiving.context(), staging.side.location,
+                                     staging.side.at(chunk.offset), {slot, chunk.bytes});
     Status status;
-    if (by_window)
-        status = success();
-    else if (!receiving.side.contiguous())
-        status = co_await transfer::unpack_to_device(
-            executor, receiving.context(), receiving.side.piece(chunk.offset, chunk.bytes), slot,
-            transfer::movers_of(receiving.context(), engine),
-            transfer::notice_of(receiving.plan()));
-    else if (receiving.side.on_device())
-        status = co_await transfer::device_copy(
-            executor, receiving.context(), to, slot, chunk.bytes, receiving.side.location.gpu,
-            two_rows ? device::Engine::h2d_2d : device::Engine::h2d,
-            transfer::notice_of(receiving.plan()));
-    else
-        status =
-            co_await transfer::shared_copy(executor, receiving.context(), to, slot, chunk.bytes);
+    if (!by_bar) {
+        Completion copied(executor);
+        transfer::copy_from_slot(receiving.context(), staging, chunk.offset, chunk.bytes, slot, how,
+                                 copied);
+        status = co_await copied;
+    }
     Status returned = return_emptied(receiving, chunk);
     if (status.ok()) status = returned;
     co_return status;
+}
+
+// Where that piece lies: in a slot of the sender's, or of ours.
+Result<std::byte*> slot_of(Receiving& receiving, const wire::Chunk& chunk) {
+    if (receiving.shared)
+        return receiving.context().pools.slot_of(receiving.sender(),
+                                                 static_cast<transport::Pool>(chunk.pool),
+                                                 chunk.slot_offset, receiving.side.on_device());
+    Result<SlotPool*> pool = receiving.context().pools.own(transport::Pool::device_slots);
+    if (!pool.ok()) return pool.status();
+    return (*pool)->memory().data() + chunk.slot_offset;
 }
 
 }  // namespace
@@ -59,7 +57,7 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
     Scope pieces(executor);
     Status status;
     int since_yield = 0;
-    while (receiving.taken < receiving.accepted && !pieces.cancelled()) {
+    while (status.ok() && receiving.taken < receiving.accepted && !pieces.cancelled()) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) {
             status = next.status();
@@ -68,36 +66,26 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
         wire::Chunk chunk = *next;
         if (chunk.offset >= receiving.accepted) {  // past the room of a truncated receive
             status = return_slot(receiving, chunk);
-            if (!status.ok()) break;
             continue;
         }
         chunk.bytes = std::min(chunk.bytes, receiving.accepted - chunk.offset);
         receiving.taken += chunk.bytes;
-        const std::byte* slot = nullptr;
-        if (receiving.shared) {
-            Result<std::byte*> mapped = receiving.context().pools.slot_of(
-                receiving.sender(), static_cast<transport::Pool>(chunk.pool), chunk.slot_offset,
-                receiving.side.on_device());
-            if (!mapped.ok()) {
-                status = mapped.status();
-                break;
-            }
-            slot = *mapped;
-        } else {
-            Result<SlotPool*> pool = receiving.context().pools.own(transport::Pool::device_slots);
-            slot = (*pool)->memory().data() + chunk.slot_offset;
+        Result<std::byte*> slot = slot_of(receiving, chunk);
+        if (!slot.ok()) {
+            status = slot.status();
+            break;
         }
-        const auto pool = static_cast<transport::Pool>(chunk.pool);
-        if (receiving.side.on_device() ||
-            transfer::copies_shared(receiving.context(), receiving.side, pool,
-                                    receiving.accepted)) {
-            pieces.spawn(drain(executor, receiving, chunk, slot));
+        const transfer::HostCopy how = transfer::host_copy_from_slots(
+            receiving.context(), receiving.side, static_cast<transport::Pool>(chunk.pool),
+            receiving.accepted);
+        if (transfer::takes_time(receiving.side, how)) {
+            pieces.spawn(drain(executor, receiving, chunk, *slot, how));
             continue;
         }
-        transfer::copy_in(receiving.side, chunk.offset, chunk.bytes, slot,
-                          transfer::stores_out_of_slots(pool, receiving.accepted));
+        Completion copied(executor);
+        transfer::copy_from_slot(receiving.context(), receiving.staging(), chunk.offset,
+                                 chunk.bytes, *slot, how, copied);
         status = return_emptied(receiving, chunk);
-        if (!status.ok()) break;
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
     }
     Status joined = co_await pieces.join(executor);
@@ -140,15 +128,12 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving) {
         status = region.status();
     }
     if (status.ok()) status = co_await take_chunks(executor, receiving);
-    if (!status.ok() && receiving.answered && receiving.sender().lost.ok() &&
-        !receiving.message.finished.done()) {
-        // The sender may still be writing into our slots: they are ours again only when it says
-        // that it stopped.
-        Status told = tell_failure(receiving.messages, receiving.message.peer,
-                                   receiving.message.rts.send_id, status, wire::For::sender);
-        if (told.ok()) {
-            Status stopped = co_await receiving.message.finished;
-        }
+    // The sender may still be writing into our slots: they are ours again only when it says that it
+    // stopped.
+    if (!status.ok() && receiving.answered && !receiving.message.finished.done() &&
+        tell_failure(receiving.messages, receiving.message.peer, receiving.message.rts.send_id,
+                     status, wire::For::sender)) {
+        Status stopped = co_await receiving.message.finished;
     }
     for (const Slot& slot : slots)
         (*pool)->release(slot);

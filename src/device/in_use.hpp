@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdint>
 
-namespace gantry::transfer {
+namespace gantry::device {
 
 class InUse {
   public:
@@ -21,16 +21,16 @@ class InUse {
     // Programs without a GPU never hold anything.
     bool empty() const { return holds_ == 0; }
     // `losses`: the device's count; what it said before its last loss may be gone. Null: ask it.
-    const device::Location* find(const void* address, Bytes bytes, std::uint64_t losses) const {
+    const Location* find(const void* address, Bytes bytes, std::uint64_t losses) const {
         for (const Entry& entry : entries_)
             if (entry.operations > 0 && entry.losses == losses &&
-                device::Range{entry.location.base, entry.location.size}.contains(
+                Range{entry.location.base, entry.location.size}.contains(
                     reinterpret_cast<std::uintptr_t>(address), bytes))
                 return &entry.location;
         return nullptr;
     }
     // An operation begins to use device memory of which find() or the device has just said this.
-    Hold hold(const device::Location& location, std::uint64_t losses) {
+    Hold hold(const Location& location, std::uint64_t losses) {
         if (!location.on_device() || location.buffer_id == 0) return 0;
         Entry* free = nullptr;
         for (Entry& entry : entries_) {
@@ -58,7 +58,7 @@ class InUse {
     // What a program sends from and receives into, in an exchange with two neighbours.
     static constexpr std::size_t kAllocations = 4;
     struct Entry {
-        device::Location location;
+        Location location;
         std::uint64_t losses = 0;
         std::uint64_t operations = 0;
     };
@@ -66,4 +66,4 @@ class InUse {
     std::uint64_t holds_ = 0;
 };
 
-}  // namespace gantry::transfer
+}  // namespace gantry::device

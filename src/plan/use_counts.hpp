@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace gantry::transfer {
+namespace gantry::plan {
 
 class UseCounts {
   public:
@@ -47,4 +47,4 @@ class UseCounts {
     std::size_t taken_ = 0;
 };
 
-}  // namespace gantry::transfer
+}  // namespace gantry::plan

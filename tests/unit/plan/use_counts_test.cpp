@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Counts by allocation, against a map that does the same; and that they stay bounded.
-#include "transfer/use_counts.hpp"
+#include "plan/use_counts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-namespace gantry::transfer {
+namespace gantry::plan {
 namespace {
 
 TEST(UseCounts, AreThoseOfAMap) {
@@ -69,4 +69,4 @@ TEST(UseCounts, ThatWereForgottenMakeRoom) {
 }
 
 }  // namespace
-}  // namespace gantry::transfer
+}  // namespace gantry::plan

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transfer/use_counts.hpp"
+#include "plan/use_counts.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-namespace gantry::transfer {
+namespace gantry::plan {
 
 int UseCounts::count(std::uint64_t buffer_id) {
     if (2 * (taken_ + 1) > places_.size()) make_room();
@@ -28,4 +28,4 @@ void UseCounts::make_room() {
     taken_ = kept.size();
 }
 
-}  // namespace gantry::transfer
+}  // namespace gantry::plan

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The sender's put wire: pieces go from slots, or straight from the user's buffer where the rails
-// read it, into the receiver's slots or memory (docs/wire.md section 2). What puts read is
-// registered until the message ends.
+// The source of a staged message whose pieces are told of by chunk messages. Pieces go to our slots,
+// some before the verdict is known, and from there
+//
+//   shared wire   the receiver reads the slot in place, and gives it back by a credit
+//   put wire      into a slot of the receiver's that it granted, or straight into its buffer; where the
+//                 rails read the user's buffer, without a slot of ours (docs/wire.md section 2)
+//
+// What puts read is registered until the message ends. protocols/send_by_flags.cpp is the same stage for
+// messages that need nothing of their receiver but the slots.
 #include "base/log.hpp"
+#include "base/yield.hpp"
 #include "p2p/offer.hpp"
 #include "p2p/rendezvous_send.hpp"
 
@@ -11,6 +18,8 @@
 
 namespace gantry::p2p {
 namespace {
+
+constexpr int kChunksBetweenYields = 4;
 
 // Pieces of a message that was planned whole and must be staged after all.
 constexpr Bytes kRefusedChunk = 256 * kKiB;
@@ -37,6 +46,57 @@ transport::Region slots_as_source(Sending& sending) {
     if (!sending.peer().facts.registers_sources) return {};
     Result<transport::Region> region = sending.context().pools.region(*sending.peer().transport);
     return region.ok() ? *region : transport::Region{};
+}
+
+Bytes chunk_bytes(const Sending& sending, const SlotPool& pool) {
+    Bytes chunk = sending.plan.chunk != 0 ? sending.plan.chunk : pool.unit_bytes();
+    return std::min(chunk, pool.largest());
+}
+
+// The next piece, on its way into that slot.
+std::unique_ptr<Staged> stage(Sending& sending, const Slot& slot, Bytes offset, Bytes bytes,
+                              transfer::HostCopy how) {
+    auto piece = std::make_unique<Staged>(sending.messages.executor);
+    piece->slot = slot;
+    piece->offset = offset;
+    piece->bytes = bytes;
+    transfer::copy_to_slot(sending.context(), sending.staging(), offset, bytes, slot.memory, how,
+                           piece->copied);
+    return piece;
+}
+
+// Shared wire: the slot is the receiver's once it is told.
+Status tell_chunk(Sending& sending, SlotPool& pool, transport::Pool which, const Slot& slot,
+                  Bytes offset, Bytes bytes) {
+    Status told =
+        sending.messages.send(sending.message.peer, wire::kChunk,
+                              wire::Chunk{sending.message.id, offset, bytes, pool.offset_of(slot),
+                                          slot.unit, slot.units, static_cast<std::uint8_t>(which)});
+    if (told.ok()) pool.lend(slot, sending.message.peer);
+    return told;
+}
+
+// A piece that failed brings no slot back: whoever waits for one must hear of it.
+void give_up(Sending& sending, const Status& why) {
+    sending.message.grants.close(why);
+}
+
+Task<Status> tell_when_staged(Executor&, Sending& sending, SlotPool& pool, transport::Pool which,
+                              std::unique_ptr<Staged> piece) {
+    Status status = co_await piece->copied;
+    if (status.ok())
+        status = tell_chunk(sending, pool, which, piece->slot, piece->offset, piece->bytes);
+    if (!status.ok()) {
+        pool.release(piece->slot);
+        give_up(sending, status);
+    }
+    co_return status;
+}
+
+transport::Pool pool_of(const Sending& sending) {
+    const bool devices =
+        sending.side.on_device() || sending.plan.sink_engine != plan::CopyEngine::cpu;
+    return devices ? transport::Pool::device_slots : transport::Pool::host_cells;
 }
 
 // One piece over the put wire, from a staged slot or straight from the user's buffer.
@@ -88,58 +148,83 @@ Task<Status> put_piece(Executor& executor, Sending& sending, SlotPool* pool,
 
 }  // namespace
 
-Bytes chunk_bytes(const Sending& sending, const SlotPool& pool) {
-    Bytes chunk = sending.plan.chunk != 0 ? sending.plan.chunk : pool.unit_bytes();
-    return std::min(chunk, pool.largest());
-}
-
-namespace {
-
-Task<Status> pack_to_slot(Executor& executor, Sending& sending, Staged& piece) {
-    Status status = co_await transfer::pack_from_device(
-        executor, sending.context(), sending.side.piece(piece.offset, piece.bytes),
-        piece.slot.memory, transfer::movers_of(sending.context(), sending.plan.source_engine),
-        transfer::notice_of(sending.plan));
-    piece.copied.complete(std::move(status));
-    co_return success();
-}
-
-}  // namespace
-
-void start_copy_out(Sending& sending, Staged& piece, bool shared) {
-    if (!sending.side.on_device()) {
-        if (shared &&
-            sending.context().host_copies.start(
-                {piece.slot.memory, sending.side.at(piece.offset), piece.bytes}, piece.copied))
-            return;
-        transfer::copy_out(sending.side, piece.offset, piece.bytes, piece.slot.memory,
-                           shared ? transfer::Stores::streaming : transfer::Stores::cached);
-        piece.copied.complete(success());
-        return;
+// Runs the shared-memory pipeline as far as it is allowed: `ahead` chunks without a verdict, then
+// the rest. Ends early when the verdict is another protocol.
+Task<Status> send_shared(Executor& executor, Sending& sending) {
+    const transport::Pool which = pool_of(sending);
+    Result<SlotPool*> pool = sending.context().pools.own(which);
+    if (!pool.ok()) co_return pool.status();
+    Scope chunks(executor);
+    Status status;
+    int in_flight = 0;
+    int started = 0;
+    while (status.ok() && sending.offset < sending.limit && !chunks.cancelled()) {
+        const bool ahead = !sending.answered;
+        if (ahead && !sending.message.answers.empty()) {
+            status = co_await await_verdict(executor, sending);
+            continue;
+        }
+        if (sending.plan.protocol != plan::Protocol::pipeline) break;
+        while (!sending.message.grants.empty()) {
+            sending.message.grants.pop();
+            --in_flight;
+        }
+        const SlotUse use = ahead ? SlotUse::ahead : SlotUse::source;
+        const Bytes bytes = std::min(chunk_bytes(sending, **pool), sending.limit - sending.offset);
+        Slot slot;
+        if (ahead) {
+            if (started < sending.plan.ahead) slot = (*pool)->try_acquire(bytes, use);
+            if (slot.units == 0) {
+                status = co_await await_verdict(executor, sending);
+                continue;
+            }
+        } else {
+            if (in_flight >= std::max(sending.plan.depth, 1)) {
+                Result<std::uint32_t> returned = co_await sending.message.grants.next();
+                if (!returned.ok()) {
+                    status = returned.status();
+                    break;
+                }
+                --in_flight;
+                continue;
+            }
+            Result<Slot> waited = co_await (*pool)->acquire(executor, bytes, use);
+            if (!waited.ok()) {
+                status = waited.status();
+                break;
+            }
+            slot = *waited;
+        }
+        ++in_flight;
+        ++started;
+        const Bytes offset = sending.offset;
+        sending.offset += bytes;
+        // Cells filled before the verdict are host cells, also where a copy engine empties them.
+        const transport::Pool meant = ahead ? which : pool_of(sending);
+        const transfer::HostCopy how =
+            transfer::host_copy_to_slots(sending.context(), sending.side, meant, sending.limit);
+        if (transfer::takes_time(sending.side, how)) {
+            chunks.spawn(tell_when_staged(executor, sending, **pool, which,
+                                          stage(sending, slot, offset, bytes, how)));
+            continue;
+        }
+        Completion copied(executor);
+        transfer::copy_to_slot(sending.context(), sending.staging(), offset, bytes, slot.memory,
+                               how, copied);
+        status = tell_chunk(sending, **pool, which, slot, offset, bytes);
+        if (!status.ok()) {
+            (*pool)->release(slot);
+            break;
+        }
+        // The verdict may be there, and want nothing of this.
+        if (ahead || started % kChunksBetweenYields == 0) co_await Yield(executor);
     }
-    if (!sending.side.contiguous()) {
-        Task<Status> packing = pack_to_slot(sending.messages.executor, sending, piece);
-        if (packing.done())  // there was no memory for it
-            piece.copied.complete(packing.take());
-        else
-            sending.context().operations.spawn(std::move(packing));
-        return;
-    }
-    device::Copy copy;
-    copy.destination = piece.slot.memory;
-    copy.source = sending.side.at(piece.offset);
-    copy.bytes = piece.bytes;
-    copy.gpu = sending.side.location.gpu;
-    copy.engine = device::Engine::d2h;
-    copy.notice = transfer::notice_of(sending.plan);
-    sending.messages.device.copy(copy, piece.copied);
+    Status joined = co_await chunks.join(executor);
+    if (status.ok()) status = joined;
+    co_return status;
 }
 
-void give_up(Sending& sending, const Status& why) {
-    sending.message.grants.close(why);
-}
-
-void stage_ahead(Executor& executor, Sending& sending, int pieces) {
+void stage_ahead(Sending& sending, int pieces) {
     if (sending.plan.source_stage != plan::Stage::slot) return;
     Result<SlotPool*> pool = sending.context().pools.own(transport::Pool::device_slots);
     if (!pool.ok()) return;
@@ -148,12 +233,9 @@ void stage_ahead(Executor& executor, Sending& sending, int pieces) {
         const Bytes bytes = std::min(chunk_bytes(sending, **pool), sending.limit - sending.offset);
         Slot slot = (*pool)->try_acquire(bytes, SlotUse::ahead);
         if (slot.units == 0) return;
-        Staged& piece = *sending.ahead.emplace_back(std::make_unique<Staged>(executor));
-        piece.slot = slot;
-        piece.offset = sending.offset;
-        piece.bytes = bytes;
+        sending.ahead.push_back(
+            stage(sending, slot, sending.offset, bytes, transfer::HostCopy::cached));
         sending.offset += bytes;
-        start_copy_out(sending, piece);
     }
 }
 
@@ -211,11 +293,7 @@ Task<Status> send_puts(Executor& executor, Sending& sending) {
                 status = slot.status();
                 break;
             }
-            staged = std::make_unique<Staged>(executor);
-            staged->slot = *slot;
-            staged->offset = offset;
-            staged->bytes = bytes;
-            start_copy_out(sending, *staged);
+            staged = stage(sending, *slot, offset, bytes, transfer::HostCopy::cached);
         } else if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.chunk != 0) {
             bytes = std::min(bytes, sending.plan.chunk);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// WindowUses: when a window on device memory (Device::window) is worth opening. Like the mapping of
+// BarUses: when a BAR mapping (Device::has_bar_mapping) is worth opening. Like the mapping of
 // a peer's memory (plan/p2p_plan.cpp, opening()) it is an investment: once the small messages that
 // it would have served have cost as much in copies as opening it, it is opened. So never more is
 // lost than its price once, and a buffer of a few messages never pays it.
@@ -17,21 +17,21 @@
 
 namespace gantry::device {
 
-class WindowUses {
+class BarUses {
   public:
     struct Part {
         std::uint64_t buffer_id = 0;
-        std::uint64_t number = 0;  // of its parts that have windows of their own
+        std::uint64_t number = 0;  // of its parts that have mappings of their own
         bool operator==(const Part&) const = default;
     };
 
-    // One more message: whether all of them together repay a window.
+    // One more message: whether all of them together repay a mapping.
     bool repays(const Part& part, const GpuFacts& gpu) {
         if (spent_.size() >= kRemembered) spent_.clear();
         Nanoseconds& spent = spent_[part];
         if (spent == kRefused) return false;
         spent += gpu.copy_latency;
-        return spent >= gpu.window_open;
+        return spent >= gpu.bar_open;
     }
     // The driver does not open it: it is not asked again.
     void refuse(const Part& part) { spent_[part] = kRefused; }

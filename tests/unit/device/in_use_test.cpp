@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transfer/in_use.hpp"
+#include "device/in_use.hpp"
 
 #include <gtest/gtest.h>
 
-namespace gantry::transfer {
+namespace gantry::device {
 namespace {
 
 constexpr std::uintptr_t kBase = 0x7000'0000;
@@ -72,4 +72,4 @@ TEST(InUse, HoldsAFewAllocationsAndNeverHostMemory) {
 }
 
 }  // namespace
-}  // namespace gantry::transfer
+}  // namespace gantry::device
