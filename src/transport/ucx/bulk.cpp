@@ -78,7 +78,7 @@ void UcxTransport::open_doors() {
 
 // The stream for a large transfer; null while there is none.
 UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
-    if (config_.tcp_straight == 0) return nullptr;
+    if (config_.tcp_straight == 0 && !several()) return nullptr;
     if (peer.bulk.empty()) peer.bulk.resize(rails_.size());
     std::unique_ptr<Bulk>& bulk = peer.bulk[static_cast<std::size_t>(rail)];
     if (bulk == nullptr) {
@@ -86,7 +86,10 @@ UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
         if (Status refused = open_bulk(*bulk))
             log::debug("ucx: no bulk connection to rank {}: {}", peer.rank, refused.text());
     }
-    return bulk->state == Bulk::State::open ? bulk.get() : nullptr;
+    // With several rails transfers may queue behind the greeting: if nobody takes it, the rail fails.
+    const bool usable =
+        bulk->state == Bulk::State::open || (several() && bulk->state == Bulk::State::asked);
+    return usable ? bulk.get() : nullptr;
 }
 
 Result<UcxTransport::Door> UcxTransport::door_of(const Peer& peer, int rail) {
@@ -164,7 +167,7 @@ void UcxTransport::move_out(Bulk& bulk) {
     }
     log::debug("ucx: a bulk connection ended: {}", left.status().text());
     // Before it was open nobody counted on it; now nobody knows what of a transfer arrived.
-    if (std::exchange(bulk.state, Bulk::State::refused) == Bulk::State::open)
+    if (std::exchange(bulk.state, Bulk::State::refused) == Bulk::State::open || several())
         note_broken(bulk.peer->rails[static_cast<std::size_t>(bulk.rail)],
                     UCS_ERR_CONNECTION_RESET);
 }

@@ -12,6 +12,11 @@ namespace {
 constexpr int kSentAtOnce = 4;
 // Frames of one peer that UCX holds; what comes meanwhile is packed together.
 constexpr int kInFlight = 2;
+// With several rails: bytes of frames that the peer has not acknowledged. About what a socket takes, so
+// that UCX itself holds little when a rail has to be given up.
+constexpr Bytes kMostKept = 128 * kKiB;
+// Bytes of a frame that count as another one for acknowledgements.
+constexpr Bytes kCountsAsFrame = 4 * kKiB;
 // Messages to one peer that show that a connection of their own repays itself.
 constexpr int kWorthALane = 32;
 
@@ -40,7 +45,7 @@ Status UcxTransport::reach(Peer& peer) {
 
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailClosed);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailBack);
     GANTRY_TRY(reach(peer));
     return send_record(peer, kind, header, payload);
 }
@@ -49,7 +54,7 @@ Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpa
 Status UcxTransport::send_with_next(int rank, MessageKind kind, ConstSpan header,
                                     ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailClosed);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailBack);
     GANTRY_TRY(reach(peer));
     return append(peer, kind, header, payload);
 }
@@ -97,6 +102,8 @@ void UcxTransport::post(Peer& peer) {
         RailTo* rail = several() ? message_rail(peer) : &peer.rails.front();
         if (rail == nullptr) return;
         Frame* frame = nullptr;
+        const bool goes_again = !peer.full.empty() && peer.full.front()->number != 0;
+        if (several() && !goes_again && peer.kept_bytes >= kMostKept) return;
         if (!peer.full.empty()) {
             frame = peer.full.front();
             peer.full.pop_front();
@@ -159,6 +166,7 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
 
 // None of them leaves any more. Those that UCX has come back by on_sent.
 void UcxTransport::drop_frames(Peer& peer) {
+    peer.kept_bytes = 0;
     for (Frame* frame : std::exchange(peer.kept, {})) {
         frame->kept = false;
         give_if_over(frame);
@@ -214,7 +222,7 @@ void UcxTransport::deliver(ConstSpan frame) {
     if (several()) {
         acknowledged(peer, head.received);
         if (head.number != 0) {
-            ++peer.unacknowledged;
+            peer.unacknowledged += 1 + static_cast<int>(frame.size() / kCountsAsFrame);
             owe_acknowledgement(peer);
             if (!peer.received.take(head.number)) return;
         }
@@ -228,7 +236,7 @@ void UcxTransport::deliver(ConstSpan frame) {
                 on_put_answer(peer, header);
             else if (kind == kAtomic)
                 on_atomic(peer, header);
-            else if (kind == kRailDown || kind == kRailClosed)
+            else if (kind >= kRailBack && kind <= kRailDown)
                 on_rail_message(peer, kind, header);
             else if (kind >= kFetch && kind <= kBulkOpen)
                 on_bulk_message(peer, kind, header);

@@ -48,12 +48,13 @@ struct UcxTransport::RailTo {
     Nanoseconds pause = 0;       // between tries
     Pulse pulse;
     Nanoseconds last_beat = 0;
-    std::optional<Nanoseconds>
-        pulse_ended;  // the peer closed it: it has left, gave the rail up, or us
+    // The peer closed it: it has left, gave the rail up, or lost us.
+    std::optional<Nanoseconds> pulse_ended;
     // --- the peer's end
     std::uint64_t void_below = 0;  // puts of the peer with smaller tickets come too late
-    std::optional<std::uint32_t>
-        owes;  // the peer waits for this failure of its rail to be closed here
+    bool peer_is_back = false;     // the peer's way here works again
+    // The peer waits for this failure of its rail to be closed here.
+    std::optional<std::uint32_t> owes;
 };
 
 struct UcxTransport::Peer {
@@ -87,10 +88,11 @@ struct UcxTransport::Peer {
     };
     std::unordered_map<std::uint64_t, Arriving> arriving;  // its puts that have come in part
     // With several rails:
-    std::uint32_t last_number = 0;      // of frames to it
-    std::deque<Frame*> kept;            // frames that it has not acknowledged, oldest first
-    FrameNumbers received;              // its frames
-    int unacknowledged = 0;             // of these, since it was last told
+    std::uint32_t last_number = 0;  // of frames to it
+    std::deque<Frame*> kept;        // frames that it has not acknowledged, oldest first
+    FrameNumbers received;          // its frames
+    Bytes kept_bytes = 0;           // of `kept`
+    int unacknowledged = 0;         // of these, since it was last told; a large one counts as many
     bool owes_acknowledgement = false;  // is in owing_
 
     std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer

@@ -58,7 +58,9 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for a put of {} bytes", bytes));
     ++in_flight_;
     ++way.puts;
-    Bulk* bulk = by_messages && bytes >= config_.tcp_straight ? bulk_to(peer, rail) : nullptr;
+    // With several rails all go straight: to close that connection ends what it carries.
+    const bool straight = by_messages && (several() || bytes >= config_.tcp_straight);
+    Bulk* bulk = straight ? bulk_to(peer, rail) : nullptr;
     if (bulk != nullptr)
         put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
                      nullptr);

@@ -90,6 +90,7 @@ void UcxTransport::fail_rail(RailTo& rail, std::string_view why) {
     close_endpoint(rail, UCP_EP_CLOSE_FLAG_FORCE);
     rail.pulse.close();
     rail.pulse_ended.reset();
+    if (!tried) rail.peer_is_back = false;
     close_bulk_of(rail);
     if (tried) return;  // it carried nothing
     log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on", rail.index,
@@ -152,6 +153,12 @@ void UcxTransport::on_rail_message(Peer& peer, MessageKind kind, ConstSpan heade
         if (rail.state != RailTo::State::failing || rail.failures != closed.failure) return;
         rail.state = RailTo::State::down;
         release_held(rail);
+    } else if (kind == kRailBack && header.size() == sizeof(std::uint64_t)) {
+        std::uint64_t index = 0;
+        std::memcpy(&index, header.data(), sizeof index);
+        if (index >= peer.rails.size()) return;
+        peer.rails[index].peer_is_back = true;
+        peer.rails[index].next_try = 0;
     }
 }
 
@@ -163,6 +170,7 @@ void UcxTransport::on_rail_down(Peer& peer, const RailDown& down) {
     });
     close_accepted_of(rail);
     rail.owes = down.failure;
+    rail.peer_is_back = false;
     if (!peer.connected) {
         rail.state = RailTo::State::down;
         rail.next_try = clock_.now() + kFirstPause;
@@ -192,6 +200,7 @@ void UcxTransport::keep(Peer& peer, Frame* frame, const RailTo& rail) {
         frame->number = ++peer.last_number;
         if (frame->number == 0) frame->number = ++peer.last_number;  // 0 is no number
         peer.kept.push_back(frame);
+        peer.kept_bytes += frame->used;
     }
     frame->queued = false;
     frame->rail = rail.index;
@@ -203,9 +212,11 @@ void UcxTransport::acknowledged(Peer& peer, std::uint32_t received) {
     while (!peer.kept.empty() && is_before(peer.kept.front()->number, received)) {
         Frame* frame = peer.kept.front();
         peer.kept.pop_front();
+        peer.kept_bytes -= frame->used;
         frame->kept = false;
         give_if_over(frame);
     }
+    if (!peer.nothing_queued()) visit_in_progress(peer);
 }
 
 void UcxTransport::give_if_over(Frame* frame) {
@@ -317,10 +328,12 @@ void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
     }
 }
 
-// A rail is tried when nothing of its past is under way. Over TCP a pulse goes first: UCX has no
+// A rail is tried when nothing of its past is under way; by the lower rank first, since UCX 1.13 reads a
+// connection that it has freed when both connect at the same moment. Over TCP a pulse goes first: UCX has no
 // patience for a way that is not there.
 void UcxTransport::try_again(RailTo& rail, Nanoseconds now) {
     if (now < rail.next_try || rail.puts > 0 || !closing_.empty()) return;
+    if (rank_ > rail.peer->rank && !rail.peer_is_back) return;
     const auto later = [&] {
         rail.pulse.close();
         rail.pause = std::clamp(2 * rail.pause, kFirstPause, kLongestPause);
@@ -367,6 +380,8 @@ void UcxTransport::came_back(RailTo& rail) {
     rail.pause = 0;
     ++rail_counts_.returned;
     log::info("ucx: rail {} to rank {} is back", rail.index, rail.peer->rank);
+    Status told = tell(*rail.peer, kRailBack, static_cast<std::uint64_t>(rail.index));
+    if (!told.ok()) log::error("{}", told.text());
 }
 
 }  // namespace gantry::transport::ucx

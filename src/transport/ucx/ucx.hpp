@@ -121,7 +121,8 @@ class UcxTransport final : public Transport {
     static constexpr MessageKind kBulkAsked = 0xfb;
     static constexpr MessageKind kFetch = 0xfa;
     static constexpr MessageKind kRailDown = 0xf9;
-    static constexpr MessageKind kRailClosed = 0xf8;  // the lowest: p2p's kinds are below
+    static constexpr MessageKind kRailClosed = 0xf8;
+    static constexpr MessageKind kRailBack = 0xf7;  // the lowest: p2p's kinds are below
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
