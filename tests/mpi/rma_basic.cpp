@@ -243,3 +243,33 @@ MPI_CASE(rma_irregular_types_in_every_window, 2) {
     about("");
     OK(MPI_Type_free(&irregular));
 }
+
+// A rank that polls its own part of a window serves the others meanwhile.
+MPI_CASE(rma_ranks_that_poll_their_own_memory_serve_others, 2) {
+    for (Window::Made how : every_made()) {
+        about("window " + std::to_string(static_cast<int>(how)));
+        Window window(how, 64);
+        window.set<int>(0, 0);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        const int one = 1;
+        for (int round = 1; round <= 2; ++round) {
+            const bool locks_each = round == 2;  // instead of one flush after another
+            if (!locks_each) OK(MPI_Win_lock_all(0, window.win()));
+            if (rank() == 1) {
+                if (locks_each) OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+                OK(MPI_Accumulate(&one, 1, MPI_INT, 0, window.at(0, 0), 1, MPI_INT, MPI_SUM,
+                                  window.win()));
+                if (locks_each) OK(MPI_Win_unlock(0, window.win()));
+            }
+            for (int seen = 0; rank() == 0 && seen < round;) {
+                if (locks_each) OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+                OK(MPI_Fetch_and_op(nullptr, &seen, MPI_INT, 0, window.at(0, 0), MPI_NO_OP,
+                                    window.win()));
+                OK(locks_each ? MPI_Win_unlock(0, window.win()) : MPI_Win_flush(0, window.win()));
+            }
+            if (!locks_each) OK(MPI_Win_unlock_all(window.win()));
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        }
+    }
+    about("");
+}

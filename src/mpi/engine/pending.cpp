@@ -69,6 +69,13 @@ Status wait(Pending pending) {
     return pending.take();
 }
 
+void turn_in_passing(Engine& engine) {
+    if (engine.is_crowded())
+        turn(engine);
+    else
+        engine.progress();
+}
+
 void turn(Engine& engine) {
     Boundary* boundary = process().boundary_at_any_time;
     const bool something_happened = engine.progress() > 0;
