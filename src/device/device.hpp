@@ -112,13 +112,14 @@ struct Copy {
 
 // Vectors of equal elements become one, by a kernel:
 //     destination[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) ...
-// Bits are those of layout/reduce.hpp. The destination may be one of the sources; other overlaps give
-// no defined result. A launch takes kMostReduced sources.
+// Bits are those of layout/reduce.hpp. A destination may be one of the sources; other overlaps give no
+// defined result. A launch takes kMostReduced sources, and as many destinations.
 struct Reduce {
     layout::Operation operation = layout::Operation::sum;
     layout::Element element = layout::Element::none;
     std::span<const void* const> sources{};  // read before reduce() returns
     void* destination = nullptr;
+    std::span<void* const> also{};  // more destinations; read before reduce() returns
     std::uint64_t count = 0;
     int gpu = 0;  // which reads and writes all of them
     Notice notice = Notice::flag;

@@ -37,6 +37,8 @@ void CudaDevice::reduce(const Reduce& reduce, Completion& done) {
         return context == end.context;
     };
     bool reached = meet(reduce.destination);
+    for (const void* destination : reduce.also)
+        reached = reached && meet(destination);
     for (const void* source : reduce.sources)
         reached = reached && meet(source);
     if (!reached) return done.complete(not_reached(reduce));

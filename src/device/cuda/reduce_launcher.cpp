@@ -41,18 +41,23 @@ KernelModule* ReduceLauncher::load(ReduceKernelName name) {
 
 bool ReduceLauncher::start(const Reduce& reduce, CUstream stream) {
     const std::optional<ReduceKernel> how = reduce_kernel(reduce.operation, reduce.element);
-    if (!how || reduce.sources.empty() || reduce.sources.size() > kernels::kMostOperands)
+    if (!how || reduce.sources.empty() || reduce.sources.size() > kernels::kMostOperands ||
+        reduce.also.size() >= kernels::kMostOperands)
         return false;
     kernels::ReduceWork work{};
-    work.destination = device_address(reduce.destination);
     work.count = reduce.count * how->units;
     work.operation = static_cast<kernels::Word>(how->operation);
     work.operands = reduce.sources.size();
-    CUdeviceptr odd = work.destination;
-    for (std::size_t i = 0; i < reduce.sources.size(); ++i) {
-        work.source[i] = device_address(reduce.sources[i]);
-        odd |= work.source[i];
-    }
+    kernels::Word* sources = work.source;
+    CUdeviceptr odd = 0;
+    for (const void* source : reduce.sources)
+        odd |= *sources++ = device_address(source);
+    const auto to = [&](void* destination) {
+        odd |= work.destination[work.destinations++] = device_address(destination);
+    };
+    to(reduce.destination);
+    for (void* destination : reduce.also)
+        to(destination);
     if (odd % how->alignment != 0) return false;
     KernelModule* const module = load(how->name);
     if (module == nullptr) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// FakeDevice's reductions: a kernel that reads all vectors and writes one, applied at its end.
+// FakeDevice's reductions: a kernel that reads all vectors, and writes the result, applied at its end.
 #include "device/fake/device.hpp"
 #include "device/kernels/reduce.hpp"
 #include "device/reduce_kernels.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 // ((a op b) op c) ...: of each step the right operand is replaced.
 void reduce_all(const Reduce& reduce, const std::vector<std::byte*>& sources, Bytes bytes,
-                std::byte* destination) {
+                const std::vector<std::byte*>& destinations) {
     const layout::Reduction combine = layout::reduction(reduce.operation, reduce.element);
     std::vector<std::byte> all(sources.front(), sources.front() + bytes);
     for (std::size_t i = 1; i < sources.size(); ++i) {
@@ -22,7 +22,8 @@ void reduce_all(const Reduce& reduce, const std::vector<std::byte*>& sources, By
         combine(all.data(), next.data(), reduce.count);
         all = std::move(next);
     }
-    std::memcpy(destination, all.data(), bytes);
+    for (std::byte* destination : destinations)
+        std::memcpy(destination, all.data(), bytes);
 }
 
 }  // namespace
@@ -31,10 +32,10 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
     if (reduce.count == 0) return done.complete(success());
     const std::optional<ReduceKernel> how = reduce_kernel(reduce.operation, reduce.element);
     if (launches_ == Launches::none || !how || reduce.sources.empty() ||
-        reduce.sources.size() > kMostReduced)
+        reduce.sources.size() > kMostReduced || reduce.also.size() >= kMostReduced)
         return Device::reduce(reduce, done);
     const Bytes bytes = reduce.count * how->element;
-    std::vector<std::byte*> sources;
+    std::vector<std::byte*> sources, destinations;
     const auto reached = [&](const void* vector, std::byte** at) {
         Result<Place> where = place(vector, bytes);
         if (!where.ok()) return false;
@@ -42,8 +43,9 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(vector) % how->alignment == 0;
         return aligned && (where->kind == MemoryKind::device || where->kind == MemoryKind::managed);
     };
-    std::byte* destination = nullptr;
-    bool all_reached = reached(reduce.destination, &destination);
+    bool all_reached = reached(reduce.destination, &destinations.emplace_back());
+    for (const void* destination : reduce.also)
+        all_reached = all_reached && reached(destination, &destinations.emplace_back());
     for (const void* source : reduce.sources)
         all_reached = all_reached && reached(source, &sources.emplace_back());
     if (!all_reached)
@@ -58,7 +60,7 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
     model::Interval interval =
         reserve(reduce.gpu, {model::Operation::kernel, bytes, 1, kernels::kReduceThreads});
     // A copy inside the GPU reads and writes each byte once.
-    interval.end += gpu.d2d.rate.time(bytes * (sources.size() + 1) / 2);
+    interval.end += gpu.d2d.rate.time(bytes * (sources.size() + destinations.size()) / 2);
     if (hangs(interval.end)) return never_end_.push_back(&done);
     Copy like;
     like.bytes = bytes;
@@ -69,10 +71,10 @@ void FakeDevice::reduce(const Reduce& reduce, Completion& done) {
                                         layout::name(reduce.operation), reduce.gpu)
                               : fault_of(like);
     gpus_.timeline().at(interval.end, [this, reduce, sources = std::move(sources), bytes,
-                                       destination, &done, status] {
+                                       destinations = std::move(destinations), &done, status] {
         if (dead_) return never_end_.push_back(&done);
         gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
-        if (status.ok()) reduce_all(reduce, sources, bytes, destination);
+        if (status.ok()) reduce_all(reduce, sources, bytes, destinations);
         finished_.push_back({&done, status, -1, reduce.notice == Notice::flag});
     });
 }

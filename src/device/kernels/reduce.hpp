@@ -3,9 +3,9 @@
 // The parameter of the kernels `gantry_reduce_...`: vectors of equal elements become one. Every word
 // has 8 bytes, so that the simulated driver can recognise addresses among them.
 //
-//   destination[i] = ((source[0][i] op source[1][i]) op source[2][i]) ...
+//   destination[0][i] = ((source[0][i] op source[1][i]) op source[2][i]) ...
 //
-// The destination may be one of the sources. Vectors that overlap otherwise give no defined result.
+// and the same in every other destination. A destination may be one of the sources. Vectors that overlap otherwise give no defined result.
 #pragma once
 
 namespace gantry::kernels {
@@ -33,11 +33,12 @@ enum class Combine : unsigned {
 };
 
 struct ReduceWork {
-    Word destination;
-    Word count;      // elements; bytes for gantry_reduce_bits
-    Word operation;  // a Combine
-    Word operands;   // of the sources: 1 to kMostOperands
+    Word count;         // elements; bytes for gantry_reduce_bits
+    Word operation;     // a Combine
+    Word operands;      // sources: 1 to kMostOperands
+    Word destinations;  // likewise
     Word source[kMostOperands];
+    Word destination[kMostOperands];
 };
 
 // The kernels beside gantry_reduce_bits: name, family and element (reduce_elements.hpp). A list is a

@@ -5,7 +5,7 @@
 //
 //   one thread   a unit of several elements of each vector where all are aligned to that, else one
 //                element; then the one a grid's width further
-//   the result   is valid when the stream says that the kernel has ended
+//   the result   lies in every destination, and is valid when the stream says that the kernel has ended
 //
 // One kernel for each kind of element; its operation is chosen once, outside of the loops. A thread
 // asks for kAtOnce vectors before it combines them: a load from a peer takes about a microsecond. Loops
@@ -79,10 +79,13 @@ struct Part {
 };
 
 GANTRY_DEVICE inline Word alignment_of_all(const ReduceWork& work) {
-    Word odd = work.destination;
+    Word odd = 0;
 #pragma unroll 1
     for (Word i = 0; i < work.operands; ++i)
         odd |= work.source[i];
+#pragma unroll 1
+    for (Word i = 0; i < work.destinations; ++i)
+        odd |= work.destination[i];
     return odd;
 }
 
@@ -99,7 +102,10 @@ GANTRY_DEVICE inline Word reduce_lanes(const ReduceWork& work, Part part) {
         const auto join =
             [](const Lanes<T>& a, const Lanes<T>& b)
                 GANTRY_DEVICE GANTRY_ALWAYS_INLINE { return combine<Function>(a, b); };
-        store_lanes(work.destination + part.begin, at, reduce_sources<Lanes<T>>(work, load, join));
+        const Lanes<T> all = reduce_sources<Lanes<T>>(work, load, join);
+#pragma unroll 1
+        for (Word i = 0; i < work.destinations; ++i)
+            store_lanes(work.destination[i] + part.begin, at, all);
     }
     return units * Lanes<T>::kCount;
 }
@@ -117,7 +123,10 @@ GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Wor
         };
         const auto join = [](const T& a, const T& b)
                               GANTRY_DEVICE GANTRY_ALWAYS_INLINE { return Function::of(a, b); };
-        store_element(of(work.destination, at), reduce_sources<T>(work, load, join));
+        const T all = reduce_sources<T>(work, load, join);
+#pragma unroll 1
+        for (Word i = 0; i < work.destinations; ++i)
+            store_element(of(work.destination[i], at), all);
     }
 }
 

@@ -214,12 +214,13 @@ struct CudaReduce : CudaTest {
     }
 
     Status reduce(const Pair& pair, std::vector<const void*> sources, void* destination,
-                  std::uint64_t count) {
+                  std::uint64_t count, std::vector<void*> also = {}) {
         Reduce order;
         order.operation = pair.operation;
         order.element = pair.element;
         order.sources = sources;
         order.destination = destination;
+        order.also = also;
         order.count = count;
         Completion done(executor);
         cuda->reduce(order, done);
@@ -291,6 +292,36 @@ TEST_F(CudaReduce, ALongVectorIsReducedToItsEnd) {
     check({Operation::sum, Element::float64}, 2, kRoom / 8, 0, true, 3);
     check({Operation::prod, Element::complex128}, 2, kRoom / 16 - 1, 8, true, 4);
     check({Operation::maxloc, Element::short_int}, 2, kRoom / 8, 0, true, 5);
+}
+
+// One launch writes the result into several vectors, of which sources may be some.
+TEST_F(CudaReduce, SeveralDestinationsGetTheSame) {
+    unsigned seed = 1;
+    for (const Pair& pair :
+         {Pair{Operation::sum, Element::float32}, Pair{Operation::bxor, Element::byte},
+          Pair{Operation::maxloc, Element::double_int}, Pair{Operation::prod, Element::int8}})
+        for (const std::size_t count : {std::size_t{1}, std::size_t{1001}})
+            for (const Bytes shift : {Bytes{0}, Bytes{8}}) {
+                std::mt19937 dice(seed++);
+                const Bytes8 first = values(pair, count, dice), second = values(pair, count, dice);
+                write(vectors[0] + shift, first);
+                write(vectors[1] + shift, second);
+                write(vectors[2] + shift, second);  // its padding is kept
+                const std::uint64_t before = cuda->calls().launches;
+                const auto at = [&](int i) { return pointer(vectors[i] + shift); };
+                const Status status = reduce(pair, {at(0), at(1)}, at(1), count, {at(2)});
+                ASSERT_TRUE(status.ok()) << status.text();
+                EXPECT_EQ(cuda->calls().launches, before + 1);
+                Bytes8 expected = second;
+                layout::reduction(pair.operation, pair.element)(first.data(), expected.data(),
+                                                                count);
+                for (const int i : {1, 2})
+                    EXPECT_EQ(first_difference(pair, read(vectors[i] + shift, expected.size()),
+                                               expected),
+                              -1)
+                        << pair.text() << ", vector " << i << ", " << count << " elements, shift "
+                        << shift << ", seed " << seed - 1;
+            }
 }
 
 TEST_F(CudaReduce, RefusesWhatNoGpuReads) {

@@ -26,7 +26,8 @@ void reduce(const simgpu_launch* launch) {
             T all = load_element(of(work.source[0], at));
             for (Word i = 1; i < work.operands; ++i)
                 all = function.of(all, load_element(of(work.source[i], at)));
-            store_element(of(work.destination, at), all);
+            for (Word i = 0; i < work.destinations; ++i)
+                store_element(of(work.destination[i], at), all);
         }
     });
 }
@@ -34,7 +35,7 @@ void reduce(const simgpu_launch* launch) {
 template <class Family>
 void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
     const ReduceWork work = work_of(launch);
-    *device_bytes = (work.operands + 1) * work.count * sizeof(typename Family::Element);
+    *device_bytes = (work.operands + work.destinations) * work.count * sizeof(typename Family::Element);
     *link_bytes = 0;
 }
 
