@@ -19,8 +19,8 @@ plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
     return question;
 }
 
-Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollPlan plan = plan_of(team, question_of(incoming, false));
+Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
+                         plan::CollPlan plan) {
     Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::bruck:
@@ -38,13 +38,25 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
     co_return done;
 }
 
+Task<Status> on_node(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
+                     plan::CollQuestion question) {
+    Result<plan::CollPlan> met =
+        co_await alltoall_directly(executor, team, outgoing, incoming, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await by_messages(executor, team, std::move(outgoing), std::move(incoming), *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    if (is_fixed(team, question_of(incoming, false).operation))
-        return by_messages(executor, team, std::move(outgoing), std::move(incoming));
-    return directly_or(executor, alltoall_directly(executor, team, outgoing, incoming),
-                       by_messages(executor, team, outgoing, incoming));
+    const plan::CollQuestion question = question_of(incoming, false);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet)
+        return on_node(executor, team, std::move(outgoing), std::move(incoming), question);
+    return by_messages(executor, team, std::move(outgoing), std::move(incoming), plan);
 }
 
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {

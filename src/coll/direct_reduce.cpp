@@ -27,10 +27,6 @@ using transfer::Meeting;
 
 constexpr int kDone = 0, kTried = 1;  // steps: all is done; it can be done
 
-// Shorter vectors are reduced whole by everybody, longer ones a share by each (see the head of the
-// header). Two launches more cost about as much as reading so much.
-constexpr Bytes kTwoShotsFrom = 256 * kKiB;
-
 struct Offer {
     enum class Vector : std::uint8_t { nothing, in_cell, device, other };
     Vector source = Vector::nothing;
@@ -45,12 +41,12 @@ using Vector = Offer::Vector;
 
 struct Running {
     Team team;
-    DirectReduction what;
+    DirectReduction& what;
     Meeting meeting;
 
-    Running(const Team& its_team, DirectReduction its)
+    Running(const Team& its_team, DirectReduction& its)
         : team(its_team),
-          what(std::move(its)),
+          what(its),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
                   {team.group->context, team.tag, 0}) {}
 
@@ -91,34 +87,55 @@ struct Running {
     }
 };
 
-Vector place_of(const Team& team, const p2p::Buffer& buffer, device::IpcHandle& handle,
-                std::uint64_t& at, bool& time_sliced) {
+// Where a vector lies, and how others may map it.
+struct Place {
+    Vector kind = Vector::nothing;
+    std::uint64_t at = 0;
+    device::IpcHandle handle;
+    int gpu = -1;
+    SeenVector seen;
+};
+
+Place place_of(const Team& team, const p2p::Buffer& buffer) {
     transfer::Context& context = team.messenger->context();
-    if (!context.config.cuda || !context.device.active()) return Vector::in_cell;
-    if (!buffer.contiguous()) return Vector::other;
+    Place place{.kind = Vector::in_cell};
+    if (!context.config.cuda || !context.device.active()) return place;
+    place.kind = Vector::other;
+    if (!buffer.contiguous()) return place;
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
-    if (!location.ok()) return Vector::other;
-    if (transfer::in_host_memory(*location)) return Vector::in_cell;
-    if (!location->on_device() || context.config.reduce_on == "host") return Vector::other;
-    handle = export_to_all(team, *location);
-    if (handle.kind == device::IpcKind::none) return Vector::other;
+    if (!location.ok()) return place;
+    place.seen = {buffer.address, location->on_device() ? location->gpu : -1};
+    if (transfer::in_host_memory(*location)) place.kind = Vector::in_cell;
+    if (!location->on_device() || context.config.reduce_on == "host") return place;
+    place.handle = export_to_all(team, *location);
+    if (place.handle.kind == device::IpcKind::none) return place;
     context.arbiter.use(location->gpu);
-    time_sliced = context.arbiter.is_time_sliced(location->gpu);
-    at = reinterpret_cast<std::uint64_t>(buffer.data());
-    return Vector::device;
+    place.kind = Vector::device;
+    place.at = reinterpret_cast<std::uint64_t>(buffer.data());
+    place.gpu = location->gpu;
+    return place;
 }
 
 Offer make_offer(Running& running) {
-    const DirectReduction& what = running.what;
+    DirectReduction& what = running.what;
     Offer offer;
     offer.bytes = what.source.bytes();
     if (offer.bytes == 0) return offer;
-    bool ignored = false;
-    offer.source = place_of(running.team, what.source, offer.source_handle, offer.source_at,
-                            offer.time_sliced);
-    if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
-        offer.sink = place_of(running.team, what.sink, offer.sink_handle, offer.sink_at, ignored);
+    const Place source = place_of(running.team, what.source);
     offer.in_place = what.source.address == what.sink.address;
+    Place sink;
+    if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
+        sink = offer.in_place ? source : place_of(running.team, what.sink);
+    what.reducer.source = source.seen;
+    what.reducer.sink = sink.seen;
+    offer.source = source.kind;
+    offer.source_at = source.at;
+    offer.source_handle = source.handle;
+    offer.sink = sink.kind;
+    offer.sink_at = sink.at;
+    offer.sink_handle = sink.handle;
+    transfer::Context& context = running.team.messenger->context();
+    offer.time_sliced = source.gpu >= 0 && context.arbiter.is_time_sliced(source.gpu);
     if (offer.source != Vector::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
     if (offer.bytes > cell.size())
@@ -148,6 +165,14 @@ bool all_sinks_on_device(const Running& running) {
             its != Vector::device && its != Vector::nothing)
             return false;
     return true;
+}
+
+plan::CollMemory memory_of(const Running& running) {
+    if (!all_are_as_long(running)) return plan::CollMemory::other;
+    if (all_sources(running, Vector::in_cell)) return plan::CollMemory::cells;
+    return all_sources(running, Vector::device) && all_sinks_on_device(running)
+               ? plan::CollMemory::device
+               : plan::CollMemory::other;
 }
 
 // --- in host memory ------------------------------------------------------------------------------
@@ -307,13 +332,6 @@ Task<Status> two_shots(Executor& executor, Running& running, OnDevice& device) {
     co_return stored;
 }
 
-bool in_two_shots(const Running& running) {
-    const DirectReduction& what = running.what;
-    if (what.share == Share::root) return what.source.bytes() >= kTwoShotsFrom;
-    return what.share == Share::all && (running.any_in_place() || running.shares_gpus() ||
-                                        what.source.bytes() >= kTwoShotsFrom);
-}
-
 // What is overwritten cannot go another way: in place, nobody begins before all can.
 Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) {
     if (!running.any_in_place()) co_return ready;
@@ -327,7 +345,7 @@ Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) 
 }
 
 // This rank's part. Mappings are given back before anybody hears that it is done.
-Task<Status> work(Executor& executor, Running& running) {
+Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorithm) {
     OnDevice device(running);
     const bool works = running.worker(running.team.rank()) == running.team.rank();
     Status ready;
@@ -335,7 +353,7 @@ Task<Status> work(Executor& executor, Running& running) {
     Status agreed = co_await agree_to_begin(executor, running, std::move(ready));
     if (!agreed.ok() || !works) co_return agreed;
     Status reduced;
-    if (in_two_shots(running))
+    if (algorithm == plan::Algorithm::two_shots)
         reduced = co_await two_shots(executor, running, device);
     else
         reduced = co_await one_shot(executor, running, device);
@@ -344,17 +362,18 @@ Task<Status> work(Executor& executor, Running& running) {
     co_return reduced;
 }
 
-Task<Status> reduce_on_device(Executor& executor, Running& running) {
-    Status reduced = co_await work(executor, running);
+Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algorithm algorithm) {
+    Status reduced = co_await work(executor, running, algorithm);
     Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
     co_return all;
 }
 
 }  // namespace
 
-Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReduction reduction) {
-    if (!may_exchange_directly(team)) co_return false;
-    Running running(team, std::move(reduction));
+Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
+                                             DirectReduction* reduction,
+                                             plan::CollQuestion question) {
+    Running running(team, *reduction);
     Status opened = co_await running.meeting.open(executor);
     if (!opened.ok()) co_return opened;
     running.meeting.post(make_offer(running));
@@ -363,21 +382,22 @@ Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReductio
         running.meeting.fail(posted);
         co_return posted;
     }
-    if (!all_are_as_long(running)) co_return false;
-    if (all_sources(running, Vector::in_cell)) {
-        Status reduced = co_await reduce_cells(executor, running);
-        if (!reduced.ok()) co_return reduced;
-        co_return true;
+    question.memory = memory_of(running);
+    question.board.time_sliced = running.shares_gpus();
+    question.board.in_place = running.any_in_place();
+    const plan::CollPlan plan = plan_of(team, question);
+    Status reduced;
+    if (plan.algorithm == plan::Algorithm::cells) {
+        reduced = co_await reduce_cells(executor, running);
+    } else if (is_on_board(plan.algorithm)) {
+        reduced = co_await reduce_on_device(executor, running, plan.algorithm);
+        if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
+            question.memory = plan::CollMemory::other;
+            co_return plan_of(team, question);
+        }
     }
-    const bool own_result = running.what.share == Share::all || running.what.share == Share::root;
-    if (!all_sources(running, Vector::device) || !all_sinks_on_device(running) ||
-        running.what.reducer.calls_program() || (running.any_in_place() && !own_result) ||
-        running.size() > static_cast<int>(kernels::kMostOperands))
-        co_return false;
-    Status reduced = co_await reduce_on_device(executor, running);
-    if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
     if (!reduced.ok()) co_return reduced;
-    co_return true;
+    co_return plan;
 }
 
 }  // namespace gantry::coll

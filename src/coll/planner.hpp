@@ -41,7 +41,7 @@ class Planner {
     // Null: nothing is known of the job. Questions are asked only once `common` is complete.
     explicit Planner(Common* common = nullptr) : common_(common) {}
 
-    // `question` without its shape, which the team has.
+    // `question` without its shape and board, which the team has.
     plan::CollPlan plan(const Team& team, plan::CollQuestion question);
     Common* common() const { return common_; }
     std::uint64_t asked() const { return asked_; }        // calls of plan()
@@ -51,13 +51,14 @@ class Planner {
     struct Part {
         int first, count;
         plan::CollShape shape;
+        bool board;  // its members see each other's pages of the board
     };
     struct Entry {
         plan::CollQuestion question;
         plan::CollChoice choice;
         bool used = false;
     };
-    const plan::CollShape& shape_of(const Team& team);
+    const Part& part_of(const Team& team);
 
     Common* common_;
     std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it
@@ -68,12 +69,8 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
-// Whether the user has fixed how that operation goes by messages: then it goes so.
-inline bool is_fixed(const Team& team, plan::Collective operation) {
-    return team.planner != nullptr && team.planner->common() != nullptr &&
-           team.planner->common()->job.tuning.fixed[static_cast<std::size_t>(operation)] !=
-               plan::Algorithm::automatic;
-}
+// What the user has fixed, for all ranks.
+const plan::CollTuning& tuning_of(const Team& team);
 
 // Where the team's scratch memory comes from; null: the system.
 inline Scratch* scratch_of(const Team& team) {

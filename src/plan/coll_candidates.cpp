@@ -198,18 +198,19 @@ void allgather(const CollAsk& ask, CollCandidates& list) {
         doubling += ask.swap(ask.bytes * blocks, distance);
         bruck += ask.shift(ask.bytes * blocks, distance);
     }
+    const double own = ask.on_device() ? ask.copy(ask.bytes) : 0;
     list.add({.algorithm = Algorithm::recursive_doubling,
-              .time = doubling,
+              .time = own + doubling,
               .why = "the fewest steps",
               .impossible = ask.power_of_two() ? nullptr : kNotPowerOfTwo});
     list.add({.algorithm = Algorithm::bruck,
               .time = bruck + ask.copy(ask.bytes * static_cast<Bytes>(ask.ranks)),
               .why = "the fewest steps, for any number of ranks"});
     list.add({.algorithm = Algorithm::ring,
-              .time = ring(ask, ask.bytes),
+              .time = own + ring(ask, ask.bytes),
               .why = "long: blocks go from neighbour to neighbour"});
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.bytes),
+              .time = own + ask.to_all(ask.bytes),
               .why = "everybody tells everybody at once"});
 }
 
@@ -295,6 +296,8 @@ CollCandidates candidates_of(const CollAsk& ask) {
         case Collective::scatterv: rooted(ask, list); break;
         case Collective::scan: scan(ask, list); break;
     }
+    if (ask.question.board.there && ask.question.memory != CollMemory::other)
+        add_on_board(ask, list);
     return list;
 }
 

@@ -26,6 +26,7 @@ struct Trial {
     Place place = Place::device;
     std::function<void(Rank&)> prepare = [](Rank&) {};
     device::IpcKind ipc = device::IpcKind::legacy;
+    plan::Algorithm fixed = plan::Algorithm::automatic;
 };
 
 Number summand(int rank, std::size_t index) {
@@ -75,6 +76,7 @@ class Numbers {
 Task<Status> allreduces(Rank& rank, const Trial& trial) {
     trial.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(trial.fixed);
     Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
     for (int round = 0; round < 3; ++round) {
         source.fill();
@@ -90,6 +92,7 @@ Task<Status> allreduces(Rank& rank, const Trial& trial) {
 Task<Status> reduces(Rank& rank, const Trial& trial) {
     trial.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(trial.fixed);
     Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
     for (int root = 0; root < trial.ranks; ++root) {
         source.fill();
@@ -194,7 +197,10 @@ TEST(DirectReduction, IsOneLaunchARankForShortVectors) {
 TEST(DirectReduction, GivesAShareToEachForLongVectorsAndInPlace) {
     for (const int ranks : {2, 3, 4})
         for (const bool in_place : {false, true}) {
-            const Trial trial{.ranks = ranks, .count = kLong, .in_place = in_place};
+            const Trial trial{.ranks = ranks,
+                              .count = kLong,
+                              .in_place = in_place,
+                              .fixed = plan::Algorithm::two_shots};
             const Costs costs = run(&allreduces, trial);
             EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
             EXPECT_EQ(costs.launches, static_cast<std::uint64_t>(3 * ranks)) << ranks;
@@ -203,6 +209,17 @@ TEST(DirectReduction, GivesAShareToEachForLongVectorsAndInPlace) {
             const Trial few{.ranks = ranks, .count = 1, .in_place = true};
             EXPECT_EQ(run(&allreduces, few).messages, 0u) << ranks;
         }
+}
+
+TEST(DirectReduction, ReducesWholeVectorsAsLongAsTheyAreShorterThanALaunch) {
+    for (const int ranks : {2, 4}) {
+        const Costs costs = run(&allreduces, {.ranks = ranks, .count = kLong});
+        EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
+        EXPECT_EQ(costs.launches + costs.staged + costs.messages, 0u) << ranks;
+    }
+    const Costs long_ones = run(&allreduces, {.ranks = 7, .count = 8 * kLong});
+    EXPECT_EQ(long_ones.launches, 21u) << "a share to each: stores follow";
+    EXPECT_EQ(long_ones.messages, 0u);
 }
 
 TEST(DirectReduction, GoesOnWhereRanksShareAGpu) {
