@@ -98,7 +98,8 @@ struct Place {
 
 Place place_of(const Team& team, const p2p::Buffer& buffer) {
     transfer::Context& context = team.messenger->context();
-    Place place{.kind = Vector::in_cell};
+    Place place;
+    place.kind = Vector::in_cell;
     if (!context.config.cuda || !context.device.active()) return place;
     place.kind = Vector::other;
     if (!buffer.contiguous()) return place;

@@ -46,7 +46,6 @@ struct OnBoard {
                    ? time_of(bytes, gpu.local_bytes_per_second)
                    : time_of(bytes, kKernelStores * gpu.peer_bytes_per_second);
     }
-    double local(Bytes bytes) const { return time_of(bytes, gpu.local_bytes_per_second); }
     const char* not_in_cells(Bytes brought) const {
         if (ask.question.memory != CollMemory::cells) return kNotInCells;
         return brought > kCell ? kTooLong : nullptr;
@@ -124,7 +123,7 @@ void reduction(const OnBoard& way, CollCandidates& list) {
               .impossible = way.not_in_cells(ask.bytes),
               .rank_order = true});
     list.add({.algorithm = Algorithm::one_shot,
-              .time = way.launch() + way.links(part * way.others) + way.local(part),
+              .time = way.launch() + way.links(part * way.others),
               .why = "each reduces what it gets, out of the memory of all, in one launch",
               .impossible = not_in_one_shot(way),
               .rank_order = true});
@@ -134,7 +133,7 @@ void reduction(const OnBoard& way, CollCandidates& list) {
     const Bytes shares = ask.share() * way.others;
     list.add({.algorithm = Algorithm::two_shots,
               .time = (everywhere ? 2 : 1) * way.launch() + 2 * way.links(shares) +
-                      way.local(ask.share()),
+                      static_cast<double>(way.cost.flag),
               .why = everywhere ? "long: each reduces a share, and stores it into all results"
                                 : "long: each reduces a share into the root's result",
               .impossible = no_kernel(way),

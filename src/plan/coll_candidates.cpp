@@ -198,7 +198,7 @@ void allgather(const CollAsk& ask, CollCandidates& list) {
         doubling += ask.swap(ask.bytes * blocks, distance);
         bruck += ask.shift(ask.bytes * blocks, distance);
     }
-    const double own = ask.on_device() ? ask.copy(ask.bytes) : 0;
+    const double own = ask.own_block(ask.bytes);
     list.add({.algorithm = Algorithm::recursive_doubling,
               .time = own + doubling,
               .why = "the fewest steps",
@@ -215,17 +215,19 @@ void allgather(const CollAsk& ask, CollCandidates& list) {
 }
 
 void allgatherv(const CollAsk& ask, CollCandidates& list) {
+    const double own = ask.own_block(ask.share());
     list.add({.algorithm = Algorithm::ring,
-              .time = ring(ask, ask.share()),
+              .time = own + ring(ask, ask.share()),
               .why = "long: blocks go from neighbour to neighbour"});
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.share()),
+              .time = own + ask.to_all(ask.share()),
               .why = "everybody tells everybody at once"});
 }
 
 void alltoall(const CollAsk& ask, CollCandidates& list) {
     const bool equal = ask.question.operation == Collective::alltoall;
     const char* impossible = ask.question.in_place ? kInPlace : nullptr;
+    const double own = ask.question.in_place ? 0 : ask.own_block(ask.bytes);
     if (equal) {
         const Bytes half = ask.bytes * static_cast<Bytes>(ask.ranks / 2);
         list.add({.algorithm = Algorithm::bruck,
@@ -238,11 +240,11 @@ void alltoall(const CollAsk& ask, CollCandidates& list) {
                   .impossible = impossible});
     }
     list.add({.algorithm = Algorithm::pairwise,
-              .time = (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
+              .time = own + (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
               .why = "one partner after the other"});
     constexpr int kOutstanding = 32;
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.bytes),
+              .time = own + ask.to_all(ask.bytes),
               .why = "everybody tells everybody at once",
               .impossible = impossible,
               .outstanding = ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding});
@@ -261,7 +263,7 @@ void rooted(const CollAsk& ask, CollCandidates& list) {
                                         }),
                   .why = "short: blocks travel together in few steps"});
     list.add({.algorithm = Algorithm::linear,
-              .time = ask.at_root(ask.bytes),
+              .time = ask.own_block(ask.bytes) + ask.at_root(ask.bytes),
               .why = "every block goes straight between the root and its rank"});
 }
 

@@ -13,6 +13,8 @@ double over(Bytes bytes, double bytes_per_second) {
 
 // Two H100s: one message 8.7 us, an exchange about 15.
 constexpr double kExchangeOnDevices = 1.75;
+// Each further message at once, of one: eight H200s, a copy engine for each peer, 45 us for 7 blocks.
+constexpr double kFurtherOnDevice = 0.5;
 // A vector in device memory is combined in pieces, a launch for each.
 constexpr Bytes kCombinedByLaunch = 512 * kKiB;
 
@@ -82,7 +84,8 @@ double CollAsk::to_all(Bytes each) const {
     const CollShape& shape = question.shape;
     const double near = shape.most - 1, far = ranks - shape.most;
     if (on_device() && shape.nodes <= 1)
-        return between_devices(0, 2) + (near - 1) * static_cast<double>(facts.inside.handling) * 2 +
+        return between_devices(0, 2) +
+               (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message) +
                near * over(each, facts.gpu.peer_bytes_per_second);
     const double by_processors = crowd * near *
                                  (2 * static_cast<double>(facts.inside.handling) +
@@ -97,7 +100,7 @@ double CollAsk::at_root(Bytes each) const {
     const double near = shape.most - 1, far = ranks - shape.most;
     if (on_device() && shape.nodes <= 1)
         return between_devices(each * static_cast<Bytes>(near), 1) +
-               near * static_cast<double>(facts.inside.handling);
+               (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message);
     const double by_processor =
         crowd * near *
         (static_cast<double>(facts.inside.handling) + over(each, facts.inside.bytes_per_second));

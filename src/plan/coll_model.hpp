@@ -43,6 +43,8 @@ struct CollAsk {
     double at_root(Bytes each) const;
     double combine(Bytes vector) const;
     double copy(Bytes moved) const;
+    // A rank's block for itself, where copying it is a step of its own.
+    double own_block(Bytes block) const { return on_device() ? copy(block) : 0; }
 
   private:
     double between_devices(Bytes each, int directions) const;

@@ -105,7 +105,7 @@ struct CollGpu {
 
 // Meeting on the board of a node.
 struct CollBoardCost {
-    Nanoseconds meeting = 350;  // taking a row, posting and leaving it
+    Nanoseconds meeting = 300;  // taking a row, posting and leaving it
     Nanoseconds row = 60;       // reading what another rank has posted
     Nanoseconds flag = 200;     // until another processor sees what was posted
     bool operator==(const CollBoardCost&) const = default;

@@ -258,7 +258,7 @@ TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanALaunch) {
     EXPECT_EQ(taken(allreduce(64 * kMiB, 2)), Algorithm::one_shot);
     EXPECT_EQ(taken(allreduce(kMiB, 4)), Algorithm::one_shot);
     EXPECT_EQ(taken(allreduce(16 * kMiB, 4)), Algorithm::two_shots);
-    CollQuestion asked = allreduce(8, 2);
+    CollQuestion asked = allreduce(8, 4);
     asked.board.in_place = true;
     EXPECT_EQ(taken(asked), Algorithm::two_shots) << "others read what would be overwritten";
     asked.operation = Collective::scan;
