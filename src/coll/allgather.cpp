@@ -12,20 +12,18 @@
 namespace gantry::coll {
 namespace {
 
-plan::CollPlan plan_for(const Team& team, const Blocks& all) {
+plan::CollQuestion question_of(const Blocks& all) {
     if (all.counts.empty())
-        return plan_of(team, {.operation = plan::Collective::allgather,
-                              .bytes = all.count * all.layout->size});
+        return {.operation = plan::Collective::allgather, .bytes = all.count * all.layout->size};
     Bytes together = 0;
     for (std::int64_t count : all.counts)
         together += static_cast<Bytes>(count) * all.layout->size;
-    return plan_of(team, {.operation = plan::Collective::allgatherv, .bytes = together});
+    return {.operation = plan::Collective::allgatherv, .bytes = together};
 }
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
-                         bool in_place) {
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place,
+                         plan::CollPlan plan) {
     Run run(team);
-    const plan::CollPlan plan = plan_for(team, all);
     if (in_place) mine = all.of(team.rank());
     if (plan.algorithm == plan::Algorithm::bruck) {
         Status done = co_await allgather_bruck(executor, run, mine, std::move(all));
@@ -50,14 +48,23 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks
     co_return done;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place,
+                     plan::CollQuestion question) {
+    Result<plan::CollPlan> met =
+        co_await allgather_directly(executor, team, mine, all, in_place, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done = co_await by_messages(executor, team, mine, std::move(all), in_place, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
-    if (is_fixed(team,
-                 all.counts.empty() ? plan::Collective::allgather : plan::Collective::allgatherv))
-        return by_messages(executor, team, mine, std::move(all), in_place);
-    return directly_or(executor, allgather_directly(executor, team, mine, all, in_place),
-                       by_messages(executor, team, mine, all, in_place));
+    const plan::CollQuestion question = question_of(all);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet) return on_node(executor, team, mine, std::move(all), in_place, question);
+    return by_messages(executor, team, mine, std::move(all), in_place, plan);
 }
 
 }  // namespace gantry::coll

@@ -36,10 +36,8 @@ bool starts_from_copy(plan::Algorithm algorithm) {
 }
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer) {
+                         Reducer reducer, plan::CollPlan plan) {
     Run run(team);
-    const plan::CollPlan plan =
-        plan_of(team, question_of(plan::Collective::allreduce, source, reducer));
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
             co_await allreduce_hierarchical(executor, run, source, sink, reducer, plan.lanes);
@@ -69,16 +67,24 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return stored;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                     Reducer reducer, plan::CollQuestion question) {
+    DirectReduction direct(source, sink, reducer, Share::all);
+    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done = co_await by_messages(executor, team, source, sink, direct.reducer, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
-    if (is_fixed(team, plan::Collective::allreduce))
-        return by_messages(executor, team, source, sink, reducer);
-    return directly_or(
-        executor,
-        reduce_directly(executor, team, DirectReduction(source, sink, reducer, Share::all)),
-        by_messages(executor, team, source, sink, reducer));
+    const plan::CollQuestion question = question_of(plan::Collective::allreduce, source, reducer);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet) return on_node(executor, team, source, sink, reducer, question);
+    return by_messages(executor, team, source, sink, reducer, plan);
 }
 
 }  // namespace gantry::coll

@@ -22,8 +22,8 @@ plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
     return question;
 }
 
-Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollPlan plan = plan_of(team, question_of(incoming, false));
+Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
+                         plan::CollPlan plan) {
     Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::bruck:
@@ -45,13 +45,25 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
     co_return done;
 }
 
+Task<Status> on_node(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
+                     plan::CollQuestion question) {
+    Result<plan::CollPlan> met =
+        co_await alltoall_directly(executor, team, outgoing, incoming, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await by_messages(executor, team, std::move(outgoing), std::move(incoming), *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    if (is_fixed(team, question_of(incoming, false).operation))
-        return by_messages(executor, team, std::move(outgoing), std::move(incoming));
-    return directly_or(executor, alltoall_directly(executor, team, outgoing, incoming),
-                       by_messages(executor, team, outgoing, incoming));
+    const plan::CollQuestion question = question_of(incoming, false);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet)
+        return on_node(executor, team, std::move(outgoing), std::move(incoming), question);
+    return by_messages(executor, team, std::move(outgoing), std::move(incoming), plan);
 }
 
 namespace {
@@ -111,7 +123,7 @@ class Outgoing {
 // the other or sends all from a copy.
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
     const plan::CollQuestion question = question_of(all, true);
-    plan_of(team, question);
+    const plan::CollPlan plan = plan_of(team, question);
     Run run(team);
     Outgoing outgoing(team, all);
     if (outgoing.apart()) {
@@ -122,23 +134,24 @@ Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
     // A rank that has failed says so.
     Team as_it_is = team;
     as_it_is.before = &run.status();
-    if (!is_fixed(team, question.operation) && may_exchange_directly(team)) {
+    if (plan.meet) {
         Traffic traffic(team.size());
         for (int rank = 0; rank < team.size(); ++rank) {
             if (rank == team.rank()) continue;
             traffic.outgoing[static_cast<std::size_t>(rank)] = from.of(rank);
             traffic.incoming[static_cast<std::size_t>(rank)] = all.of(rank);
         }
-        Result<bool> done = co_await exchange_directly(executor, as_it_is, std::move(traffic));
-        if (!done.ok()) co_return std::move(done).status();
-        if (*done) co_return success();
+        Result<plan::CollPlan> met =
+            co_await exchange_directly(executor, as_it_is, std::move(traffic), question);
+        if (!met.ok()) co_return std::move(met).status();
+        if (is_on_board(met->algorithm)) co_return success();
     }
-    Status met;
+    Status exchanged;
     if (outgoing.apart())
-        met = co_await alltoall_spread(executor, as_it_is, std::move(from), all, team.size());
+        exchanged = co_await alltoall_spread(executor, as_it_is, std::move(from), all, team.size());
     else
-        met = co_await alltoall_swapping(executor, as_it_is, all);
-    co_return met;
+        exchanged = co_await alltoall_swapping(executor, as_it_is, all);
+    co_return exchanged;
 }
 
 }  // namespace gantry::coll

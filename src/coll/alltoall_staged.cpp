@@ -240,8 +240,8 @@ Task<Status> exchange_in_node(Executor& executor, Run& run, const Blocks& outgoi
                               const Blocks& incoming, const std::vector<bool>& far) {
     Nodes& nodes = nodes_of(run.team);
     const Team inside = inside_of(run, nodes, 0);
-    Result<bool> done = false;
-    if (may_exchange_directly(inside)) {
+    const plan::CollQuestion question{.operation = plan::Collective::alltoallv};
+    if (plan_of(inside, question).meet) {
         Traffic traffic(inside.size());
         for (int rank = 0; rank < run.size(); ++rank) {
             if (far[static_cast<std::size_t>(rank)]) continue;
@@ -249,12 +249,13 @@ Task<Status> exchange_in_node(Executor& executor, Run& run, const Blocks& outgoi
             traffic.outgoing[number] = outgoing.of(rank);
             traffic.incoming[number] = incoming.of(rank);
         }
-        done = co_await exchange_directly(executor, inside, std::move(traffic));
+        Result<plan::CollPlan> met =
+            co_await exchange_directly(executor, inside, std::move(traffic), question);
+        if (!met.ok()) run.note(met.status());
+        if (!met.ok() || is_on_board(met->algorithm)) co_return run.status();
     }
-    if (!done.ok()) run.note(done.status());
-    if (!done.ok() || *done) co_return run.status();
-    Status met = co_await message_in_node(executor, run, outgoing, incoming, far);
-    co_return met;
+    Status exchanged = co_await message_in_node(executor, run, outgoing, incoming, far);
+    co_return exchanged;
 }
 
 }  // namespace

@@ -10,9 +10,8 @@ namespace gantry::coll {
 
 namespace {
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int root) {
-    const plan::CollPlan plan =
-        plan_of(team, {.operation = plan::Collective::bcast, .bytes = buffer.bytes()});
+Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int root,
+                         plan::CollPlan plan) {
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Run run(team);
         Status told = co_await bcast_hierarchical(executor, run, buffer, root);
@@ -32,12 +31,23 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int 
     co_return done;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer buffer, int root,
+                     plan::CollQuestion question) {
+    Result<plan::CollPlan> met = co_await bcast_directly(executor, team, buffer, root, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done = co_await by_messages(executor, team, buffer, root, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
-    if (is_fixed(team, plan::Collective::bcast)) return by_messages(executor, team, buffer, root);
-    return directly_or(executor, bcast_directly(executor, team, buffer, root),
-                       by_messages(executor, team, buffer, root));
+    const plan::CollQuestion question{.operation = plan::Collective::bcast,
+                                      .bytes = buffer.bytes()};
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet) return on_node(executor, team, buffer, root, question);
+    return by_messages(executor, team, buffer, root, plan);
 }
 
 }  // namespace gantry::coll

@@ -4,6 +4,7 @@
 // sent. The next piece is started before.
 #include "coll/combine.hpp"
 
+#include "coll/planner.hpp"
 #include "coll/workplace.hpp"
 
 #include <algorithm>
@@ -12,6 +13,11 @@
 
 namespace gantry::coll {
 namespace {
+
+std::uint64_t piece_elements(const Run& run, const p2p::Buffer& vector,
+                             const layout::Layout& layout) {
+    return elements_of_piece(layout, plan::combined_piece(vector.bytes(), tuning_of(run.team)));
+}
 
 // Piece number `index` of a vector; empty behind its end.
 p2p::Buffer piece_of(const p2p::Buffer& vector, std::uint64_t index, std::uint64_t elements) {
@@ -28,10 +34,6 @@ Task<Status> combine(Executor& executor, Run& run, Reducer reducer, p2p::Buffer 
     Status combined = co_await combine(executor, run.team, reducer, first, second);
     run.note(std::move(combined));
     co_return run.status();
-}
-
-Bytes combined_piece(const p2p::Buffer& vector) {
-    return vector.bytes() < 4 * kCombinedPiece ? kCombinedPiece : 4 * kCombinedPiece;
 }
 
 std::uint64_t elements_of_piece(const layout::Layout& layout, Bytes piece) {
@@ -60,8 +62,8 @@ Task<Status> put_together(Executor& executor, Run& run, p2p::Buffer arrived, p2p
 Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                                   p2p::Buffer into, int from, Reducer reducer, Mine mine) {
     // The partner cuts what it sends as this rank cuts what it receives: by what is common to both.
-    const std::uint64_t elements = elements_of_piece(*into.layout, combined_piece(into)),
-                        out_elements = elements_of_piece(*into.layout, combined_piece(outgoing));
+    const std::uint64_t elements = piece_elements(run, into, *into.layout),
+                        out_elements = piece_elements(run, outgoing, *into.layout);
     const std::uint64_t in_pieces = (into.count + elements - 1) / elements,
                         out_pieces = (outgoing.count + out_elements - 1) / out_elements;
     Image arrived[2];
@@ -102,9 +104,8 @@ Task<Status> exchange_and_combine(Executor& executor, Run& run, p2p::Buffer outg
 
 Task<Status> exchange_pieces(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                              p2p::Buffer incoming, int from) {
-    const std::uint64_t elements = elements_of_piece(*incoming.layout, combined_piece(incoming)),
-                        out_elements =
-                            elements_of_piece(*incoming.layout, combined_piece(outgoing));
+    const std::uint64_t elements = piece_elements(run, incoming, *incoming.layout),
+                        out_elements = piece_elements(run, outgoing, *incoming.layout);
     InFlight messages(run);
     for (std::uint64_t piece = 0;
          piece * elements < incoming.count || piece * out_elements < outgoing.count; ++piece) {

@@ -28,9 +28,5 @@ Task<Status> exchange_pieces(Executor& executor, Run& run, p2p::Buffer outgoing,
 
 // Elements of a piece.
 std::uint64_t elements_of_piece(const layout::Layout& layout, Bytes piece);
-inline constexpr Bytes kCombinedPiece = 128 * kKiB;
-// Of a vector that is sent and combined in pieces: longer pieces where they are many, since a GPU takes
-// a launch for each.
-Bytes combined_piece(const p2p::Buffer& vector);
 
 }  // namespace gantry::coll

@@ -6,16 +6,11 @@
 //
 //     steps 1 per piece; bytes sent per rank n (P - 1) / P; memory: P pieces
 #include "coll/combine_shares.hpp"
+#include "coll/planner.hpp"
 
 #include <algorithm>
 
 namespace gantry::coll {
-namespace {
-
-constexpr Bytes kOrderedPiece = 64 * kKiB;
-
-}  // namespace
-
 Task<Result<p2p::Buffer>> fold_in_order(Executor& executor, Run& run, Reducer reducer,
                                         p2p::Buffer room, std::uint64_t distance, int parts,
                                         std::uint64_t count) {
@@ -32,7 +27,7 @@ Task<Result<p2p::Buffer>> fold_in_order(Executor& executor, Run& run, Reducer re
 Task<Status> combine_ordered(Executor& executor, Run& run, p2p::Buffer source, Shares shares,
                              p2p::Buffer into, Reducer reducer) {
     const int size = run.size(), rank = run.rank();
-    const std::uint64_t elements = elements_of_piece(*source.layout, kOrderedPiece);
+    const std::uint64_t elements = elements_of_piece(*source.layout, tuning_of(run.team).piece / 2);
     const std::uint64_t longest = std::min(shares.largest(), elements);
     Image all;
     Status ready = run.after(all.allocate(run.team, longest * static_cast<std::uint64_t>(size),

@@ -38,8 +38,8 @@ struct Exchange {
 
     int size() const { return team.size(); }
     const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
-    bool all_send(Sends how) const {
-        for (int member = 0; member < size(); ++member)
+    bool all_send(Sends how, int first, int end) const {
+        for (int member = first; member < end; ++member)
             if (offer(member).sends != Sends::nothing && offer(member).sends != how) return false;
         return true;
     }
@@ -47,6 +47,18 @@ struct Exchange {
         for (int member = 0; member < size(); ++member)
             if (offer(member).takes == Takes::other) return false;
         return true;
+    }
+    // The question with what the offers of members [first, end) say. One alone says nothing of where
+    // the others take their blocks.
+    plan::CollQuestion asked_of(plan::CollQuestion question, int first, int end) const {
+        using plan::CollMemory;
+        const bool taken = end - first < size() || all_take_on_device();
+        question.memory = all_send(Sends::in_cell, first, end)           ? CollMemory::cells
+                          : all_send(Sends::device, first, end) && taken ? CollMemory::device
+                                                                         : CollMemory::other;
+        for (int member = first; member < end; ++member)
+            question.board.time_sliced |= offer(member).time_sliced;
+        return question;
     }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
     int storing(int member) const {
@@ -196,13 +208,8 @@ Task<Status> end_together(Executor& executor, Meeting& meeting, int step, Status
     co_return failed.status();
 }
 
-bool may_exchange_directly(const Team& team) {
-    transfer::Context& context = team.messenger->context();
-    return team.size() > 1 && context.tuning.mechanisms.board &&
-           context.board.covers(ranks_of(team));
-}
-
-Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traffic) {
+Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Traffic traffic,
+                                               plan::CollQuestion question) {
     Exchange exchange(team, std::move(traffic));
     Status opened = co_await exchange.meeting.open(executor);
     if (!opened.ok()) co_return opened;
@@ -218,34 +225,38 @@ Task<Result<bool>> exchange_directly(Executor& executor, Team team, Traffic traf
         if (!packed.ok()) offer.sends = Sends::other;
     }
     exchange.meeting.post(offer);
-    // What lies in the cell of the only one who sends is all that anybody needs.
+    // What the only one who sends says is all that is needed, unless ranks store.
     const int sender = exchange.traffic.only_sender;
+    plan::CollPlan plan{.algorithm = plan::Algorithm::direct};
     Status posted;
-    if (sender >= 0) posted = co_await exchange.meeting.posted(executor, sender);
-    if (posted.ok() && sender >= 0 && exchange.offer(sender).sends <= Sends::in_cell) {
-        Status taken = co_await take_from_cells(executor, exchange);
-        if (!taken.ok()) co_return taken;
-        co_return true;
+    if (sender >= 0) {
+        posted = co_await exchange.meeting.posted(executor, sender);
+        if (posted.ok()) plan = plan_of(team, exchange.asked_of(question, sender, sender + 1));
     }
-    if (posted.ok()) posted = co_await exchange.meeting.all_posted(executor);
+    if (posted.ok() && plan.algorithm == plan::Algorithm::direct) {
+        posted = co_await exchange.meeting.all_posted(executor);
+        if (posted.ok() && (sender < 0 || !exchange.all_take_on_device()))
+            plan = plan_of(team, exchange.asked_of(question, 0, exchange.size()));
+    }
     if (!posted.ok()) {
         exchange.meeting.fail(posted);
         co_return posted;
     }
-    if (exchange.all_send(Sends::in_cell)) {
-        Status taken = co_await take_from_cells(executor, exchange);
-        if (!taken.ok()) co_return taken;
-        co_return true;
+    Status done;
+    if (plan.algorithm == plan::Algorithm::cells) {
+        done = co_await take_from_cells(executor, exchange);
+    } else if (plan.algorithm == plan::Algorithm::direct) {
+        Status ready;
+        if (!offer.time_sliced) ready = co_await scratch.pack(executor);
+        done = co_await store(executor, exchange, std::move(ready));
+        if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
+            question.memory = plan::CollMemory::other;
+            co_return plan_of(team, question);
+        }
+        if (done.ok()) done = co_await scratch.unpack(executor);
     }
-    if (!exchange.all_send(Sends::device) || !exchange.all_take_on_device()) co_return false;
-    Status ready;
-    if (!offer.time_sliced) ready = co_await scratch.pack(executor);
-    Status stored = co_await store(executor, exchange, std::move(ready));
-    if (stored.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
-    if (!stored.ok()) co_return stored;
-    Status unpacked = co_await scratch.unpack(executor);
-    if (!unpacked.ok()) co_return unpacked;
-    co_return true;
+    if (!done.ok()) co_return done;
+    co_return plan;
 }
 
 // --- operations: who has a block for whom ---------------------------------------------------------
@@ -258,29 +269,21 @@ std::size_t at(int rank) {
 
 }  // namespace
 
-Task<Status> directly_or(Executor&, Task<Result<bool>> directly, Task<Status> otherwise) {
-    Result<bool> done = co_await std::move(directly);
-    if (!done.ok()) co_return std::move(done).status();
-    if (*done) co_return success();
-    Status status = co_await std::move(otherwise);
-    co_return status;
-}
-
-Task<Result<bool>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
-                                     Blocks incoming) {
-    if (!may_exchange_directly(team)) co_return false;
+Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
+                                               Blocks incoming, plan::CollQuestion question) {
     Traffic traffic(team.size());
     for (int each = 0; each < team.size(); ++each) {
         traffic.outgoing[at(each)] = outgoing.of(each);
         traffic.incoming[at(each)] = incoming.of(each);
     }
-    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    Result<plan::CollPlan> done =
+        co_await exchange_directly(executor, team, std::move(traffic), question);
     co_return done;
 }
 
-Task<Result<bool>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
-                                      bool in_place) {
-    if (!may_exchange_directly(team)) co_return false;
+Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine,
+                                                Blocks all, bool in_place,
+                                                plan::CollQuestion question) {
     const int me = team.rank();
     Traffic traffic(team.size());
     const p2p::Buffer own = in_place ? all.of(me) : mine;
@@ -289,45 +292,49 @@ Task<Result<bool>> allgather_directly(Executor& executor, Team team, p2p::Buffer
         traffic.outgoing[at(each)] = own;
         traffic.incoming[at(each)] = all.of(each);
     }
-    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    Result<plan::CollPlan> done =
+        co_await exchange_directly(executor, team, std::move(traffic), question);
     co_return done;
 }
 
-Task<Result<bool>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer, int root) {
-    if (!may_exchange_directly(team)) co_return false;
+Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer,
+                                            int root, plan::CollQuestion question) {
     const bool sends = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_sender = root;
     if (!sends) traffic.incoming[at(root)] = buffer;
     for (int each = 0; sends && each < team.size(); ++each)
         if (each != root) traffic.outgoing[at(each)] = buffer;
-    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    Result<plan::CollPlan> done =
+        co_await exchange_directly(executor, team, std::move(traffic), question);
     co_return done;
 }
 
-Task<Result<bool>> gather_directly(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
-                                   int root, bool in_place) {
-    if (!may_exchange_directly(team)) co_return false;
+Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p::Buffer mine,
+                                             Blocks all, int root, bool in_place,
+                                             plan::CollQuestion question) {
     const bool receives = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_receiver = root;
     if (!receives || !in_place) traffic.outgoing[at(root)] = mine;
     for (int each = 0; receives && each < team.size(); ++each)
         if (each != root || !in_place) traffic.incoming[at(each)] = all.of(each);
-    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    Result<plan::CollPlan> done =
+        co_await exchange_directly(executor, team, std::move(traffic), question);
     co_return done;
 }
 
-Task<Result<bool>> scatter_directly(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
-                                    int root, bool in_place) {
-    if (!may_exchange_directly(team)) co_return false;
+Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
+                                              p2p::Buffer mine, int root, bool in_place,
+                                              plan::CollQuestion question) {
     const bool sends = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_sender = root;
     if (!sends || !in_place) traffic.incoming[at(root)] = mine;
     for (int each = 0; sends && each < team.size(); ++each)
         if (each != root || !in_place) traffic.outgoing[at(each)] = all.of(each);
-    Result<bool> done = co_await exchange_directly(executor, team, std::move(traffic));
+    Result<plan::CollPlan> done =
+        co_await exchange_directly(executor, team, std::move(traffic), question);
     co_return done;
 }
 

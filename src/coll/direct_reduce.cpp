@@ -27,10 +27,6 @@ using transfer::Meeting;
 
 constexpr int kDone = 0, kTried = 1;  // steps: all is done; it can be done
 
-// Shorter vectors are reduced whole by everybody, longer ones a share by each (see the head of the
-// header). Two launches more cost about as much as reading so much.
-constexpr Bytes kTwoShotsFrom = 256 * kKiB;
-
 struct Offer {
     enum class Vector : std::uint8_t { nothing, in_cell, device, other };
     Vector source = Vector::nothing;
@@ -52,9 +48,9 @@ struct Running {
     p2p::Buffer sink_later;  // where the result goes from the scratch memory
     bool unusable = false;
 
-    Running(const Team& its_team, DirectReduction its)
+    Running(const Team& its_team, const DirectReduction& its)
         : team(its_team),
-          what(std::move(its)),
+          what(its),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
                   {team.group->context, team.tag, team.phase}) {}
 
@@ -95,21 +91,34 @@ struct Running {
     }
 };
 
-Vector place_of(const Team& team, const p2p::Buffer& buffer, device::IpcHandle& handle,
-                std::uint64_t& at, bool& time_sliced) {
+// Where a vector lies, and how others may map it.
+struct Place {
+    Vector kind = Vector::nothing;
+    std::uint64_t at = 0;
+    device::IpcHandle handle;
+    int gpu = -1;
+    SeenVector seen;
+};
+
+Place place_of(const Team& team, const p2p::Buffer& buffer) {
     transfer::Context& context = team.messenger->context();
-    if (!context.config.cuda || !context.device.active()) return Vector::in_cell;
-    if (!buffer.contiguous()) return Vector::other;
+    Place place;
+    place.kind = Vector::in_cell;
+    if (!context.config.cuda || !context.device.active()) return place;
+    place.kind = Vector::other;
+    if (!buffer.contiguous()) return place;
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
-    if (!location.ok()) return Vector::other;
-    if (transfer::in_host_memory(*location)) return Vector::in_cell;
-    if (!location->on_device() || context.config.reduce_on == "host") return Vector::other;
-    handle = export_to_all(team, *location);
-    if (handle.kind == device::IpcKind::none) return Vector::other;
+    if (!location.ok()) return place;
+    place.seen = {buffer.address, location->on_device() ? location->gpu : -1};
+    if (transfer::in_host_memory(*location)) place.kind = Vector::in_cell;
+    if (!location->on_device() || context.config.reduce_on == "host") return place;
+    place.handle = export_to_all(team, *location);
+    if (place.handle.kind == device::IpcKind::none) return place;
     context.arbiter.use(location->gpu);
-    time_sliced = context.arbiter.is_time_sliced(location->gpu);
-    at = reinterpret_cast<std::uint64_t>(buffer.data());
-    return Vector::device;
+    place.kind = Vector::device;
+    place.at = reinterpret_cast<std::uint64_t>(buffer.data());
+    place.gpu = location->gpu;
+    return place;
 }
 
 // Whether a rank's result lies where the others may still read its vector. Where everybody gets
@@ -124,21 +133,29 @@ bool is_in_the_way(const Running& running) {
 }
 
 Offer make_offer(Running& running) {
-    const DirectReduction& what = running.what;
+    DirectReduction& what = running.what;
     Offer offer;
     offer.bytes = what.source.bytes();
     const bool failed = running.unusable || running.team.failed_before();
     if (failed) offer.source = Vector::other;  // messages tell the others
     if (offer.bytes == 0 || failed) return offer;
-    bool ignored = false;
-    offer.source = place_of(running.team, what.source, offer.source_handle, offer.source_at,
-                            offer.time_sliced);
+    const Place source = place_of(running.team, what.source);
+    const bool same = what.source.address == what.sink.address && what.sink.bytes() > 0;
+    Place sink;
     if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
-        offer.sink = place_of(running.team, what.sink, offer.sink_handle, offer.sink_at, ignored);
+        sink = same ? source : place_of(running.team, what.sink);
     const bool owner_alone_reads = what.share == Share::all || what.share == Share::root;
-    offer.in_place = owner_alone_reads
-                         ? what.source.address == what.sink.address && what.sink.bytes() > 0
-                         : is_in_the_way(running);
+    offer.in_place = owner_alone_reads ? same : is_in_the_way(running);
+    what.reducer.source = source.seen;
+    what.reducer.sink = sink.seen;
+    offer.source = source.kind;
+    offer.source_at = source.at;
+    offer.source_handle = source.handle;
+    offer.sink = sink.kind;
+    offer.sink_at = sink.at;
+    offer.sink_handle = sink.handle;
+    transfer::Context& context = running.team.messenger->context();
+    offer.time_sliced = source.gpu >= 0 && context.arbiter.is_time_sliced(source.gpu);
     if (offer.source != Vector::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
     if (offer.bytes > cell.size())
@@ -200,6 +217,14 @@ bool all_sinks_on_device(const Running& running) {
     return true;
 }
 
+plan::CollMemory memory_of(const Running& running) {
+    if (!all_are_as_long(running)) return plan::CollMemory::other;
+    if (all_sources(running, Vector::in_cell)) return plan::CollMemory::cells;
+    return all_sources(running, Vector::device) && all_sinks_on_device(running)
+               ? plan::CollMemory::device
+               : plan::CollMemory::other;
+}
+
 // --- in host memory ------------------------------------------------------------------------------
 
 // Two vectors of the program's layout: what was reduced so far, and the next rank's.
@@ -237,6 +262,7 @@ struct Piece {
     std::uint64_t first = 0, count = 0;
     int operands = 0;
     void* sink = nullptr;
+    bool to_all = false;  // into the same place of all other sinks, too
 };
 
 class OnDevice {
@@ -289,28 +315,18 @@ class OnDevice {
         job.element = running_.what.reducer.element;
         job.sources = operands;
         job.destination = piece.sink;
+        std::vector<void*> also;
+        for (std::byte* sink : sinks_)
+            if (std::byte* const other = sink + piece.first * element();
+                piece.to_all && other != piece.sink)
+                also.push_back(other);
+        job.also = also;
         job.count = piece.count * running_.what.reducer.items;
         job.gpu = gpu_;
         Completion done(executor);
         context_.device.reduce(job, done);
         Status status = co_await done;
         co_return status;
-    }
-
-    // Those elements of this rank's result, into the sinks of all who want them.
-    Task<Status> store(Executor& executor, const std::byte* result, std::uint64_t first,
-                       std::uint64_t count) {
-        std::vector<device::Copy> copies;
-        for (int member = 0; member < running_.size(); ++member) {
-            device::Copy copy = one_of_several(gpu_);
-            copy.destination = sink_of(member) + first * element();
-            copy.source = result;
-            copy.bytes = count * element();
-            if (copy.destination != result && copy.bytes > 0) copies.push_back(copy);
-        }
-        if (copies.empty()) co_return success();
-        Status stored = co_await copy_all(executor, running_.team, std::move(copies));
-        co_return stored;
     }
 
   private:
@@ -347,21 +363,11 @@ Task<Status> two_shots(Executor& executor, Running& running, OnDevice& device) {
     if (running.worker(me) != me) co_return success();
     const std::uint64_t all = running.what.source.count;
     const std::uint64_t first = all * number / workers, end = all * (number + 1) / workers;
-    const int at = running.what.share == Share::root ? running.what.root : me;
-    std::byte* const result = device.sink_of(at) + first * device.element();
-    Piece piece{first, end - first, running.size(), result};
+    const bool to_root = running.what.share == Share::root;
+    std::byte* const result = device.sink_of(to_root ? running.what.root : me);
+    Piece piece{first, end - first, running.size(), result + first * device.element(), !to_root};
     Status reduced = co_await device.reduce(executor, piece);
-    GANTRY_CO_TRY(reduced);
-    if (running.what.share == Share::root) co_return success();
-    Status stored = co_await device.store(executor, result, first, end - first);
-    co_return stored;
-}
-
-bool in_two_shots(const Running& running) {
-    const DirectReduction& what = running.what;
-    if (what.share == Share::root) return what.source.bytes() >= kTwoShotsFrom;
-    return what.share == Share::all && (running.any_in_place() || running.shares_gpus() ||
-                                        what.source.bytes() >= kTwoShotsFrom);
+    co_return reduced;
 }
 
 // What is overwritten cannot go another way: in place, nobody begins before all can.
@@ -377,7 +383,7 @@ Task<Status> agree_to_begin(Executor& executor, Running& running, Status ready) 
 }
 
 // This rank's part. Mappings are given back before anybody hears that it is done.
-Task<Status> work(Executor& executor, Running& running) {
+Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorithm) {
     OnDevice device(running);
     const bool works = running.worker(running.team.rank()) == running.team.rank();
     Status ready;
@@ -385,7 +391,7 @@ Task<Status> work(Executor& executor, Running& running) {
     Status agreed = co_await agree_to_begin(executor, running, std::move(ready));
     if (!agreed.ok() || !works) co_return agreed;
     Status reduced;
-    if (in_two_shots(running))
+    if (algorithm == plan::Algorithm::two_shots)
         reduced = co_await two_shots(executor, running, device);
     else
         reduced = co_await one_shot(executor, running, device);
@@ -394,8 +400,8 @@ Task<Status> work(Executor& executor, Running& running) {
     co_return reduced;
 }
 
-Task<Status> reduce_on_device(Executor& executor, Running& running) {
-    Status reduced = co_await work(executor, running);
+Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algorithm algorithm) {
+    Status reduced = co_await work(executor, running, algorithm);
     Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
     if (!all.ok() || running.sink_scratch.data() == nullptr) co_return all;
     const p2p::Buffer& sink = running.sink_later;
@@ -406,12 +412,14 @@ Task<Status> reduce_on_device(Executor& executor, Running& running) {
 
 }  // namespace
 
-Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReduction reduction) {
-    if (!may_exchange_directly(team)) co_return false;
-    Running running(team, std::move(reduction));
+Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
+                                             DirectReduction* reduction,
+                                             plan::CollQuestion question) {
+    Running running(team, *reduction);
     Status opened = co_await running.meeting.open(executor);
     if (!opened.ok()) co_return opened;
     Offer offer = make_offer(running);
+    reduction->reducer = running.what.reducer;
     if (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running)) {
         Status reachable = co_await make_reachable(executor, running);
         running.unusable = !reachable.ok();
@@ -423,21 +431,22 @@ Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReductio
         running.meeting.fail(posted);
         co_return posted;
     }
-    if (!all_are_as_long(running)) co_return false;
-    if (all_sources(running, Vector::in_cell)) {
-        Status reduced = co_await reduce_cells(executor, running);
-        if (!reduced.ok()) co_return reduced;
-        co_return true;
+    question.memory = memory_of(running);
+    question.board.time_sliced = running.shares_gpus();
+    question.board.in_place = running.any_in_place();
+    const plan::CollPlan plan = plan_of(team, question);
+    Status reduced;
+    if (plan.algorithm == plan::Algorithm::cells) {
+        reduced = co_await reduce_cells(executor, running);
+    } else if (is_on_board(plan.algorithm)) {
+        reduced = co_await reduce_on_device(executor, running, plan.algorithm);
+        if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
+            question.memory = plan::CollMemory::other;
+            co_return plan_of(team, question);
+        }
     }
-    const bool own_result = running.what.share == Share::all || running.what.share == Share::root;
-    if (!all_sources(running, Vector::device) || !all_sinks_on_device(running) ||
-        running.what.reducer.calls_program() || (running.any_in_place() && !own_result) ||
-        running.size() > static_cast<int>(kernels::kMostOperands))
-        co_return false;
-    Status reduced = co_await reduce_on_device(executor, running);
-    if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) co_return false;
     if (!reduced.ok()) co_return reduced;
-    co_return true;
+    co_return plan;
 }
 
 }  // namespace gantry::coll

@@ -7,8 +7,10 @@
 //   device memory        a kernel reads the vectors of all ranks where they are, through mappings:
 //     one shot             every rank reduces whole vectors: one launch, for short ones
 //     two shots            every rank reduces one share, and stores it into the memory of all others:
-//                          two launches, for long vectors, in place, and where ranks share a GPU
-//   anything else        goes by messages, as before
+//                          in one launch, too, for long vectors, in place, and where ranks share a GPU
+//   anything else        goes by messages
+//
+// plan/coll_plan.hpp says whether ranks meet at all, and which of these ways they take then.
 //
 // The vectors are reduced in the order of the ranks, whoever does it, so results have the same bits
 // everywhere and every time.
@@ -16,6 +18,7 @@
 
 #include "base/task.hpp"
 #include "coll/blocks.hpp"
+#include "coll/planner.hpp"
 #include "coll/reducer.hpp"
 #include "coll/team.hpp"
 
@@ -41,8 +44,13 @@ struct DirectReduction {
     Blocks parts;  // Share::part: counts and displacements, for all ranks
 };
 
-// True: this rank's part is done. False: nothing has happened, on any rank, and the reduction shall go
-// by messages.
-Task<Result<bool>> reduce_directly(Executor& executor, Team team, DirectReduction reduction);
+// `reduction` outlives this. Its reducer knows then where the vectors lie.
+//
+// How the ranks go, now that they have met: all have the same plan. With one of the board (is_on_board)
+// this rank's part is done; with any other one nothing has happened on any rank, and the reduction
+// shall go by messages.
+Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
+                                             DirectReduction* reduction,
+                                             plan::CollQuestion question);
 
 }  // namespace gantry::coll

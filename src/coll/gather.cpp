@@ -11,36 +11,47 @@
 namespace gantry::coll {
 namespace {
 
-plan::Algorithm choose(const Team& team, const p2p::Buffer& mine, const Blocks& all, int root,
-                       bool equal, plan::Collective of_equal, plan::Collective of_listed) {
+plan::CollQuestion question_of(const Team& team, const p2p::Buffer& mine, const Blocks& all,
+                               int root, bool equal, plan::Collective of_equal,
+                               plan::Collective of_listed) {
     plan::CollQuestion question{.operation = equal ? of_equal : of_listed};
     if (equal) question.bytes = team.rank() == root ? all.count * all.layout->size : mine.bytes();
-    return plan_of(team, question).algorithm;
+    return question;
 }
 
 Task<Status> gather_by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
-                                int root, bool in_place, BlockSizes sizes) {
-    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
-                                             plan::Collective::gather, plan::Collective::gatherv);
-    Task<Status> way;
-    if (algorithm == plan::Algorithm::binomial)
-        way = gather_binomial(executor, team, mine, std::move(all), root, in_place);
-    else
-        way = gather_linear(executor, team, mine, std::move(all), root, in_place);
-    Status done = co_await std::move(way);
-    co_return done;
+                                int root, bool in_place, plan::CollPlan plan) {
+    if (plan.algorithm == plan::Algorithm::binomial)
+        return gather_binomial(executor, team, mine, std::move(all), root, in_place);
+    return gather_linear(executor, team, mine, std::move(all), root, in_place);
 }
 
 Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p::Buffer mine,
-                                 int root, bool in_place, BlockSizes sizes) {
-    const plan::Algorithm algorithm = choose(team, mine, all, root, sizes == BlockSizes::equal,
-                                             plan::Collective::scatter, plan::Collective::scatterv);
-    Task<Status> way;
-    if (algorithm == plan::Algorithm::binomial)
-        way = scatter_binomial(executor, team, std::move(all), mine, root, in_place);
-    else
-        way = scatter_linear(executor, team, std::move(all), mine, root, in_place);
-    Status done = co_await std::move(way);
+                                 int root, bool in_place, plan::CollPlan plan) {
+    if (plan.algorithm == plan::Algorithm::binomial)
+        return scatter_binomial(executor, team, std::move(all), mine, root, in_place);
+    return scatter_linear(executor, team, std::move(all), mine, root, in_place);
+}
+
+Task<Status> gather_on_node(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
+                            bool in_place, plan::CollQuestion question) {
+    Result<plan::CollPlan> met =
+        co_await gather_directly(executor, team, mine, all, root, in_place, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await gather_by_messages(executor, team, mine, std::move(all), root, in_place, *met);
+    co_return done;
+}
+
+Task<Status> scatter_on_node(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
+                             bool in_place, plan::CollQuestion question) {
+    Result<plan::CollPlan> met =
+        co_await scatter_directly(executor, team, all, mine, root, in_place, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await scatter_by_messages(executor, team, std::move(all), mine, root, in_place, *met);
     co_return done;
 }
 
@@ -48,20 +59,24 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
                     bool in_place, BlockSizes sizes) {
-    if (is_fixed(team,
-                 sizes == BlockSizes::equal ? plan::Collective::gather : plan::Collective::gatherv))
-        return gather_by_messages(executor, team, mine, std::move(all), root, in_place, sizes);
-    return directly_or(executor, gather_directly(executor, team, mine, all, root, in_place),
-                       gather_by_messages(executor, team, mine, all, root, in_place, sizes));
+    const plan::CollQuestion question =
+        question_of(team, mine, all, root, sizes == BlockSizes::equal, plan::Collective::gather,
+                    plan::Collective::gatherv);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet)
+        return gather_on_node(executor, team, mine, std::move(all), root, in_place, question);
+    return gather_by_messages(executor, team, mine, std::move(all), root, in_place, plan);
 }
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
                      bool in_place, BlockSizes sizes) {
-    if (is_fixed(team, sizes == BlockSizes::equal ? plan::Collective::scatter
-                                                  : plan::Collective::scatterv))
-        return scatter_by_messages(executor, team, std::move(all), mine, root, in_place, sizes);
-    return directly_or(executor, scatter_directly(executor, team, all, mine, root, in_place),
-                       scatter_by_messages(executor, team, all, mine, root, in_place, sizes));
+    const plan::CollQuestion question =
+        question_of(team, mine, all, root, sizes == BlockSizes::equal, plan::Collective::scatter,
+                    plan::Collective::scatterv);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet)
+        return scatter_on_node(executor, team, std::move(all), mine, root, in_place, question);
+    return scatter_by_messages(executor, team, std::move(all), mine, root, in_place, plan);
 }
 
 }  // namespace gantry::coll

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/planner.hpp"
 
+#include "coll/mapped_peers.hpp"
 #include "coll/nodes.hpp"
+#include "transfer/board.hpp"
+#include "transfer/context.hpp"
 
 #include <algorithm>
 #include <map>
@@ -16,6 +19,7 @@ std::size_t place_of(const plan::CollQuestion& question) {
     std::uint64_t mixed = question.bytes ^ (question.count << 23) ^
                           (static_cast<std::uint64_t>(question.operation) << 50);
     mixed ^= static_cast<std::uint64_t>(question.memory) << 55;
+    mixed ^= static_cast<std::uint64_t>(question.board.in_place) << 57;
     return static_cast<std::size_t>((mixed * kSpread) >> 58);
 }
 static_assert(kAnswers == std::size_t{1} << (64 - 58));
@@ -39,6 +43,17 @@ plan::CollShape shape_on(const Team& team, const std::vector<int>& nodes) {
     return shape;
 }
 
+bool share_board(const Team& team) {
+    return team.size() > 1 && team.messenger->context().board.covers(ranks_of(team));
+}
+
+const JobWide& unknown_job() {
+    static const JobWide unknown;
+    return unknown;
+}
+
+static_assert(plan::kCell == transfer::kBoardCell);
+
 }  // namespace
 
 Planner::Planner(Common* common) : common_(common) {}
@@ -52,7 +67,8 @@ Planner::Part& Planner::part_of(const Team& team) {
         if (part.first == team.first && part.count == count) return part;
     const std::vector<int> one_node;
     parts_.push_back({team.first, count,
-                      shape_on(team, common_ != nullptr ? common_->nodes : one_node), nullptr});
+                      shape_on(team, common_ != nullptr ? common_->nodes : one_node),
+                      share_board(team), nullptr});
     return parts_.back();
 }
 
@@ -64,16 +80,18 @@ Nodes& Planner::nodes(const Team& team) {
 
 plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
     ++asked_;
-    question.shape = part_of(team).shape;
+    const JobWide& job = common_ != nullptr ? common_->job : unknown_job();
+    const Part& part = part_of(team);
+    question.shape = part.shape;
+    question.board.there = part.board && job.tuning.board;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {
         ++answered_;
-        static const JobWide kUnknown;
-        const JobWide& job = common_ != nullptr ? common_->job : kUnknown;
         entry = {question, choose_collective(question, job.facts, job.tuning), true};
     }
-    if (common_ != nullptr && common_->explain != nullptr && common_->explain->on()) [[unlikely]]
+    if (common_ != nullptr && common_->explain != nullptr && common_->explain->on() &&
+        !entry.choice.plan.meet) [[unlikely]]
         common_->explain->collective(question, entry.choice);
     return entry.choice.plan;
 }
@@ -82,7 +100,14 @@ plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question) {
     if (team.planner != nullptr) return team.planner->plan(team, question);
     plan::CollQuestion whole = question;
     whole.shape = shape_on(team, {});
+    whole.board.there = share_board(team);
     return choose_collective(whole, {}, {}).plan;
+}
+
+const plan::CollTuning& tuning_of(const Team& team) {
+    return team.planner != nullptr && team.planner->common() != nullptr
+               ? team.planner->common()->job.tuning
+               : unknown_job().tuning;
 }
 
 }  // namespace gantry::coll

@@ -47,7 +47,7 @@ class Planner {
     Planner(Planner&&) noexcept;
     Planner& operator=(Planner&&) noexcept;
 
-    // `question` without its shape, which the team has.
+    // `question` without its shape and board, which the team has.
     plan::CollPlan plan(const Team& team, plan::CollQuestion question);
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
@@ -59,6 +59,7 @@ class Planner {
     struct Part {
         int first, count;
         plan::CollShape shape;
+        bool board;                    // its members see each other's pages of the board
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
     };
     struct Entry {
@@ -77,14 +78,8 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
-// Whether the user has fixed how that operation goes by messages: then it goes so.
-inline bool is_fixed(const Team& team, plan::Collective operation) {
-    if (team.planner == nullptr || team.planner->common() == nullptr) return false;
-    const plan::Algorithm fixed =
-        team.planner->common()->job.tuning.fixed[static_cast<std::size_t>(operation)];
-    // The parts of a hierarchical one are free.
-    return fixed != plan::Algorithm::automatic && fixed != plan::Algorithm::hierarchical;
-}
+// What the user has fixed, for all ranks.
+const plan::CollTuning& tuning_of(const Team& team);
 
 // Where the team's scratch memory comes from; null: the system.
 inline Scratch* scratch_of(const Team& team) {

@@ -34,10 +34,8 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Imag
 namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer, int root) {
+                         Reducer reducer, int root, plan::CollPlan plan) {
     Run run(team);
-    const plan::CollPlan plan =
-        plan_of(team, question_of(plan::Collective::reduce, source, reducer));
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
             co_await reduce_hierarchical(executor, run, source, sink, reducer, root, plan.lanes);
@@ -62,16 +60,25 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return reduced;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                     Reducer reducer, int root, plan::CollQuestion question) {
+    DirectReduction direct(source, sink, reducer, Share::root);
+    direct.root = root;
+    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done = co_await by_messages(executor, team, source, sink, direct.reducer, root, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
-    if (is_fixed(team, plan::Collective::reduce))
-        return by_messages(executor, team, source, sink, reducer, root);
-    DirectReduction direct(source, sink, reducer, Share::root);
-    direct.root = root;
-    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
-                       by_messages(executor, team, source, sink, reducer, root));
+    const plan::CollQuestion question = question_of(plan::Collective::reduce, source, reducer);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet) return on_node(executor, team, source, sink, reducer, root, question);
+    return by_messages(executor, team, source, sink, reducer, root, plan);
 }
 
 }  // namespace gantry::coll

@@ -6,6 +6,7 @@
 // Long vectors go in pieces that follow each other up the tree.
 //
 //     steps ceil(log2 P) + pieces; bytes sent per rank n; memory: two pieces (none at a leaf)
+#include "coll/planner.hpp"
 #include "coll/reduce_algorithms.hpp"
 #include "coll/workplace.hpp"
 
@@ -13,8 +14,6 @@
 
 namespace gantry::coll {
 namespace {
-
-constexpr Bytes kTreePiece = 256 * kKiB;
 
 // One piece: into `sink` of the rank that is `top`.
 Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
@@ -62,7 +61,7 @@ Task<Status> up_the_tree(Executor& executor, Run& run, p2p::Buffer source, p2p::
 Task<Status> reduce_binomial(Executor& executor, Run& run, p2p::Buffer source, p2p::Buffer sink,
                              Reducer reducer, int root) {
     const int top = reducer.commutative ? root : 0;
-    const std::uint64_t elements = elements_of_piece(*source.layout, kTreePiece);
+    const std::uint64_t elements = elements_of_piece(*source.layout, 2 * tuning_of(run.team).piece);
     Image apart;
     for (std::uint64_t start = 0; start < source.count; start += elements) {
         const std::uint64_t count = std::min(elements, source.count - start);

@@ -99,11 +99,9 @@ Task<Status> into_own(Executor& executor, Run& run, p2p::Buffer source, Shares s
 }
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
-                         p2p::Buffer sink, Reducer reducer) {
+                         p2p::Buffer sink, Reducer reducer, plan::CollPlan plan) {
     reducer = placed(team, source, sink, reducer);
     Run run(team);
-    const plan::CollPlan plan =
-        plan_of(team, question_of(plan::Collective::reduce_scatter, source, reducer));
     Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::recursive_halving:
@@ -125,16 +123,28 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Bloc
     co_return reduced;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
+                     p2p::Buffer sink, Reducer reducer, plan::CollQuestion question) {
+    DirectReduction direct(source, sink, reducer, Share::part);
+    direct.parts = blocks;
+    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await by_messages(executor, team, source, std::move(blocks), sink, direct.reducer, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
                             p2p::Buffer sink, Reducer reducer) {
-    if (is_fixed(team, plan::Collective::reduce_scatter))
-        return by_messages(executor, team, source, std::move(blocks), sink, reducer);
-    DirectReduction direct(source, sink, reducer, Share::part);
-    direct.parts = blocks;
-    return directly_or(executor, reduce_directly(executor, team, std::move(direct)),
-                       by_messages(executor, team, source, std::move(blocks), sink, reducer));
+    const plan::CollQuestion question =
+        question_of(plan::Collective::reduce_scatter, source, reducer);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet)
+        return on_node(executor, team, source, std::move(blocks), sink, reducer, question);
+    return by_messages(executor, team, source, std::move(blocks), sink, reducer, plan);
 }
 
 }  // namespace gantry::coll

@@ -20,6 +20,12 @@ struct OnGpu {
     bool on_device() const { return like != nullptr; }
 };
 
+// What the device has said of a vector of the program: it is asked once for an operation.
+struct SeenVector {
+    const void* address = nullptr;
+    int gpu = -1;  // -1: not in device memory
+};
+
 struct Reducer {
     layout::Reduction predefined = nullptr;
     // The same by name, for kernels.
@@ -35,6 +41,7 @@ struct Reducer {
     std::ptrdiff_t extent = 0;  // of one element
     bool commutative = true;
     OnGpu place = {};  // coll/workplace.hpp
+    SeenVector source = {}, sink = {};
 
     // Whether `apply` calls a function of the program: coroutines await Apply.
     bool calls_program() const { return predefined == nullptr; }

@@ -13,9 +13,8 @@ namespace gantry::coll {
 namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer, bool exclusive) {
+                         Reducer reducer, bool exclusive, plan::CollPlan plan) {
     reducer = placed(team, source, sink, reducer);
-    const plan::CollPlan plan = plan_of(team, question_of(plan::Collective::scan, source, reducer));
     const Scan kind = exclusive ? Scan::exclusive : Scan::inclusive;
     Task<Status> way;
     if (plan.algorithm == plan::Algorithm::chain)
@@ -26,16 +25,25 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return done;
 }
 
+Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
+                     Reducer reducer, bool exclusive, plan::CollQuestion question) {
+    DirectReduction direct(source, sink, reducer, exclusive ? Share::before : Share::up_to);
+    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Status done =
+        co_await by_messages(executor, team, source, sink, direct.reducer, exclusive, *met);
+    co_return done;
+}
+
 }  // namespace
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
-    if (is_fixed(team, plan::Collective::scan))
-        return by_messages(executor, team, source, sink, reducer, exclusive);
-    const Share share = exclusive ? Share::before : Share::up_to;
-    return directly_or(
-        executor, reduce_directly(executor, team, DirectReduction(source, sink, reducer, share)),
-        by_messages(executor, team, source, sink, reducer, exclusive));
+    const plan::CollQuestion question = question_of(plan::Collective::scan, source, reducer);
+    const plan::CollPlan plan = plan_of(team, question);
+    if (plan.meet) return on_node(executor, team, source, sink, reducer, exclusive, question);
+    return by_messages(executor, team, source, sink, reducer, exclusive, plan);
 }
 
 }  // namespace gantry::coll

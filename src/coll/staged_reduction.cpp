@@ -10,6 +10,7 @@
 
 #include "base/scope.hpp"
 #include "coll/host_image.hpp"
+#include "coll/planner.hpp"
 #include "transfer/context.hpp"
 
 #include <algorithm>
@@ -18,7 +19,6 @@
 namespace gantry::coll {
 namespace {
 
-constexpr Bytes kPieceBytes = 512 * kKiB;
 constexpr std::size_t kStages = 3;
 
 // A vector where the processor works on it: itself, or a piece in a slot or in memory of our own.
@@ -71,7 +71,8 @@ class Pipeline {
           first_here_(on_host(team, first)),
           second_here_(on_host(team, second)),
           piece_(std::clamp<std::uint64_t>(
-              kPieceBytes / static_cast<Bytes>(std::max<std::ptrdiff_t>(second.layout->extent, 1)),
+              4 * tuning_of(team).piece /
+                  static_cast<Bytes>(std::max<std::ptrdiff_t>(second.layout->extent, 1)),
               1, second.count)),
           stages_{Stage(executor), Stage(executor), Stage(executor)} {}
 

@@ -18,7 +18,15 @@ struct End {
     int gpu = -1;
 };
 
-End locate(transfer::Context& context, const p2p::Buffer& buffer) {
+const SeenVector* seen(const Reducer& reducer, const p2p::Buffer& buffer) {
+    for (const SeenVector* vector : {&reducer.source, &reducer.sink})
+        if (vector->address != nullptr && vector->address == buffer.address) return vector;
+    return nullptr;
+}
+
+End locate(transfer::Context& context, const p2p::Buffer& buffer, const Reducer& reducer) {
+    if (const SeenVector* vector = seen(reducer, buffer); vector != nullptr)
+        return {vector->gpu >= 0, vector->gpu};
     Result<device::Location> location = context.locate(buffer);
     if (!location.ok() || !location->on_device()) return {};
     return {true, location->gpu};
@@ -66,7 +74,7 @@ Reducer placed_at(const Team& team, const p2p::Buffer& sink, Reducer reducer) {
     if (reducer.calls_program() || !kernel || !context.tuning.kernels || sink.bytes() == 0 ||
         context.config.reduce_on == "host")
         return reducer;
-    const End end = locate(context, sink);
+    const End end = locate(context, sink, reducer);
     if (end.on_device && is_aligned(sink, *kernel)) reducer.place = {sink.data(), end.gpu};
     return reducer;
 }
@@ -79,8 +87,10 @@ Reducer placed(const Team& team, const p2p::Buffer& source, const p2p::Buffer& s
     if (vector.bytes() == 0 || !context.tuning.kernels || !context.device.active() ||
         !device::reduce_kernel(reducer.operation, reducer.element))
         return reducer;
-    const End from = locate(context, source);
-    const End to = source.address == sink.address ? from : locate(context, sink);
+    const End from = locate(context, source, reducer);
+    reducer.source = {source.address, from.on_device ? from.gpu : -1};
+    const End to = locate(context, sink, reducer);
+    reducer.sink = {sink.address, to.on_device ? to.gpu : -1};
     if (!from.on_device && !to.on_device) return reducer;
     const int gpu = to.on_device ? to.gpu : from.gpu;
     plan::ReduceQuestion question;
@@ -98,9 +108,12 @@ Reducer placed(const Team& team, const p2p::Buffer& source, const p2p::Buffer& s
 }
 
 bool works_in(const Team& team, const p2p::Buffer& buffer, const Reducer& reducer) {
-    if (!reducer.place.on_device()) return on_host(team, buffer);
+    if (!reducer.place.on_device()) {
+        const SeenVector* const vector = seen(reducer, buffer);
+        return vector != nullptr ? vector->gpu < 0 : on_host(team, buffer);
+    }
     const auto kernel = device::reduce_kernel(reducer.operation, reducer.element);
-    const End end = locate(team.messenger->context(), buffer);
+    const End end = locate(team.messenger->context(), buffer, reducer);
     return end.on_device && end.gpu == reducer.place.gpu && is_aligned(buffer, *kernel);
 }
 

@@ -200,27 +200,29 @@ void allgather(const CollAsk& ask, CollCandidates& list) {
         doubling += ask.swap(ask.bytes * blocks, distance);
         bruck += ask.shift(ask.bytes * blocks, distance);
     }
+    const double own = ask.own_block(ask.bytes);
     list.add({.algorithm = Algorithm::recursive_doubling,
-              .time = doubling,
+              .time = own + doubling,
               .why = "the fewest steps",
               .impossible = ask.power_of_two() ? nullptr : kNotPowerOfTwo});
     list.add({.algorithm = Algorithm::bruck,
               .time = bruck + ask.copy(ask.bytes * static_cast<Bytes>(ask.ranks)),
               .why = "the fewest steps, for any number of ranks"});
     list.add({.algorithm = Algorithm::ring,
-              .time = ring(ask, ask.bytes),
+              .time = own + ring(ask, ask.bytes),
               .why = "long: blocks go from neighbour to neighbour"});
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.bytes),
+              .time = own + ask.to_all(ask.bytes),
               .why = "everybody tells everybody at once"});
 }
 
 void allgatherv(const CollAsk& ask, CollCandidates& list) {
+    const double own = ask.own_block(ask.share());
     list.add({.algorithm = Algorithm::ring,
-              .time = ring(ask, ask.share()),
+              .time = own + ring(ask, ask.share()),
               .why = "long: blocks go from neighbour to neighbour"});
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.share()),
+              .time = own + ask.to_all(ask.share()),
               .why = "everybody tells everybody at once"});
 }
 
@@ -236,8 +238,6 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
                       .outstanding = outstanding};
     if (ask.question.shape.nodes <= 1)
         way.impossible = "all ranks are on one node";
-    else if (gpu.copy <= 0 || ask.question.memory == CollMemory::host)
-        way.impossible = "nothing lies in device memory";
     else if (ask.question.in_place)
         way.impossible = kInPlace;
     // Of listed blocks each rank knows its own alone.
@@ -249,10 +249,10 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
         const Bytes all = ask.bytes * static_cast<Bytes>(ask.ranks - ask.question.shape.most);
         double best = 0;
         for (Bytes unit = kSmallestStage; unit <= kLargestStage; unit *= 2) {
-            const double each = static_cast<double>(gpu.copy) +
+            const double each = static_cast<double>(gpu.out) +
                                 static_cast<double>(unit) * 1e9 / gpu.host_bytes_per_second;
             const double time =
-                static_cast<double>(all / unit) * static_cast<double>(gpu.copy) / 4 + 2 * each;
+                static_cast<double>(all / unit) * static_cast<double>(gpu.out) / 4 + 2 * each;
             if (way.segment == 0 || time < best) best = time, way.segment = unit;
         }
     }
@@ -262,6 +262,7 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
 void alltoall(const CollAsk& ask, CollCandidates& list) {
     const bool equal = ask.question.operation == Collective::alltoall;
     const char* impossible = ask.question.in_place ? kInPlace : nullptr;
+    const double own = ask.question.in_place ? 0 : ask.own_block(ask.bytes);
     if (equal) {
         const Bytes half = ask.bytes * static_cast<Bytes>(ask.ranks / 2);
         list.add({.algorithm = Algorithm::bruck,
@@ -274,12 +275,12 @@ void alltoall(const CollAsk& ask, CollCandidates& list) {
                   .impossible = impossible});
     }
     list.add({.algorithm = Algorithm::pairwise,
-              .time = (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
+              .time = own + (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
               .why = "one partner after the other"});
     constexpr int kOutstanding = 32;
     list.add(staged(ask, ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding));
     list.add({.algorithm = Algorithm::spread,
-              .time = ask.to_all(ask.bytes),
+              .time = own + ask.to_all(ask.bytes),
               .why = "everybody tells everybody at once",
               .impossible = impossible,
               .outstanding = ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding});
@@ -298,7 +299,7 @@ void rooted(const CollAsk& ask, CollCandidates& list) {
                                         }),
                   .why = "short: blocks travel together in few steps"});
     list.add({.algorithm = Algorithm::linear,
-              .time = ask.at_root(ask.bytes),
+              .time = ask.own_block(ask.bytes) + ask.at_root(ask.bytes),
               .why = "every block goes straight between the root and its rank"});
 }
 
@@ -334,6 +335,8 @@ CollCandidates candidates_of(const CollAsk& ask) {
         case Collective::scan: scan(ask, list); break;
     }
     add_hierarchical(ask, list);
+    if (ask.question.board.there && ask.question.memory != CollMemory::other)
+        add_on_board(ask, list);
     return list;
 }
 

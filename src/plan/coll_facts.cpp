@@ -25,14 +25,19 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     facts.copy_bytes_per_second = machine.host.memcpy.peak();
     // Two vectors are read and one is written, in the cache.
     facts.reduce_bytes_per_second = facts.copy_bytes_per_second / 2;
+    facts.board.flag = machine.host.flag;
     const model::Gpu& gpu = machine.gpu;
-    facts.gpu = {.launch = gpu.kernel.latency,
-                 .resident = gpu.kernel.resident,
-                 .turn = gpu.turn,
-                 .copy = gpu.d2h.latency,
-                 .peer_bytes_per_second = machine.peer_access ? gpu.peer.rate.peak() : 0,
-                 .local_bytes_per_second = gpu.d2d.rate.peak(),
-                 .host_bytes_per_second = gpu.d2h.rate.peak()};
+    facts.gpu.launch = gpu.kernel.latency;
+    facts.gpu.copy = gpu.d2d.latency;
+    facts.gpu.out = gpu.d2h.latency;
+    facts.gpu.turn = gpu.turn;
+    facts.gpu.host_bytes_per_second = gpu.d2h.rate.peak();
+    facts.gpu.local_bytes_per_second = gpu.d2d.rate.peak();
+    // An RTS, a copy, a FIN; where GPUs do not reach each other, out to the host and in again.
+    const bool direct = machine.ipc && machine.peer_access && gpu.peer.rate.peak() > 0;
+    facts.gpu.message = 2 * (machine.shared_memory.latency + machine.shared_memory.message_cost) +
+                        (direct ? gpu.peer.latency : gpu.d2h.latency + gpu.h2d.latency);
+    facts.gpu.peer_bytes_per_second = direct ? gpu.peer.rate.peak() : gpu.d2h.rate.peak();
     return facts;
 }
 

@@ -11,6 +11,13 @@ double over(Bytes bytes, double bytes_per_second) {
     return bytes_per_second > 0 ? static_cast<double>(bytes) * 1e9 / bytes_per_second : 0;
 }
 
+// Two H100s: one message 8.7 us, an exchange about 15.
+constexpr double kExchangeOnDevices = 1.75;
+// Each further message at once, of one: eight H200s, a copy engine for each peer, 45 us for 7 blocks.
+constexpr double kFurtherOnDevice = 0.5;
+// A vector in device memory is combined in pieces, a launch for each.
+constexpr Bytes kCombinedByLaunch = 512 * kKiB;
+
 double latency(const CollWay& way, Bytes bytes) {
     const auto once = static_cast<double>(way.latency);
     return bytes > way.eager_limit ? 3 * once : once;
@@ -32,7 +39,18 @@ int CollAsk::lower_power_of_two() const {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
 }
 
+double CollAsk::between_devices(Bytes each, int directions) const {
+    const CollGpu& gpu = facts.gpu;
+    // Both sides of an exchange are the receiver of one message: two calls, one after the other.
+    const double messages = directions > 1 ? kExchangeOnDevices : 1;
+    const double turn = question.board.time_sliced ? static_cast<double>(gpu.turn) : 0;
+    const double rate =
+        question.board.time_sliced ? gpu.local_bytes_per_second : gpu.peer_bytes_per_second;
+    return messages * static_cast<double>(gpu.message) + turn + over(each, rate);
+}
+
 double CollAsk::inside(Bytes each, int directions) const {
+    if (on_device()) return between_devices(each, directions);
     return crowd *
            (latency(facts.inside, each) + directions * over(each, facts.inside.bytes_per_second));
 }
@@ -65,6 +83,10 @@ double CollAsk::one_way(Bytes each, int distance) const {
 double CollAsk::to_all(Bytes each) const {
     const CollShape& shape = question.shape;
     const double near = shape.most - 1, far = ranks - shape.most;
+    if (on_device() && shape.nodes <= 1)
+        return between_devices(0, 2) +
+               (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message) +
+               near * over(each, facts.gpu.peer_bytes_per_second);
     const double by_processors = crowd * near *
                                  (2 * static_cast<double>(facts.inside.handling) +
                                   2 * over(each, facts.inside.bytes_per_second));
@@ -76,6 +98,9 @@ double CollAsk::to_all(Bytes each) const {
 double CollAsk::at_root(Bytes each) const {
     const CollShape& shape = question.shape;
     const double near = shape.most - 1, far = ranks - shape.most;
+    if (on_device() && shape.nodes <= 1)
+        return between_devices(each * static_cast<Bytes>(near), 1) +
+               (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message);
     const double by_processor =
         crowd * near *
         (static_cast<double>(facts.inside.handling) + over(each, facts.inside.bytes_per_second));
@@ -87,10 +112,17 @@ double CollAsk::at_root(Bytes each) const {
 }
 
 double CollAsk::combine(Bytes vector) const {
+    if (on_device()) {
+        const auto launches = static_cast<double>(vector / kCombinedByLaunch + 1);
+        return launches * static_cast<double>(facts.gpu.launch) +
+               over(vector, facts.gpu.local_bytes_per_second);
+    }
     return crowd * over(vector, facts.reduce_bytes_per_second);
 }
 
 double CollAsk::copy(Bytes moved) const {
+    if (on_device())
+        return static_cast<double>(facts.gpu.copy) + over(moved, facts.gpu.local_bytes_per_second);
     return crowd * over(moved, facts.copy_bytes_per_second);
 }
 

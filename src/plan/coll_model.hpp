@@ -4,7 +4,8 @@
 // rank sends and receives at once. Between nodes a message costs its latency and its bytes, both
 // directions side by side; the ranks of a node share its network. Inside a node the processors carry
 // the bytes, so sending and receiving at once takes twice as long, and ranks that share a processor
-// take turns.
+// take turns. Between device memories of a node the GPUs carry them, both directions side by side, and
+// every step of a reduction is a launch.
 #pragma once
 
 #include "plan/coll_plan.hpp"
@@ -25,6 +26,7 @@ struct CollAsk {
 
     CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t);
 
+    bool on_device() const { return question.memory == CollMemory::device; }
     bool power_of_two() const { return (ranks & (ranks - 1)) == 0; }
     int lower_power_of_two() const;
     Bytes share() const { return bytes / static_cast<Bytes>(ranks); }
@@ -41,8 +43,11 @@ struct CollAsk {
     double at_root(Bytes each) const;
     double combine(Bytes vector) const;
     double copy(Bytes moved) const;
+    // A rank's block for itself, where copying it is a step of its own.
+    double own_block(Bytes block) const { return on_device() ? copy(block) : 0; }
 
   private:
+    double between_devices(Bytes each, int directions) const;
     double inside(Bytes each, int directions) const;
     double between(Bytes each, int sharing) const;
 };
@@ -68,12 +73,14 @@ class CollCandidates {
     const CollCandidate* end() const { return list_.data() + count_; }
 
   private:
-    std::array<CollCandidate, 12> list_{};
+    std::array<CollCandidate, 13> list_{};
     std::size_t count_ = 0;
 };
 
-// Everything that the operation has, possible here or not (coll_candidates.cpp).
+// Everything that the operation has, possible here or not: by messages (coll_candidates.cpp), and where
+// the ranks share a board, over it (coll_board.cpp).
 CollCandidates candidates_of(const CollAsk& ask);
+void add_on_board(const CollAsk& ask, CollCandidates& list);
 
 // The hierarchical one, where the operation has it (coll_hierarchical.cpp).
 void add_hierarchical(const CollAsk& ask, CollCandidates& list);

@@ -2,6 +2,7 @@
 #include "plan/coll_plan.hpp"
 
 #include "plan/coll_model.hpp"
+#include "plan/plan.hpp"
 #include "plan/text.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,8 @@ constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "spread",       "linear",
     "fold",         "ordered",
     "staged",       "hierarchical",
+    "cells",        "direct",
+    "one_shot",     "two_shots",
 };
 
 // base/params.def has refused other words already.
@@ -80,12 +83,21 @@ CollTuning coll_tuning_from(const config::Config& config) {
     fix(Collective::scan, config.coll_scan);
     tuning.segment = config.coll_segment;
     tuning.outstanding = static_cast<int>(config.coll_outstanding);
+    tuning.piece = config.coll_piece;
     tuning.reproducible = config.reproducible;
+    if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())
+        tuning.board = mechanisms->board;
     return tuning;
 }
 
-CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
-                             const CollTuning& tuning) {
+Bytes combined_piece(Bytes vector, const CollTuning& tuning) {
+    constexpr Bytes kMany = 4;
+    return vector < kMany * tuning.piece ? tuning.piece : kMany * tuning.piece;
+}
+
+namespace {
+
+CollChoice best_of(const CollQuestion& question, const CollFacts& facts, const CollTuning& tuning) {
     const CollAsk ask(question, facts, tuning);
     const CollCandidates candidates = candidates_of(ask);
     const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(question.operation)];
@@ -116,6 +128,24 @@ CollChoice choose_collective(const CollQuestion& question, const CollFacts& fact
         choice.rejected[static_cast<std::size_t>(choice.rejected_count++)] = {candidate.algorithm,
                                                                               expected, why};
     }
+    return choice;
+}
+
+// Whether memory of that kind would go over the board.
+bool goes_over_board(CollQuestion question, CollMemory memory, const CollFacts& facts,
+                     const CollTuning& tuning) {
+    question.memory = memory;
+    return is_on_board(best_of(question, facts, tuning).plan.algorithm);
+}
+
+}  // namespace
+
+CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
+                             const CollTuning& tuning) {
+    CollChoice choice = best_of(question, facts, tuning);
+    choice.plan.meet = question.board.there && question.memory == CollMemory::unknown &&
+                       (goes_over_board(question, CollMemory::cells, facts, tuning) ||
+                        goes_over_board(question, CollMemory::device, facts, tuning));
     return choice;
 }
 

@@ -5,6 +5,10 @@
 // fastest that is possible wins, unless GANTRY_COLL_<OPERATION> names one. All ranks ask the same
 // question (coll_question.hpp says what may be in it) and so reach the same answer.
 //
+// Ranks of one node that share a board may have faster ways than messages, which depend on the memory
+// that each of them brings. So they ask twice: if some kind of memory would go over the board, the first
+// answer is to meet there; the second question has what the board says, and its answer is final.
+//
 // With GANTRY_REPRODUCIBLE every reduction is (((x0 op x1) op x2) ... op xn-1), element by element,
 // whatever the algorithm: only those that keep this order are possible. A candidate added for
 // reductions says by `rank_order` whether it does.
@@ -40,8 +44,18 @@ enum class Algorithm : std::uint8_t {
     staged,        // spread, whose blocks of device memory go through page-locked memory
     hierarchical,  // inside nodes, then between them, each part planned for itself
     // --- inside one node, over its board ---
+    cells,      // small host memory lies on the board itself
+    direct,     // stores into the mapped memory of the others, one launch
+    one_shot,   // each who wants a result reduces the mapped vectors of all
+    two_shots,  // each reduces one share, and stores it into the results of all
 };
-inline constexpr int kAlgorithms = 18;
+inline constexpr int kAlgorithms = 22;
+inline bool is_on_board(Algorithm algorithm) {
+    return algorithm >= Algorithm::cells;
+}
+
+// What a rank may bring on the board itself.
+inline constexpr Bytes kCell = 4 * kKiB;
 
 std::string_view name(Collective operation);
 std::string_view name(Algorithm algorithm);
@@ -51,6 +65,7 @@ struct CollPlan {
     Bytes segment = 0;    // pieces that follow each other; 0: in one piece
     int outstanding = 0;  // messages in flight at most, of algorithms that have many; 0: all
     int lanes = 0;        // ranks of a node that work between nodes, of the hierarchical one
+    bool meet = false;    // not decided: the ranks meet on their board first, and ask again
     Nanoseconds expected = 0;
     const char* why = "";
     bool operator==(const CollPlan&) const = default;
@@ -65,7 +80,7 @@ struct CollRejected {
 
 struct CollChoice {
     CollPlan plan;
-    std::array<CollRejected, 10> rejected{};
+    std::array<CollRejected, 12> rejected{};
     int rejected_count = 0;
 };
 
@@ -74,13 +89,19 @@ struct CollTuning {
     std::array<Algorithm, kCollectives> fixed{};  // by operation; automatic: choose
     Bytes segment = 0;                            // 0: choose
     int outstanding = 0;                          // 0: choose
+    Bytes piece = 128 * kKiB;                     // of vectors that are combined as they come
     bool reproducible = false;
+    bool board = true;  // ranks of a node may meet on its board
     bool operator==(const CollTuning&) const = default;
 };
 CollTuning coll_tuning_from(const config::Config& config);
 
 CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
                              const CollTuning& tuning);
+
+// The pieces in which a vector is exchanged and combined: longer ones where they are many, since a
+// GPU takes a launch for each. Both sides of an exchange know the vector's bytes, and cut alike.
+Bytes combined_piece(Bytes vector, const CollTuning& tuning);
 
 // "ring in pieces of 256 KiB (long vectors: every link carries the vector twice)".
 std::string describe(const CollPlan& plan);

@@ -8,10 +8,11 @@
 //                      in place, the reduction's properties, the order of calls
 //   of the group       ranks, and how they lie on nodes
 //   of the job         parameters and costs, which are rank 0's (mpi/engine/job_costs.hpp)
-//   by the board       the memory that all ranks have brought, where a board of the node says so
+//   by the board       the memory that the ranks have brought, once they have met on their node's
 //
 // What one rank knows alone (its datatype, its memory's kind, its counts of a v form) is no part of
-// it. `memory` stays `unknown` unless all ranks read it from one place.
+// it. Ranks of a node may be told to meet on their board first (CollPlan::meet): all read there what
+// memory each of them brings, and ask again with that.
 #pragma once
 
 #include "base/units.hpp"
@@ -48,15 +49,19 @@ struct CollShape {
     bool operator==(const CollShape&) const = default;
 };
 
-enum class CollMemory : std::uint8_t { unknown, host, device };
+// The memory that the ranks bring, as all of them read it on the board of their node.
+enum class CollMemory : std::uint8_t {
+    unknown,  // they have not met there
+    cells,    // host memory, small: it lies on the board already
+    device,   // every rank's blocks and vectors lie in device memory that the others may map
+    other,    // anything else
+};
 
-// What a board of the node says of the memory that all ranks have brought; nothing without a board.
+// What the board of a node adds to a question; nothing where the ranks share none.
 struct CollBoard {
-    bool there = false;        // the ranks of this communicator share one
-    bool own_gpus = false;     // every rank's memory lies on a GPU that no other rank uses
-    bool reachable = false;    // every rank's GPU reaches every other's memory, mapped now
-    bool mappable = false;     // the same, once memory not seen before is mapped
-    bool time_sliced = false;  // some GPU is used by several ranks, in turns
+    bool there = false;        // the ranks of this communicator share one, and may use it
+    bool time_sliced = false;  // several ranks use one GPU, which works for one process at a time
+    bool in_place = false;     // of a reduction: some rank's result replaces its vector
     bool operator==(const CollBoard&) const = default;
 };
 
@@ -85,17 +90,27 @@ struct CollWay {
     bool operator==(const CollWay&) const = default;
 };
 
-// What the operations of GPUs cost, for candidates that work in device memory; `launch` 0: no GPU is
-// known.
+// What the operations of GPUs cost, for candidates that work in device memory. Unless a machine is
+// described it is taken for an H100: nobody asks a driver when the job starts.
 struct CollGpu {
-    Nanoseconds launch = 0;             // a kernel alone, from the call until its end is seen
-    Nanoseconds resident = 0;           // work given to a kernel that stays; 0: none does
-    Nanoseconds turn = 0;               // of the compute queue of a shared GPU
-    Nanoseconds copy = 0;               // one copy to or from host memory alone
-    double peer_bytes_per_second = 0;   // to another GPU of the node
-    double local_bytes_per_second = 0;  // inside the GPU
-    double host_bytes_per_second = 0;   // to or from host memory
+    Nanoseconds launch = 8900;   // a kernel alone, from the call until its end is seen
+    Nanoseconds meeting = 5500;  // what offering mapped memory on the board adds to a launch
+    Nanoseconds message = 8500;  // a short message between device memories of a node
+    Nanoseconds copy = 8700;     // a copy inside the GPU alone
+    Nanoseconds out = 6300;      // a copy to page-locked memory of the host alone
+    Nanoseconds turn = 140'000;  // of the compute queue of a shared GPU
+    double peer_bytes_per_second = 3.9e11;    // to another GPU of the node
+    double local_bytes_per_second = 1.49e12;  // inside the GPU
+    double host_bytes_per_second = 5.5e10;    // to page-locked memory of the host
     bool operator==(const CollGpu&) const = default;
+};
+
+// Meeting on the board of a node.
+struct CollBoardCost {
+    Nanoseconds meeting = 300;  // taking a row, posting and leaving it
+    Nanoseconds row = 60;       // reading what another rank has posted
+    Nanoseconds flag = 200;     // until another processor sees what was posted
+    bool operator==(const CollBoardCost&) const = default;
 };
 
 // Plain data without pointers: rank 0's is the job's.
@@ -105,6 +120,7 @@ struct CollFacts {
     double reduce_bytes_per_second = 6e9;  // one processor combining two vectors
     double copy_bytes_per_second = 1e10;   // one processor copying
     int processors = 0;                    // of a node; 0: as many as it has ranks
+    CollBoardCost board;
     CollGpu gpu;
     bool operator==(const CollFacts&) const = default;
 };

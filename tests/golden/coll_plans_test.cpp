@@ -34,11 +34,14 @@ CollQuestion question(Collective operation, Bytes bytes, const Shape& shape) {
 
 // Neighbouring sizes that go alike are one line.
 std::string lines(Collective operation, const Shape& shape, const CollFacts& facts,
-                  const CollTuning& tuning, bool commutative) {
+                  const CollTuning& tuning, bool commutative,
+                  CollMemory memory = CollMemory::unknown) {
     std::string text, said;
     for (Bytes bytes = 8; bytes <= 128 * kMiB; bytes *= 2) {
         CollQuestion asked = question(operation, bytes, shape);
         asked.commutative = commutative;
+        asked.memory = memory;
+        asked.board.there = memory != CollMemory::unknown;
         const CollChoice choice = choose_collective(asked, facts, tuning);
         const std::string how = describe(choice.plan);
         if (how == said) continue;
@@ -73,6 +76,18 @@ std::string table() {
                 text += lines(static_cast<Collective>(operation), shape, facts, {}, true);
         }
     }
+    Result<model::Machine> h100 = model::load("h100");
+    GANTRY_ASSERT(h100.ok());
+    const CollFacts costs = coll_facts_of(*h100);
+    const std::pair<CollMemory, const char*> memories[] = {{CollMemory::cells, "in host memory"},
+                                                           {CollMemory::device, "on devices"}};
+    for (const auto& [memory, where] : memories)
+        for (const Shape& shape : kShapes) {
+            if (shape.nodes > 1) continue;
+            text += fmt::format("\n== h100: {} that have met, {} ==\n", shape.name, where);
+            for (int operation = 1; operation < kCollectives; ++operation)
+                text += lines(static_cast<Collective>(operation), shape, costs, {}, true, memory);
+        }
     const CollFacts facts;
     const Shape eight = {"8 nodes", 8, 8};
     const std::vector<Collective> reductions = {Collective::reduce, Collective::allreduce,

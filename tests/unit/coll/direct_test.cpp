@@ -23,6 +23,8 @@ struct Trial {
     bool unequal = false;
     bool in_place = false;  // not of unequal blocks of an all-to-all
     int rounds = 3;
+    // Of operations with a root, which the planner would send by messages in part.
+    plan::Algorithm fixed = plan::Algorithm::direct;
     // Of each rank: what it sends from, what it receives into.
     std::function<std::pair<Place, Place>(int rank)> places = [](int) {
         return std::pair(Place::device, Place::device);
@@ -143,6 +145,7 @@ Task<Status> allgathers(Rank& rank, const Trial& test) {
 Task<Status> with_a_root(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(test.fixed);
     const int me = rank.number, ranks = everybody.size(), gpu = me % test.gpus;
     const auto [from, into] = test.places(me);
     const Parts each = parts(ranks, test.unequal, [&](int of) { return block_bytes(test, of, 0); });
@@ -227,7 +230,9 @@ TEST(DirectExchange, CopiesBlocksOutOfTheWayInPlace) {
             for (const Bytes bytes : {Bytes{1}, Bytes{1001}, 64 * kKiB})
                 for (std::uint64_t seed = 1; seed <= 2; ++seed) {
                     Trial test{.ranks = ranks, .gpus = gpus, .bytes = bytes, .in_place = true};
-                    EXPECT_EQ(run(&alltoalls, test, seed).messages, 0u) << ranks;
+                    // Two ranks of device memory swap two messages.
+                    const std::uint64_t messages = run(&alltoalls, test, seed).messages;
+                    EXPECT_TRUE(messages == 0 || ranks == 2) << ranks;
                     test.places = [](int) { return std::pair(Place::host, Place::host); };
                     test.bytes = 100;
                     EXPECT_EQ(run(&alltoalls, test, seed).messages, 0u) << ranks;
@@ -280,6 +285,75 @@ TEST(DirectExchange, TakesBlocksOfAnySize) {
             test.bytes = 0;
             EXPECT_EQ(run(&alltoalls, test).messages, 0u) << ranks;
         }
+}
+
+Task<Status> bcasts(Rank& rank, const Trial& test) {
+    Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(test.fixed);
+    const auto [from, into] = test.places(rank.number);
+    for (int round = 0; round < test.rounds; ++round) {
+        const int root = round % everybody.size();
+        Bytebuffer buffer(rank, rank.number == root ? from : into, test.bytes, rank.number);
+        if (rank.number == root) buffer.fill(key_of(round, root, 0));
+        Status told = co_await bcast(rank.executor, everybody.team(), buffer.whole(), root);
+        GANTRY_CO_TRY(told);
+        WORLD_CHECK(buffer.holds(key_of(round, root, 0), test.bytes));
+    }
+    co_return success();
+}
+
+TEST(DirectExchange, BroadcastsGoWhereThePlannerExpectsThemToBeFaster) {
+    for (const Bytes bytes : {Bytes{8}, 16 * kKiB, kMiB}) {
+        Trial test{.bytes = bytes, .fixed = plan::Algorithm::automatic};
+        EXPECT_GT(run(&bcasts, test).messages, 0u) << bytes;
+        test.fixed = plan::Algorithm::direct;
+        EXPECT_EQ(run(&bcasts, test).messages, 0u) << bytes;
+        test.fixed = plan::Algorithm::automatic;
+        test.ranks = 4;
+        const Costs four = run(&bcasts, test);
+        if (bytes < kMiB) {
+            EXPECT_EQ(four.messages, 0u) << bytes;
+            EXPECT_EQ(four.launches, static_cast<std::uint64_t>(test.rounds)) << bytes;
+        } else {
+            EXPECT_GT(four.messages, 0u) << bytes;
+        }
+        test.fixed = plan::Algorithm::binomial;
+        EXPECT_GT(run(&bcasts, test).messages, 0u) << bytes;
+    }
+}
+
+TEST(DirectExchange, TheRootOfABroadcastBySeveralKindsOfMemoryDoesNotDivideTheRanks) {
+    for (const Place from : {Place::host, Place::device, Place::pinned})
+        for (const Place into : {Place::host, Place::device})
+            for (const int ranks : {2, 5})
+                for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+                    Trial test{.ranks = ranks,
+                               .bytes = 300,
+                               .rounds = 6,
+                               .fixed = plan::Algorithm::automatic};
+                    test.places = [=](int rank) {
+                        return std::pair(from, rank % 2 == 0 ? into : Place::device);
+                    };
+                    run(&bcasts, test, seed);
+                    test.bytes = 100 * kKiB;
+                    run(&bcasts, test, seed);
+                }
+}
+
+// What rank 0 has switched off, nobody does: the setting of the job counts, not a rank's own.
+Task<Status> without_board(Rank& rank, const Trial& test) {
+    Everybody everybody(rank);
+    everybody.common().job.tuning.board = false;
+    Bytebuffer buffer(rank, Place::host, test.bytes, rank.number);
+    if (rank.number == 0) buffer.fill(1);
+    Status told = co_await bcast(rank.executor, everybody.team(), buffer.whole(), 0);
+    GANTRY_CO_TRY(told);
+    WORLD_CHECK(buffer.holds(1, test.bytes));
+    co_return success();
+}
+
+TEST(DirectExchange, TheJobsSettingOfTheBoardCounts) {
+    EXPECT_GT(run(&without_board, {.ranks = 3, .bytes = 8}).messages, 0u);
 }
 
 TEST(DirectExchange, PutsSmallHostMemoryIntoCells) {

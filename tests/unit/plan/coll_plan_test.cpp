@@ -178,21 +178,23 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         const std::string sentence(refused.text());
         const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
-        // Two nodes of GPUs, where all of them can be.
-        CollQuestion any = question(asked, 1024, 8);
+        // Two nodes of GPUs whose ranks share a board, where all of them can be.
+        CollQuestion any = question(asked, 256, 8);
         any.shape.nodes = 2;
         any.shape.most = any.shape.fewest = 4;
-        CollFacts facts;
-        facts.gpu.copy = 8000;
-        facts.gpu.host_bytes_per_second = 5e10;
-        for (const CollCandidate& candidate : candidates_of(CollAsk(any, facts, {})))
+        any.board.there = true;
+        for (const CollCandidate& candidate : candidates_of(CollAsk(any, {}, {})))
             expected.emplace_back(name(candidate.algorithm));
         EXPECT_THAT(words_of(list), testing::UnorderedElementsAreArray(expected)) << parameter;
         for (const std::string& word : expected) {
             ASSERT_TRUE(config::set(config, parameter, word).ok()) << parameter << "=" << word;
             const CollTuning tuning = coll_tuning_from(config);
-            const CollChoice choice = choose_collective(any, facts, tuning);
             if (word == "auto") continue;
+            const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(asked)];
+            any.memory = !is_on_board(fixed)         ? CollMemory::other
+                         : fixed == Algorithm::cells ? CollMemory::cells
+                                                     : CollMemory::device;
+            const CollChoice choice = choose_collective(any, {}, tuning);
             EXPECT_EQ(name(choice.plan.algorithm), word);
             EXPECT_STREQ(choice.plan.why, "fixed by a parameter");
         }
@@ -220,6 +222,125 @@ TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
     const CollTuning reproducible{.reproducible = true};
     EXPECT_NE(choose_collective(asked, facts, reproducible).plan.algorithm,
               Algorithm::hierarchical);
+}
+
+CollFacts facts_of(const char* machine) {
+    Result<model::Machine> described = model::load(machine);
+    GANTRY_ASSERT(described.ok());
+    return coll_facts_of(*described);
+}
+
+// Of ranks of one node that have met, or not yet.
+CollQuestion on_node(Collective operation, Bytes bytes, int ranks, CollMemory memory) {
+    CollQuestion asked = question(operation, bytes, ranks);
+    asked.board.there = true;
+    asked.memory = memory;
+    return asked;
+}
+
+Algorithm taken(const CollQuestion& asked) {
+    return choose_collective(asked, facts_of("h100"), {}).plan.algorithm;
+}
+
+TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
+    const auto meet = [](CollQuestion asked, const CollTuning& tuning) {
+        return choose_collective(asked, facts_of("h100"), tuning).plan.meet;
+    };
+    CollQuestion asked = on_node(Collective::alltoall, 8, 4, CollMemory::unknown);
+    EXPECT_TRUE(meet(asked, {}));
+    CollTuning by_messages;
+    by_messages.fixed.fill(Algorithm::pairwise);
+    EXPECT_FALSE(meet(asked, by_messages));
+    for (const CollMemory memory : {CollMemory::cells, CollMemory::device, CollMemory::other}) {
+        asked.memory = memory;
+        EXPECT_FALSE(meet(asked, {})) << "they have met";
+    }
+    asked.memory = CollMemory::unknown;
+    asked.board.there = false;
+    EXPECT_FALSE(meet(asked, {}));
+    // Neither cells nor stores: nothing to meet for.
+    EXPECT_FALSE(meet(on_node(Collective::bcast, kMiB, 2, CollMemory::unknown), {}));
+}
+
+TEST(CollPlan, WhatIsNeitherOnTheBoardNorMappedGoesByMessages) {
+    for (int operation = 0; operation < kCollectives; ++operation)
+        for (const Bytes bytes : {Bytes{8}, kMiB})
+            EXPECT_FALSE(is_on_board(
+                taken(on_node(operation_number(operation), bytes, 4, CollMemory::other))));
+}
+
+TEST(CollPlan, TwoRanksBroadcastDeviceMemoryByAMessage) {
+    for (Bytes bytes = 8; bytes <= 64 * kMiB; bytes *= 2)
+        EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, bytes, 2, CollMemory::device))))
+            << bytes;
+    EXPECT_EQ(taken(on_node(Collective::bcast, 8, 4, CollMemory::device)), Algorithm::direct);
+    EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device))));
+}
+
+TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
+    const auto allreduce = [](Bytes bytes, int ranks) {
+        return on_node(Collective::allreduce, bytes, ranks, CollMemory::device);
+    };
+    EXPECT_EQ(taken(allreduce(64 * kMiB, 2)), Algorithm::one_shot);
+    EXPECT_EQ(taken(allreduce(64 * kKiB, 4)), Algorithm::one_shot);
+    EXPECT_EQ(taken(allreduce(kMiB, 4)), Algorithm::two_shots);
+    CollQuestion asked = allreduce(8, 4);
+    asked.board.in_place = true;
+    EXPECT_EQ(taken(asked), Algorithm::two_shots) << "others read what would be overwritten";
+    asked.operation = Collective::scan;
+    EXPECT_FALSE(is_on_board(taken(asked)));
+    asked = allreduce(8, 17);
+    EXPECT_FALSE(is_on_board(taken(asked))) << "more vectors than a kernel takes";
+    asked = allreduce(8, 4);
+    asked.predefined = false;
+    EXPECT_FALSE(is_on_board(taken(asked))) << "no kernel has the program's function";
+}
+
+// bench/results/collectives-h100-2026-11-27.md
+TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheBoard) {
+    struct Row {
+        Collective operation;
+        Bytes bytes;
+        Algorithm algorithm;
+        double microseconds;
+    };
+    constexpr Collective kAlltoall = Collective::alltoall, kAllgather = Collective::allgather,
+                         kAllreduce = Collective::allreduce, kBcast = Collective::bcast,
+                         kScatter = Collective::reduce_scatter;
+    using enum Algorithm;
+    // A reduce_scatter's vector has a block for each rank.
+    const Row rows[] = {
+        {kAlltoall, 8, direct, 15.5},
+        {kAlltoall, 256 * kKiB, direct, 14.8},
+        {kAlltoall, 4 * kMiB, direct, 27.1},
+        {kAlltoall, 64 * kMiB, direct, 204.1},
+        {kAllgather, 8, direct, 16.9},
+        {kAllgather, 4 * kMiB, direct, 28.4},
+        {kAllgather, 64 * kMiB, direct, 204.5},
+        {kAllreduce, 8, one_shot, 15.4},
+        {kAllreduce, 64 * kKiB, one_shot, 16.3},
+        {kBcast, 8, direct, 13.4},
+        {kBcast, 4 * kMiB, direct, 27.1},
+        {kBcast, 64 * kMiB, direct, 205.7},
+        {kBcast, 8, binomial, 8.7},
+        {kBcast, 256 * kKiB, binomial, 10.1},
+        {kBcast, 4 * kMiB, binomial, 21.6},
+        {kBcast, 64 * kMiB, binomial, 184.7},
+        {kScatter, 16, one_shot, 14.5},
+        {kScatter, 8 * kMiB, one_shot, 29.9},
+        {kScatter, 128 * kMiB, one_shot, 219.3},
+        {kAllgather, 64 * kMiB, recursive_doubling, 257.2},
+    };
+    for (const Row& row : rows) {
+        CollTuning tuning;
+        tuning.fixed.fill(row.algorithm);
+        const CollChoice choice = choose_collective(
+            on_node(row.operation, row.bytes, 2, CollMemory::device), facts_of("h100"), tuning);
+        ASSERT_EQ(choice.plan.algorithm, row.algorithm);
+        const double ratio = static_cast<double>(choice.plan.expected) / 1e3 / row.microseconds;
+        EXPECT_GT(ratio, 0.8) << name(row.operation) << " of " << row.bytes;
+        EXPECT_LT(ratio, 1.25) << name(row.operation) << " of " << row.bytes;
+    }
 }
 
 TEST(CollPlan, AFixedAlgorithmThatCannotBeIsReplacedAndSaysWhy) {

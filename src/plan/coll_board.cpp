@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The ways of ranks that share a board (docs/design/device-collectives.md), with their expected times:
+//
+//   host     meeting: every rank posts a row, and reads those of whom it waits for
+//   device   meeting, launch, bytes over the links; the root of an operation carries all of them
+//
+// One shot moves P - 1 vectors to each GPU, two shots 2 (P - 1) / P.
+#include "plan/coll_model.hpp"
+
+#include <algorithm>
+
+namespace gantry::plan {
+namespace {
+
+constexpr int kMostOperands = 16;  // vectors that a kernel takes
+// Stores of a kernel to another GPU, of what a copy engine reaches (H100s: 3.3e11 of 3.9e11).
+constexpr double kKernelStores = 0.85;
+// A kernel that stores into other GPUs' memory ends so much later.
+constexpr double kStoredElsewhere = 1000;
+
+constexpr const char* kTooLong = "longer than a cell of the board";
+constexpr const char* kNotInCells = "not in the cells of the board";
+constexpr const char* kNotOnDevices = "not in device memory that all ranks can map";
+
+double time_of(Bytes bytes, double bytes_per_second) {
+    return bytes_per_second > 0 ? static_cast<double>(bytes) * 1e9 / bytes_per_second : 0;
+}
+
+struct OnBoard {
+    const CollAsk& ask;
+    const CollBoardCost& cost = ask.facts.board;
+    const CollGpu& gpu = ask.facts.gpu;
+    Bytes others = static_cast<Bytes>(ask.ranks - 1);
+
+    // Every rank posts, and reads the rows of `read` others.
+    double meeting(Bytes read) const {
+        return ask.crowd * static_cast<double>(cost.meeting + cost.flag +
+                                               cost.row * static_cast<Nanoseconds>(read));
+    }
+    // A launch by each, or by one for all that share its GPU, and the step that says it has ended.
+    double launch() const {
+        return meeting(others) + static_cast<double>(gpu.meeting + gpu.launch + cost.flag);
+    }
+    double links(Bytes bytes) const {
+        return ask.question.board.time_sliced
+                   ? time_of(bytes, gpu.local_bytes_per_second)
+                   : time_of(bytes, kKernelStores * gpu.peer_bytes_per_second);
+    }
+    const char* not_in_cells(Bytes brought) const {
+        if (ask.question.memory != CollMemory::cells) return kNotInCells;
+        return brought > kCell ? kTooLong : nullptr;
+    }
+    const char* not_on_devices() const {
+        return ask.question.memory == CollMemory::device ? nullptr : kNotOnDevices;
+    }
+};
+
+struct Moved {
+    Bytes brought = 0;  // by the rank that brings most
+    Bytes read = 0;     // by the rank that reads most, out of cells
+    Bytes rows = 0;     // of other ranks that it reads
+    Bytes carried = 0;  // by the GPU that stores or takes most
+};
+
+Moved moved_of(const OnBoard& way) {
+    const Bytes bytes = way.ask.bytes, others = way.others;
+    switch (way.ask.question.operation) {
+        case Collective::bcast: return {bytes, bytes, 1, bytes * others};
+        case Collective::scatter:
+        case Collective::scatterv: return {bytes * others, bytes, 1, bytes * others};
+        case Collective::gather:
+        case Collective::gatherv: return {bytes, bytes * others, others, bytes * others};
+        case Collective::allgatherv:
+            return {way.ask.share(), bytes - way.ask.share(), others, way.ask.share() * others};
+        case Collective::alltoall:
+        case Collective::alltoallv: return {bytes * others, bytes * others, others, bytes * others};
+        default: return {bytes, bytes * others, others, bytes * others};
+    }
+}
+
+void exchange(const OnBoard& way, CollCandidates& list) {
+    const Moved moved = moved_of(way);
+    const CollAsk& ask = way.ask;
+    list.add(
+        {.algorithm = Algorithm::cells,
+         .time = way.meeting(moved.rows) +
+                 ask.crowd * time_of(moved.brought + moved.read, ask.facts.copy_bytes_per_second),
+         .why = "short, in host memory: blocks lie on the board",
+         .impossible = way.not_in_cells(moved.brought)});
+    list.add({.algorithm = Algorithm::direct,
+              .time = way.launch() + way.links(moved.carried),
+              .why = "blocks are stored where they belong, in one launch",
+              .impossible = way.not_on_devices()});
+}
+
+const char* no_kernel(const OnBoard& way) {
+    if (way.ask.ranks > kMostOperands) return "more vectors than one kernel takes";
+    return way.ask.question.predefined ? way.not_on_devices() : "a function of the program";
+}
+
+const char* not_in_one_shot(const OnBoard& way) {
+    const CollQuestion& question = way.ask.question;
+    const bool everywhere = question.operation == Collective::allreduce;
+    if (everywhere && question.board.time_sliced) return "ranks share a GPU: one works for all";
+    if (question.operation != Collective::reduce && question.board.in_place)
+        return "in place, others read what would be overwritten";
+    return no_kernel(way);
+}
+
+void reduction(const OnBoard& way, CollCandidates& list) {
+    const CollAsk& ask = way.ask;
+    const Collective operation = ask.question.operation;
+    const bool of_shares = operation == Collective::reduce_scatter;
+    // What a rank reduces of each vector.
+    const Bytes part = of_shares ? ask.share() : ask.bytes;
+    list.add({.algorithm = Algorithm::cells,
+              .time = way.meeting(way.others) +
+                      ask.crowd *
+                          (time_of(part * way.others, ask.facts.reduce_bytes_per_second) +
+                           time_of(ask.bytes + part * way.others, ask.facts.copy_bytes_per_second)),
+              .why = "short, in host memory: vectors lie on the board",
+              .impossible = way.not_in_cells(ask.bytes),
+              .rank_order = true});
+    list.add({.algorithm = Algorithm::one_shot,
+              .time = way.launch() + way.links(part * way.others),
+              .why = "each reduces what it gets, out of the memory of all, in one launch",
+              .impossible = not_in_one_shot(way),
+              .rank_order = true});
+    if (operation != Collective::allreduce && operation != Collective::reduce) return;
+    const bool everywhere = operation == Collective::allreduce;
+    // Shares that a GPU reads, and as many that it stores; the root's takes those of all.
+    const Bytes shares = ask.share() * way.others;
+    list.add({.algorithm = Algorithm::two_shots,
+              .time = way.launch() + 2 * way.links(shares) + (everywhere ? kStoredElsewhere : 0) +
+                      static_cast<double>(way.cost.flag),
+              .why = everywhere ? "long: each reduces a share, and stores it into all results"
+                                : "long: each reduces a share into the root's result",
+              .impossible = no_kernel(way),
+              .rank_order = true});
+}
+
+}  // namespace
+
+void add_on_board(const CollAsk& ask, CollCandidates& list) {
+    const OnBoard way{ask};
+    switch (ask.question.operation) {
+        case Collective::barrier: return;
+        case Collective::reduce:
+        case Collective::allreduce:
+        case Collective::reduce_scatter:
+        case Collective::scan: return reduction(way, list);
+        default: return exchange(way, list);
+    }
+}
+
+}  // namespace gantry::plan
