@@ -13,6 +13,7 @@
 #include "coll/host_image.hpp"
 #include "coll/mapped_peers.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace gantry::coll {
@@ -56,8 +57,10 @@ struct Exchange {
         question.memory = all_send(Sends::in_cell, first, end)           ? CollMemory::cells
                           : all_send(Sends::device, first, end) && taken ? CollMemory::device
                                                                          : CollMemory::other;
-        for (int member = first; member < end; ++member)
+        for (int member = first; member < end; ++member) {
             question.board.time_sliced |= offer(member).time_sliced;
+            question.board.on_devices |= offer(member).on_device;
+        }
         return question;
     }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
@@ -78,9 +81,42 @@ Status too_long(Bytes bytes, int from, Bytes room) {
                    from, bytes, room);
 }
 
-// --- small blocks in host memory -----------------------------------------------------------------
+// --- small blocks, in cells ----------------------------------------------------------------------
 
-Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from) {
+// Blocks that were taken and belong into device memory: from one run of host memory, so that neighbours
+// there are one copy.
+class ForDevice {
+  public:
+    explicit ForDevice(const Team& team) : team_(team) {}
+    void add(const std::byte* bytes, const p2p::Buffer& sink, Bytes size) {
+        from_.push_back(bytes);
+        sinks_.push_back(bytes_buffer(sink.data(), size));
+        bytes_ += size;
+    }
+    Task<Status> copy(Executor& executor) {
+        if (bytes_ == 0) co_return success();
+        HostImage all;
+        Status ready = all.allocate(team_, bytes_, *bytes_buffer(nullptr, 0).layout);
+        GANTRY_CO_TRY(ready);
+        auto* at = static_cast<std::byte*>(all.address());
+        std::vector<p2p::Buffer> together;
+        for (std::size_t i = 0; i < from_.size(); ++i) {
+            std::memcpy(at, from_[i], sinks_[i].bytes());
+            together.push_back(bytes_buffer(at, sinks_[i].bytes()));
+            at += sinks_[i].bytes();
+        }
+        Status copied = co_await copy_blocks(executor, team_, std::move(together), sinks_);
+        co_return copied;
+    }
+
+  private:
+    const Team team_;
+    Bytes bytes_ = 0;
+    std::vector<const std::byte*> from_;
+    std::vector<p2p::Buffer> sinks_;
+};
+
+Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from, ForDevice& later) {
     const DirectOffer& offer = exchange.offer(from);
     const std::span<std::byte> cell = exchange.meeting.cell_of(from);
     const Team& team = exchange.team;
@@ -94,12 +130,16 @@ Task<Status> take_from_cell(Executor& executor, Exchange& exchange, int from) {
         layout::unpack(*sink.layout, sink.address, 0, place.bytes, bytes);
         co_return success();
     }
+    if (sink.contiguous()) {
+        later.add(bytes, sink, place.bytes);
+        co_return success();
+    }
     const p2p::Buffer packed = bytes_buffer(bytes, place.bytes);
     Status copied = co_await copy_local(executor, team, packed, sink);
     co_return copied;
 }
 
-// This rank's block for itself, whose source is in host memory.
+// This rank's block for itself.
 Task<Status> take_own(Executor& executor, Exchange& exchange) {
     const Team& team = exchange.team;
     const auto me = static_cast<std::size_t>(team.rank());
@@ -110,22 +150,28 @@ Task<Status> take_own(Executor& executor, Exchange& exchange) {
         std::memcpy(sink.data(), source.data(), source.bytes());
         co_return success();
     }
-    Status copied = co_await copy_local(executor, team, source, sink);
+    Status copied = co_await copy(executor, team, source, sink);
     co_return copied;
 }
 
 Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
     const Team& team = exchange.team;
     FirstFailure failed;
-    Status own = co_await take_own(executor, exchange);
-    failed.note(std::move(own));
+    const bool own_in_cell = exchange.offer(team.rank()).own_in_cell;
+    if (!own_in_cell) {
+        Status own = co_await take_own(executor, exchange);
+        failed.note(std::move(own));
+    }
+    ForDevice later(team);
     const int only = exchange.traffic.only_sender, root = exchange.traffic.only_receiver;
     if (root >= 0 && team.rank() != root) co_return failed.status();
     for (int from = 0; from < exchange.size(); ++from) {
-        if (from == team.rank() || (only >= 0 && from != only)) continue;
-        Status taken = co_await take_from_cell(executor, exchange, from);
+        if ((from == team.rank() && !own_in_cell) || (only >= 0 && from != only)) continue;
+        Status taken = co_await take_from_cell(executor, exchange, from, later);
         failed.note(std::move(taken));
     }
+    Status copied = co_await later.copy(executor);
+    failed.note(std::move(copied));
     co_return failed.status();
 }
 
@@ -214,10 +260,19 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     Status opened = co_await exchange.meeting.open(executor);
     if (!opened.ok()) co_return opened;
     DirectScratch scratch(team);
-    DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+    CellCopies copies;
+    CellCopies* const in_cell = brings_in_cell(team, question) ? &copies : nullptr;
+    DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), in_cell);
+    const std::vector<p2p::Buffer> incoming = exchange.traffic.incoming;
     if (offer.sends == Sends::other || offer.takes == Takes::other) {
         scratch.replace(exchange.traffic);
-        if (scratch.replaces()) offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+        if (scratch.replaces() && offer.sends != Sends::in_cell)
+            offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), in_cell);
+    }
+    if (offer.on_device) {
+        Status filled = co_await scratch.pack(executor);
+        if (filled.ok()) filled = co_await copy_blocks(executor, team, copies.from, copies.to);
+        if (!filled.ok()) offer.sends = Sends::other;
     }
     if (offer.time_sliced) {
         // Another rank may copy as soon as this one has posted.
@@ -244,7 +299,13 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     }
     Status done;
     if (plan.algorithm == plan::Algorithm::cells) {
+        // Contiguous blocks are put in their places at once; others are unpacked on the GPU.
+        const bool at_once = std::ranges::all_of(incoming, [](const p2p::Buffer& block) {
+            return block.bytes() == 0 || block.contiguous();
+        });
+        if (at_once) exchange.traffic.incoming = incoming;
         done = co_await take_from_cells(executor, exchange);
+        if (done.ok() && !at_once) done = co_await scratch.unpack(executor);
     } else if (plan.algorithm == plan::Algorithm::direct) {
         Status ready;
         if (!offer.time_sliced) ready = co_await scratch.pack(executor);

@@ -6,6 +6,7 @@
 // messages.
 #include "coll/direct_offer.hpp"
 
+#include "coll/exchange.hpp"
 #include "coll/mapped_peers.hpp"
 #include "layout/layout.hpp"
 
@@ -124,22 +125,30 @@ bool describe(const std::vector<Buffer>& blocks, int me, int only, std::span<std
     return true;
 }
 
-void pack(const Buffer& block, std::byte* to) {
-    if (block.bytes() > 0) layout::pack(*block.layout, block.address, 0, block.bytes(), to);
+void pack(const Buffer& block, std::byte* to, CellCopies* copies) {
+    if (block.bytes() == 0) return;
+    if (copies == nullptr) {
+        layout::pack(*block.layout, block.address, 0, block.bytes(), to);
+        return;
+    }
+    copies->from.push_back(block);
+    copies->to.push_back(bytes_buffer(to, block.bytes()));
 }
 
-// Host memory that fits is packed into the cell: equal blocks behind each other, one block that goes
-// to all once.
+// Blocks that fit are packed into the cell: equal ones behind each other, one block that goes to all
+// once. `copies`: they are in device memory, where a copy more for this rank's own costs nothing.
 bool put_into_cell(const std::vector<Buffer>& blocks, int me, int only, std::span<std::byte> cell,
-                   Bytes used, BlockPlaces& places) {
+                   Bytes used, BlockPlaces& places, CellCopies* copies) {
     if (cell.empty()) return false;
-    const auto is_for_others = [=](int i) { return i != me && (only < 0 || i == only); };
+    const bool own =
+        copies != nullptr && only < 0 && blocks[static_cast<std::size_t>(me)].bytes() > 0;
+    const auto is_put = [=](int i) { return i == me ? own : only < 0 || i == only; };
     bool same = true, equal = true;
     const Buffer* first = nullptr;
     Bytes bytes = 0;
     for (int i = 0; i < static_cast<int>(blocks.size()); ++i) {
         const Buffer& block = blocks[static_cast<std::size_t>(i)];
-        if (!is_for_others(i)) continue;
+        if (!is_put(i)) continue;
         if (first == nullptr) first = &block;
         equal = equal && block.bytes() == first->bytes();
         same = same && equal && block.address == first->address && block.layout == first->layout;
@@ -149,7 +158,7 @@ bool put_into_cell(const std::vector<Buffer>& blocks, int me, int only, std::spa
     if (same) {
         places = {used, 0, first->bytes(), 0};
         if (used + first->bytes() > cell.size()) return false;
-        pack(*first, cell.data() + used);
+        pack(*first, cell.data() + used, copies);
         return true;
     }
     std::vector<BlockPlace> list;
@@ -160,7 +169,7 @@ bool put_into_cell(const std::vector<Buffer>& blocks, int me, int only, std::spa
         const Buffer& block = blocks[static_cast<std::size_t>(i)];
         const Bytes size = i == me && !equal ? 0 : block.bytes();
         list.push_back({at, size});
-        if (i != me) pack(block, cell.data() + at);
+        if (i != me || (own && equal)) pack(block, cell.data() + at, copies);
         at += i == me && equal ? first->bytes() : size;
     }
     return equal || write_list(list, cell, used);
@@ -178,7 +187,8 @@ BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, 
 
 }  // namespace
 
-DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell) {
+DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
+                       CellCopies* copies) {
     using Sends = DirectOffer::Sends;
     using Takes = DirectOffer::Takes;
     transfer::Context& context = team.messenger->context();
@@ -213,13 +223,25 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
         location = *found;
     }
     if (location.kind == device::MemoryKind::host || location.kind == device::MemoryKind::pinned) {
-        if (put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))
+        if (put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
+                          nullptr))
             offer.sends = Sends::in_cell;
         return offer;
     }
     if (!location.on_device()) return offer;
     context.arbiter.use(location.gpu);
     offer.time_sliced = context.arbiter.is_time_sliced(location.gpu);
+    if (copies != nullptr && !offer.time_sliced &&
+        put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
+                      copies)) {
+        context.pin_board();
+        offer.sends = Sends::in_cell;
+        offer.on_device = true;
+        offer.own_in_cell = offer.has_own && offer.sources.listed == 0 &&
+                            traffic.only_receiver < 0 && !copies->from.empty();
+        return offer;
+    }
+    if (copies != nullptr) *copies = {};
     if (offer.time_sliced) offer.source = export_to_all(team, location);
     offer.source.gpu = device.gpu_facts(location.gpu).uuid;
     if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))

@@ -44,14 +44,23 @@ struct DirectOffer {
     Sends sends = Sends::nothing;
     Takes takes = Takes::nothing;
     bool has_own = false;      // a block of its own for itself, not in place
+    bool own_in_cell = false;  // that block lies in the cell, too
+    bool on_device = false;    // what lies in the cell comes from device memory
     bool time_sliced = false;  // its GPU works for one process at a time
     BlockPlaces sources, sinks;
     device::IpcHandle sink;    // kind none: nothing is taken
     device::IpcHandle source;  // only where another rank may have to copy; its `gpu` always
 };
 
-// The offer of this rank. It writes lists, and small blocks in host memory, into the cell.
-DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell);
+// Copies that fill a cell out of device memory.
+struct CellCopies {
+    std::vector<p2p::Buffer> from, to;
+};
+
+// The offer of this rank. It writes lists, and small blocks in host memory, into the cell. `copies`: small
+// blocks in device memory go there, too, by these copies; null: they stay.
+DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
+                       CellCopies* copies = nullptr);
 
 // Block of `owner` for or of `member`, as the offer and cell of the owner say.
 BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell, int member);

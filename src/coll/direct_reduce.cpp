@@ -33,6 +33,7 @@ struct Offer {
     Vector sink = Vector::nothing;
     bool in_place = false;
     bool time_sliced = false;
+    bool on_device = false;   // what lies in the cell comes from device memory
     std::uint64_t bytes = 0;  // of the source
     std::uint64_t source_at = 0, sink_at = 0;
     device::IpcHandle source_handle, sink_handle;
@@ -84,6 +85,11 @@ struct Running {
             if (worker(member) != member) return true;
         return false;
     }
+    bool any_on_device() const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).source == Vector::in_cell && offer(member).on_device) return true;
+        return false;
+    }
     bool any_in_place() const {
         for (int member = 0; member < size(); ++member)
             if (wants(member) && offer(member).in_place) return true;
@@ -96,7 +102,6 @@ struct Place {
     Vector kind = Vector::nothing;
     std::uint64_t at = 0;
     device::IpcHandle handle;
-    int gpu = -1;
     SeenVector seen;
 };
 
@@ -117,7 +122,6 @@ Place place_of(const Team& team, const p2p::Buffer& buffer) {
     context.arbiter.use(location->gpu);
     place.kind = Vector::device;
     place.at = reinterpret_cast<std::uint64_t>(buffer.data());
-    place.gpu = location->gpu;
     return place;
 }
 
@@ -155,7 +159,8 @@ Offer make_offer(Running& running) {
     offer.sink_at = sink.at;
     offer.sink_handle = sink.handle;
     transfer::Context& context = running.team.messenger->context();
-    offer.time_sliced = source.gpu >= 0 && context.arbiter.is_time_sliced(source.gpu);
+    offer.on_device = source.seen.gpu >= 0;
+    offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
     if (offer.source != Vector::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
     if (offer.bytes > cell.size())
@@ -163,6 +168,21 @@ Offer make_offer(Running& running) {
     else
         layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
     return offer;
+}
+
+// A short vector of device memory, for the cell.
+Task<Status> put_into_cell(Executor& executor, Running& running, Offer& offer) {
+    const p2p::Buffer& source = running.what.source;
+    const std::span<std::byte> cell = running.meeting.cell();
+    if (!offer.on_device || offer.time_sliced || offer.bytes > cell.size()) co_return success();
+    transfer::Context& context = running.team.messenger->context();
+    context.arbiter.use(running.what.reducer.source.gpu);
+    context.pin_board();
+    Status copied =
+        co_await copy(executor, running.team, source, bytes_buffer(cell.data(), offer.bytes));
+    GANTRY_CO_TRY(copied);
+    offer.source = Vector::in_cell;
+    co_return success();
 }
 
 // Vectors in device memory that peers cannot map, and results that are in the way, get scratch memory in
@@ -420,7 +440,13 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     if (!opened.ok()) co_return opened;
     Offer offer = make_offer(running);
     reduction->reducer = running.what.reducer;
-    if (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running)) {
+    if (brings_in_cell(team, question)) {
+        Status filled = co_await put_into_cell(executor, running, offer);
+        running.unusable = !filled.ok();
+        if (running.unusable) offer = make_offer(running);
+    }
+    if (offer.source != Vector::in_cell && !running.unusable &&
+        (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running))) {
         Status reachable = co_await make_reachable(executor, running);
         running.unusable = !reachable.ok();
         offer = make_offer(running);
@@ -434,6 +460,7 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     question.memory = memory_of(running);
     question.board.time_sliced = running.shares_gpus();
     question.board.in_place = running.any_in_place();
+    question.board.on_devices = running.any_on_device();
     const plan::CollPlan plan = plan_of(team, question);
     Status reduced;
     if (plan.algorithm == plan::Algorithm::cells) {

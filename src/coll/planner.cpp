@@ -96,6 +96,12 @@ plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
     return entry.choice.plan;
 }
 
+bool brings_in_cell(const Team& team, plan::CollQuestion question) {
+    if (!team.messenger->device().active()) return false;
+    question.memory = plan::CollMemory::own_device;
+    return plan_of(team, question).algorithm == plan::Algorithm::cells;
+}
+
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question) {
     if (team.planner != nullptr) return team.planner->plan(team, question);
     plan::CollQuestion whole = question;

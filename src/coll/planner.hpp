@@ -78,6 +78,9 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
+// Whether short blocks or a short vector of device memory shall lie in this rank's cell of the board.
+bool brings_in_cell(const Team& team, plan::CollQuestion question);
+
 // What the user has fixed, for all ranks.
 const plan::CollTuning& tuning_of(const Team& team);
 

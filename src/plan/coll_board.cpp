@@ -2,7 +2,8 @@
 //
 // The ways of ranks that share a board (docs/design/device-collectives.md), with their expected times:
 //
-//   host     meeting: every rank posts a row, and reads those of whom it waits for
+//   cells    meeting: every rank posts a row, and reads those of whom it waits for; of device memory
+//            a copy out of the GPU before, and one into it behind
 //   device   meeting, launch, bytes over the links; the root of an operation carries all of them
 //
 // One shot moves P - 1 vectors to each GPU, two shots 2 (P - 1) / P.
@@ -21,10 +22,17 @@ constexpr double kStoredElsewhere = 1000;
 
 constexpr const char* kTooLong = "longer than a cell of the board";
 constexpr const char* kNotInCells = "not in the cells of the board";
+constexpr const char* kUnequal = "some rank's blocks may be longer than a cell of the board";
 constexpr const char* kNotOnDevices = "not in device memory that all ranks can map";
 
 double time_of(Bytes bytes, double bytes_per_second) {
     return bytes_per_second > 0 ? static_cast<double>(bytes) * 1e9 / bytes_per_second : 0;
+}
+
+// What every rank brings; of the others each rank knows its own blocks alone.
+bool all_know_the_bytes(Collective operation) {
+    return operation != Collective::alltoallv && operation != Collective::gatherv &&
+           operation != Collective::scatterv && operation != Collective::allgatherv;
 }
 
 struct OnBoard {
@@ -47,12 +55,21 @@ struct OnBoard {
                    ? time_of(bytes, gpu.local_bytes_per_second)
                    : time_of(bytes, kKernelStores * gpu.peer_bytes_per_second);
     }
+    // Out of a GPU into the cells, and in again.
+    double through_gpus() const {
+        return ask.on_device() ? static_cast<double>(gpu.to_cell + gpu.from_cell) : 0;
+    }
     const char* not_in_cells(Bytes brought) const {
-        if (ask.question.memory != CollMemory::cells) return kNotInCells;
+        const bool own_device = ask.question.memory == CollMemory::own_device;
+        if (ask.question.memory != CollMemory::cells && !own_device) return kNotInCells;
+        if (own_device && !all_know_the_bytes(ask.question.operation)) return kUnequal;
         return brought > kCell ? kTooLong : nullptr;
     }
     const char* not_on_devices() const {
-        return ask.question.memory == CollMemory::device ? nullptr : kNotOnDevices;
+        return ask.question.memory == CollMemory::device ||
+                       ask.question.memory == CollMemory::own_device
+                   ? nullptr
+                   : kNotOnDevices;
     }
 };
 
@@ -84,7 +101,7 @@ void exchange(const OnBoard& way, CollCandidates& list) {
     const CollAsk& ask = way.ask;
     list.add(
         {.algorithm = Algorithm::cells,
-         .time = way.meeting(moved.rows) +
+         .time = way.meeting(moved.rows) + way.through_gpus() +
                  ask.crowd * time_of(moved.brought + moved.read, ask.facts.copy_bytes_per_second),
          .why = "short, in host memory: blocks lie on the board",
          .impossible = way.not_in_cells(moved.brought)});
@@ -115,7 +132,7 @@ void reduction(const OnBoard& way, CollCandidates& list) {
     // What a rank reduces of each vector.
     const Bytes part = of_shares ? ask.share() : ask.bytes;
     list.add({.algorithm = Algorithm::cells,
-              .time = way.meeting(way.others) +
+              .time = way.meeting(way.others) + way.through_gpus() +
                       ask.crowd *
                           (time_of(part * way.others, ask.facts.reduce_bytes_per_second) +
                            time_of(ask.bytes + part * way.others, ask.facts.copy_bytes_per_second)),

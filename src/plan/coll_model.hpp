@@ -26,7 +26,10 @@ struct CollAsk {
 
     CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t);
 
-    bool on_device() const { return question.memory == CollMemory::device; }
+    bool on_device() const {
+        return question.memory == CollMemory::device || question.memory == CollMemory::own_device ||
+               question.board.on_devices;
+    }
     bool power_of_two() const { return (ranks & (ranks - 1)) == 0; }
     int lower_power_of_two() const;
     Bytes share() const { return bytes / static_cast<Bytes>(ranks); }

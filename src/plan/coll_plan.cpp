@@ -145,6 +145,7 @@ CollChoice choose_collective(const CollQuestion& question, const CollFacts& fact
     CollChoice choice = best_of(question, facts, tuning);
     choice.plan.meet = question.board.there && question.memory == CollMemory::unknown &&
                        (goes_over_board(question, CollMemory::cells, facts, tuning) ||
+                        goes_over_board(question, CollMemory::own_device, facts, tuning) ||
                         goes_over_board(question, CollMemory::device, facts, tuning));
     return choice;
 }

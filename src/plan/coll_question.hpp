@@ -51,10 +51,11 @@ struct CollShape {
 
 // The memory that the ranks bring, as all of them read it on the board of their node.
 enum class CollMemory : std::uint8_t {
-    unknown,  // they have not met there
-    cells,    // host memory, small: it lies on the board already
-    device,   // every rank's blocks and vectors lie in device memory that the others may map
-    other,    // anything else
+    unknown,     // they have not met there
+    own_device,  // nor these; one rank asks what is best for its blocks or vector in device memory
+    cells,       // small: it lies on the board already
+    device,      // every rank's blocks and vectors lie in device memory that the others may map
+    other,       // anything else
 };
 
 // What the board of a node adds to a question; nothing where the ranks share none.
@@ -62,6 +63,7 @@ struct CollBoard {
     bool there = false;        // the ranks of this communicator share one, and may use it
     bool time_sliced = false;  // several ranks use one GPU, which works for one process at a time
     bool in_place = false;     // of a reduction: some rank's result replaces its vector
+    bool on_devices = false;   // what lies in cells comes from device memory, and goes there
     bool operator==(const CollBoard&) const = default;
 };
 
@@ -97,8 +99,10 @@ struct CollGpu {
     Nanoseconds meeting = 5500;  // what offering mapped memory on the board adds to a launch
     Nanoseconds message = 8500;  // a short message between device memories of a node
     Nanoseconds copy = 8700;     // a copy inside the GPU alone
-    Nanoseconds out = 6300;      // a copy to page-locked memory of the host alone
-    Nanoseconds turn = 140'000;  // of the compute queue of a shared GPU
+    Nanoseconds out = 6300;      // a copy to page-locked memory of the host, by a copy engine
+    Nanoseconds to_cell = 6300;  // a short one, by whatever is quicker
+    Nanoseconds from_cell = 5500;
+    Nanoseconds turn = 140'000;               // of the compute queue of a shared GPU
     double peer_bytes_per_second = 3.9e11;    // to another GPU of the node
     double local_bytes_per_second = 1.49e12;  // inside the GPU
     double host_bytes_per_second = 5.5e10;    // to page-locked memory of the host

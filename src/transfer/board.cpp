@@ -44,6 +44,12 @@ bool Board::covers(std::span<const int> ranks) {
     });
 }
 
+std::span<std::byte> Board::own_page() {
+    Peer* const own = peer(world_rank_);
+    if (own == nullptr) return {};
+    return {reinterpret_cast<std::byte*>(own->page), sizeof *own->page};
+}
+
 // Null: its page is not there, as long as that rank has not begun to communicate.
 Board::Peer* Board::peer(int rank) {
     const auto index = static_cast<std::size_t>(rank);

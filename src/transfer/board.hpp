@@ -78,6 +78,8 @@ class Board {
     // Whether those world ranks, of which this one is one, all see each other's pages. Every one of
     // them gets the same answer.
     bool covers(std::span<const int> ranks);
+    // This rank's page; empty: it has none.
+    std::span<std::byte> own_page();
 
     // Nobody waits.
     bool idle() const { return waits_.empty(); }

@@ -79,6 +79,13 @@ std::span<Flag> Context::own_flags(Endpoint& to) {
     return own;
 }
 
+void Context::pin_board() {
+    const std::span<std::byte> page = board.own_page();
+    if (page.empty() || std::exchange(board_pinned_, true)) return;
+    Status pinned = device.pin(page.data(), page.size());
+    if (!pinned.ok()) log::warn("cells of the board are pageable: {}", pinned.text());
+}
+
 void Context::tell_of_freed_memory(transport::MessageKind kind) {
     for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
         const std::uint64_t buffer_id = freed.handle.buffer_id;

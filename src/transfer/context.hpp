@@ -76,11 +76,14 @@ class Context {
     // This rank's flags, which devices reach if they can. Empty: what goes to that peer is told by
     // messages.
     std::span<Flag> own_flags(Endpoint& to);
+    // This rank's page of the board becomes page-locked, where the driver agrees: devices copy into cells.
+    void pin_board();
     // The program freed allocations that peers may have mapped: tells them. Looks now and then.
     void tell_of_freed_memory(transport::MessageKind kind);
 
   private:
     void learn_gpus();
+    bool board_pinned_ = false;
 };
 
 inline plan::End end_of(const device::Location& location, const Buffer& buffer) {

@@ -51,7 +51,7 @@ bool ReduceLauncher::start(const Reduce& reduce, CUstream stream) {
     kernels::Word* sources = work.source;
     CUdeviceptr odd = 0;
     for (const void* source : reduce.sources)
-        odd |= *sources++ = device_address(source);
+        odd |= * sources++ = device_address(source);
     const auto to = [&](void* destination) {
         odd |= work.destination[work.destinations++] = device_address(destination);
     };

@@ -176,7 +176,8 @@ Costs run(Operations operations, const Trial& trial, std::uint64_t seed = 1) {
     return costs;
 }
 
-constexpr std::size_t kShort = 100, kLong = 64 * 1024;  // half a MiB of numbers
+// Too long for a cell; half a MiB of numbers.
+constexpr std::size_t kShort = 600, kLong = 64 * 1024;
 
 TEST(DirectReduction, IsOneLaunchARankForShortVectors) {
     for (const int ranks : {2, 3, 4, 7})
@@ -215,7 +216,7 @@ TEST(DirectReduction, GivesAShareToEachForLongVectorsAndInPlace) {
 TEST(DirectReduction, PutsResultsAsideThatAreInTheWayInPlace) {
     for (const int ranks : {2, 3, 5})
         for (const int gpus : {1, 8})
-            for (const std::size_t count : {std::size_t{1}, kShort, kLong})
+            for (const std::size_t count : {kShort, kLong})
                 for (const Operations operations : {&reduce_scatters, &scans}) {
                     const Trial trial{
                         .ranks = ranks, .gpus = gpus, .count = count, .in_place = true};
@@ -265,6 +266,35 @@ TEST(DirectReduction, ReadsShortHostVectorsFromCells) {
                     .ranks = ranks, .count = 20, .in_place = in_place, .place = Place::host};
                 EXPECT_EQ(run(operations, trial).messages, 0u) << ranks;
             }
+}
+
+// A copy out of the GPU and one into it; the processor reduces.
+TEST(DirectReduction, PutsShortDeviceVectorsIntoCells) {
+    for (const int ranks : {2, 3, 8})
+        for (const bool in_place : {false, true})
+            for (const device::IpcKind ipc : {device::IpcKind::legacy, device::IpcKind::none})
+                for (const Operations operations :
+                     {&allreduces, &reduces, &reduce_scatters, &scans}) {
+                    const Trial trial{
+                        .ranks = ranks, .count = 20, .in_place = in_place, .ipc = ipc};
+                    const Costs costs = run(operations, trial);
+                    EXPECT_EQ(costs.reductions + costs.launches + costs.messages, 0u) << ranks;
+                    EXPECT_GE(costs.staged, static_cast<std::uint64_t>(ranks)) << ranks;
+                }
+}
+
+TEST(DirectReduction, ShortVectorsOfSeveralKindsMeetInCells) {
+    for (const Place first : {Place::host, Place::pinned})
+        for (const Operations operations : {&allreduces, &reduces, &reduce_scatters, &scans}) {
+            const Trial device{.ranks = 4, .count = 20};
+            Trial host = device;
+            host.place = first;
+            World world({.machine = "h200", .ranks = 4, .ranks_per_node = 4, .seed = 1});
+            const Ending ending = world.run(
+                [&](Rank& rank) { return operations(rank, rank.number % 2 == 0 ? host : device); });
+            EXPECT_TRUE(ending.good()) << ending;
+            EXPECT_EQ(messages_of(world), 0u);
+        }
 }
 
 TEST(DirectReduction, GoesByMessagesWhereMemoryCannotBeMapped) {

@@ -23,7 +23,7 @@ struct Trial {
     bool unequal = false;
     bool in_place = false;  // not of unequal blocks of an all-to-all
     int rounds = 3;
-    // Of operations with a root, which the planner would send by messages in part.
+    // The planner would send some by messages, and short ones through cells.
     plan::Algorithm fixed = plan::Algorithm::direct;
     // Of each rank: what it sends from, what it receives into.
     std::function<std::pair<Place, Place>(int rank)> places = [](int) {
@@ -85,6 +85,7 @@ Parts parts(int ranks, bool unequal, Size size) {
 Task<Status> alltoalls(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(test.fixed);
     const int me = rank.number, ranks = everybody.size();
     const auto [from, into] = test.places(me);
     const Parts out = parts(ranks, test.unequal, [&](int to) { return block_bytes(test, me, to); });
@@ -118,6 +119,7 @@ Task<Status> alltoalls(Rank& rank, const Trial& test) {
 Task<Status> allgathers(Rank& rank, const Trial& test) {
     test.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(test.fixed);
     const int me = rank.number, ranks = everybody.size();
     const auto [from, into] = test.places(me);
     const auto size = [&](int sender) { return block_bytes(test, sender, 0); };
@@ -185,7 +187,7 @@ Task<Status> with_a_root(Rank& rank, const Trial& test) {
 using Operations = Task<Status> (*)(Rank&, const Trial&);
 
 struct Costs {
-    std::uint64_t launches = 0, most_of_a_rank = 0, staged = 0, messages = 0;
+    std::uint64_t launches = 0, most_of_a_rank = 0, staged = 0, unstaged = 0, messages = 0;
 };
 
 Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
@@ -205,6 +207,8 @@ Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
         costs.most_of_a_rank = std::max(costs.most_of_a_rank, counts.launches);
         costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
                         counts.copies[static_cast<int>(Operation::pageable_d2h)];
+        costs.unstaged += counts.copies[static_cast<int>(Operation::h2d)] +
+                          counts.copies[static_cast<int>(Operation::pageable_h2d)];
     }
     costs.messages = messages_of(world);
     return costs;
@@ -313,7 +317,9 @@ TEST(DirectExchange, BroadcastsGoWhereThePlannerExpectsThemToBeFaster) {
         const Costs four = run(&bcasts, test);
         if (bytes < kMiB) {
             EXPECT_EQ(four.messages, 0u) << bytes;
-            EXPECT_EQ(four.launches, static_cast<std::uint64_t>(test.rounds)) << bytes;
+            const auto rounds = static_cast<std::uint64_t>(test.rounds);
+            EXPECT_EQ(four.launches, bytes > 8 ? rounds : 0) << bytes;
+            EXPECT_EQ(four.staged, bytes > 8 ? 0 : rounds) << bytes;
         } else {
             EXPECT_GT(four.messages, 0u) << bytes;
         }
@@ -366,6 +372,47 @@ TEST(DirectExchange, PutsSmallHostMemoryIntoCells) {
             EXPECT_EQ(run(&allgathers, test).launches, 0u);
             EXPECT_EQ(run(&with_a_root, test).launches, 0u);
         }
+}
+
+// A copy out of the GPU and one into it, whatever the number of ranks.
+TEST(DirectExchange, PutsSmallDeviceMemoryIntoCells) {
+    for (const int ranks : {3, 4, 8})
+        for (const bool in_place : {false, true})
+            for (std::uint64_t seed = 1; seed <= 2; ++seed)
+                for (const Operations operations : {&alltoalls, &allgathers}) {
+                    if (in_place && operations == &alltoalls) continue;
+                    const Trial test{.ranks = ranks,
+                                     .bytes = 100,
+                                     .in_place = in_place,
+                                     .fixed = plan::Algorithm::automatic};
+                    const Costs costs = run(operations, test, seed);
+                    const auto each = static_cast<std::uint64_t>(ranks * test.rounds);
+                    EXPECT_EQ(costs.staged, each) << ranks;
+                    // In place, blocks lie on both sides of this rank's own.
+                    EXPECT_GE(costs.unstaged, each) << ranks;
+                    EXPECT_LE(costs.unstaged, in_place ? 2 * each : each) << ranks;
+                    EXPECT_EQ(costs.launches + costs.messages, 0u) << ranks;
+                }
+}
+
+TEST(DirectExchange, SmallMemoryOfSeveralKindsMeetsInCells) {
+    const auto mixed = [](int rank) {
+        return std::pair(rank % 2 == 0 ? Place::host : Place::device,
+                         rank % 3 == 1 ? Place::pinned : Place::device);
+    };
+    for (const int ranks : {3, 4, 7})
+        for (const device::IpcKind ipc : {device::IpcKind::legacy, device::IpcKind::none})
+            for (const plan::Algorithm fixed :
+                 {plan::Algorithm::automatic, plan::Algorithm::direct})
+                for (const Operations operations : {&alltoalls, &allgathers, &with_a_root}) {
+                    const Trial test{
+                        .ranks = ranks, .bytes = 60, .fixed = fixed, .places = mixed, .ipc = ipc};
+                    const Costs costs = run(operations, test);
+                    if (fixed == plan::Algorithm::automatic && operations != &with_a_root)
+                        EXPECT_EQ(costs.messages, 0u)
+                            << ranks << (operations == &alltoalls ? " alltoall" : " allgather")
+                            << static_cast<int>(ipc);
+                }
 }
 
 TEST(DirectExchange, GoesByMessagesWhereMemoryIsOfSeveralKinds) {

@@ -316,9 +316,9 @@ TEST_F(CudaReduce, SeveralDestinationsGetTheSame) {
                 layout::reduction(pair.operation, pair.element)(first.data(), expected.data(),
                                                                 count);
                 for (const int i : {1, 2})
-                    EXPECT_EQ(first_difference(pair, read(vectors[i] + shift, expected.size()),
-                                               expected),
-                              -1)
+                    EXPECT_EQ(
+                        first_difference(pair, read(vectors[i] + shift, expected.size()), expected),
+                        -1)
                         << pair.text() << ", vector " << i << ", " << count << " elements, shift "
                         << shift << ", seed " << seed - 1;
             }

@@ -35,7 +35,8 @@ void reduce(const simgpu_launch* launch) {
 template <class Family>
 void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
     const ReduceWork work = work_of(launch);
-    *device_bytes = (work.operands + work.destinations) * work.count * sizeof(typename Family::Element);
+    *device_bytes =
+        (work.operands + work.destinations) * work.count * sizeof(typename Family::Element);
     *link_bytes = 0;
 }
 
