@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//
-// Collective operations, of any number of ranks, with options of their own (collectives.cpp).
 #pragma once
 
 namespace gantry::bench {
 
+// Whether the first word of a command line names a collective operation.
 bool is_collective(const char* word);
-// The whole program, from MPI_Init on.
+// Measures one operation, all of MPI included; returns the program's status.
 int collectives(int argc, char** argv);
 
 }  // namespace gantry::bench

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // gantry-bench latency | sendrecv | bw | bibw | mr | overlap | fresh | demo: messages between pairs of
-// ranks. alltoall | allgather | allreduce | bcast | reduce_scatter: of any number of ranks. Runs with any
-// MPI.
+// ranks. allreduce, alltoall, ...: a collective operation of any number of ranks. Runs with any MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
 #include "collectives.hpp"

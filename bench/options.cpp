@@ -31,7 +31,8 @@ std::vector<Bytes> doubling(Bytes smallest, Bytes largest) {
     return sizes;
 }
 
-// Sizes and ranges: "8,64K:1M".
+}  // namespace
+
 std::vector<Bytes> sizes_of(const std::string& text) {
     std::vector<Bytes> sizes;
     std::istringstream items(text);
@@ -51,6 +52,8 @@ std::vector<Bytes> sizes_of(const std::string& text) {
     }
     return sizes;
 }
+
+namespace {
 
 std::vector<Bytes> default_sizes(Benchmark benchmark) {
     switch (benchmark) {

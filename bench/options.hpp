@@ -48,4 +48,7 @@ std::vector<std::string> arguments_of_a_run(const Options& options);
 // what concerns the comparison of several.
 std::string command_for(const Options& options, Bytes bytes);
 
+// Sizes and ranges, "8,64K:1M"; throws CLI::ValidationError with what is wrong.
+std::vector<Bytes> sizes_of(const std::string& text);
+
 }  // namespace gantry::bench

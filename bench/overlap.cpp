@@ -16,6 +16,7 @@
 // transfer that is timed some are not (rounds_before_the_clock). Posting and the wait itself are
 // never hidden: they are printed.
 #include "benchmarks.hpp"
+#include "computing.hpp"
 #include "job.hpp"
 #include "measure.hpp"
 #include "report.hpp"
@@ -32,26 +33,6 @@ namespace {
 
 constexpr int kTag = 3;
 constexpr int kWarmUp = 3;
-constexpr long kStepsOfCalibration = 200000;
-
-// Arithmetic that a compiler cannot leave out and that touches one line of memory.
-void compute(long steps) {
-    double value = 1;
-    for (long step = 0; step < steps; ++step) {
-        value = value * 0.999 + 0.5;
-        asm volatile("" : "+m"(value));
-    }
-}
-
-double seconds_per_step() {
-    std::vector<double> samples;
-    for (int i = 0; i < 9; ++i) {
-        const double start = now_seconds();
-        compute(kStepsOfCalibration);
-        samples.push_back((now_seconds() - start) / kStepsOfCalibration);
-    }
-    return median(samples).value;
-}
 
 // Times of one sample on this rank, in seconds.
 struct Times {
@@ -112,10 +93,6 @@ struct Row {
     Median transfer, computing, total, hidden;  // hidden: percent; else seconds
     double post = 0, wait = 0;
 };
-
-double hidden_percent(double transfer, double computing, double total) {
-    return 100 * std::clamp(1 - (total - computing) / transfer, 0.0, 1.0);
-}
 
 Row measure_one(const Options& options, const Plan& plan, double step) {
     Overlap overlap(options, plan);

@@ -19,6 +19,7 @@
 
 #include "driver.hpp"
 #include "job.hpp"
+#include "shared_pinned.hpp"
 #include "side_by_side.hpp"
 
 #include "device/kernels/copy_many.hpp"
@@ -28,10 +29,7 @@
 
 #include <fmt/format.h>
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -51,53 +49,44 @@ constexpr unsigned kWords = 1024;  // of one rank: one per block of a launch
 constexpr Bytes kSmallestBlock = 256 * kKiB, kLargestBlock = 768 * kKiB;
 constexpr unsigned kMapPeer = 1;           // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kLooksBeforeYield = 100000;  // for machines with fewer processors than ranks
-constexpr unsigned kPortableMapped = 1 | 2;
+
+// Of both ranks of a pair.
+class PairsMemory : public SharedPinned {
+  public:
+    explicit PairsMemory(Bytes bytes) : PairsMemory(agree(bytes), bytes) {}
+
+  private:
+    PairsMemory(Place place, Bytes bytes) : SharedPinned(place, bytes) {
+        meet();
+        if (side() == 0) close(place);
+    }
+    static Place agree(Bytes bytes) {
+        Place place;
+        if (side() == 0) {
+            place = make(bytes);
+            MPI_Send(&place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        return place;
+    }
+};
 
 // Words that both ranks of a pair and their GPUs write: first those that side 0 reads. Behind them
 // is room for so many bytes of messages to each side.
 class Words {
   public:
-    explicit Words(Bytes room) : room_(room), bytes_(kBytesOfWords + 2 * room) {
-        long place[2] = {getpid(), -1};
-        if (side() == 0) place[1] = memfd_create("gantry-bench", MFD_CLOEXEC);
-        if (side() == 0 && ftruncate(static_cast<int>(place[1]), static_cast<off_t>(bytes_)) != 0)
-            give_up("no shared memory for the floors");
-        if (side() == 0)
-            MPI_Send(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD);
-        else
-            MPI_Recv(place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        const std::string path = fmt::format("/proc/{}/fd/{}", place[0], place[1]);
-        const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (file < 0 || memory_ == MAP_FAILED)
-            give_up(
-                fmt::format("{} cannot be mapped: floors need two processes of one user", path));
-        close(file);
-        meet();
-        if (side() == 0) close(static_cast<int>(place[1]));
-        Driver& cuda = driver();
-        cuda.check(cuda.cuMemHostRegister_v2(memory_, bytes_, kPortableMapped), "cuMemHostRegister",
-                   bytes_);
-        cuda.check(cuda.cuMemHostGetDevicePointer_v2(&device_, memory_, 0),
-                   "cuMemHostGetDevicePointer");
-    }
-    ~Words() {
-        driver().cuMemHostUnregister(memory_);
-        munmap(memory_, bytes_);
-    }
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
+    explicit Words(Bytes room) : room_(room), memory_(kBytesOfWords + 2 * room) {}
 
     std::uint32_t& word(int reader, unsigned index) const {
-        return *reinterpret_cast<std::uint32_t*>(static_cast<std::byte*>(memory_) +
-                                                 offset(reader, index));
+        return *reinterpret_cast<std::uint32_t*>(memory_.data() + offset(reader, index));
     }
     CUdeviceptr device_word(int reader, unsigned index) const {
-        return device_ + offset(reader, index);
+        return memory_.device() + offset(reader, index);
     }
     // What the other side reads of a message at this offset of its buffer.
     CUdeviceptr room(int reader, Bytes offset) const {
-        return device_ + kBytesOfWords + static_cast<Bytes>(reader) * room_ + offset;
+        return memory_.device() + kBytesOfWords + static_cast<Bytes>(reader) * room_ + offset;
     }
 
   private:
@@ -105,9 +94,8 @@ class Words {
     static Bytes offset(int reader, unsigned index) {
         return (static_cast<Bytes>(reader) * kWords + index) * kWordStride;
     }
-    Bytes room_, bytes_;
-    void* memory_ = nullptr;
-    CUdeviceptr device_ = 0;
+    Bytes room_;
+    PairsMemory memory_;
 };
 
 // The peer's device buffer as mapped here.

@@ -26,17 +26,27 @@ Address reserve(std::size_t bytes) {
 }  // namespace
 
 bool Arena::open(int windows) {
-    size_ = static_cast<std::size_t>(windows) * kWindowBytes;
-    base_ = reserve(size_);
-    const Address alias_base = reserve(size_);
+    Address alias_base = 0;
+    // Under valgrind there are no more than 128 GB of addresses.
+    for (; window_bytes_ >= kLeastWindowBytes; window_bytes_ /= 4) {
+        size_ = static_cast<std::size_t>(windows) * window_bytes_;
+        base_ = reserve(size_);
+        alias_base = base_ != 0 ? reserve(size_) : 0;
+        if (alias_base != 0) {
+            break;
+        }
+        if (base_ != 0) {
+            munmap(reinterpret_cast<void*>(base_), size_);
+        }
+    }
     if (base_ == 0 || alias_base == 0) {
         return false;
     }
     delta_ = static_cast<std::ptrdiff_t>(alias_base - base_);
     for (int index = 0; index < windows; ++index) {
         Window window;
-        window.bump = base_ + static_cast<std::size_t>(index) * kWindowBytes;
-        window.end = window.bump + kWindowBytes;
+        window.bump = base_ + static_cast<std::size_t>(index) * window_bytes_;
+        window.end = window.bump + window_bytes_;
         window.fd = memfd_create("simgpu-memory", MFD_CLOEXEC);
         if (window.fd < 0) {
             return false;

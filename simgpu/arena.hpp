@@ -21,7 +21,8 @@ using Address = std::uintptr_t;
 
 inline constexpr std::size_t kSmallGranule = 4096;
 inline constexpr std::size_t kLargeGranule = std::size_t{2} << 20;
-inline constexpr std::size_t kWindowBytes = std::size_t{64} << 30;
+inline constexpr std::size_t kMostWindowBytes = std::size_t{64} << 30;
+inline constexpr std::size_t kLeastWindowBytes = std::size_t{1} << 30;
 inline constexpr unsigned char kPoison = 0xDB;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
@@ -48,7 +49,7 @@ class Arena {
     std::ptrdiff_t delta() const { return delta_; }
     bool contains(Address address) const { return address - base_ < size_; }
     int window_of(Address address) const {
-        return static_cast<int>((address - base_) / kWindowBytes);
+        return static_cast<int>((address - base_) / window_bytes_);
     }
 
     // Addresses only: 0 when the window is full. `bytes` is a multiple of the granule; a guard
@@ -84,6 +85,7 @@ class Arena {
     std::size_t size_ = 0;
     std::ptrdiff_t delta_ = 0;
     std::vector<Window> windows_;
+    std::size_t window_bytes_ = kMostWindowBytes;
 };
 
 }  // namespace simgpu

@@ -191,6 +191,14 @@ int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, 
     return theirs(out, out_count, of(out_type), to, out_tag, in, in_count, of(in_type), from,
                   in_tag, of(comm), nullptr);
 }
+int MPI_Start(MPI_Request* request) {
+    THEIRS("MPI_Start", MPI_Request*);
+    return theirs(request);
+}
+int MPI_Request_free(MPI_Request* request) {
+    THEIRS("MPI_Request_free", MPI_Request*);
+    return theirs(request);
+}
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     THEIRS("MPI_Wait", MPI_Request*, void*);
     check(status);

@@ -23,6 +23,11 @@ def run(*words, job=0, **env):
     return done.returncode, done.stdout, done.stderr
 
 
+def sizes_in(text):
+    """Of a table of collectives: its first column."""
+    return [int(line.split()[0]) for line in text.splitlines() if not line.startswith("#")]
+
+
 def column_names(text):
     return next(line for line in text.splitlines() if line.startswith("# Size"))
 
@@ -32,6 +37,11 @@ class Options(unittest.TestCase):
         code, out, err = run(*words, **more)
         self.assertEqual(code, 0, out + err)
         return out
+
+    def refused(self, *words):
+        code, out, err = run(*words, job=2)
+        self.assertNotEqual(code, 0)
+        return out, err
 
     def document(self, *words, **more):
         return json.loads(self.good(*words, "--json", **more))
@@ -47,14 +57,40 @@ class Options(unittest.TestCase):
             self.assertRegex(done.stdout.splitlines()[-1], row)
 
     def test_collectives_check_what_arrives_in_any_memory_and_print_a_line_a_size(self):
-        for operation in ("alltoall", "allgather", "allreduce", "bcast", "reduce_scatter"):
-            for placement in ("D", "H"):
+        for operation in ("alltoall", "allreduce", "bcast"):
+            for placement in ("D", "H", "P", "M"):
                 with self.subTest(f"{operation} {placement}"):
-                    out = self.good(operation, placement, "-m", "8,1K,300K", "-i", "2", job=3)
-                    sizes = [line.split()[0] for line in out.splitlines() if not line.startswith("#")]
-                    self.assertEqual(sizes, ["8", "1024", "307200"])
+                    self.assertEqual(sizes_in(self.good(operation, placement, "-m", "8,1K,300K", "-i", "2", job=3)), [8, 1024, 307200])
         lines = self.good("allreduce", "D", "-m", "8", "-i", "2", "--json", job=2).splitlines()
-        self.assertEqual([(row["benchmark"], row["ranks"], row["bytes"]) for row in map(json.loads, lines)], [("allreduce", 2, 8)])
+        self.assertEqual([(row["benchmark"], row["way"], row["ranks"], row["bytes"]) for row in map(json.loads, lines)],
+                         [("allreduce", "Gantry", 2, 8)])
+
+    def test_every_collective_in_its_forms(self):
+        operations = ("bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+                      "alltoallw", "reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+        for index, operation in enumerate(operations):
+            for form in ("blocking", ("nonblocking", "persistent")[index % 2]):
+                with self.subTest(f"{operation} {form}"):
+                    self.assertEqual(sizes_in(self.good(operation, "H", "-m", "8,3K", "-i", "2", "--form", form, job=3)), [8, 3072])
+        self.assertEqual(sizes_in(self.good("barrier", "H", "-i", "2", job=3)), [0])
+
+    def test_collectives_show_what_hides_behind_computing(self):
+        out = self.good("allreduce", "H", "-m", "64K", "-i", "3", "--form", "nonblocking", "--overlap", job=2)
+        self.assertRegex(out, r"(?m)^ *65536 +[0-9.]+ +[0-9.]+$")
+        self.assertIn("nonblocking", "".join(self.refused("allreduce", "H", "--overlap")))
+
+    def test_collectives_have_a_floor_of_stores_by_hand(self):
+        for operation in ("alltoall", "allgather", "bcast"):
+            with self.subTest(operation):
+                lines = self.good(operation, "D", "-m", "8,300K", "-i", "2", "--floor", "--json", job=3).splitlines()
+                self.assertEqual([(row["way"], row["bytes"]) for row in map(json.loads, lines)],
+                                 [("Gantry", 8), ("stores", 8), ("Gantry", 307200), ("stores", 307200)])
+        self.assertIn("device memory", "".join(self.refused("bcast", "H", "--floor")))
+
+    def test_without_nccl_the_reason_is_named(self):
+        code, out, err = run("allreduce", "D", "-m", "8", "-i", "2", "--nccl", job=2, NCCL_LIBRARY="/nowhere/libnccl.so")
+        self.assertEqual((code, sizes_in(out)), (0, [8]))
+        self.assertIn("left out: /nowhere/libnccl.so", err)
 
     def test_overlap_shows_both_kinds_of_progress_in_one_table(self):
         out = self.good("overlap", "D", "H", "-m", "256K", "-i", "3", "--rounds", "1")

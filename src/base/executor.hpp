@@ -30,6 +30,13 @@ struct Resumable {
     }
 };
 
+// A function of the program that has to be called before a coroutine goes on.
+struct ProgramWork : Resumable {
+    void (*function_of_program)(const void* what) = nullptr;
+    const void* what = nullptr;
+    void call() const { function_of_program(what); }
+};
+
 class Executor {
   public:
     explicit Executor(const Clock& clock) : clock_(clock) {}
@@ -43,16 +50,11 @@ class Executor {
     void make_ready(Resumable& coroutine) { ready_.push(coroutine); }
     // Goes on in the next run_ready(), not in this one: progress() polls in between.
     void make_ready_later(Resumable& coroutine) { later_.push(coroutine); }
-    bool has_ready() const {
-        return !ready_.empty() || !later_.empty() ||
-               (first_of_program_ != nullptr && !in_background_);
-    }
+    bool has_ready() const { return !ready_.empty() || !later_.empty(); }
     // Resumes what is ready and what becomes so meanwhile: the end of a copy goes through all the
     // tasks that wait for one another in one turn, not one task a turn. Returns how many were
     // resumed.
     int run_ready() {
-        if (first_of_program_ != nullptr && !in_background_) [[unlikely]]
-            take_what_was_left();
         ready_.append(later_);
         int resumed = 0;
         while (!ready_.empty()) {
@@ -70,11 +72,17 @@ class Executor {
     void set_watched(bool watched) { watched_ = watched; }
     // Whether work that is started now should be left to it (HandOver).
     bool hands_over() const { return hands_over_; }
-    // Goes on at the next run_ready() of a program's thread.
-    void leave_to_program(Resumable& coroutine) {
-        coroutine.next = first_of_program_;
-        first_of_program_ = &coroutine;
-    }
+
+    // Whether functions of the program wait until one of its threads calls them from outside of the
+    // engine; else they are called at once.
+    bool program_calls_wait() const { return in_background_ || several_threads_; }
+    // Whether several threads of the program use the engine.
+    bool several_threads() const { return several_threads_; }
+    void set_several_threads(bool several) { several_threads_ = several; }
+    void leave_to_program(ProgramWork& work) { of_program_.push(work); }
+    bool has_program_work() const { return !of_program_.empty(); }
+    // The oldest; for who calls it and then makes it ready.
+    ProgramWork& take_program_work() { return static_cast<ProgramWork&>(of_program_.pop()); }
 
     // Frames by size class; null when memory is exhausted (the coroutine then returns
     // MPI_ERR_NO_MEM).
@@ -112,17 +120,12 @@ class Executor {
     struct FreeFrame {
         FreeFrame* next;
     };
-    void take_what_was_left() {
-        while (first_of_program_ != nullptr) {
-            Resumable* coroutine = first_of_program_;
-            first_of_program_ = coroutine->next;
-            make_ready(*coroutine);
-        }
-    }
+
     const Clock& clock_;
     Queue ready_, later_;
-    Resumable* first_of_program_ = nullptr;
+    Queue of_program_;  // each a ProgramWork
     bool in_background_ = false;
+    bool several_threads_ = false;
     bool watched_ = false;
     bool hands_over_ = false;
     FreeFrame* free_[kClasses] = {};

@@ -5,6 +5,7 @@
 #include "coll/allgather_algorithms.hpp"
 #include "coll/direct_exchange.hpp"
 #include "coll/gather.hpp"
+#include "coll/hierarchical.hpp"
 #include "coll/host_image.hpp"
 #include "coll/planner.hpp"
 
@@ -38,6 +39,9 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks
             rest = allgather_doubling(executor, run, std::move(all));
             break;
         case plan::Algorithm::spread: rest = allgather_spread(executor, run, std::move(all)); break;
+        case plan::Algorithm::hierarchical:
+            rest = allgather_hierarchical(executor, run, std::move(all));
+            break;
         default: rest = allgather_ring(executor, run, std::move(all)); break;
     }
     Status done = co_await std::move(rest);

@@ -7,6 +7,7 @@
 #include "coll/allreduce_algorithms.hpp"
 #include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
+#include "coll/hierarchical.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/workplace.hpp"
@@ -36,8 +37,13 @@ bool starts_from_copy(plan::Algorithm algorithm) {
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                          Reducer reducer, plan::CollPlan plan) {
-    reducer = placed(team, source, sink, reducer);
     Run run(team);
+    if (plan.algorithm == plan::Algorithm::hierarchical) {
+        Status done =
+            co_await allreduce_hierarchical(executor, run, source, sink, reducer, plan.lanes);
+        co_return done;
+    }
+    reducer = placed(team, source, sink, reducer);
     if (plan.algorithm == plan::Algorithm::reduce_bcast) {
         Status done = co_await allreduce_reduce_bcast(executor, run, source, sink, reducer);
         co_return done;

@@ -4,13 +4,15 @@
 #include "coll/alltoall.hpp"
 
 #include "coll/direct_exchange.hpp"
+#include "coll/direct_scratch.hpp"
 #include "coll/gather.hpp"
+#include "coll/host_image.hpp"
 #include "coll/planner.hpp"
+#include "transfer/context.hpp"
 
 namespace gantry::coll {
-namespace {
 
-plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
+plan::CollQuestion alltoall_question(const Blocks& blocks, bool in_place) {
     plan::CollQuestion question{.operation = plan::Collective::alltoallv};
     question.in_place = in_place;
     if (!blocks.counts.empty() || blocks.layout == nullptr) return question;
@@ -18,6 +20,8 @@ plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
     question.bytes = blocks.count * blocks.layout->size;
     return question;
 }
+
+namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
                          plan::CollPlan plan) {
@@ -28,6 +32,10 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
             break;
         case plan::Algorithm::pairwise:
             way = alltoall_pairwise(executor, team, std::move(outgoing), std::move(incoming));
+            break;
+        case plan::Algorithm::staged:
+            way = alltoall_staged(executor, team, std::move(outgoing), std::move(incoming),
+                                  plan.segment, plan.outstanding);
             break;
         default:
             way = alltoall_spread(executor, team, std::move(outgoing), std::move(incoming),
@@ -52,16 +60,99 @@ Task<Status> on_node(Executor& executor, Team team, Blocks outgoing, Blocks inco
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollQuestion question = question_of(incoming, false);
+    const plan::CollQuestion question = alltoall_question(incoming, false);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
         return on_node(executor, team, std::move(outgoing), std::move(incoming), question);
     return by_messages(executor, team, std::move(outgoing), std::move(incoming), plan);
 }
 
+namespace {
+
+// The outgoing blocks of an exchange in place of device memory, in memory of our own: the others may then
+// store into this rank's blocks. On the GPU, or on the host where there is no scratch memory.
+class Outgoing {
+  public:
+    Outgoing(const Team& team, const Blocks& all) : team_(team) {
+        transfer::Context& context = team.messenger->context();
+        if (!context.config.cuda || !context.device.active()) return;
+        for (int rank = 0; rank < team.size(); ++rank) {
+            const p2p::Buffer block = all.of(rank);
+            const Bytes bytes = rank == team.rank() ? 0 : block.bytes();
+            blocks_.displacements.push_back(static_cast<std::int64_t>(bytes_));
+            blocks_.counts.push_back(static_cast<std::int64_t>(bytes));
+            if (bytes == 0) continue;
+            if (on_host(team, block)) return;
+            bytes_ += bytes;
+            from_.push_back(block);
+        }
+        apart_ = bytes_ > 0;
+    }
+    // False: in host memory, which stays where it is.
+    bool apart() const { return apart_; }
+    const Blocks& blocks() const { return blocks_; }
+
+    Task<Status> copy(Executor& executor) {
+        blocks_.layout = bytes_buffer(nullptr, 0).layout;
+        on_device_ = DeviceScratch(team_, from_.front().data(), bytes_);
+        blocks_.address = on_device_.data();
+        if (blocks_.address == nullptr) {
+            Status ready = on_host_.allocate(team_, bytes_, *blocks_.layout);
+            GANTRY_CO_TRY(ready);
+            blocks_.address = on_host_.address();
+        }
+        std::vector<p2p::Buffer> to;
+        for (int rank = 0; rank < team_.size(); ++rank)
+            if (const p2p::Buffer block = blocks_.of(rank); block.bytes() > 0) to.push_back(block);
+        Status copied = co_await copy_blocks(executor, team_, from_, std::move(to));
+        co_return copied;
+    }
+
+  private:
+    const Team team_;
+    bool apart_ = false;
+    Bytes bytes_ = 0;
+    DeviceScratch on_device_;
+    HostImage on_host_;
+    Blocks blocks_;
+    std::vector<p2p::Buffer> from_;
+};
+
+}  // namespace
+
+// By messages, each pair of ranks has one message each way, whether a rank swaps its blocks one after
+// the other or sends all from a copy.
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
-    plan_of(team, question_of(all, true));
-    return alltoall_swapping(executor, team, std::move(all));
+    const plan::CollQuestion question = alltoall_question(all, true);
+    const plan::CollPlan plan = plan_of(team, question);
+    Run run(team);
+    Outgoing outgoing(team, all);
+    if (outgoing.apart()) {
+        Status copied = co_await outgoing.copy(executor);
+        run.note(std::move(copied));
+    }
+    Blocks from = outgoing.apart() ? outgoing.blocks() : all;
+    // A rank that has failed says so.
+    Team as_it_is = team;
+    as_it_is.before = &run.status();
+    if (plan.meet) {
+        Traffic traffic(team.size());
+        for (int rank = 0; rank < team.size(); ++rank) {
+            if (rank == team.rank()) continue;
+            traffic.outgoing[static_cast<std::size_t>(rank)] = from.of(rank);
+            traffic.incoming[static_cast<std::size_t>(rank)] = all.of(rank);
+        }
+        Result<plan::CollPlan> done =
+            co_await exchange_directly(executor, as_it_is, std::move(traffic), question);
+        if (!done.ok()) co_return std::move(done).status();
+        if (is_on_board(done->algorithm)) co_return success();
+    }
+    Status met;
+    if (outgoing.apart())
+        met = co_await alltoall_spread(executor, as_it_is, std::move(from), all, team.size());
+    else
+        met = co_await alltoall_swapping(executor, as_it_is, all);
+    co_return met;
 }
 
 }  // namespace gantry::coll

@@ -7,6 +7,7 @@
 #include "coll/barrier.hpp"
 
 #include "coll/exchange.hpp"
+#include "coll/hierarchical.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -24,10 +25,17 @@ Task<Status> dissemination(Executor& executor, Team team) {
     co_return run.status();
 }
 
+Task<Status> over_nodes(Executor& executor, Team team) {
+    Run run(team);
+    Status met = co_await barrier_hierarchical(executor, run);
+    co_return met;
+}
+
 }  // namespace
 
 Task<Status> barrier(Executor& executor, Team team) {
-    plan_of(team, {.operation = plan::Collective::barrier});
+    const plan::CollPlan plan = plan_of(team, {.operation = plan::Collective::barrier});
+    if (plan.algorithm == plan::Algorithm::hierarchical) return over_nodes(executor, team);
     return dissemination(executor, team);
 }
 

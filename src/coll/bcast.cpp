@@ -3,6 +3,7 @@
 
 #include "coll/bcast_algorithms.hpp"
 #include "coll/direct_exchange.hpp"
+#include "coll/hierarchical.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -11,6 +12,11 @@ namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int root,
                          plan::CollPlan plan) {
+    if (plan.algorithm == plan::Algorithm::hierarchical) {
+        Run run(team);
+        Status told = co_await bcast_hierarchical(executor, run, buffer, root);
+        co_return told;
+    }
     Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::scatter_allgather:

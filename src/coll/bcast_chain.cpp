@@ -4,9 +4,10 @@
 // in segments: while one goes out the next comes in.
 //
 //     steps P - 2 + ceil(n / segment); bytes sent by each rank but the last n; memory: none (n where
-//     the buffer is not contiguous)
+//     the buffer is not contiguous; segments of page-locked memory where it is a GPU's, see relay.hpp)
 #include "coll/bcast_algorithms.hpp"
 #include "coll/flat.hpp"
+#include "coll/relay.hpp"
 
 #include <algorithm>
 
@@ -32,23 +33,37 @@ Task<Status> bcast_chain(Executor& executor, Team team, p2p::Buffer buffer, int 
         return part_of(flat.bytes(), start, std::min(segment, bytes - start));
     };
     // Two segments are awaited ahead; sends follow what has come.
-    constexpr Bytes kAhead = 2;
-    constexpr std::size_t kSends = 2;
+    constexpr int kAhead = 2, kSends = 2;
+    const bool passes_on = relative != 0 && relative + 1 != size;
+    Relay relay(executor, team, passes_on ? flat.bytes() : bytes_buffer(nullptr, 0), from, to,
+                passes_on ? std::min(segment, bytes) : 0, kAhead + kSends + 1);
+    const auto comes_to = [&](Bytes index) {
+        return relay.on() ? relay.slot(index, piece(index).count) : piece(index);
+    };
     InFlight coming(run), going(run);
-    for (Bytes i = 0; relative != 0 && i < std::min(kAhead, pieces); ++i)
-        coming.receive(piece(i), from);
+    for (Bytes i = 0; relative != 0 && i < std::min<Bytes>(kAhead, pieces); ++i)
+        coming.receive(comes_to(i), from);
     for (Bytes i = 0; i < pieces; ++i) {
         if (relative != 0) {
             Status came = co_await coming.oldest(executor);
-            if (i + kAhead < pieces) coming.receive(piece(i + kAhead), from);
+            if (relay.on() && !run.failed()) relay.place(executor, i, piece(i));
+            if (relay.on() && i + kAhead < pieces) {
+                Status ready_again = co_await relay.ready(executor, i + kAhead);
+                run.note(std::move(ready_again));
+            }
+            if (i + kAhead < pieces) coming.receive(comes_to(i + kAhead), from);
         }
         if (relative + 1 == size) continue;
-        going.send(piece(i), to);
+        going.send(comes_to(i), to);
         while (going.count() > kSends) {
             Status went = co_await going.oldest(executor);
         }
     }
     Status went = co_await going.all(executor);
+    if (relay.on()) {
+        Status placed = co_await relay.all(executor);
+        run.note(std::move(placed));
+    }
     if (relative != 0 && !run.failed()) {
         Status stored = co_await flat.store(executor, team);
         run.note(std::move(stored));

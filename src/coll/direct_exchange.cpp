@@ -8,6 +8,7 @@
 // rank has raised its own, has failed or is lost.
 #include "coll/direct_exchange.hpp"
 
+#include "coll/direct_scratch.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/mapped_peers.hpp"
@@ -33,7 +34,7 @@ struct Exchange {
         : team(its_team),
           traffic(std::move(its_traffic)),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
-                  {team.group->context, team.tag, 0}) {}
+                  {team.group->context, team.tag, team.phase}) {}
 
     int size() const { return team.size(); }
     const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
@@ -186,8 +187,9 @@ Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
 }
 
 // A failed copy of ours has failed for all; what could not be mapped goes another way.
-Task<Status> store(Executor& executor, Exchange& exchange) {
-    Status stored = co_await store_blocks(executor, exchange);
+Task<Status> store(Executor& executor, Exchange& exchange, Status ready) {
+    Status stored = std::move(ready);
+    if (stored.ok()) stored = co_await store_blocks(executor, exchange);
     Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
     co_return all;
 }
@@ -211,7 +213,18 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     Exchange exchange(team, std::move(traffic));
     Status opened = co_await exchange.meeting.open(executor);
     if (!opened.ok()) co_return opened;
-    exchange.meeting.post(make_offer(team, exchange.traffic, exchange.meeting.cell()));
+    DirectScratch scratch(team);
+    DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+    if (offer.sends == Sends::other || offer.takes == Takes::other) {
+        scratch.replace(exchange.traffic);
+        if (scratch.replaces()) offer = make_offer(team, exchange.traffic, exchange.meeting.cell());
+    }
+    if (offer.time_sliced) {
+        // Another rank may copy as soon as this one has posted.
+        Status packed = co_await scratch.pack(executor);
+        if (!packed.ok()) offer.sends = Sends::other;
+    }
+    exchange.meeting.post(offer);
     // What the only one who sends says is all that is needed, unless ranks store.
     const int sender = exchange.traffic.only_sender;
     plan::CollPlan plan{.algorithm = plan::Algorithm::direct};
@@ -233,11 +246,14 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     if (plan.algorithm == plan::Algorithm::cells) {
         done = co_await take_from_cells(executor, exchange);
     } else if (plan.algorithm == plan::Algorithm::direct) {
-        done = co_await store(executor, exchange);
+        Status ready;
+        if (!offer.time_sliced) ready = co_await scratch.pack(executor);
+        done = co_await store(executor, exchange, std::move(ready));
         if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
             question.memory = plan::CollMemory::other;
             co_return plan_of(team, question);
         }
+        if (done.ok()) done = co_await scratch.unpack(executor);
     }
     if (!done.ok()) co_return done;
     co_return plan;

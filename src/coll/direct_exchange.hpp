@@ -8,6 +8,7 @@
 //   device memory           each rank stores its blocks straight into the receivers' mapped memory,
 //                           all in one launch, and then raises its step. Of ranks that share a GPU
 //                           that works for one process at a time, one stores for all
+//   strided, not mappable   through scratch memory of the GPU (direct_scratch.hpp)
 //   anything else           goes by messages
 //
 // plan/coll_plan.hpp says whether ranks meet at all, and which of these ways they take then.

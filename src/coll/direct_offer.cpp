@@ -185,6 +185,11 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     device::Device& device = context.device;
     const int me = team.rank();
     DirectOffer offer;
+    if (team.failed_before()) {
+        // Messages tell the others.
+        offer.sends = Sends::other;
+        return offer;
+    }
     Bytes used = 0;
     const bool devices = context.config.cuda && device.active();
     if (total(traffic.incoming) > 0) {

@@ -6,8 +6,8 @@
 // MPI_ERR_UNSUPPORTED_OPERATION before it has written anything; then all go by messages.
 #include "coll/direct_reduce.hpp"
 
-#include "base/program_thread.hpp"
 #include "base/scope.hpp"
+#include "coll/device_scratch.hpp"
 #include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
@@ -43,12 +43,16 @@ struct Running {
     Team team;
     DirectReduction& what;
     Meeting meeting;
+    // Of vectors that cannot be used where they lie (make_reachable).
+    DeviceScratch source_scratch, sink_scratch;
+    p2p::Buffer sink_later;  // where the result goes from the scratch memory
+    bool unusable = false;
 
     Running(const Team& its_team, DirectReduction& its)
         : team(its_team),
           what(its),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
-                  {team.group->context, team.tag, 0}) {}
+                  {team.group->context, team.tag, team.phase}) {}
 
     int size() const { return team.size(); }
     const Offer& offer(int member) const { return meeting.offer<Offer>(member); }
@@ -117,16 +121,33 @@ Place place_of(const Team& team, const p2p::Buffer& buffer) {
     return place;
 }
 
+// Whether a rank's result lies where the others may still read its vector. Where everybody gets
+// everything, or the root does, only the owner of a share reads it.
+bool is_in_the_way(const Running& running) {
+    const DirectReduction& what = running.what;
+    if (what.share == Share::all || what.share == Share::root || !what.source.contiguous() ||
+        !what.sink.contiguous() || !running.wants(running.team.rank()))
+        return false;
+    const std::byte *source = what.source.data(), *sink = what.sink.data();
+    return sink < source + what.source.bytes() && source < sink + what.sink.bytes();
+}
+
 Offer make_offer(Running& running) {
     DirectReduction& what = running.what;
     Offer offer;
     offer.bytes = what.source.bytes();
-    if (offer.bytes == 0) return offer;
+    const bool failed = running.unusable || running.team.failed_before();
+    if (failed) offer.source = Vector::other;  // messages tell the others
+    if (offer.bytes == 0 || failed) return offer;
     const Place source = place_of(running.team, what.source);
-    offer.in_place = what.source.address == what.sink.address;
     Place sink;
     if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
-        sink = offer.in_place ? source : place_of(running.team, what.sink);
+        sink =
+            what.sink.address == what.source.address ? source : place_of(running.team, what.sink);
+    const bool owner_alone_reads = what.share == Share::all || what.share == Share::root;
+    offer.in_place = owner_alone_reads
+                         ? what.source.address == what.sink.address && what.sink.bytes() > 0
+                         : is_in_the_way(running);
     what.reducer.source = source.seen;
     what.reducer.sink = sink.seen;
     offer.source = source.kind;
@@ -144,6 +165,36 @@ Offer make_offer(Running& running) {
     else
         layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
     return offer;
+}
+
+// Vectors in device memory that peers cannot map, and results that are in the way, get scratch memory in
+// their place; where there is none, all stays as it is.
+Task<Status> make_reachable(Executor& executor, Running& running) {
+    const Team& team = running.team;
+    DirectReduction& what = running.what;
+    device::Device& device = team.messenger->device();
+    if (!device.active() || !what.source.contiguous() || !what.sink.contiguous() ||
+        what.source.bytes() == 0)
+        co_return success();
+    Result<device::Location> source = device.classify(what.source.data(), what.source.bytes());
+    if (!source.ok() || !source->on_device()) co_return success();
+    if (running.wants(team.rank()) && what.sink.bytes() > 0) {
+        Result<device::Location> sink = device.classify(what.sink.data(), what.sink.bytes());
+        if (!sink.ok() || !sink->on_device()) co_return success();
+        if (is_in_the_way(running) || sink->ipc != device::IpcKind::legacy) {
+            running.sink_scratch = DeviceScratch(team, what.sink.data(), what.sink.bytes());
+            if (running.sink_scratch.data() == nullptr) co_return success();
+            running.sink_later = what.sink;
+            what.sink.address = running.sink_scratch.data() - what.sink.layout->first;
+        }
+    }
+    if (source->ipc == device::IpcKind::legacy) co_return success();
+    running.source_scratch = DeviceScratch(team, what.source.data(), what.source.bytes());
+    if (running.source_scratch.data() == nullptr) co_return success();
+    Status copied = co_await team.messenger->copy(executor, running.source_scratch.data(),
+                                                  what.source.data(), what.source.bytes());
+    what.source.address = running.source_scratch.data() - what.source.layout->first;
+    co_return copied;
 }
 
 // Ranks that call with different counts are told so by their messages.
@@ -193,11 +244,11 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     GANTRY_CO_TRY(ready);
     const Bytes begin = first * layout.size, bytes = count * layout.size;
     layout::unpack(layout, reduced.address(), 0, bytes, running.meeting.cell_of(0).data() + begin);
-    if (what.reducer.calls_program()) co_await ProgramThread(executor);
     for (int member = 1; member < running.operands_of(me); ++member) {
         layout::unpack(layout, next.address(), 0, bytes,
                        running.meeting.cell_of(member).data() + begin);
-        what.reducer.apply(reduced.address(), next.address(), count);
+        Apply next_one(executor, what.reducer, reduced.address(), next.address(), count);
+        co_await next_one;
         reduced.swap(next);
     }
     p2p::Buffer sink = what.sink;
@@ -366,7 +417,11 @@ Task<Status> work(Executor& executor, Running& running, plan::Algorithm algorith
 Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algorithm algorithm) {
     Status reduced = co_await work(executor, running, algorithm);
     Status all = co_await end_together(executor, running.meeting, kDone, std::move(reduced));
-    co_return all;
+    if (!all.ok() || running.sink_scratch.data() == nullptr) co_return all;
+    const p2p::Buffer& sink = running.sink_later;
+    Status placed = co_await running.team.messenger->copy(
+        executor, sink.data(), running.sink_scratch.data(), sink.bytes());
+    co_return placed;
 }
 
 }  // namespace
@@ -377,7 +432,13 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     Running running(team, *reduction);
     Status opened = co_await running.meeting.open(executor);
     if (!opened.ok()) co_return opened;
-    running.meeting.post(make_offer(running));
+    Offer offer = make_offer(running);
+    if (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running)) {
+        Status reachable = co_await make_reachable(executor, running);
+        running.unusable = !reachable.ok();
+        offer = make_offer(running);
+    }
+    running.meeting.post(offer);
     Status posted = co_await running.meeting.all_posted(executor);
     if (!posted.ok()) {
         running.meeting.fail(posted);

@@ -29,7 +29,9 @@ class FirstFailure {
 };
 
 struct Run {
-    explicit Run(const Team& its_team) : team(its_team) {}
+    explicit Run(const Team& its_team) : team(its_team) {
+        if (team.failed_before()) note(*team.before);
+    }
     const Team team;
     FirstFailure failure;
 

@@ -5,11 +5,12 @@
 // that is used up, it is on the host, and combine() finds out.
 #pragma once
 
+#include "coll/device_scratch.hpp"
 #include "coll/host_image.hpp"
 #include "coll/reducer.hpp"
 #include "coll/team.hpp"
 
-#include <memory>
+#include <utility>
 
 namespace gantry::coll {
 
@@ -28,17 +29,13 @@ class Image {
     void swap(Image& other) {
         std::swap(buffer_, other.buffer_);
         on_host_.swap(other.on_host_);
-        on_device_.swap(other.on_device_);
+        std::swap(on_device_, other.on_device_);
     }
 
   private:
-    struct GiveBack {
-        Team team;
-        void operator()(void* memory) const;
-    };
     p2p::Buffer buffer_;
     HostImage on_host_;
-    std::unique_ptr<void, GiveBack> on_device_;
+    DeviceScratch on_device_;
 };
 
 }  // namespace gantry::coll

@@ -4,6 +4,8 @@
 #include "base/scope.hpp"
 #include "transfer/mover.hpp"
 
+#include <mpi.h>
+
 namespace gantry::coll {
 
 device::IpcHandle export_to_all(const Team& team, const device::Location& location) {
@@ -25,11 +27,15 @@ device::IpcHandle export_to_all(const Team& team, const device::Location& locati
 Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies) {
     if (copies.empty()) co_return success();
     transfer::Context& context = team.messenger->context();
-    Completion together(executor);
-    if (context.device.copy_together(copies, together)) {
-        Status ended = co_await together;
-        co_return ended;
+    std::vector<device::CopyPart> parts;
+    device::Copy together = one_of_several(copies.front().gpu);
+    for (const device::Copy& copy : copies) {
+        parts.push_back({copy.destination, copy.source, copy.bytes});
+        together.bytes += copy.bytes;
     }
+    together.parts = parts;
+    Status ended = co_await transfer::device_copy(executor, context, together);
+    if (ended.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return ended;
     Scope each(executor);
     for (const device::Copy& copy : copies)
         each.spawn(transfer::device_copy(executor, context, copy));

@@ -2,6 +2,7 @@
 #include "coll/planner.hpp"
 
 #include "coll/mapped_peers.hpp"
+#include "coll/nodes.hpp"
 #include "transfer/board.hpp"
 #include "transfer/context.hpp"
 
@@ -55,15 +56,26 @@ static_assert(plan::kCell == transfer::kBoardCell);
 
 }  // namespace
 
-const Planner::Part& Planner::part_of(const Team& team) {
+Planner::Planner(Common* common) : common_(common) {}
+Planner::~Planner() = default;
+Planner::Planner(Planner&&) noexcept = default;
+Planner& Planner::operator=(Planner&&) noexcept = default;
+
+Planner::Part& Planner::part_of(const Team& team) {
     const int count = team.size();
-    for (const Part& part : parts_)
+    for (Part& part : parts_)
         if (part.first == team.first && part.count == count) return part;
     const std::vector<int> one_node;
     parts_.push_back({team.first, count,
                       shape_on(team, common_ != nullptr ? common_->nodes : one_node),
-                      share_board(team)});
+                      share_board(team), nullptr});
     return parts_.back();
+}
+
+Nodes& Planner::nodes(const Team& team) {
+    Part& part = part_of(team);
+    if (part.nodes == nullptr) part.nodes = std::make_unique<Nodes>(team, common_);
+    return *part.nodes;
 }
 
 plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {

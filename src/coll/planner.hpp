@@ -10,9 +10,12 @@
 #include "plan/coll_plan.hpp"
 #include "plan/explain.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace gantry::coll {
+
+struct Nodes;
 
 // The part of Common that must be the same on all ranks: rank 0 publishes its own when the job starts
 // and everybody takes that. Plain data: it travels as bytes.
@@ -39,11 +42,16 @@ struct Common {
 class Planner {
   public:
     // Null: nothing is known of the job. Questions are asked only once `common` is complete.
-    explicit Planner(Common* common = nullptr) : common_(common) {}
+    explicit Planner(Common* common = nullptr);
+    ~Planner();
+    Planner(Planner&&) noexcept;
+    Planner& operator=(Planner&&) noexcept;
 
     // `question` without its shape and board, which the team has.
     plan::CollPlan plan(const Team& team, plan::CollQuestion question);
     Common* common() const { return common_; }
+    // How the team lies on nodes; made at the first use and kept.
+    Nodes& nodes(const Team& team);
     std::uint64_t asked() const { return asked_; }        // calls of plan()
     std::uint64_t answered() const { return answered_; }  // of them, those that made a choice
 
@@ -51,14 +59,15 @@ class Planner {
     struct Part {
         int first, count;
         plan::CollShape shape;
-        bool board;  // its members see each other's pages of the board
+        bool board;                    // its members see each other's pages of the board
+        std::unique_ptr<Nodes> nodes;  // null: not needed so far
     };
     struct Entry {
         plan::CollQuestion question;
         plan::CollChoice choice;
         bool used = false;
     };
-    const Part& part_of(const Team& team);
+    Part& part_of(const Team& team);
 
     Common* common_;
     std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it

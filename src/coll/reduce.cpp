@@ -3,6 +3,7 @@
 
 #include "coll/direct_exchange.hpp"
 #include "coll/direct_reduce.hpp"
+#include "coll/hierarchical.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce_algorithms.hpp"
 #include "coll/workplace.hpp"
@@ -34,8 +35,13 @@ namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                          Reducer reducer, int root, plan::CollPlan plan) {
-    reducer = placed(team, source, sink, reducer);
     Run run(team);
+    if (plan.algorithm == plan::Algorithm::hierarchical) {
+        Status done =
+            co_await reduce_hierarchical(executor, run, source, sink, reducer, root, plan.lanes);
+        co_return done;
+    }
+    reducer = placed(team, source, sink, reducer);
     Task<Status> way;
     switch (plan.algorithm) {
         case plan::Algorithm::rabenseifner:

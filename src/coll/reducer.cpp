@@ -16,12 +16,6 @@ void Reducer::apply(const void* first, void* second, std::uint64_t count) const 
         predefined(first, second, count * items);
         return;
     }
-    if (handles != nullptr) ++*handles;
-    call_program(first, second, count);
-    if (handles != nullptr) --*handles;
-}
-
-void Reducer::call_program(const void* first, void* second, std::uint64_t count) const {
     // A copy each time: the function gets a pointer to the handle and may write through it.
     MPI_Datatype handle = datatype;
     if (function_c != nullptr) {

@@ -4,6 +4,7 @@
 // program's function.
 #pragma once
 
+#include "base/program_call.hpp"
 #include "layout/reduce.hpp"
 
 #include <mpi.h>
@@ -34,21 +35,66 @@ struct Reducer {
     MPI_User_function* function = nullptr;
     MPI_User_function_c* function_c = nullptr;
     MPI_Datatype datatype = MPI_DATATYPE_NULL;  // what the program's function is told
-    // How many handles to it the program has. There is one more while that function runs: it may
-    // ask about a type that the program freed while the operation was pending.
+    // How many handles to it the program has. There is one more while that function runs (TypeInUse):
+    // it may ask about a type that the program freed while the operation was pending.
     int* handles = nullptr;
     std::ptrdiff_t extent = 0;  // of one element
     bool commutative = true;
     OnGpu place = {};  // coll/workplace.hpp
     SeenVector source = {}, sink = {};
 
-    // Whether `apply` calls a function of the program: await a ProgramThread first.
+    // Whether `apply` calls a function of the program: coroutines await Apply.
     bool calls_program() const { return predefined == nullptr; }
     // second[i] = first[i] op second[i], in host memory
     void apply(const void* first, void* second, std::uint64_t count) const;
+};
+
+// Around a call of the program's function: the datatype stays.
+class TypeInUse {
+  public:
+    explicit TypeInUse(const Reducer& reducer) : handles_(reducer.handles) {
+        if (handles_ != nullptr) ++*handles_;
+    }
+    ~TypeInUse() {
+        if (handles_ != nullptr) --*handles_;
+    }
+    TypeInUse(const TypeInUse&) = delete;
+    TypeInUse& operator=(const TypeInUse&) = delete;
 
   private:
-    void call_program(const void* first, void* second, std::uint64_t count) const;
+    int* handles_;
+};
+
+// `Apply each(executor, reducer, first, second, count);  co_await each;` applies the reducer,
+// wherever functions of the program may be called.
+class Apply {
+  public:
+    Apply(Executor& executor, const Reducer& reducer, const void* first, void* second,
+          std::uint64_t count)
+        : reducer_(reducer),
+          first_(first),
+          second_(second),
+          count_(count),
+          in_use_(reducer),
+          call_(
+              executor, [](const void* self) { static_cast<const Apply*>(self)->run(); }, this) {}
+    bool await_ready() {
+        if (reducer_.calls_program() && count_ > 0) return call_.await_ready();
+        run();
+        return true;
+    }
+    void await_suspend(std::coroutine_handle<> self) { call_.await_suspend(self); }
+    void await_resume() const {}
+
+  private:
+    void run() const { reducer_.apply(first_, second_, count_); }
+
+    const Reducer& reducer_;
+    const void* first_;
+    void* second_;
+    std::uint64_t count_;
+    TypeInUse in_use_;
+    ProgramCall call_;
 };
 
 }  // namespace gantry::coll

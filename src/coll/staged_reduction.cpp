@@ -8,7 +8,6 @@
 // run beside the function.
 #include "coll/staged_reduction.hpp"
 
-#include "base/program_thread.hpp"
 #include "base/scope.hpp"
 #include "coll/host_image.hpp"
 #include "coll/planner.hpp"
@@ -98,11 +97,11 @@ class Pipeline {
             stage.copies.spawn(
                 copy(executor, team_, of(second_, piece), staged(stage.second, piece)));
     }
-    void apply(std::uint64_t piece) {
+    Apply applied(Executor& executor, std::uint64_t piece) {
         Stage& stage = this->stage(piece);
         const p2p::Buffer in = of(first_, piece), inout = of(second_, piece);
-        reducer_.apply(first_here_ ? in.address : stage.first.memory(),
-                       second_here_ ? inout.address : stage.second.memory(), inout.count);
+        return Apply(executor, reducer_, first_here_ ? in.address : stage.first.memory(),
+                     second_here_ ? inout.address : stage.second.memory(), inout.count);
     }
     void store(Executor& executor, std::uint64_t piece) {
         Stage& stage = this->stage(piece);
@@ -142,8 +141,8 @@ Task<Status> combine_images(Executor& executor, Team team, Reducer reducer, p2p:
         Status loaded = co_await copy(executor, team, vector, image->buffer());
         GANTRY_CO_TRY(loaded);
     }
-    if (reducer.calls_program()) co_await ProgramThread(executor);
-    reducer.apply(in.address(), inout.address(), second.count);
+    Apply all(executor, reducer, in.address(), inout.address(), second.count);
+    co_await all;
     Status stored = co_await copy(executor, team, inout.buffer(), second);
     co_return stored;
 }
@@ -173,8 +172,8 @@ Task<Status> combine_staged(Executor& executor, Team team, Reducer reducer, p2p:
             if (!status.ok()) break;
             pipeline.load(executor, piece + 1);
         }
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        pipeline.apply(piece);
+        Apply one = pipeline.applied(executor, piece);
+        co_await one;
         pipeline.store(executor, piece);
     }
     for (std::uint64_t stage = 0; stage < kStages; ++stage) {

@@ -26,12 +26,18 @@ struct Team {
     // Of an inter-communicator: how many ranks the group that comes first has. 0: there is one group.
     int border = 0;
     Planner* planner = nullptr;  // of the communicator; null: every operation is planned anew
+    // Of an operation that is made of several, one behind the other (coll/nodes.hpp): which one this
+    // is, and what has failed in those before. Outlives it; null: it stands alone.
+    int phase = 0;
+    const Status* before = nullptr;
 
     int rank() const { return group->rank - first; }
     int size() const { return count >= 0 ? count : group->size(); }
     // A rank of the team as a rank of the group, as messages name it.
     int in_group(int rank) const { return first + rank; }
     Executor& executor() const { return messenger->executor(); }
+    // What comes from this rank is wrong from the beginning.
+    bool failed_before() const { return before != nullptr && !before->ok(); }
 };
 
 struct Sides {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/workplace.hpp"
 
-#include "base/program_thread.hpp"
 #include "coll/host_image.hpp"
 #include "coll/staged_reduction.hpp"
 #include "device/reduce_kernels.hpp"
@@ -122,8 +121,8 @@ Task<Status> combine(Executor& executor, Team team, Reducer reducer, p2p::Buffer
                      p2p::Buffer second) {
     if (second.count == 0) co_return success();
     if (!reducer.place.on_device()) {
-        if (reducer.calls_program()) co_await ProgramThread(executor);
-        reducer.apply(first.address, second.address, second.count);
+        Apply all(executor, reducer, first.address, second.address, second.count);
+        co_await all;
         co_return success();
     }
     Status reduced = co_await reduce_on_device(executor, team, reducer, first.address,

@@ -11,6 +11,7 @@
 
 #include "base/status.hpp"
 #include "base/task.hpp"
+#include "device/driver_use.hpp"
 #include "device/facts.hpp"
 #include "device/neighbours.hpp"
 #include "layout/reduce.hpp"
@@ -37,8 +38,10 @@ struct Location {
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
 // meanwhile in one kernel or one call (facts.hpp). `kernel`, of at most kMostSetsOfKernel sets of
 // rows, also inside one GPU: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no
-// kernels, or the host's end is not page-locked.
-enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel };
+// kernels, or the host's end is not page-locked. `bar`: by the processor, through a BAR mapping of
+// `Copy::allocation` (GDRCopy): the copy has ended when copy() returns;
+// MPI_ERR_UNSUPPORTED_OPERATION: there is no mapping (any more), and nothing happened.
+enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel, bar };
 
 // How the end of a copy is seen: by a flag that the device writes, the quicker way for a copy
 // alone; or by an event, which holds up the copy right behind it less.
@@ -75,6 +78,13 @@ struct Pieces {
     }
 };
 
+// One of several copies that are made together.
+struct CopyPart {
+    void* destination = nullptr;
+    const void* source = nullptr;
+    Bytes bytes = 0;
+};
+
 struct Copy {
     void* destination = nullptr;
     const void* source = nullptr;
@@ -91,6 +101,13 @@ struct Copy {
     std::span<const Rows> rows{};
     // Between a device and a slot whose other end is copied on piece by piece (Device::cut_through).
     Pieces pieces{};
+    // Engine::bar: the buffer id that classification found at the device's end.
+    std::uint64_t allocation = 0;
+    // Not empty: these copies instead, between device memory of this process and memory of peers that is
+    // mapped here, all by this GPU, in one launch, with one end; `bytes` is their sum. With engine fused;
+    // read before copy() returns. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened, each can be copied
+    // by itself.
+    std::span<const CopyPart> parts{};
 };
 
 // Vectors of equal elements become one, by a kernel:
@@ -108,16 +125,19 @@ struct Reduce {
 };
 
 // A name for device memory that another process of the node can open. Virtual memory and pools need
-// a file descriptor beside it, which travels alone and only when it is asked for.
+// a file descriptor beside it, which travels alone and only when it is asked for. It is on the wire as
+// it is (docs/wire.md): append only, and bump kWireVersion.
 struct IpcHandle {
     IpcKind kind = IpcKind::none;
     std::array<std::uint8_t, 64> bytes{};
+    Uuid gpu{};
+    std::array<std::uint8_t, 7> nothing{};
     std::uint64_t buffer_id = 0;  // of the exporting process: key of the importer's cache
     std::uintptr_t base = 0;      // the exporter's address of the first byte of the mapping
     Bytes size = 0;
-    Uuid gpu{};
     std::uint64_t origin = 0;  // of the exporting process: no two of a node have the same
     std::uint64_t pool = 0;    // kind pool: which of the exporter's
+    bool operator==(const IpcHandle&) const = default;
 };
 
 // Device::cut_through(): a piece of a message is at most a quarter of the slots.
@@ -126,18 +146,36 @@ inline constexpr Bytes kMostCutThrough = 4 * kMiB;
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
 
+// Whether Device::open_memory() may ask the driver.
+enum class Opening : std::uint8_t { allowed, known_only };
+
 class Device {
   public:
+    explicit Device(const char* name) : name_(name) {}
     virtual ~Device() = default;
-    virtual const char* name() const = 0;  // "cuda", "fake", "none"
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    const char* name() const { return name_; }  // "cuda", "fake", "none"
 
     // --- facts -----------------------------------------------------------------------------------
     // True once the program uses a driver: only then can a pointer be anything but host memory.
     // Costs about 30 ns, no driver call.
     virtual bool active() = 0;
-    virtual int gpu_count() = 0;
-    virtual const GpuFacts& gpu_facts(int gpu) = 0;
-    virtual int gpu_of(const Uuid& uuid) = 0;  // index of a GPU visible here, or -1
+    // The GPUs that this process sees; none before it uses a driver.
+    virtual std::span<const GpuFacts> gpus() = 0;
+    int gpu_count() { return static_cast<int>(gpus().size()); }
+    // Of a GPU that is not there, what a GpuFacts says by default.
+    const GpuFacts& gpu_facts(int gpu) {
+        const std::span<const GpuFacts> all = gpus();
+        const auto index = static_cast<std::size_t>(gpu);
+        return index < all.size() ? all[index] : no_gpu_;
+    }
+    int gpu_of(const Uuid& uuid) {  // index, or -1
+        const std::span<const GpuFacts> all = gpus();
+        for (std::size_t gpu = 0; gpu < all.size(); ++gpu)
+            if (all[gpu].uuid == uuid) return static_cast<int>(gpu);
+        return -1;
+    }
     virtual bool can_access_peer(int gpu, int other) = 0;
 
     // --- pointers --------------------------------------------------------------------------------
@@ -147,7 +185,7 @@ class Device {
     virtual Result<Location> classify(const void* address, Bytes bytes) = 0;
 
     // Who else uses these GPUs, until the next call; null: nobody is known.
-    virtual void meet(const Neighbours*) {}
+    void meet(const Neighbours* neighbours) { neighbours_ = neighbours; }
 
     // --- copies ----------------------------------------------------------------------------------
     // Starts a copy on Gantry's own streams; `done` completes from progress(). Copies with the same
@@ -157,55 +195,36 @@ class Device {
     // its pieces leave one behind the other, each told by its word as soon as it lies there. False:
     // nothing has happened, since none stays now, or cannot make this copy. copy() of a message's first
     // bytes, with pieces, is how the device learns that one would pay.
-    virtual bool cut_through(const Copy&, Completion&) { return false; }
-    // Whether one that comes to a device now would be taken, as far as is known.
-    virtual bool would_cut_through(Engine) const { return false; }
+    // `done` null: only says whether one by that engine would be taken now, as far as is known.
+    virtual bool cut_through(const Copy&, Completion*) { return false; }
+    bool would_cut_through(Engine engine) { return cut_through(Copy{.engine = engine}, nullptr); }
     // Runs behind earlier copies inside that GPU. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened,
     // since there are no kernels, none for this operation and element (reduce_kernels.hpp), vectors that
     // the GPU does not reach, or addresses that are no multiples of an element's alignment.
     virtual void reduce(const Reduce& reduce, Completion& done);
-    // Has ready what the driver wants for a copy like that one, on this thread, until let_go(): for
-    // who waits for something of a peer's and must not be late then.
-    virtual void get_ready(const Copy&) {}
-    virtual void let_go() {}
+    // Has ready what the driver wants for a copy like that one, on this thread, until the next call
+    // with null: for who waits for something of a peer's and must not be late then.
+    virtual void get_ready(const Copy*) {}
     // Of fused copies all that came at once is there. When no more follow, those that wait go; else
     // one that got no company goes alone, if nothing is in flight.
     virtual void flush_batch(BatchHint more) = 0;
-    // Copies between device memory of this process and memory of peers that is mapped here, of one
-    // operation: all by the GPU of the first, in one launch, with one end. False: nothing has happened;
-    // each can be copied by itself.
-    virtual bool copy_together(std::span<const Copy>, Completion&) { return false; }
 
     // Finishes pending completions; returns how many. Makes no driver call when nothing is pending.
     virtual int progress() = 0;
     virtual bool pending() const = 0;
-    // What persistent kernels have done in the contexts that live.
+    // What persistent kernels have done.
     struct Resident {
         std::uint64_t copies = 0, launches = 0;
     };
-    virtual Resident resident() const { return {}; }
-
+    const Resident& resident() const { return resident_; }
     // What the driver was asked for so far, and what came of it.
-    struct DriverUse {
-        std::uint64_t calls = 0;  // without those made now and then, whatever the program does
-        std::uint64_t copies = 0, launches = 0;
-        std::uint64_t mappings_opened = 0, mappings_open = 0;
-        Bytes mapped = 0;
-    };
-    virtual DriverUse driver_use() const { return {}; }
+    DriverUse driver_use() const { return driver_use_ != nullptr ? *driver_use_ : DriverUse{}; }
 
-    // --- windows: the processor reads and writes device memory of this process itself (GDRCopy) --
-    // Whether there can be any. False until the program uses a driver.
-    virtual bool has_windows() = 0;
-    // Asks to use one for this message: true when there is one around its bytes. Opening one costs
-    // a hundred microseconds, so it comes with the message by which copies would have cost as much;
-    // until then, and wherever it is refused, the answer is no.
-    virtual bool window(const Location& location, const void* address, Bytes bytes) = 0;
-    // Done when they return. MPI_ERR_UNSUPPORTED_OPERATION: no window (any more), nothing happened.
-    virtual Status read_window(const Location& location, const void* address, void* to,
-                               Bytes bytes) = 0;
-    virtual Status write_window(const Location& location, void* address, const void* from,
-                                Bytes bytes) = 0;
+    // Asks to copy these bytes of device memory with Engine::bar: true when a BAR mapping is around
+    // them. Opening one costs a hundred microseconds, so it comes with the message by which copies
+    // would have cost as much; until then, and wherever it is refused, the answer is no. Of no bytes:
+    // whether there can be mappings at all; not before the program uses a driver.
+    virtual bool has_bar_mapping(const Location& location, const void* address, Bytes bytes) = 0;
 
     // --- network cards ---------------------------------------------------------------------------
     // What a card has written into that GPU's memory (GPUDirect) is visible to whatever starts from
@@ -216,18 +235,17 @@ class Device {
     // Page-locks memory (a mapped segment) so that copy engines reach it. A refusal leaves it
     // pageable: slower, still right.
     virtual Status pin(void* address, Bytes bytes) = 0;
-    virtual void unpin(void* address) = 0;
 
     // --- other processes of the node -------------------------------------------------------------
     virtual Result<IpcHandle> export_memory(const Location& location) = 0;
     // Maps a peer's memory (cached and reference-counted by the implementation); pair with close().
-    virtual Result<void*> open_memory(const IpcHandle& handle, int gpu) = 0;
+    // `known_only`: null where something has to be opened, or the driver to be asked.
+    virtual Result<void*> open_memory(const IpcHandle& handle, int gpu,
+                                      Opening opening = Opening::allowed) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
-    // As open_memory(), where nothing needs to be opened nor the driver to be asked; else null.
-    virtual void* open_again(const IpcHandle& handle, int gpu) = 0;
     // As long as this is the same, an address that open_memory() gave is good until its last user
     // closes it; else a context went, and perhaps the mapping with it.
-    virtual std::uint64_t losses() const { return 0; }
+    std::uint64_t losses() const { return losses_; }
     // What opening it would take: nothing (`open`), a call (`closed`), or first its descriptor.
     // Makes no driver call.
     virtual Access access(const IpcHandle& handle, int gpu) = 0;
@@ -251,6 +269,16 @@ class Device {
     // Releases streams, events, mappings and pins; quiet when the program destroyed its context
     // first.
     virtual void shut_down() = 0;
+
+  protected:
+    const Neighbours* neighbours_ = nullptr;
+    std::uint64_t losses_ = 0;
+    Resident resident_;
+    const DriverUse* driver_use_ = nullptr;  // null: there is no driver
+
+  private:
+    const char* name_;
+    const GpuFacts no_gpu_;
 };
 
 }  // namespace gantry::device

@@ -81,9 +81,9 @@ struct GpuFacts {
     Bytes launch_worth_bytes = 2 * kMiB;
     unsigned launch_worth_copies = 64;
     unsigned launch_enough_blocks = 64;
-    // The processor's own loads and stores through a window (model::WindowCost says whose figures).
-    Nanoseconds window_open = 150000, window_read = 1800, window_write = 200;
-    double window_read_bytes_per_second = 4.5e8, window_write_bytes_per_second = 8e9;
+    // The processor's own loads and stores through a BAR mapping (model::WindowCost says whose figures).
+    Nanoseconds bar_open = 150000, bar_read = 1800, bar_write = 200;
+    double bar_read_bytes_per_second = 4.5e8, bar_write_bytes_per_second = 8e9;
     double pageable_bytes_per_second = 6e9;
     // One core copying between a slot and pageable memory: inside the cache, and past it.
     double host_bytes_per_second = 10e9;

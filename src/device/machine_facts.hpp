@@ -56,11 +56,11 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.launch_worth_bytes = gpu.kernel.worth_bytes;
     facts.launch_worth_copies = static_cast<unsigned>(gpu.kernel.worth_copies);
     facts.launch_enough_blocks = static_cast<unsigned>(gpu.kernel.enough_blocks);
-    facts.window_open = gpu.window.open;
-    facts.window_read = gpu.window.read;
-    facts.window_write = gpu.window.write;
-    facts.window_read_bytes_per_second = gpu.window.read_bytes_per_second;
-    facts.window_write_bytes_per_second = gpu.window.write_bytes_per_second;
+    facts.bar_open = gpu.window.open;
+    facts.bar_read = gpu.window.read;
+    facts.bar_write = gpu.window.write;
+    facts.bar_read_bytes_per_second = gpu.window.read_bytes_per_second;
+    facts.bar_write_bytes_per_second = gpu.window.write_bytes_per_second;
     // Where the driver's way and slots lie close to each other; its rate goes on rising.
     facts.pageable_bytes_per_second = gpu.pageable_d2h.rate.at(kMiB);
     const model::Rate& memcpy = machine.host.memcpy;

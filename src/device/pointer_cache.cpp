@@ -23,10 +23,6 @@ const char* name(MemoryKind kind) {
 
 }  // namespace
 
-bool PointerCache::surely_host(const void* address, Bytes bytes) {
-    return bytes == 0 || host_.on_stack_or_heap(reinterpret_cast<std::uintptr_t>(address), bytes);
-}
-
 Result<Location> PointerCache::classify(const void* pointer, Bytes bytes) {
     if (surely_host(pointer, bytes)) return Location{};
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);

@@ -57,10 +57,15 @@ class PointerQuery {
 
 class PointerCache {
   public:
-    explicit PointerCache(PointerQuery& query) : query_(query) {}
+    // `losses`: counts up when what was known here turns out to be gone.
+    explicit PointerCache(PointerQuery& query, std::uint64_t* losses = nullptr)
+        : query_(query), losses_(losses != nullptr ? *losses : own_losses_) {}
 
     // Memory that is host memory whatever the driver says; asks nothing.
-    bool surely_host(const void* address, Bytes bytes);
+    bool surely_host(const void* address, Bytes bytes) {
+        return bytes == 0 ||
+               host_.on_stack_or_heap(reinterpret_cast<std::uintptr_t>(address), bytes);
+    }
     Result<Location> classify(const void* address, Bytes bytes);
     // Most pointers of a program lie in the allocation of the one before, or in that of the one
     // before that: it sends from one and receives into the other. Whether all of this buffer does,
@@ -85,7 +90,6 @@ class PointerCache {
     // Nothing known here is true any more.
     void forget_range(const void* address, Bytes bytes);
     void clear();
-    // How often what was known here turned out to be gone.
     std::uint64_t losses() const { return losses_; }
     std::size_t size() const { return allocations_.size(); }
 
@@ -110,7 +114,8 @@ class PointerCache {
     std::map<std::uintptr_t, Allocation> allocations_;  // by base; ranges do not overlap
     mutable const Allocation* last_ = nullptr;          // used
     mutable const Allocation* before_ = nullptr;        // before it
-    std::uint64_t losses_ = 0;
+    std::uint64_t own_losses_ = 0;
+    std::uint64_t& losses_;
     Allocation unnamed_;  // the latest answer that came without a buffer id
 };
 

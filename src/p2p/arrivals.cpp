@@ -28,10 +28,21 @@ void Messages::on_envelope(int from, transport::ConstSpan header, transport::Con
 }
 
 // A message whose header is one struct.
-template <class Header, auto Method>
+template <wire::Kind kind, class Header, auto Method, Messages::Order order>
 void Messages::on_header(int from, transport::ConstSpan header, transport::ConstSpan payload) {
-    with(from).read_by_bar = 0;
-    (this->*Method)(from, wire::read<Header>(header), payload);
+    Conversation& sender = with(from);
+    sender.read_by_bar = 0;
+    const auto read = wire::read<Header>(header);
+    if constexpr (order == Order::follower)
+        if (wire::may_follow(read) &&
+            sender.sequence.park_follower(read.send_id, kind, header, payload))
+            return;
+    (this->*Method)(from, read, payload);
+}
+
+template <wire::Kind kind, class Header, auto Method, Messages::Order order>
+void Messages::handle() {
+    context.messages.handle<&Messages::on_header<kind, Header, Method, order>>(kind, *this);
 }
 
 void Messages::register_handlers() {
@@ -43,21 +54,18 @@ void Messages::register_handlers() {
     messages.handle<&Messages::on_envelope<wire::kRtsFromTemplate>>(wire::kRtsFromTemplate, *this);
     messages.handle<&Messages::on_envelope<wire::kRtsOtherBuffer>>(wire::kRtsOtherBuffer, *this);
     messages.handle<&Messages::on_envelope<wire::kPutRequest>>(wire::kPutRequest, *this);
-    messages.handle<&Messages::on_header<wire::Cts, &Messages::on_cts>>(wire::kCts, *this);
-    messages.handle<&Messages::on_chunk_message>(wire::kChunk, *this);
-    messages.handle<&Messages::on_header<wire::Credit, &Messages::on_credit>>(wire::kCredit, *this);
-    messages.handle<&Messages::on_fin_message>(wire::kFin, *this);
-    messages.handle<&Messages::on_header<wire::Fins, &Messages::on_fins>>(wire::kFins, *this);
-    messages.handle<&Messages::on_payload_message>(wire::kPayload, *this);
-    messages.handle<&Messages::on_header<wire::EagerCredit, &Messages::on_eager_credit>>(
-        wire::kEagerCredit, *this);
-    messages.handle<&Messages::on_header<wire::Forget, &Messages::on_forget>>(wire::kForget, *this);
-    messages.handle<&Messages::on_header<wire::Rtr, &Messages::on_rtr>>(wire::kRtr, *this);
-    messages.handle<&Messages::on_header<wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>>(
-        wire::kRtrSameBuffer, *this);
-    messages.handle<&Messages::on_cancel_message>(wire::kCancel, *this);
-    messages.handle<&Messages::on_header<wire::Cancelled, &Messages::on_cancelled>>(
-        wire::kCancelled, *this);
+    handle<wire::kCts, wire::Cts, &Messages::on_cts>();
+    handle<wire::kChunk, wire::Chunk, &Messages::on_chunk, Order::follower>();
+    handle<wire::kCredit, wire::Credit, &Messages::on_credit>();
+    handle<wire::kFin, wire::Fin, &Messages::on_fin, Order::follower>();
+    handle<wire::kFins, wire::Fins, &Messages::on_fins>();
+    handle<wire::kPayload, wire::Payload, &Messages::on_payload, Order::follower>();
+    handle<wire::kEagerCredit, wire::EagerCredit, &Messages::on_eager_credit>();
+    handle<wire::kForget, wire::Forget, &Messages::on_forget>();
+    handle<wire::kRtr, wire::Rtr, &Messages::on_rtr>();
+    handle<wire::kRtrSameBuffer, wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>();
+    handle<wire::kCancel, wire::Cancel, &Messages::on_cancel, Order::follower>();
+    handle<wire::kCancelled, wire::Cancelled, &Messages::on_cancelled>();
     messages.tell_of_losses<&Messages::on_peer_lost>(*this);
 }
 
@@ -114,15 +122,7 @@ void Messages::deliver_late(std::unique_ptr<Incoming> message, Request& receive)
     incoming.remove(from, own.send_id);
 }
 
-void Messages::on_chunk_message(int from, transport::ConstSpan header,
-                                transport::ConstSpan payload) {
-    with(from).read_by_bar = 0;
-    const auto chunk = wire::read<wire::Chunk>(header);
-    if (!with(from).sequence.park_follower(chunk.send_id, wire::kChunk, header, payload))
-        on_chunk(from, chunk);
-}
-
-void Messages::on_chunk(int from, const wire::Chunk& chunk) {
+void Messages::on_chunk(int from, const wire::Chunk& chunk, transport::ConstSpan) {
     if (chunk.pool == wire::kInPlace && end_of_put(from, chunk.send_id, success())) return;
     Incoming* message = incoming.find(from, chunk.send_id);
     if (message != nullptr && !message->discard_chunks) {
@@ -186,15 +186,6 @@ void Messages::on_cts(int from, const wire::Cts& cts, transport::ConstSpan paylo
     end_exposure(*message, failure(MPI_ERR_PENDING, "the receiver wants the message another way"));
     message->answers.push(cts);
     start(*message);
-}
-
-void Messages::on_fin_message(int from, transport::ConstSpan header, transport::ConstSpan payload) {
-    with(from).read_by_bar = 0;
-    const auto fin = wire::read<wire::Fin>(header);
-    if (fin.target == wire::For::receiver &&
-        with(from).sequence.park_follower(fin.send_id, wire::kFin, header, payload))
-        return;
-    on_fin(from, fin, payload);
 }
 
 void Messages::on_fins(int from, const wire::Fins& fins, transport::ConstSpan payload) {

@@ -3,7 +3,7 @@
 
 #include "p2p/messages.hpp"
 #include "p2p/offer.hpp"
-#include "plan/windows.hpp"
+#include "plan/bar.hpp"
 
 #include <array>
 
@@ -15,33 +15,46 @@ namespace {
 constexpr unsigned kSingleMessages = 4;
 
 bool may_have(transfer::Context& context, const device::Location& location) {
-    return location.on_device() && context.device.has_windows();
+    return location.on_device() && context.device.has_bar_mapping(location, nullptr, 0);
+}
+
+// False: there is no mapping any more, and nothing has happened.
+bool copy_by_bar(transfer::Context& context, const device::Location& location, void* to,
+                 const void* from, Bytes bytes) {
+    Completion done(context.executor);
+    context.device.copy({.destination = to,
+                         .source = from,
+                         .bytes = bytes,
+                         .gpu = location.gpu,
+                         .engine = device::Engine::bar,
+                         .allocation = location.buffer_id},
+                        done);
+    return done.status().ok();
 }
 
 }  // namespace
 
-Result<bool> send_by_window(Messages& messages, const Group& group, const Buffer& buffer,
-                            const device::Location& location, int to, int tag) {
+Result<bool> send_by_bar(Messages& messages, const Group& group, const Buffer& buffer,
+                         const device::Location& location, int to, int tag) {
     transfer::Context& context = messages.context;
     if (!may_have(context, location)) return false;
     Conversation& peer = messages.with(to);
     const Bytes bytes = buffer.bytes();
-    // The planner is asked last: a buffer that was refused a window costs its messages little.
+    // The planner is asked last: a buffer that was refused a mapping costs its messages little.
     if (peer.endpoint.facts.self || bytes > peer.eager_limit || !buffer.contiguous() ||
         peer.read_by_bar >= kSingleMessages ||
-        !plan::window_reads_win(context.device.gpu_facts(location.gpu), bytes) ||
-        !context.device.window(location, buffer.data(), bytes))
+        !plan::bar_reads_win(context.device.gpu_facts(location.gpu), bytes) ||
+        !context.device.has_bar_mapping(location, buffer.data(), bytes))
         return false;
     plan::Question question;
     question.bytes = bytes;
     question.source = transfer::end_of(location, buffer);
     plan::Facts facts = facts_for_offer(context, peer.endpoint, location);
-    facts.source_window = true;
+    facts.source_bar = true;
     const plan::Selection& selection = context.selections.select(question, facts);
-    if (selection.plan().source_engine != plan::CopyEngine::window) return false;
-    std::array<std::byte, plan::kLargestWindowRead> image;
-    if (!context.device.read_window(location, buffer.data(), image.data(), bytes).ok())
-        return false;
+    if (selection.plan().source_engine != plan::CopyEngine::bar) return false;
+    std::array<std::byte, plan::kLargestBarRead> image;
+    if (!copy_by_bar(context, location, image.data(), buffer.data(), bytes)) return false;
     context.explain.record(selection, to, false);
     Status sent = messages.send(to, wire::kEager, messages.next_envelope(group, to, tag, bytes),
                                 transport::ConstSpan(image.data(), bytes));
@@ -54,21 +67,20 @@ Result<bool> send_by_window(Messages& messages, const Group& group, const Buffer
     return true;
 }
 
-bool write_by_window(transfer::Context& context, const device::Location& location, void* to,
-                     transport::ConstSpan from) {
+bool write_by_bar(transfer::Context& context, const device::Location& location, void* to,
+                  transport::ConstSpan from) {
     return may_have(context, location) &&
-           plan::window_writes_win(context.device.gpu_facts(location.gpu), from.size()) &&
-           context.device.window(location, to, from.size()) &&
-           context.device.write_window(location, to, from.data(), from.size()).ok();
+           plan::bar_writes_win(context.device.gpu_facts(location.gpu), from.size()) &&
+           context.device.has_bar_mapping(location, to, from.size()) &&
+           copy_by_bar(context, location, to, from.data(), from.size());
 }
 
-bool wants_sink_window(transfer::Context& context, const plan::Question& question,
-                       plan::Facts facts, const device::Location& sink, const void* address) {
-    if (!may_have(context, sink) || question.bytes > plan::kLargestWindowWrite) return false;
-    facts.sink_window = true;
-    return context.selections.select(question, facts).plan().sink_engine ==
-               plan::CopyEngine::window &&
-           context.device.window(sink, address, question.bytes);
+bool wants_sink_bar(transfer::Context& context, const plan::Question& question, plan::Facts facts,
+                    const device::Location& sink, const void* address) {
+    if (!may_have(context, sink) || question.bytes > plan::kLargestBarWrite) return false;
+    facts.sink_bar = true;
+    return context.selections.select(question, facts).plan().sink_engine == plan::CopyEngine::bar &&
+           context.device.has_bar_mapping(sink, address, question.bytes);
 }
 
 }  // namespace gantry::p2p

@@ -19,13 +19,13 @@ namespace gantry::p2p {
 class Messages;
 
 // Sends the message so if that is best; false: it goes another way, and nothing has happened.
-Result<bool> send_by_window(Messages& messages, const Group& group, const Buffer& buffer,
-                            const device::Location& location, int to, int tag);
+Result<bool> send_by_bar(Messages& messages, const Group& group, const Buffer& buffer,
+                         const device::Location& location, int to, int tag);
 // Writes the bytes so if that is best; false: nothing has happened.
-bool write_by_window(transfer::Context& context, const device::Location& location, void* to,
-                     transport::ConstSpan from);
+bool write_by_bar(transfer::Context& context, const device::Location& location, void* to,
+                  transport::ConstSpan from);
 // Of a rendezvous message: whether its sink is to be written so.
-bool wants_sink_window(transfer::Context& context, const plan::Question& question,
-                       plan::Facts facts, const device::Location& sink, const void* address);
+bool wants_sink_bar(transfer::Context& context, const plan::Question& question, plan::Facts facts,
+                    const device::Location& sink, const void* address);
 
 }  // namespace gantry::p2p

@@ -27,11 +27,7 @@ void Messages::cancel(const Request& send_request) {
     log::info("p2p: a send to rank {} cannot be cancelled: {}", message->peer, asked.text());
 }
 
-void Messages::on_cancel_message(int from, transport::ConstSpan header,
-                                 transport::ConstSpan payload) {
-    with(from).read_by_bar = 0;
-    const auto cancel = wire::read<wire::Cancel>(header);
-    if (with(from).sequence.park_follower(cancel.send_id, wire::kCancel, header, payload)) return;
+void Messages::on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan) {
     const std::unique_ptr<Incoming> message = matcher.take_sent(from, cancel.send_id);
     if (message != nullptr) {
         if (message->rendezvous) incoming.remove(from, cancel.send_id);

@@ -29,6 +29,8 @@ struct Conversation {
     // what is each message's own. Each template is a new version, from 1 up.
     wire::Rts rts_sent{}, rts_received{};
     std::uint64_t rts_version = 0;
+    // The template of now. An RTS from an allocation that was freed since is never repeated.
+    std::uint64_t rts_stamp() const { return rts_version << 32 | endpoint.memory.epoch(); }
 
     // The last message sent by flags: if its receiver sent a CTS, it copied the whole message, so
     // splitting the next one gains nothing.

@@ -76,13 +76,8 @@ Status truncated(Bytes bytes, Bytes room) {
                    bytes, room);
 }
 
-Result<EagerPayload> payload_of(const Buffer& buffer) {
+Result<EagerPayload> packed_payload_of(const Buffer& buffer) {
     EagerPayload payload;
-    if (buffer.bytes() == 0) return payload;
-    if (buffer.contiguous()) {
-        payload.bytes = {buffer.data(), buffer.bytes()};
-        return payload;
-    }
     payload.packed.reset(new (std::nothrow) std::byte[buffer.bytes()]);
     if (payload.packed == nullptr)
         return failure(MPI_ERR_NO_MEM, "no memory to pack {} bytes", buffer.bytes());
@@ -147,7 +142,7 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
         return finish_request(receive, whole());
     }
     if (receive.buffer.contiguous() &&
-        write_by_window(context, receive.location, receive.buffer.data(), payload.first(accepted)))
+        write_by_bar(context, receive.location, receive.buffer.data(), payload.first(accepted)))
         return finish_request(receive, whole());
     // The payload lives in the transport's ring: it is held until the copy engine has read it.
     UnexpectedBuffer held = hold(context, payload.first(accepted), held_for(receive));
@@ -160,12 +155,7 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
         receive_on_device(executor, *this, receive, std::move(held), accepted));
 }
 
-void Messages::on_payload_message(int from, transport::ConstSpan header,
-                                  transport::ConstSpan payload) {
-    with(from).read_by_bar = 0;
-    const auto follower = wire::read<wire::Payload>(header);
-    if (with(from).sequence.park_follower(follower.send_id, wire::kPayload, header, payload))
-        return;
+void Messages::on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload) {
     Incoming* message = incoming.find(from, follower.send_id);
     if (message == nullptr || message->finished.done()) return;
     if (payload.size() != message->envelope.bytes) {
@@ -212,8 +202,8 @@ Task<Status> take_payload(Executor& executor, Messages& messages, Incoming& mess
         transfer::copy_in(side, 0, accepted, message.payload.data());
         co_return success();
     }
-    if (side.contiguous() && write_by_window(messages.context, side.location, side.at(0),
-                                             {message.payload.data(), accepted}))
+    if (side.contiguous() && write_by_bar(messages.context, side.location, side.at(0),
+                                          {message.payload.data(), accepted}))
         co_return success();
     status = co_await copy_in_by_device(executor, messages.context, side, message.payload.data(),
                                         accepted);

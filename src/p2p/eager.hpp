@@ -12,7 +12,11 @@ struct EagerPayload {
     transport::ConstSpan bytes;
     std::unique_ptr<std::byte[]> packed;
 };
-Result<EagerPayload> payload_of(const Buffer& buffer);
+Result<EagerPayload> packed_payload_of(const Buffer& buffer);
+inline Result<EagerPayload> payload_of(const Buffer& buffer) {
+    if (!buffer.contiguous() && buffer.bytes() > 0) return packed_payload_of(buffer);
+    return EagerPayload{{buffer.data(), buffer.bytes()}, nullptr};
+}
 
 // The receiver's side of a message whose RTS offered `eager`: the bytes follow the RTS, or are here
 // already. The sender waits for nothing, unless the program asked to know that it was matched.

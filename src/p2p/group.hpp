@@ -17,6 +17,8 @@ namespace gantry::p2p {
 inline constexpr std::uint32_t kCollectiveContext = 0x8000'0000u;
 // Partitioned communication has two more: with this bit, and with both.
 inline constexpr std::uint32_t kPartitionedContext = 0x4000'0000u;
+// The ranks of one node, and those that stand for the nodes, inside a collective of all.
+inline constexpr std::uint32_t kNodesContext = 0x2000'0000u;
 
 struct Group {
     std::uint32_t context = 0;

@@ -2,7 +2,6 @@
 //
 // What becomes of messages under way when nothing more comes for them, or from their peer at all:
 // each ends with the reason, and what that peer held of ours is ours again.
-#include "base/log.hpp"
 #include "p2p/messages.hpp"
 #include "p2p/protocols/flagged_message.hpp"
 
@@ -54,10 +53,8 @@ void Messages::give_back(Incoming& message) {
         on_chunk(from, message.arrived.pop());
     if (!message.rendezvous || wire::is_eager(message.rts.offer))
         consumed_eager(with(from), message.envelope.bytes);
-    if (message.synchronous_id == 0) return;
-    Status told =
+    if (message.synchronous_id != 0)
         tell_failure(*this, from, message.synchronous_id, message.failure, wire::For::sender);
-    if (!told.ok()) log::error("the sender of a synchronous message was not told: {}", told.text());
 }
 
 }  // namespace gantry::p2p

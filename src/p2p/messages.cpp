@@ -85,7 +85,7 @@ void Messages::hold_memory(Request& request) {
 }
 
 void Messages::let_go_of_memory(Request& request) {
-    context.in_use.release(std::exchange(request.in_use, transfer::InUse::Hold{0}));
+    context.in_use.release(std::exchange(request.in_use, device::InUse::Hold{0}));
 }
 
 void Messages::finish_request(Request& request, Status status) {
@@ -145,11 +145,6 @@ void Messages::send_fins() {
     fin_queues_.clear();
 }
 
-void Messages::forgotten(transfer::Endpoint& peer, std::uint64_t) {
-    // An RTS from a freed allocation is never repeated.
-    ++with(peer.rank).rts_version;
-}
-
 void Messages::write(const BothWays& of_communicators, Counters& counters) const {
     const auto show = [](const Traffic& traffic, std::uint64_t& messages, std::uint64_t& bytes) {
         messages = traffic.messages;
@@ -185,11 +180,14 @@ void Messages::write(const BothWays& of_communicators, Counters& counters) const
     counters.requests = requests.live();
 }
 
-Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
-                    wire::For target) {
+bool tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
+                  wire::For target) {
+    if (!messages.lost(to).ok()) return false;
     const std::string text(why.text().substr(0, 1024));
-    return messages.send(to, wire::kFin, wire::Fin{send_id, why.error_class(), target},
-                         std::as_bytes(std::span(text)));
+    const Status told = messages.send(to, wire::kFin, wire::Fin{send_id, why.error_class(), target},
+                                      std::as_bytes(std::span(text)));
+    if (!told.ok()) log::error("rank {} was not told that a message failed: {}", to, told.text());
+    return told.ok();
 }
 
 }  // namespace gantry::p2p

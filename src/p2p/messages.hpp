@@ -30,7 +30,7 @@ namespace gantry::p2p {
 struct SendByFlags;  // protocols/flagged_message.hpp
 struct ReceiveByFlags;
 
-class Messages final : private transfer::Context::FreedMemory {
+class Messages {
   public:
     explicit Messages(transfer::Context& transfer);
     Messages(const Messages&) = delete;
@@ -133,43 +133,43 @@ class Messages final : private transfer::Context::FreedMemory {
 
   private:
     Conversation& begin(int rank);
-    void forgotten(transfer::Endpoint& peer, std::uint64_t buffer_id) override;
     transport::Transport* the_only_network() const;
     int look_at_copies();
     bool awaited_ended();
     void claim_what_is_due();
 
     // arrivals.cpp
+    // `follower`: of a message whose RTS may not have come yet.
+    enum class Order : std::uint8_t { any, follower };
     void register_handlers();
+    template <wire::Kind kind, class Header, auto Method, Order order = Order::any>
+    void handle();
     template <wire::Kind kind>
     void on_envelope(int from, transport::ConstSpan header, transport::ConstSpan payload);
-    template <class Header, auto Method>
+    template <wire::Kind kind, class Header, auto Method, Order order>
     void on_header(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void take_envelope(Conversation& sender, transport::MessageKind kind,
                        transport::ConstSpan header, transport::ConstSpan payload);
     void take_followers(int from, std::uint64_t send_id);
-    void on_chunk_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
-    void on_chunk(int from, const wire::Chunk& chunk);
+    void on_chunk(int from, const wire::Chunk& chunk, transport::ConstSpan = {});
     void on_credit(int from, const wire::Credit& credit, transport::ConstSpan);
     void on_cts(int from, const wire::Cts& cts, transport::ConstSpan payload);
-    void on_fin_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void on_fins(int from, const wire::Fins& fins, transport::ConstSpan payload);
     void on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload);
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
     // cancel.cpp
-    void on_cancel_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan);
     void on_cancelled(int from, const wire::Cancelled& answer, transport::ConstSpan);
     // eager.cpp
     void on_eager(Conversation& sender, transport::MessageKind kind, transport::ConstSpan header,
                   transport::ConstSpan payload);
-    void on_payload_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void on_payload(int from, const wire::Payload& follower, transport::ConstSpan payload);
     void on_eager_credit(int from, const wire::EagerCredit& credit, transport::ConstSpan);
     // rts_templates.cpp
     void on_rts(int from, const wire::Rts& rts);
     void on_rts_other_buffer(int from, const wire::RtsOtherBuffer& rts);
     void take_rts(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own);
-    plan::Selection* known_verdict(const Asked& asked, const plan::SelectionCache::Hint& hint);
     // One that needs no coroutine: one copy, or pieces notified by flags. Else `verdict` is what was
     // decided, if anything was. `late`: the message was there before its receive.
     bool deliver_at_once(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own,
@@ -193,8 +193,8 @@ class Messages final : private transfer::Context::FreedMemory {
 // Success: the message is cancelled; else `otherwise`.
 Task<Status> settle_cancel(Executor& executor, Outgoing& message, Status otherwise);
 
-// Tells the other end of a message that this one gave up, and why.
-Status tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
-                    wire::For target);
+// Tells the other end of a message that this one gave up, and why. False: it is lost, or cannot be told.
+bool tell_failure(Messages& messages, int to, std::uint64_t send_id, const Status& why,
+                  wire::For target);
 
 }  // namespace gantry::p2p

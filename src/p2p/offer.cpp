@@ -3,8 +3,6 @@
 
 #include "p2p/messages.hpp"
 
-#include <cstring>
-
 namespace gantry::p2p {
 namespace {
 
@@ -34,9 +32,9 @@ bool is_hinted(const Departure& departure, const plan::Question& question) {
 }
 
 plan::SelectionCache::Hint hint_of(const transfer::Endpoint& to, const Departure& departure) {
-    constexpr std::uint64_t kOffer = 1;
     return {to.hint_word(), departure.location.buffer_id, departure.bytes(),
-            kOffer | static_cast<std::uint64_t>(departure.eager_credit) << 8};
+            static_cast<std::uint64_t>(plan::HintKind::offer) |
+                static_cast<std::uint64_t>(departure.eager_credit) << 8};
 }
 
 }  // namespace
@@ -121,9 +119,9 @@ wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::S
     rts.synchronous = departure.synchronous ? 1 : 0;
     if (may_map && location.on_device() && location.ipc != device::IpcKind::none &&
         departure.buffer.contiguous())
-        rts.handle = wire::encode(wire::all_ahead(rts.offer, departure.bytes())
-                                      ? context.exports.export_lazily(departure.to, location)
-                                      : context.exports.name(departure.to, location));
+        rts.handle = wire::all_ahead(rts.offer, departure.bytes())
+                         ? context.exports.export_lazily(departure.to, location)
+                         : context.exports.name(departure.to, location);
     rts.source_reach = static_cast<std::uint8_t>(offer.facts.source_reach);
     rts.uses_driver = context.device.active() ? 1 : 0;
     if (rts.uses_driver != 0 && may_map) {
@@ -132,14 +130,13 @@ wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::S
     }
     if (location.gpu >= 0) {
         rts.gpu_used = static_cast<std::uint64_t>(context.arbiter.shared(location.gpu).used());
-        std::memcpy(rts.handle.gpu, context.device.gpu_facts(location.gpu).uuid.data(),
-                    sizeof rts.handle.gpu);
+        rts.handle.gpu = context.device.gpu_facts(location.gpu).uuid;
     }
     return rts;
 }
 
 bool may_be_told_to_put(Messages& messages, const Departure& departure, const wire::Rts& rts) {
-    if (!messages.context.tuning.mechanisms.claims || rts.handle.kind == 0 ||
+    if (!messages.context.tuning.mechanisms.claims || rts.handle.kind == device::IpcKind::none ||
         wire::all_ahead(rts.offer, departure.bytes()))
         return false;
     if (rts.gpu_used != 0) return true;
@@ -148,18 +145,19 @@ bool may_be_told_to_put(Messages& messages, const Departure& departure, const wi
 
 bool rts_holds(Messages& messages, const Departure& departure, const plan::Selection& offer) {
     return offer.rts_template != 0 &&
-           offer.rts_template == messages.with(departure.to).rts_version &&
+           offer.rts_template == messages.with(departure.to).rts_stamp() &&
            offer.rts_source == departure.location.buffer_id &&
            messages.context.arbiter.shared(departure.location.gpu).used() == 0;
 }
 
 void remember_rts(Messages& messages, const Departure& departure, plan::Selection& offer,
                   const wire::Rts& rts) {
-    const bool repeats =
-        messages.context.tuning.mechanisms.rts_templates && departure.location.buffer_id != 0 &&
-        rts.gpu_used == 0 && rts.claims == 0 && !departure.synchronous &&
-        (rts.handle.kind != 0 || rts.flag_number != 0) && !offer.question.sink_expected;
-    offer.rts_template = repeats ? messages.with(departure.to).rts_version : 0;
+    const bool repeats = messages.context.tuning.mechanisms.rts_templates &&
+                         departure.location.buffer_id != 0 && rts.gpu_used == 0 &&
+                         rts.claims == 0 && !departure.synchronous &&
+                         (rts.handle.kind != device::IpcKind::none || rts.flag_number != 0) &&
+                         !offer.question.sink_expected;
+    offer.rts_template = repeats ? messages.with(departure.to).rts_stamp() : 0;
     offer.rts_source = departure.location.buffer_id;
 }
 

@@ -50,7 +50,7 @@ int Messages::progress() {
         }
     }
     if (!context.exports.empty() && ++turns_ % kTurnsBetweenClocks == 0)
-        context.tell_of_freed_memory(wire::kForget, *this);
+        context.tell_of_freed_memory(wire::kForget);
     if (!context.arbiter.claims_later().empty()) claim_what_is_due();
     for (transport::Transport* transport : context.transports)
         events += transport->progress();
@@ -82,8 +82,7 @@ void Messages::claim_what_is_due() {
         Incoming* message = incoming.find(due->from, due->id);
         const transfer::Endpoint& sender = endpoint(due->from);
         if (message == nullptr || !sender.lost.ok()) continue;
-        if (!transfer::GpuArbiter::claim(sender, due->from, due->id, transfer::Claimant::receiver))
-            continue;
+        if (!transfer::GpuArbiter::claim(sender, due->id, transfer::Claimant::receiver)) continue;
         wire::Chunk claimed{};
         claimed.pool = wire::kClaimed;
         message->arrived.push(claimed);

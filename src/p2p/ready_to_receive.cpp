@@ -7,7 +7,7 @@ bool ReadyToReceive::hear(const wire::RtrSameBuffer& receive, const wire::Handle
     // A network that reorders may bring the short form before the whole one that it repeats.
     if (handle == nullptr && receive.buffer_id != handle_.buffer_id) return false;
     if (known_ && static_cast<std::int32_t>(receive.sequence - receive_.sequence) < 0) return false;
-    if (handle != nullptr) handle_ = wire::decode(*handle);
+    if (handle != nullptr) handle_ = *handle;
     receive_ = receive;
     known_ = true;
     return true;

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "p2p/request.hpp"
-#include "transfer/use_counts.hpp"
 #include "p2p/wire.hpp"
+#include "plan/use_counts.hpp"
 
 #include <cstdint>
 
@@ -63,7 +63,7 @@ class ReadyToReceive {
     bool known_ = false;
     wire::RtrSameBuffer receive_{};
     device::IpcHandle handle_;
-    transfer::UseCounts unused_;
+    plan::UseCounts unused_;
     int looks_ = 0;
 };
 

@@ -145,12 +145,8 @@ Task<Status> receive_rendezvous(Executor& executor, Messages& messages, Incoming
         Status returned = unused.units > 0 ? return_slot(receiving, unused) : success();
         if (status.ok()) status = std::move(returned);
     }
-    if (!status.ok() && receiving.sender().lost.ok() && !message.finished.done()) {
-        Status told =
-            tell_failure(messages, message.peer, message.rts.send_id, status, wire::For::sender);
-        if (!told.ok())
-            log::error("rank {} was not told of a failed receive: {}", message.peer, told.text());
-    }
+    if (!status.ok() && !message.finished.done())
+        tell_failure(messages, message.peer, message.rts.send_id, status, wire::For::sender);
     if (status.ok()) count(receiving);
     messages.incoming.remove(message.peer, message.rts.send_id);
     messages.finish_request(request, status.ok() ? truncation : status);

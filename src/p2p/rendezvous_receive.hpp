@@ -5,7 +5,7 @@
 #pragma once
 
 #include "p2p/messages.hpp"
-#include "transfer/mover.hpp"
+#include "transfer/staging_copy.hpp"
 
 #include <vector>
 
@@ -24,6 +24,9 @@ struct Receiving {
     bool answered = false;  // a CTS has gone out
     bool claimed = false;   // we copy, although the sender was told to
     const plan::Plan& plan() const { return verdict.plan(); }
+    transfer::Staging staging() const {
+        return {side, plan().sink_engine, transfer::notice_of(plan())};
+    }
     transfer::Context& context() const { return messages.context; }
     transfer::Endpoint& sender() const { return messages.endpoint(message.peer); }
 };

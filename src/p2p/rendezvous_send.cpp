@@ -21,13 +21,16 @@
 
 namespace gantry::p2p {
 
-// Reads the verdict into `sending`.
-void adopt(Sending& sending, const wire::Cts& cts) {
+Task<Status> await_verdict(Executor&, Sending& sending) {
+    Result<wire::Cts> cts = co_await sending.message.answers.next();
+    if (!cts.ok()) co_return cts.status();
     const Bytes offered_chunk = sending.plan.chunk;
-    sending.message.cts = cts;
-    sending.plan = wire::decode(cts.verdict);
+    sending.message.cts = *cts;
+    sending.plan = wire::decode(cts->verdict);
     if (sending.plan.chunk == 0) sending.plan.chunk = offered_chunk;
-    sending.limit = cts.accepted;
+    sending.limit = cts->accepted;
+    sending.answered = true;
+    co_return success();
 }
 
 namespace {
@@ -54,16 +57,10 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
         memory = std::move(*made);
         staging = memory.get();
     }
-    Status status;
-    if (sending.side.contiguous())
-        status = co_await transfer::device_copy(
-            executor, messages.context, staging, sending.side.at(0), bytes,
-            sending.side.location.gpu, device::Engine::d2h, transfer::notice_of(sending.plan));
-    else
-        status = co_await transfer::pack_from_device(
-            executor, messages.context, sending.side.piece(0, bytes), staging,
-            transfer::movers_of(messages.context, sending.plan.source_engine),
-            transfer::notice_of(sending.plan));
+    Completion copied(executor);
+    transfer::copy_to_slot(messages.context, sending.staging(), 0, bytes, staging,
+                           transfer::HostCopy::cached, copied);
+    Status status = co_await copied;
     // Whoever gave up meanwhile said so there.
     if (status.ok() && sending.message.finished.done()) status = sending.message.finished.status();
     if (status.ok())
@@ -78,14 +75,13 @@ Task<Status> send_payload(Executor& executor, Sending& sending) {
 bool claims_for_sender(const Sending& sending) {
     const Outgoing& message = sending.message;
     return !message.claimable ||
-           transfer::GpuArbiter::claim(sending.peer(), sending.context().world_rank, message.id,
-                                       transfer::Claimant::sender);
+           transfer::GpuArbiter::claim(sending.peer(), message.id, transfer::Claimant::sender);
 }
 
 Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
     Sending sending{
-        messages, message, Side{message.buffer, message.location}, message.offer, message.bytes,
-        0,        {}};
+        messages, message, Side{message.buffer, message.location}, message.offer, message.bytes, 0,
+        {},       false};
     const bool shared = sending.peer().facts.shared_memory;
     Status status;
     if (message.exposed) {
@@ -97,19 +93,16 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
         if (status.ok()) messages.counted.staged += message.bytes;
         co_return status;
     }
-    bool answered = false;
     bool verdict_needed = true;
     if (sending.plan.protocol == plan::Protocol::pipeline && sending.plan.ahead > 0 &&
         message.bytes > 0) {
         if (shared) {
-            status = co_await send_shared(executor, sending, &answered);
-            if (!status.ok() && !answered) {
+            status = co_await send_shared(executor, sending);
+            if (!status.ok() && !sending.answered) {
                 // The receiver may be reading our buffer already, by another protocol: only its
                 // verdict says whether this matters.
-                Result<wire::Cts> cts = co_await message.answers.next();
-                if (!cts.ok()) co_return cts.status();
-                adopt(sending, *cts);
-                answered = true;
+                Status verdict = co_await await_verdict(executor, sending);
+                GANTRY_CO_TRY(verdict);
             }
             if (sending.plan.protocol == plan::Protocol::pipeline) GANTRY_CO_TRY(status);
             // Everything is out of the user's buffer: done, unless the program asked to know that
@@ -117,27 +110,21 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
             if (sending.offset >= message.bytes && !message.synchronous) verdict_needed = false;
         } else {
             // Each costs the processor microseconds, and the request waits for the first alone.
-            stage_ahead(executor, sending, 1);
+            stage_ahead(sending, 1);
             if (sending.plan.ahead > 1) {
                 co_await Yield(executor);
-                stage_ahead(executor, sending, sending.plan.ahead);
+                stage_ahead(sending, sending.plan.ahead);
             }
         }
     }
     while (verdict_needed) {
-        if (!answered) {
-            Result<wire::Cts> cts = co_await message.answers.next();
-            if (!cts.ok()) {
-                status = cts.status();
-                break;
-            }
-            adopt(sending, *cts);
+        if (!sending.answered) {
+            status = co_await await_verdict(executor, sending);
+            if (!status.ok()) break;
         }
-        answered = false;
         const plan::Protocol protocol = sending.plan.protocol;
         if (protocol == plan::Protocol::pipeline && shared) {
-            answered = true;
-            status = co_await send_shared(executor, sending, &answered);
+            status = co_await send_shared(executor, sending);
             break;
         }
         if (protocol == plan::Protocol::pipeline || protocol == plan::Protocol::rdma) {
@@ -146,15 +133,12 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
         }
         if (protocol == plan::Protocol::ipc && sending.plan.executor == plan::Executor::sender) {
             if (!claims_for_sender(sending)) {  // we came late: the receiver copies, or answers
-                Result<wire::Cts> again = co_await message.answers.next();
-                if (message.finished.done() || !again.ok()) {
-                    status = message.finished.done() ? message.finished.status() : again.status();
-                    break;
-                }
-                adopt(sending, *again);
-                answered = true;
+                status = co_await await_verdict(executor, sending);
+                if (message.finished.done()) status = message.finished.status();
+                if (message.finished.done() || !status.ok()) break;
                 continue;
             }
+            sending.answered = false;
             status = co_await put_by_ipc(executor, sending);
             const bool closed = status.error_class() == MPI_ERR_PENDING;
             const bool not_done = closed || status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;
@@ -188,11 +172,7 @@ Task<Status> send_rendezvous(Executor& executor, Messages& messages, Outgoing& m
     if (status.ok() && message.finished.done()) status = message.finished.status();
     if (message.withdrawn != nullptr)
         status = co_await settle_cancel(executor, message, std::move(status));
-    if (!status.ok() && messages.lost(message.peer).ok()) {
-        Status told = tell_failure(messages, message.peer, message.id, status, wire::For::receiver);
-        if (!told.ok())
-            log::error("rank {} was not told of a failed send: {}", message.peer, told.text());
-    }
+    if (!status.ok()) tell_failure(messages, message.peer, message.id, status, wire::For::receiver);
     release_source(messages, message);
     Request& request = *message.request;
     messages.remove(message);

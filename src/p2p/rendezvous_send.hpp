@@ -5,7 +5,7 @@
 #pragma once
 
 #include "p2p/messages.hpp"
-#include "transfer/mover.hpp"
+#include "transfer/staging_copy.hpp"
 
 #include <deque>
 #include <memory>
@@ -31,26 +31,24 @@ struct Sending {
     Bytes limit = 0;   // bytes to send: all, or what the receiver has room for
     Bytes offset = 0;  // next byte to stage
     std::deque<std::unique_ptr<Staged>> ahead;  // put wire: copied before the verdict
+    bool answered = false;                      // the verdict is in `plan`
+    transfer::Staging staging() const {
+        return {side, plan.source_engine, transfer::notice_of(plan)};
+    }
     transfer::Context& context() const { return messages.context; }
     transfer::Endpoint& peer() const { return messages.endpoint(message.peer); }
 };
 
 // The sender's side of a rendezvous, from its RTS to its end.
 Task<Status> send_rendezvous(Executor& executor, Messages& messages, Outgoing& message);
-// Takes over what the verdict says.
-void adopt(Sending& sending, const wire::Cts& cts);
-
-Bytes chunk_bytes(const Sending& sending, const SlotPool& pool);
-// `shared`: with the progress thread, where it has room (transfer::copies_shared).
-void start_copy_out(Sending& sending, Staged& piece, bool shared = false);
-// A piece that failed brings no slot back: whoever waits for one must hear of it.
-void give_up(Sending& sending, const Status& why);
+// Waits for the verdict, and takes over what it says.
+Task<Status> await_verdict(Executor& executor, Sending& sending);
 
 // --- protocols/ ---
 // Pieces in slots that the receiver reads in place.
-Task<Status> send_shared(Executor& executor, Sending& sending, bool* answered);
+Task<Status> send_shared(Executor& executor, Sending& sending);
 // Put wire: copies to slots that start before the verdict, until there are so many.
-void stage_ahead(Executor& executor, Sending& sending, int pieces);
+void stage_ahead(Sending& sending, int pieces);
 // Ahead copies that the verdict has no use for end before their slots go back.
 Task<Status> drop_ahead(Executor& executor, Sending& sending, SlotPool& pool);
 // All pieces, from slots or straight from the user's buffer, into the receiver's slots or memory.

@@ -12,48 +12,13 @@
 #include "p2p/protocols/flagged_message.hpp"
 #include "p2p/protocols/ipc_get.hpp"
 
-#include <cstring>
 #include <utility>
 
 namespace gantry::p2p {
 namespace {
 
 bool can_be_repeated(const wire::Rts& rts) {
-    return rts.handle.kind != 0 || rts.flag_number != 0;
-}
-
-bool same(const wire::Rts& one, const wire::Rts& other) {
-    return std::memcmp(&one, &other, sizeof one) == 0;
-}
-
-// What the verdict on such a message follows from, beside what changes the epoch of the peer: of a get the
-// two buffers; of a message by flags, whose buffers may be new each time, how they could be mapped.
-plan::SelectionCache::Hint hint_of_verdict(const transfer::Context& context, const Asked& asked) {
-    constexpr std::uint64_t kGet = 2, kByFlags = 3;
-    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
-    const device::Location& sink = asked.receive.location;
-    std::uint64_t gpu = 0;
-    std::memcpy(&gpu, asked.whole.handle.gpu, sizeof gpu);
-    plan::SelectionCache::Hint hint{asked.from.hint_word(), gpu, asked.own.envelope.bytes, 0};
-    if (asked.own.slot_flag.number == 0) {
-        hint.allocation ^= asked.whole.handle.buffer_id * kSpread + sink.buffer_id;
-        hint.ends = kGet;
-        return hint;
-    }
-    hint.ends = kByFlags | static_cast<std::uint64_t>(asked.whole.handle.kind) << 8 |
-                static_cast<std::uint64_t>(sink.ipc) << 16 |
-                static_cast<std::uint64_t>(static_cast<std::uint16_t>(sink.gpu)) << 24 |
-                static_cast<std::uint64_t>(asked.whole.busy) << 40 |
-                static_cast<std::uint64_t>(context.device.pending()) << 41 |
-                static_cast<std::uint64_t>(asked.own.slot_flag.cuts_through) << 42 |
-                static_cast<std::uint64_t>(asked.whole.offer.chunk / transfer::kDeviceSlotUnit)
-                    << 43;
-    return hint;
-}
-
-// A time-sliced GPU and a BAR mapping keep accounts of each message.
-bool may_be_hinted(const transfer::Context& context, const Verdict& verdict) {
-    return !verdict.facts.same_gpu && !context.device.has_windows();
+    return rts.handle.kind != device::IpcKind::none || rts.flag_number != 0;
 }
 
 }  // namespace
@@ -65,14 +30,14 @@ Status Messages::send_rts(int to, const wire::Rts& rts) {
     wire::Rts rest = rts;
     rest.set_own({});
     wire::Rts& last = conversation.rts_sent;
-    if (same(rest, last)) return send(to, wire::kRtsFromTemplate, rts.own());
+    if (rest == last) return send(to, wire::kRtsFromTemplate, rts.own());
     const std::uint64_t allocation = std::exchange(rest.handle.buffer_id, last.handle.buffer_id);
-    const bool other_buffer = same(rest, last);
+    const bool other_buffer = rest == last;
     Status sent = other_buffer
                       ? send(to, wire::kRtsOtherBuffer, wire::RtsOtherBuffer{rts.own(), allocation})
                       : send(to, wire::kRts, rts);
     if (!sent.ok()) return sent;
-    if (!other_buffer) std::memcpy(&last, &rest, sizeof last);
+    if (!other_buffer) last = rest;
     last.handle.buffer_id = allocation;
     ++conversation.rts_version;
     return sent;
@@ -113,29 +78,6 @@ void Messages::take_rts(int from, const wire::Rts& whole, const wire::RtsFromTem
     take_followers(from, own.send_id);
 }
 
-// What is known of a message from the last one between those two buffers, or (by flags) of that size.
-plan::Selection* Messages::known_verdict(const Asked& asked,
-                                         const plan::SelectionCache::Hint& hint) {
-    plan::Selection* const known = context.selections.known(hint);
-    if (known == nullptr || asked.own.slot_flag.number == 0) return known;
-    // It is staged as long as opening a mapping does not pay.
-    transfer::RemoteMemory& memory = asked.from.memory;
-    const device::Location& sink = asked.receive.location;
-    const wire::Handle& source = asked.whole.handle;
-    const bool source_closed =
-        source.kind == 0 ||
-        (memory.gets_staged(source.buffer_id) < known->advice().source_pays_at &&
-         device.access(wire::decode(source), sink.gpu) ==
-             (known->facts.descriptor ? device::Access::closed : device::Access::no_descriptor));
-    const bool sink_closed =
-        sink.ipc == device::IpcKind::none ||
-        (!memory.is_put_open(sink.buffer_id) && !memory.is_put_refused(sink.buffer_id) &&
-         memory.puts_staged(sink.buffer_id) < known->advice().sink_pays_at);
-    if (!source_closed || !sink_closed) return nullptr;
-    memory.staged(source, sink, {});
-    return known;
-}
-
 bool Messages::deliver_at_once(int from, const wire::Rts& whole, const wire::RtsFromTemplate& own,
                                Request& receive, bool late, std::optional<Verdict>& verdict) {
     const Bytes bytes = own.envelope.bytes;
@@ -146,7 +88,7 @@ bool Messages::deliver_at_once(int from, const wire::Rts& whole, const wire::Rts
         return false;
     const Asked asked{endpoint(from), whole, own, receive, bytes};
     const plan::SelectionCache::Hint hint = hint_of_verdict(context, asked);
-    const plan::Selection* selection = known_verdict(asked, hint);
+    const plan::Selection* selection = known_verdict(context, asked, hint);
     if (selection == nullptr) {
         verdict.emplace();
         gather(context, asked, *verdict);

@@ -100,8 +100,7 @@ Status send_by_rts(Messages& messages, const Departure& departure, plan::Selecti
     const bool eager = offer.plan().protocol == plan::Protocol::eager;
     wire::Rts rts = make_rts(messages, departure, offer, id, envelope);
     if (may_be_told_to_put(messages, departure, rts)) {
-        message.claimable =
-            messages.context.arbiter.name_claim(to, messages.context.world_rank, id);
+        message.claimable = messages.context.arbiter.name_claim(to, id);
         rts.claims = message.claimable ? 1 : 0;
     }
     message.exposed = wire::exposes(rts.offer);
@@ -132,7 +131,7 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
         transfer::in_host_memory(location))
         return send_eager(messages, peer, group, buffer, location, tag);
     if (!synchronous && credit_left) {
-        Result<bool> read = send_by_window(messages, group, buffer, location, to, tag);
+        Result<bool> read = send_by_bar(messages, group, buffer, location, to, tag);
         if (!read.ok() || *read) return read;
     }
     // A sender that goes on to compute would tell the end of its put late; a get needs nobody.

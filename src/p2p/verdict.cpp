@@ -4,6 +4,7 @@
 #include "p2p/bar_copies.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace gantry::p2p {
 namespace {
@@ -50,8 +51,7 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
         question.started_chunk = asked.offer().chunk;
     }
 
-    device::Uuid source_gpu;
-    std::copy(std::begin(rts.handle.gpu), std::end(rts.handle.gpu), source_gpu.begin());
+    const device::Uuid& source_gpu = rts.handle.gpu;
     const bool source_on_device = question.source.on_device();
     plan::Facts& facts = verdict.facts;
     facts = context.facts_for(asked.from, asked.receive.location, false,
@@ -63,9 +63,9 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     look_at_mappings(context, asked, verdict);
     if (source_on_device && context.is_time_sliced(facts))
         facts.last_user = last_user(context, rts, asked.receive.location.gpu);
-    facts.sink_window = asked.receive.location.on_device() && asked.receive.buffer.contiguous() &&
-                        wants_sink_window(context, question, facts, asked.receive.location,
-                                          asked.receive.buffer.data());
+    facts.sink_bar = asked.receive.location.on_device() && asked.receive.buffer.contiguous() &&
+                     wants_sink_bar(context, question, facts, asked.receive.location,
+                                    asked.receive.buffer.data());
 }
 
 void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& verdict) {
@@ -73,9 +73,9 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
     plan::Facts& facts = verdict.facts;
     const transfer::RemoteMemory& memory = asked.from.memory;
     const device::Location& sink = asked.receive.location;
-    question.source.ipc = static_cast<IpcKind>(asked.whole.handle.kind);
+    question.source.ipc = asked.whole.handle.kind;
     if (question.source.ipc != IpcKind::none && facts.receiver_opens) {
-        const device::IpcHandle source = wire::decode(asked.whole.handle);
+        const device::IpcHandle& source = asked.whole.handle;
         const device::Access access =
             context.device.access(source, copying_gpu(context, sink, source.gpu));
         facts.ipc_open = access == device::Access::open;
@@ -107,6 +107,55 @@ const plan::Selection& decide(transfer::Context& context, const Asked& asked, Ve
         asked.from.memory.staged(asked.whole.handle, asked.receive.location,
                                  {verdict.facts.ipc_open, verdict.facts.put_open});
     return *selection;
+}
+
+plan::SelectionCache::Hint hint_of_verdict(const transfer::Context& context, const Asked& asked) {
+    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15u;
+    const device::Location& sink = asked.receive.location;
+    std::uint64_t gpu = 0;
+    std::memcpy(&gpu, asked.whole.handle.gpu.data(), sizeof gpu);
+    plan::SelectionCache::Hint hint{asked.from.hint_word(), gpu, asked.own.envelope.bytes, 0};
+    if (asked.own.slot_flag.number == 0) {
+        hint.allocation ^= asked.whole.handle.buffer_id * kSpread + sink.buffer_id;
+        hint.ends = static_cast<std::uint64_t>(plan::HintKind::verdict_on_get);
+        return hint;
+    }
+    hint.ends = static_cast<std::uint64_t>(plan::HintKind::verdict_by_flags) |
+                static_cast<std::uint64_t>(asked.whole.handle.kind) << 8 |
+                static_cast<std::uint64_t>(sink.ipc) << 16 |
+                static_cast<std::uint64_t>(static_cast<std::uint16_t>(sink.gpu)) << 24 |
+                static_cast<std::uint64_t>(asked.whole.busy) << 40 |
+                static_cast<std::uint64_t>(context.device.pending()) << 41 |
+                static_cast<std::uint64_t>(asked.own.slot_flag.cuts_through) << 42 |
+                static_cast<std::uint64_t>(asked.whole.offer.chunk / transfer::kDeviceSlotUnit)
+                    << 43;
+    return hint;
+}
+
+bool may_be_hinted(transfer::Context& context, const Verdict& verdict) {
+    return !verdict.facts.same_gpu && !context.device.has_bar_mapping({}, nullptr, 0);
+}
+
+plan::Selection* known_verdict(transfer::Context& context, const Asked& asked,
+                               const plan::SelectionCache::Hint& hint) {
+    plan::Selection* const known = context.selections.known(hint);
+    if (known == nullptr || asked.own.slot_flag.number == 0) return known;
+    // It is staged as long as opening a mapping does not pay.
+    transfer::RemoteMemory& memory = asked.from.memory;
+    const device::Location& sink = asked.receive.location;
+    const wire::Handle& source = asked.whole.handle;
+    const bool source_closed =
+        source.kind == device::IpcKind::none ||
+        (memory.gets_staged(source.buffer_id) < known->advice().source_pays_at &&
+         context.device.access(source, sink.gpu) ==
+             (known->facts.descriptor ? device::Access::closed : device::Access::no_descriptor));
+    const bool sink_closed =
+        sink.ipc == device::IpcKind::none ||
+        (!memory.is_put_open(sink.buffer_id) && !memory.is_put_refused(sink.buffer_id) &&
+         memory.puts_staged(sink.buffer_id) < known->advice().sink_pays_at);
+    if (!source_closed || !sink_closed) return nullptr;
+    memory.staged(source, sink, {});
+    return known;
 }
 
 }  // namespace gantry::p2p

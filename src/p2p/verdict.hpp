@@ -48,6 +48,15 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
 // Decides, from the question and the facts. The selection is good until the planner is asked again.
 const plan::Selection& decide(transfer::Context& context, const Asked& asked, Verdict& verdict);
 
+// What the verdict on such a message follows from, beside what changes the epoch of the peer: of a get the
+// two buffers; of a message by flags, whose buffers may be new each time, how they could be mapped.
+plan::SelectionCache::Hint hint_of_verdict(const transfer::Context& context, const Asked& asked);
+// Not where a time-sliced GPU or a BAR mapping keeps accounts of each message.
+bool may_be_hinted(transfer::Context& context, const Verdict& verdict);
+// What is known of a message from the last one between those two buffers, or (by flags) of that size.
+plan::Selection* known_verdict(transfer::Context& context, const Asked& asked,
+                               const plan::SelectionCache::Hint& hint);
+
 // The GPU whose context and stream copy: our own buffer's, else the peer's if we see it, else any.
 int copying_gpu(transfer::Context& context, const device::Location& sink,
                 const device::Uuid& source_gpu);

@@ -44,6 +44,7 @@ struct Envelope {
     std::int32_t tag;
     std::uint32_t sequence;
     std::uint64_t bytes;
+    bool operator==(const Envelope&) const = default;
 };
 
 struct EagerSynchronous {
@@ -58,7 +59,7 @@ struct Rts {
     std::uint64_t send_id;
     Plan offer;
     std::uint64_t address;  // of the first data byte at the sender (with `handle`)
-    // Kind 0: the source cannot be mapped. Origin 0: not by this, which comes when it is asked for
+    // Kind none: the source cannot be mapped. Origin 0: not by this, which comes when it is asked for
     // (Cts::direct_next), and has no base. Its GPU is named all the same.
     Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
@@ -77,6 +78,7 @@ struct Rts {
     std::uint16_t nothing;
     std::uint32_t inbox;  // where this process takes file descriptors; 0: nowhere
     SlotFlag slot_flag() const { return {flag_number, flag_unit, flag_first, flag_cuts_through}; }
+    bool operator==(const Rts&) const = default;
     RtsFromTemplate own() const;  // what is each message's own
     void set_own(const RtsFromTemplate& own);
     void set(const SlotFlag& flag) {
@@ -162,6 +164,15 @@ struct Fin {
     For target;
 };
 
+// Whether a message about another one is for its receiver, and may come before the RTS.
+template <class Header>
+bool may_follow(const Header&) {
+    return true;
+}
+inline bool may_follow(const Fin& fin) {
+    return fin.target == For::receiver;
+}
+
 // Several messages of one sender at once, all read by the receiver: their ids (u64 each) follow as
 // payload.
 struct Fins {
@@ -189,29 +200,27 @@ struct Cancelled {
 
 // The bytes follow the RTS, whatever the receiver says.
 inline bool is_eager(const Plan& offer) {
-    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::eager;
+    return offer.protocol == plan::Protocol::eager;
 }
 
 // An offer that copies nothing ahead: the receiver reads, and the sender only waits for its FIN.
 template <class AnyPlan>  // as planned, or as written
 bool expects_get(const AnyPlan& offer) {
-    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::ipc &&
-           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver &&
+    return offer.protocol == plan::Protocol::ipc && offer.executor == plan::Executor::receiver &&
            offer.ahead == 0;
 }
 
 // Of a node: all of the message is put into slots before the verdict.
 template <class AnyPlan>
 bool all_ahead(const AnyPlan& offer, Bytes bytes) {
-    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::pipeline &&
-           offer.ahead > 0 && static_cast<Bytes>(offer.ahead) * offer.chunk >= bytes;
+    return offer.protocol == plan::Protocol::pipeline && offer.ahead > 0 &&
+           static_cast<Bytes>(offer.ahead) * offer.chunk >= bytes;
 }
 
 // The RTS exposes the source (Transport::expose) under the send id. The receiver gets it and says
 // nothing, or declines by a verdict.
 inline bool exposes(const Plan& offer) {
-    return static_cast<plan::Protocol>(offer.protocol) == plan::Protocol::rdma &&
-           static_cast<plan::Executor>(offer.executor) == plan::Executor::receiver;
+    return offer.protocol == plan::Protocol::rdma && offer.executor == plan::Executor::receiver;
 }
 
 }  // namespace gantry::p2p::wire

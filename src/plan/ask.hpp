@@ -44,7 +44,7 @@ struct Ask {
     const device::GpuFacts& source_gpu;
     const device::GpuFacts& sink_gpu;
     Reach source_reach, sink_reach;
-    bool source_window, sink_window;
+    bool source_bar, sink_bar;
     Bytes bytes;
     Nanoseconds hop;  // an empty message, one way
 
@@ -60,14 +60,14 @@ struct Ask {
           sink_gpu(m.gpu(q.sink_known ? f.sink_gpu : f.source_gpu)),
           source_reach(f.source_reach),
           sink_reach(f.sink_reach),
-          source_window(f.source_window),
-          sink_window(f.sink_window),
+          source_bar(f.source_bar),
+          sink_bar(f.sink_bar),
           bytes(q.bytes),
           hop(peer.message_latency) {
         if (q.sink_known) return;
         if (!q.sink_expected) sink = source;
         sink.contiguous = true;
-        sink_window = source_window;
+        sink_bar = source_bar;
         sink_reach = source_reach == Reach::nothing ? Reach::host_memory : source_reach;
     }
 

@@ -14,6 +14,8 @@ constexpr const char* kNotPowerOfTwo = "the number of ranks is no power of two";
 constexpr const char* kTooFewElements = "fewer elements than ranks";
 constexpr const char* kInPlace = "in place, blocks are swapped pair by pair";
 
+// Blocks of device memory that are copied to page-locked memory together.
+constexpr Bytes kSmallestStage = 16 * kKiB, kLargestStage = 256 * kKiB, kUsualStage = 64 * kKiB;
 // Pieces in which a long vector goes along a chain or around a ring.
 constexpr Bytes kSmallestSegment = 8 * kKiB, kLargestSegment = kMiB;
 
@@ -59,7 +61,14 @@ double ordered_reduction(const CollAsk& ask) {
     return ask.to_all(ask.share()) + ask.combine(ask.bytes);
 }
 
+// In device memory a rank tells all its children at once, and they share its link.
 double tree(const CollAsk& ask, bool combining) {
+    if (ask.on_device() && ask.question.shape.nodes <= 1 && !combining) {
+        double time = 0;
+        for (int children = 1; children <= ask.rounds; ++children)
+            time += ask.from_device(ask.bytes, children);
+        return time;
+    }
     return sum_of_rounds(ask.ranks, [&](int distance) {
         return ask.one_way(ask.bytes, distance) + (combining ? ask.combine(ask.bytes) : 0);
     });
@@ -224,6 +233,41 @@ void allgatherv(const CollAsk& ask, CollCandidates& list) {
               .why = "everybody tells everybody at once"});
 }
 
+// Blocks of device memory that go to other nodes are copied to page-locked memory, small ones together,
+// while those before them are sent. A rank without device memory does what `spread` does, so where no
+// rank knows of the others' memory, this is that one with nothing lost: it stands before it.
+CollCandidate staged(const CollAsk& ask, int outstanding) {
+    const CollGpu& gpu = ask.facts.gpu;
+    CollCandidate way{.algorithm = Algorithm::staged,
+                      .time = ask.to_all(ask.bytes),
+                      .why = "everybody tells everybody; what is in device memory is staged",
+                      .segment = ask.tuning.segment,
+                      .outstanding = outstanding};
+    if (ask.question.shape.nodes <= 1)
+        way.impossible = "all ranks are on one node";
+    else if (gpu.host_copy <= 0)
+        way.impossible = "nothing lies in device memory";
+    else if (ask.question.in_place)
+        way.impossible = kInPlace;
+    // Of listed blocks each rank knows its own alone.
+    if (way.segment == 0 && ask.question.operation == Collective::alltoallv)
+        way.segment = kUsualStage;
+    // The first copy ends before anything is sent, and the last one begins when all has come; a copy
+    // more costs the engine about a quarter of one alone.
+    if (way.segment == 0 && way.impossible == nullptr) {
+        const Bytes all = ask.bytes * static_cast<Bytes>(ask.ranks - ask.question.shape.most);
+        double best = 0;
+        for (Bytes unit = kSmallestStage; unit <= kLargestStage; unit *= 2) {
+            const double each = static_cast<double>(gpu.host_copy) +
+                                static_cast<double>(unit) * 1e9 / gpu.host_bytes_per_second;
+            const double time =
+                static_cast<double>(all / unit) * static_cast<double>(gpu.host_copy) / 4 + 2 * each;
+            if (way.segment == 0 || time < best) best = time, way.segment = unit;
+        }
+    }
+    return way;
+}
+
 void alltoall(const CollAsk& ask, CollCandidates& list) {
     const bool equal = ask.question.operation == Collective::alltoall;
     const char* impossible = ask.question.in_place ? kInPlace : nullptr;
@@ -243,6 +287,7 @@ void alltoall(const CollAsk& ask, CollCandidates& list) {
               .time = own + (ask.ranks - 1) * ask.shift(ask.bytes, ask.ranks / 2),
               .why = "one partner after the other"});
     constexpr int kOutstanding = 32;
+    list.add(staged(ask, ask.tuning.outstanding != 0 ? ask.tuning.outstanding : kOutstanding));
     list.add({.algorithm = Algorithm::spread,
               .time = own + ask.to_all(ask.bytes),
               .why = "everybody tells everybody at once",
@@ -298,6 +343,7 @@ CollCandidates candidates_of(const CollAsk& ask) {
         case Collective::scatterv: rooted(ask, list); break;
         case Collective::scan: scan(ask, list); break;
     }
+    add_hierarchical(ask, list);
     if (ask.question.board.there && ask.question.memory != CollMemory::other)
         add_on_board(ask, list);
     return list;

@@ -30,6 +30,8 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     facts.gpu.launch = gpu.kernel.latency;
     facts.gpu.copy = gpu.d2d.latency;
     facts.gpu.turn = gpu.turn;
+    facts.gpu.host_copy = gpu.d2h.latency;
+    facts.gpu.host_bytes_per_second = gpu.d2h.rate.peak();
     facts.gpu.local_bytes_per_second = gpu.d2d.rate.peak();
     // An RTS, a copy, a FIN; where GPUs do not reach each other, out to the host and in again.
     const bool direct = machine.ipc && machine.peer_access && gpu.peer.rate.peak() > 0;

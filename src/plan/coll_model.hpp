@@ -41,6 +41,8 @@ struct CollAsk {
     double to_all(Bytes each) const;
     // One rank hears from all others or tells them, so much each.
     double at_root(Bytes each) const;
+    // The same between device memories of a node: one rank and `others`.
+    double from_device(Bytes each, int others) const;
     double combine(Bytes vector) const;
     double copy(Bytes moved) const;
     // A rank's block for itself, where copying it is a step of its own.
@@ -60,6 +62,7 @@ struct CollCandidate {
     const char* impossible = nullptr;
     Bytes segment = 0;
     int outstanding = 0;
+    int lanes = 0;
     bool rank_order = false;  // of a reduction: as GANTRY_REPRODUCIBLE wants it
 };
 
@@ -80,5 +83,8 @@ class CollCandidates {
 // the ranks share a board, over it (coll_board.cpp).
 CollCandidates candidates_of(const CollAsk& ask);
 void add_on_board(const CollAsk& ask, CollCandidates& list);
+
+// The hierarchical one, where the operation has it (coll_hierarchical.cpp).
+void add_hierarchical(const CollAsk& ask, CollCandidates& list);
 
 }  // namespace gantry::plan

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "pairwise",     "bruck",
     "spread",       "linear",
     "fold",         "ordered",
+    "staged",       "hierarchical",
     "cells",        "direct",
     "one_shot",     "two_shots",
 };
@@ -116,6 +117,7 @@ CollChoice best_of(const CollQuestion& question, const CollFacts& facts, const C
     choice.plan = {.algorithm = best->algorithm,
                    .segment = best->segment,
                    .outstanding = best->outstanding,
+                   .lanes = best->lanes,
                    .expected = rounded(best->time),
                    .why = as_fixed ? "fixed by a parameter" : best->why};
     for (const CollCandidate& candidate : candidates) {
@@ -151,6 +153,7 @@ std::string describe(const CollPlan& plan) {
     std::string text(name(plan.algorithm));
     if (plan.segment != 0) text += fmt::format(" in pieces of {}", bytes_text(plan.segment));
     if (plan.outstanding != 0) text += fmt::format(", {} messages at once", plan.outstanding);
+    if (plan.lanes > 1) text += fmt::format(", {} ranks of each node between nodes", plan.lanes);
     if (plan.why[0] != 0) text += fmt::format(" ({})", plan.why);
     return text;
 }

@@ -39,15 +39,17 @@ enum class Algorithm : std::uint8_t {
     bruck,
     spread,
     linear,
-    fold,     // every vector to every rank that wants the result, combined there in rank order
-    ordered,  // every rank combines one share of all vectors in rank order
+    fold,          // every vector to every rank that wants the result, combined there in rank order
+    ordered,       // every rank combines one share of all vectors in rank order
+    staged,        // spread, whose blocks of device memory go through page-locked memory
+    hierarchical,  // inside nodes, then between them, each part planned for itself
     // --- inside one node, over its board ---
     cells,      // small host memory lies on the board itself
     direct,     // stores into the mapped memory of the others, one launch
     one_shot,   // each who wants a result reduces the mapped vectors of all
     two_shots,  // each reduces one share, and stores it into the results of all
 };
-inline constexpr int kAlgorithms = 20;
+inline constexpr int kAlgorithms = 22;
 inline bool is_on_board(Algorithm algorithm) {
     return algorithm >= Algorithm::cells;
 }
@@ -63,6 +65,7 @@ struct CollPlan {
     Bytes segment = 0;    // pieces that follow each other; 0: in one piece
     int outstanding = 0;  // messages in flight at most, of algorithms that have many; 0: all
     bool meet = false;    // not decided: the ranks meet on their board first, and ask again
+    int lanes = 0;        // ranks of a node that work between nodes, of the hierarchical one
     Nanoseconds expected = 0;
     const char* why = "";
     bool operator==(const CollPlan&) const = default;

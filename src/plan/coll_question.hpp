@@ -100,6 +100,11 @@ struct CollGpu {
     Nanoseconds turn = 140'000;  // of the compute queue of a shared GPU
     double peer_bytes_per_second = 3.9e11;    // to another GPU of the node
     double local_bytes_per_second = 1.49e12;  // inside the GPU
+    // One copy to or from host memory alone; 0: no machine is described.
+    Nanoseconds host_copy = 0;
+    double host_bytes_per_second = 0;
+    // Each buffer of a further peer that a rank looks up among its mappings.
+    Nanoseconds mapping = 1500;
     bool operator==(const CollGpu&) const = default;
 };
 

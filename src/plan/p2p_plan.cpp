@@ -12,7 +12,7 @@
 #include "plan/direct_copy.hpp"
 #include "plan/ipc_candidate.hpp"
 #include "plan/p2p_model.hpp"
-#include "plan/windows.hpp"
+#include "plan/bar.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -36,7 +36,7 @@ Nanoseconds latency_to_slot(const Ask& ask) {
     const device::GpuFacts& gpu = ask.source_gpu;
     const bool is_time_sliced = (ask.facts.same_gpu || ask.facts.gpu_shared) && gpu.queue_turn > 0;
     const bool small = gpu.resident_out_latency > 0 && ask.bytes <= kResidentUpTo &&
-                       !is_time_sliced && !by_copy_engine(ask.sink) && !reads_by_window(ask);
+                       !is_time_sliced && !by_copy_engine(ask.sink) && !reads_by_bar(ask);
     const Nanoseconds hops = ask.peer.shared_memory ? 2 * ask.hop : 0;
     return small ? std::min(std::max<Nanoseconds>(gpu.copy_latency - hops, 0),
                             gpu.resident_out_latency)
@@ -72,8 +72,8 @@ Candidate eager_candidate(const Ask& ask) {
     if (ask.peer.self) return impossible(Protocol::eager, "the peer is this process");
     const bool empty = ask.bytes == 0;
     const bool from_device = !empty && by_copy_engine(ask.source);
-    const bool by_window = from_device && reads_by_window(ask);
-    if (from_device && !by_window && (ask.peer.shared_memory || !ask.peer.put))
+    const bool by_bar = from_device && reads_by_bar(ask);
+    if (from_device && !by_bar && (ask.peer.shared_memory || !ask.peer.put))
         return impossible(Protocol::eager, "the source is not in host memory");
     if (ask.bytes > eager_limit(ask.peer, ask.tuning))
         return impossible(Protocol::eager, "above GANTRY_EAGER_LIMIT");
@@ -87,10 +87,11 @@ Candidate eager_candidate(const Ask& ask) {
     plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
     plan.expected = ask.hop + transfer_time(ask.bytes, ask.peer.bytes_per_second) +
                     transfer_time(ask.bytes, kHostCopyRate);
-    if (by_window) {
-        plan.source_engine = CopyEngine::window;
-        plan.why = "small enough for the processor to read it through its window: sent at once";
-        plan.expected += window_read_time(ask.source_gpu, ask.bytes);
+    if (by_bar) {
+        plan.source_engine = CopyEngine::bar;
+        plan.why =
+            "small enough for the processor to read it through its BAR mapping: sent at once";
+        plan.expected += bar_read_time(ask.source_gpu, ask.bytes);
     } else if (from_device) {
         plan.source_engine = slot_engine(ask, ask.source);
         plan.source_stage = Stage::slot;
@@ -98,9 +99,9 @@ Candidate eager_candidate(const Ask& ask) {
         plan.expected +=
             latency_to_slot(ask) + transfer_time(ask.bytes, ask.source_gpu.d2h_bytes_per_second);
     }
-    if (!empty && writes_by_window(ask)) {
-        plan.sink_engine = CopyEngine::window;
-        plan.expected += window_write_time(ask.sink_gpu, ask.bytes);
+    if (!empty && writes_by_bar(ask)) {
+        plan.sink_engine = CopyEngine::bar;
+        plan.expected += bar_write_time(ask.sink_gpu, ask.bytes);
     } else if (!empty && by_copy_engine(ask.sink)) {
         plan.sink_engine = slot_engine(ask, ask.sink);
         plan.sink_stage = Stage::slot;
@@ -193,7 +194,7 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
         }
         return {kPieceHandling, kPieceHandling, rate};
     }
-    if (engine == CopyEngine::window) return window_leg(gpu, kPieceHandling);
+    if (engine == CopyEngine::bar) return bar_leg(gpu, kPieceHandling);
     // On a shared GPU a kernel takes a turn of the compute queue for each piece; copies to and from
     // host memory do not (small ones are issued as two rows).
     const Nanoseconds turn = engine == CopyEngine::kernel ? ask.turn(executor) : 0;
@@ -275,7 +276,7 @@ Candidate pipeline_through(const Ask& ask, Stage source, Stage sink) {
     plan.sink_stage = sink;
     if (source == Stage::slot) plan.source_engine = slot_engine(ask, ask.source);
     if (sink == Stage::slot)
-        plan.sink_engine = writes_by_window(ask) ? CopyEngine::window : slot_engine(ask, ask.sink);
+        plan.sink_engine = writes_by_bar(ask) ? CopyEngine::bar : slot_engine(ask, ask.sink);
 
     const bool host_cells =
         peer.shared_memory && in_host_memory(ask.source) && in_host_memory(ask.sink);

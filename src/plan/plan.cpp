@@ -18,7 +18,7 @@ std::string_view name(CopyEngine engine) {
         case CopyEngine::copy_engine_2d: return "copy engine (2D)";
         case CopyEngine::kernel: return "kernel or copy engine (2D)";
         case CopyEngine::fused: return "copy engine, or one kernel or call for many";
-        case CopyEngine::window: return "cpu through a window";
+        case CopyEngine::bar: return "cpu through a BAR mapping";
     }
     return "?";
 }
@@ -63,9 +63,9 @@ std::string describe(const Plan& plan, Bytes bytes) {
     switch (plan.protocol) {
         case Protocol::self: text += fmt::format(", one copy by {}", name(plan.sink_engine)); break;
         case Protocol::eager:
-            if (plan.source_engine == CopyEngine::window)
+            if (plan.source_engine == CopyEngine::bar)
                 text += fmt::format(", read by {}", name(plan.source_engine));
-            if (plan.sink_stage == Stage::slot || plan.sink_engine == CopyEngine::window)
+            if (plan.sink_stage == Stage::slot || plan.sink_engine == CopyEngine::bar)
                 text += fmt::format(", then {}", name(plan.sink_engine));
             break;
         case Protocol::rdma:

@@ -35,8 +35,8 @@ enum class CopyEngine : std::uint8_t {
     copy_engine = 1,
     copy_engine_2d = 2,
     kernel = 3,
-    fused = 4,   // copy engine, or one kernel or call with those that come while some are in flight
-    window = 5,  // the processor, through a window on device memory (GDRCopy)
+    fused = 4,  // copy engine, or one kernel or call with those that come while some are in flight
+    bar = 5,    // the processor, through a BAR mapping of device memory (GDRCopy)
 };
 inline bool is_copy_engine(CopyEngine engine) {
     return engine == CopyEngine::copy_engine || engine == CopyEngine::copy_engine_2d;

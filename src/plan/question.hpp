@@ -85,8 +85,8 @@ struct Facts {
     bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
     bool receiver_opens = true;  // the same of the receiver's process and the source's GPU
-    bool source_window = false;  // the sender's processor reads the source itself (GDRCopy)
-    bool sink_window = false;    // the receiver's processor writes the sink itself
+    bool source_bar = false;     // the sender's processor reads the source itself (GDRCopy)
+    bool sink_bar = false;       // the receiver's processor writes the sink itself
     bool operator==(const Facts&) const = default;
 };
 

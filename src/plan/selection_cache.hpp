@@ -36,6 +36,9 @@ struct Selection {
     const Advice& advice() const { return choice.advice; }
 };
 
+// What a hint is about: the low byte of Hint::ends.
+enum class HintKind : std::uint8_t { offer = 1, verdict_on_get = 2, verdict_by_flags = 3 };
+
 class SelectionCache {
   public:
     struct Counts {

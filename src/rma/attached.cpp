@@ -8,6 +8,16 @@
 #include <algorithm>
 
 namespace gantry::rma {
+namespace {
+
+// Whether one copy may touch both.
+bool is_same_memory(const device::Location& one, const device::Location& other) {
+    if (one.on_device() || other.on_device())
+        return one.kind == other.kind && one.buffer_id == other.buffer_id;
+    return true;
+}
+
+}  // namespace
 
 Status Window::attach(void* base, Bytes bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(base);
@@ -33,9 +43,25 @@ Status Window::detach(const void* base) {
     return success();
 }
 
+// Attached regions that touch are one for who names bytes of both.
 const Window::Attached* Window::attached_around(std::uint64_t address, Bytes bytes) const {
+    const Attached* const first = attached_at(address, bytes);
+    const Attached* at = first;
+    while (at != nullptr) {
+        const Bytes inside = at->bytes - (address - at->base);
+        if (bytes <= inside) return first;
+        address += inside;
+        bytes -= inside;
+        at = attached_at(address, bytes);
+        if (at != nullptr && !is_same_memory(at->location, first->location)) return nullptr;
+    }
+    return nullptr;
+}
+
+// The region that holds the first byte there; of no bytes one that ends there will do.
+const Window::Attached* Window::attached_at(std::uint64_t address, Bytes bytes) const {
     for (const Attached& each : attached_)
-        if (address - each.base <= each.bytes && bytes <= each.bytes - (address - each.base))
+        if (address - each.base < each.bytes || (bytes == 0 && address - each.base == each.bytes))
             return &each;
     return nullptr;
 }

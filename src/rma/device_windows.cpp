@@ -25,14 +25,12 @@ Window::DeviceName Window::name_device(const device::Location& location) {
     if (!location.on_device() || location.ipc == device::IpcKind::none) return name;
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         if (on_my_node(of_rank))
-            name.handle = transfer::wire::encode(
-                windows.context.exports.name(target(of_rank).peer, location));
+            name.handle = windows.context.exports.name(target(of_rank).peer, location);
     return name;
 }
 
 void Window::send_descriptors(const std::vector<DeviceName>& names) {
-    const device::IpcHandle mine =
-        transfer::wire::decode(names[static_cast<std::size_t>(rank())].handle);
+    const device::IpcHandle& mine = names[static_cast<std::size_t>(rank())].handle;
     if (mine.kind != device::IpcKind::vmm && mine.kind != device::IpcKind::pool) return;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const std::uint32_t inbox = names[static_cast<std::size_t>(of_rank)].inbox;
@@ -45,8 +43,7 @@ void Window::map_devices(const std::vector<DeviceName>& names) {
     device::Device& device = windows.context.device;
     if (!device.active()) return;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
-        const device::IpcHandle handle =
-            transfer::wire::decode(names[static_cast<std::size_t>(of_rank)].handle);
+        const device::IpcHandle& handle = names[static_cast<std::size_t>(of_rank)].handle;
         if (handle.kind == device::IpcKind::none || handle.origin == 0 || !on_my_node(of_rank))
             continue;
         Target& of = target(of_rank);

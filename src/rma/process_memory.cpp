@@ -28,11 +28,14 @@ Status refused(Way way, int process, Bytes bytes) {
                    way == Way::read ? "reading" : "writing", bytes, process, std::strerror(why));
 }
 
-Status move(Way way, int process, std::span<iovec> remote, std::byte* packed, Bytes bytes) {
-    const iovec local{packed, bytes};
-    const ssize_t moved =
-        way == Way::read ? process_vm_readv(process, &local, 1, remote.data(), remote.size(), 0)
-                         : process_vm_writev(process, &local, 1, remote.data(), remote.size(), 0);
+// Bytes of the other process and where they lie here, each in pieces; the pieces of the two sides have
+// the same length in all.
+Status move(Way way, int process, std::span<const iovec> remote, std::span<const iovec> local,
+            Bytes bytes) {
+    const ssize_t moved = way == Way::read ? process_vm_readv(process, local.data(), local.size(),
+                                                              remote.data(), remote.size(), 0)
+                                           : process_vm_writev(process, local.data(), local.size(),
+                                                               remote.data(), remote.size(), 0);
     if (moved >= 0 && static_cast<Bytes>(moved) == bytes) return success();
     // A part of it: what follows is not there.
     if (moved >= 0) errno = EFAULT;
@@ -41,32 +44,36 @@ Status move(Way way, int process, std::span<iovec> remote, std::byte* packed, By
 
 Status move_run(Way way, int process, std::byte* address, Bytes bytes, std::byte* packed) {
     for (Bytes first = 0; first < bytes; first += kMostBytes) {
-        iovec run{address + first, std::min(kMostBytes, bytes - first)};
-        GANTRY_TRY(move(way, process, {&run, 1}, packed + first, run.iov_len));
+        const Bytes some = std::min(kMostBytes, bytes - first);
+        const iovec there{address + first, some}, here{packed + first, some};
+        GANTRY_TRY(move(way, process, {&there, 1}, {&here, 1}, some));
     }
     return success();
 }
 
+// Rows that follow each other in the other process need not do so in packed memory.
 Status move_rows(Way way, int process, const transfer::Buffer& buffer, Bytes first, Bytes bytes,
                  std::byte* packed) {
-    std::array<iovec, kMostRuns> runs;
+    std::array<iovec, kMostRuns> there, here;
     std::size_t used = 0;
     Bytes gathered = 0;
     auto* const base = static_cast<std::byte*>(buffer.address);
     layout::RowWalk walk(*buffer.layout, first, bytes);
     for (layout::Rows rows; walk.next(rows);) {
         for (Bytes row = 0; row < rows.count; ++row) {
-            runs[used++] = {base + rows.offset + static_cast<std::ptrdiff_t>(row * rows.pitch),
-                            rows.width};
+            there[used] = {base + rows.offset + static_cast<std::ptrdiff_t>(row * rows.pitch),
+                           rows.width};
+            here[used] = {packed + rows.packed + row * rows.packed_pitch, rows.width};
+            ++used;
             gathered += rows.width;
             if (used < kMostRuns) continue;
-            GANTRY_TRY(move(way, process, {runs.data(), used}, packed, gathered));
-            packed += gathered;
+            GANTRY_TRY(move(way, process, {there.data(), used}, {here.data(), used}, gathered));
             used = 0;
             gathered = 0;
         }
     }
-    return used > 0 ? move(way, process, {runs.data(), used}, packed, gathered) : success();
+    if (used == 0) return success();
+    return move(way, process, {there.data(), used}, {here.data(), used}, gathered);
 }
 
 Status move(Way way, int process, const transfer::Buffer& buffer, Bytes first, Bytes bytes,

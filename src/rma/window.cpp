@@ -19,8 +19,8 @@ struct Facts {
     std::uint64_t base = 0, bytes = 0;
     std::int64_t unit = 1;
     std::int32_t error_class = MPI_SUCCESS;
-    Probe probe;                      // of host memory that the kernel may copy; else process 0
-    transfer::wire::Handle handle{};  // of device memory
+    Probe probe;               // of host memory that the kernel may copy; else process 0
+    device::IpcHandle handle;  // of device memory
     std::uint32_t inbox = 0;
 };
 

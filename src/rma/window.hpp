@@ -166,7 +166,7 @@ class Window {
 
     // device_windows.cpp
     struct DeviceName {
-        transfer::wire::Handle handle;
+        device::IpcHandle handle;
         std::uint32_t inbox;  // where this rank takes file descriptors; 0: nowhere
     };
     bool on_my_node(int of_rank);
@@ -186,7 +186,9 @@ class Window {
         Bytes bytes;
         device::Location location;
     };
+    // Null: not all of these bytes are attached.
     const Attached* attached_around(std::uint64_t address, Bytes bytes) const;
+    const Attached* attached_at(std::uint64_t address, Bytes bytes) const;
     Status check_attached(const Access& access, std::uint64_t address) const;
 
     // origin.cpp

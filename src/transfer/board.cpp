@@ -49,8 +49,9 @@ Board::Peer* Board::peer(int rank) {
     const auto index = static_cast<std::size_t>(rank);
     if (peers_.empty()) peers_.resize(static_cast<std::size_t>(endpoints_.size()));
     for (std::size_t way = 0; peers_[index] == nullptr && way < transports_.size(); ++way) {
-        if (rank != world_rank_ && !transports_[way]->reaches(rank)) continue;
-        const std::span<std::byte> page = transports_[way]->board(rank);
+        transport::SharedSegment* const segment = transports_[way]->shared_segment(rank);
+        if (segment == nullptr) continue;
+        const std::span<std::byte> page = segment->board();
         if (page.empty()) continue;
         peers_[index] = std::make_unique<Peer>();
         peers_[index]->page = reinterpret_cast<BoardPage*>(page.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// BounceBuffer: memory to receive into what shall replace a buffer that is being sent
-// (MPI_Sendrecv_replace).
+// BounceBuffer: scratch memory beside a buffer: to receive into what shall replace one that is being
+// sent (MPI_Sendrecv_replace), or to pack into on a GPU.
 #pragma once
 
 #include "device/device.hpp"
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace gantry::transfer {
 
@@ -19,6 +20,13 @@ class BounceBuffer {
         : device_(device), borrowed_(like != nullptr ? device.borrow(like, bytes) : nullptr) {
         if (borrowed_ == nullptr)
             on_host_.reset(new (std::nothrow) std::byte[bytes > 0 ? bytes : 1]);
+    }
+    // On that GPU alone. The device knows what it was asked about.
+    enum class Place : std::uint8_t { gpu };
+    BounceBuffer(device::Device& device, const void* like, Bytes bytes, Place)
+        : device_(device), borrowed_(device.borrow(like, bytes)) {
+        if (borrowed_ != nullptr && !device.classify(borrowed_, bytes).ok())
+            device.give_back(std::exchange(borrowed_, nullptr));
     }
     ~BounceBuffer() {
         if (borrowed_ != nullptr) device_.give_back(borrowed_);
@@ -31,6 +39,7 @@ class BounceBuffer {
 
     // Null: there is no memory.
     void* data() const { return borrowed_ != nullptr ? borrowed_ : on_host_.get(); }
+    std::byte* bytes() const { return static_cast<std::byte*>(data()); }
 
   private:
     device::Device& device_;

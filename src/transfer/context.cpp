@@ -21,12 +21,12 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       world_rank(rank),
       tuning(plan::tuning_from(its_config)),
       selections(machine_, tuning, tuning.mechanisms.selection_cache),
-      endpoints(transports, world_size, machine_),
+      endpoints(transports, rank, world_size, machine_),
       board(endpoints, transports, rank),
       rails(config),
-      pools(device, transports, config),
+      pools(device, transports, rank, config),
       exports(device),
-      arbiter(executor, device, transports, {config.gpu_turns, config.gpu_trust}),
+      arbiter(executor, device, transports, rank, {config.gpu_turns, config.gpu_trust}),
       operations(executor) {}
 
 Result<device::Location> Context::locate(const Buffer& buffer) {
@@ -39,8 +39,8 @@ Result<device::Location> Context::locate(const Buffer& buffer) {
 }
 
 void Context::learn_gpus() {
-    for (int gpu = static_cast<int>(machine_.gpus.size()); gpu < device.gpu_count(); ++gpu)
-        machine_.gpus.push_back(device.gpu_facts(gpu));
+    const std::span<const device::GpuFacts> all = device.gpus();
+    if (machine_.gpus.size() < all.size()) machine_.gpus.assign(all.begin(), all.end());
 }
 
 plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, bool i_am_source,
@@ -70,7 +70,8 @@ plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, boo
 }
 
 std::span<Flag> Context::own_flags(Endpoint& to) {
-    const std::span<Flag> own = to.transport->flags(world_rank);
+    const std::span<Flag> own =
+        to.own_shared != nullptr ? to.own_shared->flags() : std::span<Flag>();
     if (!own.empty() && !std::exchange(flags.pinned, true)) {
         Status pinned = device.pin(own.data(), own.size_bytes());
         if (!pinned.ok()) log::warn("ends of copies are told by the processor: {}", pinned.text());
@@ -78,7 +79,7 @@ std::span<Flag> Context::own_flags(Endpoint& to) {
     return own;
 }
 
-void Context::tell_of_freed_memory(transport::MessageKind kind, FreedMemory& listener) {
+void Context::tell_of_freed_memory(transport::MessageKind kind) {
     for (const ExportTable::Row& freed : exports.take_freed(executor.now())) {
         const std::uint64_t buffer_id = freed.handle.buffer_id;
         wire::Forget forget{buffer_id, {}};
@@ -87,7 +88,6 @@ void Context::tell_of_freed_memory(transport::MessageKind kind, FreedMemory& lis
             Endpoint& told = endpoints.to(rank);
             if (!told.lost.ok()) continue;
             told.memory.freed(buffer_id);
-            listener.forgotten(told, buffer_id);
             Status sent = send(told, kind, forget);
             if (!sent.ok())
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());

@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/scope.hpp"
+#include "device/in_use.hpp"
 #include "plan/explain.hpp"
 #include "plan/selection_cache.hpp"
 #include "transfer/active_messages.hpp"
@@ -17,7 +18,6 @@
 #include "transfer/export_table.hpp"
 #include "transfer/gpu_arbiter.hpp"
 #include "transfer/host_copies.hpp"
-#include "transfer/in_use.hpp"
 #include "transfer/notify_flags.hpp"
 #include "transfer/rail_scheduler.hpp"
 #include "transfer/staging_pool.hpp"
@@ -55,7 +55,7 @@ class Context {
     HostCopies host_copies;
     GpuArbiter arbiter;
     NotifyFlags flags;
-    InUse in_use;
+    device::InUse in_use;
     Scope operations;  // every coroutine and copy under way
 
     template <class Header>
@@ -77,14 +77,7 @@ class Context {
     // messages.
     std::span<Flag> own_flags(Endpoint& to);
     // The program freed allocations that peers may have mapped: tells them. Looks now and then.
-    // `forgotten` hears of each, with every peer that is told.
-    struct FreedMemory {
-        virtual void forgotten(Endpoint& peer, std::uint64_t buffer_id) = 0;
-
-      protected:
-        ~FreedMemory() = default;
-    };
-    void tell_of_freed_memory(transport::MessageKind kind, FreedMemory& listener);
+    void tell_of_freed_memory(transport::MessageKind kind);
 
   private:
     void learn_gpus();

@@ -3,9 +3,12 @@
 
 namespace gantry::transfer {
 
-Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_size,
-                     plan::Machine& machine)
-    : transports_(transports), machine_(machine), endpoints_(static_cast<std::size_t>(world_size)) {
+Endpoints::Endpoints(const std::vector<transport::Transport*>& transports, int world_rank,
+                     int world_size, plan::Machine& machine)
+    : transports_(transports),
+      world_rank_(world_rank),
+      machine_(machine),
+      endpoints_(static_cast<std::size_t>(world_size)) {
     machine_.networks.assign(endpoints_.size(), nullptr);
 }
 
@@ -21,6 +24,8 @@ Endpoint& Endpoints::make(int rank) {
     made->transport = transport_to(rank);
     if (made->transport != nullptr) {
         made->facts = made->transport->facts(rank);
+        made->shared = made->transport->shared_segment(rank);
+        made->own_shared = made->transport->shared_segment(world_rank_);
         const transport::PeerFacts& facts = made->facts;
         if (facts.put && facts.rails > 1)
             made->rails = std::make_unique<RailShares>(

@@ -21,6 +21,9 @@ struct Endpoint {
     int rank = -1;
     transport::Transport* transport = nullptr;  // null: none reaches it, and it is lost
     transport::PeerFacts facts;
+    // What the peer shares with this rank, and this rank with it; null: nothing.
+    transport::SharedSegment* shared = nullptr;
+    transport::SharedSegment* own_shared = nullptr;
     Status lost;  // why it cannot be reached any more
     RemoteMemory memory;
     std::unique_ptr<RailShares> rails;  // null: there is one rail, or shared memory
@@ -37,7 +40,7 @@ class Endpoints {
   public:
     // `transports` in order of preference: each peer uses the first that reaches it. `machine` learns
     // the networks.
-    Endpoints(const std::vector<transport::Transport*>& transports, int world_size,
+    Endpoints(const std::vector<transport::Transport*>& transports, int world_rank, int world_size,
               plan::Machine& machine);
     Endpoint& to(int rank) {
         Endpoint* const known = endpoints_[static_cast<std::size_t>(rank)].get();
@@ -51,6 +54,7 @@ class Endpoints {
     Endpoint& make(int rank);
 
     const std::vector<transport::Transport*>& transports_;
+    const int world_rank_;
     plan::Machine& machine_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
 };

@@ -10,9 +10,9 @@ constexpr Nanoseconds kAbsence = 20 * kMicrosecond;
 }  // namespace
 
 GpuArbiter::GpuArbiter(Executor& executor, device::Device& device,
-                       const std::vector<transport::Transport*>& transports,
+                       const std::vector<transport::Transport*>& transports, int world_rank,
                        SharedGpu::Limits limits)
-    : executor_(executor), device_(device), limits_(limits), neighbours_(transports) {
+    : executor_(executor), device_(device), limits_(limits), neighbours_(transports, world_rank) {
     device_.meet(&neighbours_);
 }
 
@@ -42,15 +42,17 @@ void GpuArbiter::look() {
     last_look_ = now;
 }
 
-bool GpuArbiter::name_claim(const Endpoint& to, int world_rank, std::uint64_t id) {
-    std::uint32_t* words = to.transport->claim_words(world_rank);
+bool GpuArbiter::name_claim(const Endpoint& to, std::uint64_t id) {
+    std::uint32_t* words = to.own_shared != nullptr ? to.own_shared->claim_words() : nullptr;
     if (words == nullptr || !claim_words_.reserve(id)) return false;
     transfer::name_claim(words[id % kClaimWords], id);
     return true;
 }
 
-bool GpuArbiter::claim(const Endpoint& way, int owner, std::uint64_t id, Claimant who) {
-    std::uint32_t* words = way.transport->claim_words(owner);
+bool GpuArbiter::claim(const Endpoint& peer, std::uint64_t id, Claimant who) {
+    transport::SharedSegment* const sender =
+        who == Claimant::sender ? peer.own_shared : peer.shared;
+    std::uint32_t* words = sender != nullptr ? sender->claim_words() : nullptr;
     return words != nullptr && take_claim(words[id % kClaimWords], id, who);
 }
 

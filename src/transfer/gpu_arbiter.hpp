@@ -19,7 +19,8 @@ class GpuArbiter {
   public:
     // All references outlive this.
     GpuArbiter(Executor& executor, device::Device& device,
-               const std::vector<transport::Transport*>& transports, SharedGpu::Limits limits);
+               const std::vector<transport::Transport*>& transports, int world_rank,
+               SharedGpu::Limits limits);
     ~GpuArbiter();
     GpuArbiter(const GpuArbiter&) = delete;
     GpuArbiter& operator=(const GpuArbiter&) = delete;
@@ -51,11 +52,11 @@ class GpuArbiter {
 
     // --- claims: a message that either end could copy ---
     // Gives the message a claim word in this rank's segment; false: the message goes without.
-    bool name_claim(const Endpoint& to, int world_rank, std::uint64_t id);
+    bool name_claim(const Endpoint& to, std::uint64_t id);
     void release_claim(std::uint64_t id) { claim_words_.release(id); }
-    // Takes the word of message `id` in the segment of `owner`; false: the other end has it, or there is
-    // no word.
-    static bool claim(const Endpoint& way, int owner, std::uint64_t id, Claimant who);
+    // Takes the word of message `id`, which this rank sends to that peer, or gets from there; false: the
+    // other end has it, or there is no word.
+    static bool claim(const Endpoint& peer, std::uint64_t id, Claimant who);
     ClaimClock& claims_later() { return claim_clock_; }
 
   private:

@@ -14,8 +14,8 @@ namespace gantry::transfer {
 
 class GpuNeighbours final : public device::Neighbours {
   public:
-    explicit GpuNeighbours(const std::vector<transport::Transport*>& transports)
-        : transports_(transports) {}
+    GpuNeighbours(const std::vector<transport::Transport*>& transports, int world_rank)
+        : transports_(transports), world_rank_(world_rank) {}
 
     // This rank uses that GPU, number `gpu` of its device.
     void mark(device::Device& device, int gpu) {
@@ -24,12 +24,15 @@ class GpuNeighbours final : public device::Neighbours {
             return;
         marked_ |= known;
         for (transport::Transport* transport : transports_)
-            transport->note_gpu(number_of(device.gpu_facts(gpu).uuid));
+            if (transport::SharedSegment* own = transport->shared_segment(world_rank_))
+                own->note_gpu(number_of(device.gpu_facts(gpu).uuid));
     }
     bool use(const device::Uuid& gpu) const override {
         const std::uint64_t number = number_of(gpu);
-        for (const transport::Transport* transport : transports_)
-            if (transport->others_use(number)) return true;
+        for (transport::Transport* transport : transports_) {
+            const transport::SharedSegment* own = transport->shared_segment(world_rank_);
+            if (own != nullptr && own->others_use(number)) return true;
+        }
         return false;
     }
 
@@ -42,6 +45,7 @@ class GpuNeighbours final : public device::Neighbours {
     }
 
     const std::vector<transport::Transport*>& transports_;
+    const int world_rank_;
     std::uint64_t marked_ = 0;
 };
 

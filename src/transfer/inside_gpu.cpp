@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transfer/inside_gpu.hpp"
 
+#include "transfer/bounce_buffer.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,27 +16,6 @@ constexpr Bytes kMostAtOnce = 32 * kMiB;
 bool strided_on_device(const Side& side) {
     return side.location.on_device() && !side.contiguous();
 }
-
-// Device memory for what is packed; null: there is none.
-class Packed {
-  public:
-    // Borrowed on the GPU of that side. The device knows what it was asked about.
-    Packed(Context& context, const Side& like, Bytes bytes)
-        : device_(context.device), borrowed_(device_.borrow(like.at(0), bytes)) {
-        if (borrowed_ != nullptr && device_.classify(borrowed_, bytes).ok()) return;
-        if (borrowed_ != nullptr) device_.give_back(std::exchange(borrowed_, nullptr));
-    }
-    ~Packed() {
-        if (borrowed_ != nullptr) device_.give_back(borrowed_);
-    }
-    Packed(const Packed&) = delete;
-    Packed& operator=(const Packed&) = delete;
-    std::byte* data() const { return static_cast<std::byte*>(borrowed_); }
-
-  private:
-    device::Device& device_;
-    void* borrowed_;
-};
 
 Status no_memory_aside() {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no device memory to pack into");
@@ -53,12 +34,12 @@ Task<Status> pack_to(Executor& executor, Context& context, Side source, Bytes fi
         Status status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes), to);
         co_return status;
     }
-    Packed packed(context, source, bytes);
-    if (packed.data() == nullptr) co_return no_memory_aside();
+    const BounceBuffer packed(context.device, source.at(0), bytes, BounceBuffer::Place::gpu);
+    if (packed.bytes() == nullptr) co_return no_memory_aside();
     Status status =
-        co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.data());
+        co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.bytes());
     GANTRY_CO_TRY(status);
-    status = co_await plain_copy(executor, context, to, packed.data(), bytes, source.location.gpu);
+    status = co_await plain_copy(executor, context, to, packed.bytes(), bytes, source.location.gpu);
     co_return status;
 }
 
@@ -70,12 +51,13 @@ Task<Status> unpack_from(Executor& executor, Context& context, Side sink, Bytes 
             co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), from);
         co_return status;
     }
-    Packed packed(context, sink, bytes);
-    if (packed.data() == nullptr) co_return no_memory_aside();
+    const BounceBuffer packed(context.device, sink.at(0), bytes, BounceBuffer::Place::gpu);
+    if (packed.bytes() == nullptr) co_return no_memory_aside();
     Status status =
-        co_await plain_copy(executor, context, packed.data(), from, bytes, sink.location.gpu);
+        co_await plain_copy(executor, context, packed.bytes(), from, bytes, sink.location.gpu);
     GANTRY_CO_TRY(status);
-    status = co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), packed.data());
+    status =
+        co_await unpack_inside_gpu(executor, context, sink.piece(first, bytes), packed.bytes());
     co_return status;
 }
 
@@ -102,11 +84,12 @@ Task<Status> repack(Executor& executor, Context& context, Side source, Side sink
         copy_in(sink, first, bytes, on_host);
         co_return success();
     }
-    Packed packed(context, source, bytes);
-    if (packed.data() == nullptr) co_return no_memory_aside();
-    status = co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.data());
+    const BounceBuffer packed(context.device, source.at(0), bytes, BounceBuffer::Place::gpu);
+    if (packed.bytes() == nullptr) co_return no_memory_aside();
+    status =
+        co_await pack_inside_gpu(executor, context, source.piece(first, bytes), packed.bytes());
     GANTRY_CO_TRY(status);
-    status = co_await unpack_from(executor, context, sink, first, bytes, packed.data(),
+    status = co_await unpack_from(executor, context, sink, first, bytes, packed.bytes(),
                                   source.location.gpu);
     co_return status;
 }

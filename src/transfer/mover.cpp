@@ -44,17 +44,6 @@ void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
         layout::unpack(*side.buffer.layout, side.buffer.address, offset, bytes, from);
 }
 
-Task<Status> shared_copy(Executor& executor, Context& context, std::byte* to, const std::byte* from,
-                         Bytes bytes) {
-    Completion copied(executor);
-    if (!context.host_copies.start({to, from, bytes}, copied)) {
-        streaming_copy(to, from, bytes);
-        copied.complete(success());
-    }
-    Status status = co_await copied;
-    co_return status;
-}
-
 Task<Status> device_copy(Executor& executor, Context& context, device::Copy copy) {
     if (copy.bytes == 0) co_return success();
     Completion done(executor);

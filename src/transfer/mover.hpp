@@ -23,28 +23,6 @@ void copy_out(const Side& side, Bytes offset, Bytes bytes, std::byte* to,
               Stores stores = Stores::cached);
 void copy_in(const Side& side, Bytes offset, Bytes bytes, const std::byte* from,
              Stores stores = Stores::cached);
-// What suits a message of that size whose pieces lie in that pool.
-inline Stores stores_into_slots(transport::Pool pool, Bytes message) {
-    return pool == transport::Pool::device_slots && message >= plan::kStreamedIntoSlotsFrom
-               ? Stores::streaming
-               : Stores::cached;
-}
-inline Stores stores_out_of_slots(transport::Pool pool, Bytes message) {
-    return pool == transport::Pool::device_slots && message >= plan::kStreamedFrom
-               ? Stores::streaming
-               : Stores::cached;
-}
-
-// Whether such copies are shared with the progress thread (host_copies.hpp): then they are started
-// like those of a device, and others go on meanwhile.
-inline bool copies_shared(const Context& context, const Side& side, transport::Pool pool,
-                          Bytes message) {
-    return context.host_copies.shared() && pool == transport::Pool::device_slots &&
-           message >= plan::kStreamedFrom && side.contiguous();
-}
-
-Task<Status> shared_copy(Executor& executor, Context& context, std::byte* to, const std::byte* from,
-                         Bytes bytes);
 
 // One copy through the device.
 Task<Status> device_copy(Executor& executor, Context& context, device::Copy copy);

@@ -15,7 +15,7 @@ std::unordered_set<std::uint64_t>& bounded(std::unordered_set<std::uint64_t>& bu
 }  // namespace
 
 void RemoteMemory::staged(const wire::Handle& source, const device::Location& sink, Open open) {
-    if (source.kind != 0 && !open.get) staged_gets_.count(source.buffer_id);
+    if (source.kind != device::IpcKind::none && !open.get) staged_gets_.count(source.buffer_id);
     const bool sink_exportable = sink.on_device() && sink.ipc != device::IpcKind::none;
     if (sink_exportable && !open.put) staged_puts_.count(sink.buffer_id);
 }

@@ -9,7 +9,7 @@
 // Nothing here is needed for right data: what was forgotten only delays an opening.
 #pragma once
 
-#include "transfer/use_counts.hpp"
+#include "plan/use_counts.hpp"
 #include "transfer/wire.hpp"
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class RemoteMemory {
 
   private:
     std::uint32_t epoch_ = 0;
-    UseCounts staged_gets_, staged_puts_;
+    plan::UseCounts staged_gets_, staged_puts_;
     std::unordered_set<std::uint64_t> put_open_, put_refused_, asked_for_;
 };
 

@@ -21,7 +21,8 @@ class SharedMapping {
             ++recent->users_;
             return recent;
         }
-        void* const mapped = device.open_again(handle, gpu);
+        Result<void*> known = device.open_memory(handle, gpu, device::Opening::known_only);
+        void* const mapped = known.ok() ? *known : nullptr;
         if (mapped == nullptr) return nullptr;
         auto* const made = new (std::nothrow) SharedMapping(device, peer, handle, gpu, mapped);
         if (made == nullptr)

@@ -15,9 +15,9 @@ std::size_t index_of(transport::Pool which) {
 }  // namespace
 
 StagingPools::StagingPools(device::Device& device,
-                           const std::vector<transport::Transport*>& transports,
+                           const std::vector<transport::Transport*>& transports, int world_rank,
                            const config::Config& config)
-    : device_(device), transports_(transports), config_(config) {}
+    : device_(device), transports_(transports), world_rank_(world_rank), config_(config) {}
 
 StagingPools::~StagingPools() {
     for (auto& [transport, region] : regions_)
@@ -27,7 +27,9 @@ StagingPools::~StagingPools() {
 Result<std::span<std::byte>> StagingPools::memory_of(transport::Pool which) {
     Status refused;
     for (transport::Transport* candidate : transports_) {
-        auto own = candidate->own_pool(which);
+        transport::SharedSegment* const segment = candidate->shared_segment(world_rank_);
+        if (segment == nullptr) continue;
+        auto own = segment->pool(which);
         if (own.ok() && !own->empty()) return *own;
         if (!own.ok() && own.status().error_class() != MPI_ERR_UNSUPPORTED_OPERATION)
             refused = own.status();
@@ -74,7 +76,7 @@ Result<transport::Region> StagingPools::region(transport::Transport& transport) 
 
 Result<std::byte*> StagingPools::slot_of(Endpoint& owner, transport::Pool which, Bytes offset,
                                          bool for_device) {
-    auto memory = owner.transport->peer_pool(owner.rank, which);
+    auto memory = owner.shared->pool(which);
     if (!memory.ok()) return memory.status();
     bool& known = owner.pool_pinned[index_of(which)];
     if (for_device && !known) {

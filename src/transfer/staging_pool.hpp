@@ -20,7 +20,7 @@ class StagingPools {
   public:
     // All references outlive this.
     StagingPools(device::Device& device, const std::vector<transport::Transport*>& transports,
-                 const config::Config& config);
+                 int world_rank, const config::Config& config);
     ~StagingPools();
     StagingPools(const StagingPools&) = delete;
     StagingPools& operator=(const StagingPools&) = delete;
@@ -42,6 +42,7 @@ class StagingPools {
 
     device::Device& device_;
     const std::vector<transport::Transport*>& transports_;
+    const int world_rank_;
     const config::Config& config_;
     std::optional<SlotPool> pools_[2];
     std::unique_ptr<std::byte[]> private_slots_;  // device slots when no transport shares memory

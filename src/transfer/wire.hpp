@@ -17,20 +17,20 @@ namespace gantry::transfer::wire {
 
 // plan::Plan without its clause: offer in the RTS, verdict in the CTS.
 struct Plan {
-    std::uint8_t protocol, executor, source_engine, sink_engine, source_stage, sink_stage,
-        completion, rails;
+    plan::Protocol protocol;
+    plan::Executor executor;
+    plan::CopyEngine source_engine, sink_engine;
+    plan::Stage source_stage, sink_stage;
+    plan::Completion completion;
+    std::uint8_t rails;
     std::int32_t depth, ahead;
     std::uint64_t chunk;
+    bool operator==(const Plan&) const = default;
 };
 
-// device::IpcHandle. Kind 0: the memory cannot be mapped. Origin 0: not by this handle, which says
-// only what kind of memory there is (ExportTable::export_lazily).
-struct Handle {
-    std::uint8_t kind;
-    std::uint8_t bytes[64];
-    std::uint8_t gpu[16];
-    std::uint64_t buffer_id, base, size, origin, pool;
-};
+// Kind none: the memory cannot be mapped. Origin 0: not by this handle, which says only what kind of
+// memory there is (ExportTable::export_lazily).
+using Handle = device::IpcHandle;
 
 // Pieces of a message whose arrival is notified by flags (transfer/notify_flags.hpp). The first piece is
 // at `unit` of its sender's device slots, and its flag is number `flag` of the sender's. A piece lies in
@@ -41,6 +41,7 @@ struct SlotFlag {
     std::uint16_t unit = 0;
     std::uint8_t flag = 0;
     std::uint8_t cuts_through = 0;
+    bool operator==(const SlotFlag&) const = default;
 };
 
 // A piece of a message in a slot.
@@ -91,9 +92,26 @@ Header read(transport::ConstSpan bytes) {
     return header;
 }
 
-Plan encode(const plan::Plan& plan);
-plan::Plan decode(const Plan& plan);
-Handle encode(const device::IpcHandle& handle);
-device::IpcHandle decode(const Handle& handle);
+inline Plan encode(const plan::Plan& plan) {
+    return {plan.protocol,      plan.executor,
+            plan.source_engine, plan.sink_engine,
+            plan.source_stage,  plan.sink_stage,
+            plan.completion,    static_cast<std::uint8_t>(plan.rails),
+            plan.depth,         plan.ahead,
+            plan.chunk};
+}
+inline plan::Plan decode(const Plan& plan) {
+    return {.protocol = plan.protocol,
+            .executor = plan.executor,
+            .source_engine = plan.source_engine,
+            .sink_engine = plan.sink_engine,
+            .source_stage = plan.source_stage,
+            .sink_stage = plan.sink_stage,
+            .completion = plan.completion,
+            .chunk = plan.chunk,
+            .depth = plan.depth,
+            .ahead = plan.ahead,
+            .rails = plan.rails};
+}
 
 }  // namespace gantry::transfer::wire

@@ -97,6 +97,29 @@ inline constexpr Bytes kBoardBytes = 256 * kKiB;
 // The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
+// What one rank shares with the others of its node, as this process sees it. What cannot be
+// mapped is empty or null.
+class SharedSegment {
+  public:
+    virtual ~SharedSegment() = default;
+    // Slots. This rank's own pool is reserved at the first call (an error when the node is full); a
+    // peer's is mapped at the first call.
+    virtual Result<std::span<std::byte>> pool(Pool pool) = 0;
+    // kClaimWords words (transfer/claim_words.hpp).
+    virtual std::uint32_t* claim_words() = 0;
+    // All flags, on pages of their own; the first kSlotFlags are those of its slots.
+    virtual std::span<Flag> flags() = 0;
+    // The one of them that tells of its puts to another rank of the node.
+    virtual Flag* put_flag(int to) = 0;
+    // The board, kBoardBytes on pages of their own, at first all zero; makes this rank's own. Empty as
+    // long as that rank has no segment.
+    virtual std::span<std::byte> board() = 0;
+    // Of this rank's own segment: it uses a GPU, named by a number that is not 0
+    // (transfer/gpu_neighbours.hpp); and whether another rank does, as far as it said so.
+    virtual void note_gpu(std::uint64_t gpu) = 0;
+    virtual bool others_use(std::uint64_t gpu) const = 0;
+};
+
 class Transport {
   public:
     virtual ~Transport() = default;
@@ -165,26 +188,10 @@ class Transport {
                         const RemoteKey& key, Bytes offset, std::uint64_t* result,
                         Completion& done);
 
-    // --- shared slots (shared_memory == true in the facts)
-    // ------------------------------------------------------------------------- This rank's pool,
-    // reserved at the first call (an error when the node is full), and the peer's, mapped at the
-    // first call.
-    virtual Result<std::span<std::byte>> own_pool(Pool pool) = 0;
-    virtual Result<std::span<std::byte>> peer_pool(int peer, Pool pool) = 0;
-    // kClaimWords words in that rank's segment (transfer/claim_words.hpp). Null when not shared.
-    virtual std::uint32_t* claim_words(int rank) = 0;
-    // All flags in that rank's segment, on pages of their own; the first kSlotFlags are those of its
-    // slots. Empty when not shared.
-    virtual std::span<Flag> flags(int) { return {}; }
-    // The one of them that tells of its puts to another rank of the node. Null when not shared.
-    virtual Flag* put_flag(int, int) { return nullptr; }
-    // The board in that rank's segment, kBoardBytes on pages of their own, at first all zero; makes
-    // this rank's own. Empty when not shared, or as long as that rank has no segment.
-    virtual std::span<std::byte> board(int) { return {}; }
-    // This rank uses a GPU, named by a number that is not 0 (transfer/gpu_neighbours.hpp); whether another
-    // rank of the node does, as far as it said so.
-    virtual void note_gpu(std::uint64_t) {}
-    virtual bool others_use(std::uint64_t) const { return false; }
+    // --- shared memory (shared_memory == true in the facts) --------------------------------------
+    // Of this rank or of another one of the node; null: nothing is shared with it. It lives as long as
+    // the transport.
+    virtual SharedSegment* shared_segment(int) { return nullptr; }
 
     // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.

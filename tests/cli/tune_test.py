@@ -185,7 +185,7 @@ class Tune(unittest.TestCase):
         done = self.tune()
         self.assertEqual((done.returncode, without_the_simulator(done.stderr)), (0, ""))
 
-    def test_without_gdrcopy_windows_stay_as_described(self):
+    def test_without_gdrcopy_mappings_stay_as_described(self):
         self.environment["SIMGPU_GDR"] = "refuse=open"
         self.environment["SIMGPU"] += ",scale=0"
         done = self.tune()

@@ -197,20 +197,22 @@ inline std::vector<Scene> scenes() {
     add("two nodes, GPUDirect that is slow both ways (C2050 and QDR)", slow, IpcKind::none);
     add("one node, no GPU", facts(shared_memory(), {}, {}), IpcKind::none);
     auto windows = open;
-    windows.source_window = windows.sink_window = true;
-    add("two GPUs (H200), mappings open, windows at both ends (GDRCopy)", windows, IpcKind::legacy);
-    add("two GPUs (H200), mappings open, a window at the source alone", windows, IpcKind::legacy)
-        .facts.sink_window = false;
-    add("two GPUs (H200), mappings open, a window at the sink alone", windows, IpcKind::legacy)
-        .facts.source_window = false;
+    windows.source_bar = windows.sink_bar = true;
+    add("two GPUs (H200), mappings open, BAR mappings at both ends (GDRCopy)", windows,
+        IpcKind::legacy);
+    add("two GPUs (H200), mappings open, a BAR mapping at the source alone", windows,
+        IpcKind::legacy)
+        .facts.sink_bar = false;
+    add("two GPUs (H200), mappings open, a BAR mapping at the sink alone", windows, IpcKind::legacy)
+        .facts.source_bar = false;
     auto shared_windows = same_gpu;
-    shared_windows.source_window = shared_windows.sink_window = true;
-    add("one shared GPU (H200), windows at both ends", shared_windows, IpcKind::legacy);
-    add("one shared GPU (H200), a window at the sink alone", shared_windows, IpcKind::legacy)
-        .facts.source_window = false;
+    shared_windows.source_bar = shared_windows.sink_bar = true;
+    add("one shared GPU (H200), BAR mappings at both ends", shared_windows, IpcKind::legacy);
+    add("one shared GPU (H200), a BAR mapping at the sink alone", shared_windows, IpcKind::legacy)
+        .facts.source_bar = false;
     auto far_windows = facts(ndr(), h200(), other_h200());
-    far_windows.source_window = far_windows.sink_window = true;
-    add("two nodes, 400 Gb/s (H200), windows at both ends", far_windows, IpcKind::legacy);
+    far_windows.source_bar = far_windows.sink_bar = true;
+    add("two nodes, 400 Gb/s (H200), BAR mappings at both ends", far_windows, IpcKind::legacy);
     add("strided, one shared GPU (H200)", same_gpu, IpcKind::legacy).strided = true;
     add("strided, two GPUs with peer access (H200), mappings open", open, IpcKind::legacy).strided =
         true;

@@ -444,3 +444,34 @@ MPI_CASE_ENDING(ending_with_a_session_open, 2) {
     MPI_Barrier(MPI_COMM_WORLD);
     std::printf("came back\n");
 }
+
+// A collective call that one rank is refused for its arguments is as if it had not been made, wherever
+// it is refused: the rank makes it again, and the others' call ends with it.
+MPI_CASE(errors_in_arguments_of_collectives_leave_ranks_together, 2) {
+    return_errors(MPI_COMM_WORLD);
+    int numbers[8] = {}, counts[2] = {2, 2}, displacements[2] = {0, 2}, sum[2] = {};
+    if (rank() == 0) {
+        expect(MPI_Gatherv(numbers, 2, MPI_INT, numbers, counts, displacements, MPI_INT, 0,
+                           MPI_COMM_WORLD),
+               MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "the root's block in MPI_Gatherv");
+        expect(MPI_Scatterv(numbers, counts, displacements, MPI_INT, numbers, 2, MPI_INT, 0,
+                            MPI_COMM_WORLD),
+               MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "the root's block in MPI_Scatterv");
+        MPI_Request request = MPI_REQUEST_NULL;
+        expect(MPI_Iallgatherv(numbers, 2, MPI_INT, numbers, counts, displacements, MPI_INT,
+                               MPI_COMM_WORLD, &request),
+               MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "the rank's block in MPI_Iallgatherv");
+        expect(MPI_Allreduce(numbers, numbers, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER,
+               {"MPI_IN_PLACE"}, "MPI_Allreduce");
+    }
+    // Refused at one rank by the entry point, at the other by what follows it.
+    expect(MPI_Allgather(numbers + rank(), 1, MPI_INT, numbers, 1, MPI_INT, MPI_COMM_WORLD),
+           MPI_ERR_BUFFER, {"MPI_IN_PLACE"}, "the rank's block in MPI_Allgather");
+    const int mine[2] = {1, rank()};
+    OK(MPI_Allreduce(mine, sum, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum[0] == 2 && sum[1] == 1);
+    MPI_Request request = MPI_REQUEST_NULL;
+    OK(MPI_Iallreduce(mine, sum, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(sum[0] == 1 && sum[1] == 1);
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small messages through windows on device memory, with a simulated GDRCopy that takes freed memory
+// Small messages through BAR mappings, with a simulated GDRCopy that takes freed memory
 // out of its mappings at once: whoever touches it then ends the process. Without a libgdrapi these
 // cases do not run.
 #include "gpu.hpp"
@@ -19,7 +19,7 @@ using namespace mpi_tests;
 
 namespace {
 
-// More than repay a window.
+// More than repay a mapping.
 constexpr unsigned kRepaid = 40;
 
 struct Library {
@@ -100,7 +100,7 @@ MPI_CASE(gdrcopy_opens_nothing_for_a_few_messages, 2) {
     CHECK_EQ(library.calls("pin"), 0);
 }
 
-// Freed and allocated again, at the same address: the old window is gone, and a message to the new
+// Freed and allocated again, at the same address: the old mapping is gone, and a message to the new
 // memory does not go there.
 MPI_CASE(gdrcopy_freed_and_allocated_again, 2) {
     const Library& library = gdr();
@@ -115,7 +115,7 @@ MPI_CASE(gdrcopy_freed_and_allocated_again, 2) {
     CHECK(library.calls("map") >= 3);
 }
 
-// A window stays right while others come and go, and neighbours of a page are left alone.
+// A mapping stays right while others come and go, and neighbours of a page are left alone.
 MPI_CASE(gdrcopy_many_buffers, 2) {
     gdr();
     std::vector<std::unique_ptr<Memory>> all;
@@ -143,7 +143,7 @@ MPI_CASE(gdrcopy_refused, 2) {
     library.settings(nullptr);
 }
 
-// Only one side has windows, on one GPU and on two.
+// Only one side has mappings, on one GPU and on two.
 MPI_CASE(gdrcopy_on_one_side, 2) {
     const Library& library = gdr();
     for (const int without : {0, 1})

@@ -79,6 +79,12 @@ class Window {
         return value;
     }
     void* base() const { return base_; }
+    void read(void* to, std::size_t bytes, std::size_t offset) const {
+        if (memory_ != nullptr)
+            memory_->read(to, bytes, offset);
+        else
+            std::memcpy(to, static_cast<char*>(base_) + offset, bytes);
+    }
 
   private:
     MPI_Win win_ = MPI_WIN_NULL;

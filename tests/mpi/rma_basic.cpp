@@ -189,3 +189,87 @@ MPI_CASE(rma_device_windows, 2) {
         in_every_window(accumulate_at_one_target, kind);
     }
 }
+
+// Several elements of a type without a rule, at either end: their runs come in the order of packed
+// memory, whichever of them go together on the way.
+MPI_CASE(rma_irregular_types_in_every_window, 2) {
+    constexpr int kBlocks = 40, kElements = 3;
+    int displacements[kBlocks];
+    for (int i = 0; i < kBlocks; ++i)
+        displacements[i] = i * (i + 1) / 2;
+    MPI_Datatype irregular;
+    OK(MPI_Type_create_indexed_block(kBlocks, 1, displacements, MPI_INT, &irregular));
+    OK(MPI_Type_commit(&irregular));
+    const int per_element = displacements[kBlocks - 1] + 1, all = kElements * per_element;
+    const auto place_of = [&](int number) {
+        return static_cast<std::size_t>(number / kBlocks * per_element +
+                                        displacements[number % kBlocks]);
+    };
+    for (Window::Made how : every_made()) {
+        about("window " + std::to_string(static_cast<int>(how)));
+        Window window(how, static_cast<std::size_t>(all) * sizeof(int));
+        const auto clear = [&] {
+            for (int i = 0; i < all; ++i)
+                window.set<int>(static_cast<std::size_t>(i), i);
+        };
+        clear();
+        const int other = 1 - rank(), numbers = kElements * kBlocks;
+        std::vector<int> flat(static_cast<std::size_t>(numbers), -1),
+            spread(static_cast<std::size_t>(all), -1);
+        OK(MPI_Win_fence(0, window.win()));
+        OK(MPI_Get(flat.data(), numbers, MPI_INT, other, window.at(other, 0), kElements, irregular,
+                   window.win()));
+        OK(MPI_Get(spread.data(), kElements, irregular, other, window.at(other, 0), kElements,
+                   irregular, window.win()));
+        OK(MPI_Win_fence(0, window.win()));
+        for (int i = 0; i < numbers; ++i) {
+            CHECK_EQ(flat[static_cast<std::size_t>(i)], static_cast<int>(place_of(i)));
+            CHECK_EQ(spread[place_of(i)], static_cast<int>(place_of(i)));
+        }
+        std::iota(flat.begin(), flat.end(), 1000);
+        OK(MPI_Put(flat.data(), numbers, MPI_INT, other, window.at(other, 0), kElements, irregular,
+                   window.win()));
+        OK(MPI_Win_fence(0, window.win()));
+        for (int i = 0; i < numbers; ++i)
+            CHECK_EQ(window.value<int>(place_of(i)), 1000 + i);
+        OK(MPI_Win_fence(0, window.win()));  // the other one has looked, too
+        OK(MPI_Accumulate(flat.data(), numbers, MPI_INT, other, window.at(other, 0), kElements,
+                          irregular, MPI_SUM, window.win()));
+        OK(MPI_Win_fence(0, window.win()));
+        for (int i = 0; i < numbers; ++i)
+            CHECK_EQ(window.value<int>(place_of(i)), 2 * (1000 + i));
+        CHECK_EQ(window.value<int>(2), 2);  // a hole
+    }
+    about("");
+    OK(MPI_Type_free(&irregular));
+}
+
+// A rank that polls its own part of a window serves the others meanwhile.
+MPI_CASE(rma_ranks_that_poll_their_own_memory_serve_others, 2) {
+    for (Window::Made how : every_made()) {
+        about("window " + std::to_string(static_cast<int>(how)));
+        Window window(how, 64);
+        window.set<int>(0, 0);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        const int one = 1;
+        for (int round = 1; round <= 2; ++round) {
+            const bool locks_each = round == 2;  // instead of one flush after another
+            if (!locks_each) OK(MPI_Win_lock_all(0, window.win()));
+            if (rank() == 1) {
+                if (locks_each) OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+                OK(MPI_Accumulate(&one, 1, MPI_INT, 0, window.at(0, 0), 1, MPI_INT, MPI_SUM,
+                                  window.win()));
+                if (locks_each) OK(MPI_Win_unlock(0, window.win()));
+            }
+            for (int seen = 0; rank() == 0 && seen < round;) {
+                if (locks_each) OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win()));
+                OK(MPI_Fetch_and_op(nullptr, &seen, MPI_INT, 0, window.at(0, 0), MPI_NO_OP,
+                                    window.win()));
+                OK(locks_each ? MPI_Win_unlock(0, window.win()) : MPI_Win_flush(0, window.win()));
+            }
+            if (!locks_each) OK(MPI_Win_unlock_all(window.win()));
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+        }
+    }
+    about("");
+}

@@ -111,6 +111,9 @@ MPI_CASE(rma_shared_windows_are_one_memory, 3) {
     int* last = nullptr;
     OK(MPI_Win_shared_query(win, 2, &size_there, &unit, &last));
     CHECK(size_there == 16 && last == all + 2);  // parts follow each other
+    int* nothing = all;
+    OK(MPI_Win_shared_query(win, 1, &size_there, &unit, &nothing));
+    CHECK(size_there == 0 && nothing == nullptr);
     OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
     if (rank() == 0) last[3] = 4711;
     OK(MPI_Win_sync(win));
@@ -186,4 +189,33 @@ MPI_CASE(rma_strided_data_of_many_pieces, 2) {
         }
         CHECK_EQ(wrong, 0);
     }
+}
+
+// Neighbouring regions are attached one by one, as a program allocates them, and read in one go.
+MPI_CASE(rma_operations_span_attached_regions, 2) {
+    int numbers[8] = {};
+    MPI_Win win;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_attach(win, numbers + 4, 2 * sizeof(int)));
+    OK(MPI_Win_attach(win, numbers, 4 * sizeof(int)));
+    MPI_Aint mine = 0, places[2];
+    OK(MPI_Get_address(numbers, &mine));
+    OK(MPI_Allgather(&mine, 1, MPI_AINT, places, 1, MPI_AINT, MPI_COMM_WORLD));
+    const int other = 1 - rank(), sent[6] = {1, 2, 3, 4, 5, 6};
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(sent, 6, MPI_INT, other, places[other], 6, MPI_INT, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    for (int i = 0; i < 6; ++i)
+        CHECK_EQ(numbers[i], i + 1);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win));
+    // One more than is attached.
+    int code = MPI_Put(sent, 4, MPI_INT, other, MPI_Aint_add(places[other], 3 * sizeof(int)), 4,
+                       MPI_INT, win);
+    if (code == MPI_SUCCESS) code = MPI_Win_flush(other, win);
+    CHECK_EQ(error_class(code), MPI_ERR_RMA_RANGE);
+    MPI_Win_unlock(other, win);
+    CHECK_EQ(numbers[5], 6);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&win));
 }

@@ -90,6 +90,11 @@ MPI_CASE_OWN_INIT(a_session_asks_for_a_thread_level, 1) {
     const int values[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                           MPI_THREAD_MULTIPLE};
     CHECK(provided < 4 && values[provided] == of_init);
+    // Who asks for nothing gets what the process has.
+    MPI_Session session;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    CHECK(level_of(session, "thread_level") == "MPI_THREAD_MULTIPLE");
+    OK(MPI_Session_finalize(&session));
     OK(MPI_Finalize());
 }
 

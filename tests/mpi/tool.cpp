@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace mpi_tests;
@@ -193,7 +194,8 @@ MPI_CASE(tools_mistakes_are_codes_and_end_nothing, 1) {
     CHECK_EQ(MPI_T_cvar_get_num(&number), MPI_T_ERR_NOT_INITIALIZED);
     CHECK_EQ(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    OK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
+    OK(MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided));
+    CHECK_EQ(provided, MPI_THREAD_SERIALIZED);
     OK(MPI_T_finalize());  // counted: still initialised
     OK(MPI_T_cvar_get_num(&number));
     CHECK_EQ(MPI_T_cvar_get_num(nullptr), MPI_T_ERR_INVALID);
@@ -263,5 +265,37 @@ MPI_CASE(tools_mistakes_are_codes_and_end_nothing, 1) {
     OK(MPI_T_finalize());
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     CHECK_EQ(MPI_T_pvar_session_free(&other), MPI_T_ERR_INVALID_SESSION);
+    OK(MPI_T_finalize());
+}
+
+// Threads of a tool read and write beside the program's own, which did not ask for threads.
+MPI_CASE(tools_have_threads_of_their_own, 2) {
+    int provided = -1, level = -1;
+    OK(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided));
+    CHECK_EQ(provided, MPI_THREAD_MULTIPLE);
+    OK(MPI_Query_thread(&level));
+    CHECK_EQ(level, MPI_THREAD_SINGLE);
+    std::vector<std::thread> watchers;
+    for (int watcher = 0; watcher < 2; ++watcher)
+        watchers.emplace_back([] {
+            const Tool tool;
+            Counted sent(tool, "messages_sent");
+            sent.start();
+            std::uint64_t before = 0;
+            for (int look = 0; look < 100; ++look) {
+                const std::uint64_t now = sent.read();
+                CHECK_EQ(now >= before, true);
+                before = now;
+                OK(tool.set<int>("GANTRY_EXPLAIN", 0));
+            }
+        });
+    for (int round = 0; round < 30; ++round) {
+        int mine = round, other = -1;
+        OK(MPI_Sendrecv(&mine, 1, MPI_INT, 1 - rank(), 0, &other, 1, MPI_INT, 1 - rank(), 0,
+                        MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK_EQ(other, round);
+    }
+    for (std::thread& watcher : watchers)
+        watcher.join();
     OK(MPI_T_finalize());
 }

@@ -21,6 +21,7 @@ import time
 NOT_RUN = 77
 INSIDE = "GANTRY_TEST_NODES"  # tells the second start of a script that it is inside
 ADDRESS = "10.77.0.{}"
+RAIL_ADDRESS = "10.77.{}.{}"  # of further rails
 PR_SET_PDEATHSIG = 1
 FULL_PACKET, DATA_OF_PACKET = 1514, 1448  # of TCP; jumbo packets are larger than the windows of a slow cable, and stall it
 
@@ -32,6 +33,16 @@ def die_with_parent():
 def not_run(why):
     print(f"not run: {why}")
     sys.exit(NOT_RUN)
+
+
+def need_ucx():
+    library = os.environ.get("GANTRY_UCX") or "libucp.so.0"
+    if os.path.isdir(library):
+        library = os.path.join(library, "libucp.so.0")
+    try:
+        ctypes.CDLL(library)
+    except OSError as refused:
+        not_run(f"the network needs UCX ({refused}); `apt install libucx0` or set GANTRY_UCX")
 
 
 def run_in_namespaces():
@@ -71,6 +82,7 @@ class Node:
 
     def __init__(self, number):
         self.name, self.address, self.device = f"node{number}", ADDRESS.format(number + 1), f"cable{number}"
+        self.rails = [self.device]  # more of them: further cables of two_nodes
         self.processor = None  # the only one that what is started here may use
         names = "127.0.0.1 localhost\\n" + "".join(f"{ADDRESS.format(other + 1)} node{other}\\n" for other in (0, 1))
         script = (f"mount -t sysfs sysfs /sys 2>/dev/null; mount -t tmpfs tmpfs /dev/shm && hostname {self.name} && ip link set lo up && "
@@ -104,32 +116,39 @@ class Node:
     def wait_for_carrier(self, patience=10):
         """Programs that look for networks before the kernel calls this one running do not find it."""
         end = time.monotonic() + patience
-        while "LOWER_UP" not in self.cable() or "state UP" not in self.cable():
-            if time.monotonic() > end:
-                raise RuntimeError(f"the cable of {self.name} stays down: {self.cable()}")
-            time.sleep(0.01)
+        for rail in range(len(self.rails)):
+            while "LOWER_UP" not in self.cable(rail) or "state UP" not in self.cable(rail):
+                if time.monotonic() > end:
+                    raise RuntimeError(f"a cable of {self.name} stays down: {self.cable(rail)}")
+                time.sleep(0.01)
 
-    def cable(self):
-        return subprocess.run(self.enter() + ["ip", "link", "show", self.device], stdout=subprocess.PIPE, text=True, check=True).stdout
+    def cable(self, rail=0):
+        return subprocess.run(self.enter() + ["ip", "link", "show", self.rails[rail]], stdout=subprocess.PIPE, text=True, check=True).stdout
 
-    def cut(self):
-        self.run(["ip", "link", "set", self.device, "down"])
+    def cut(self, rail=0):
+        self.run(["ip", "link", "set", self.rails[rail], "down"])
 
-    def mend(self):
-        self.run(["ip", "link", "set", self.device, "up"])
+    def mend(self, rail=0):
+        self.run(["ip", "link", "set", self.rails[rail], "up"])
 
 
-def two_nodes(bytes_per_second=None):
-    """Two joined nodes; the cable carries `bytes_per_second` of data each way, as much as it can when None."""
+def two_nodes(bytes_per_second=None, more_rails=()):
+    """Two joined nodes; the cable carries `bytes_per_second` of data each way, as much as it can when None. `more_rails`: the same of each
+    further cable. (nodes[i].rails: the devices' names.)"""
     nodes = [Node(0), Node(1)]
-    subprocess.run(["ip", "link", "add", nodes[0].device, "netns", str(nodes[0].first), "type", "veth",
-                    "peer", "name", nodes[1].device, "netns", str(nodes[1].first)], check=True)
-    for node in nodes:
-        node.run(["ip", "address", "add", node.address + "/24", "dev", node.device])
-        node.mend()
-        if bytes_per_second:
-            node.run(["tc", "qdisc", "add", "dev", node.device, "root", "tbf", "rate", f"{int(bytes_per_second * 8 * FULL_PACKET / DATA_OF_PACKET)}bit",
-                      "burst", "160k", "limit", "64m"])
+    for rail, rate in enumerate((bytes_per_second, *more_rails)):
+        if rail > 0:
+            for node in nodes:
+                node.rails.append(f"{node.device}x{rail}")
+        subprocess.run(["ip", "link", "add", nodes[0].rails[rail], "netns", str(nodes[0].first), "type", "veth",
+                        "peer", "name", nodes[1].rails[rail], "netns", str(nodes[1].first)], check=True)
+        for number, node in enumerate(nodes):
+            address = node.address if rail == 0 else RAIL_ADDRESS.format(rail, number + 1)
+            node.run(["ip", "address", "add", address + "/24", "dev", node.rails[rail]])
+            node.mend(rail)
+            if rate:
+                node.run(["tc", "qdisc", "add", "dev", node.rails[rail], "root", "tbf", "rate", f"{int(rate * 8 * FULL_PACKET / DATA_OF_PACKET)}bit",
+                          "burst", "160k", "limit", "64m"])
     for node in nodes:
         node.wait_for_carrier()
     return nodes

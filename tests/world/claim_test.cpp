@@ -226,7 +226,7 @@ using Words = std::array<std::uint32_t, transfer::kClaimWords>;
 
 Words words_of_rank_1(World& world) {
     Words words;
-    const std::uint32_t* all = world.shared_memory().end(1).claim_words(1);
+    const std::uint32_t* all = world.shared_memory().end(1).shared_segment(1)->claim_words();
     std::copy_n(all, words.size(), words.begin());
     return words;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small messages through windows on device memory (GDRCopy): what they cost in copies, messages and
-// modelled time, with windows at both ends, at one, and refused. The window's own costs are
+// Small messages through BAR mappings (GDRCopy): what they cost in copies, messages and
+// modelled time, with mappings at both ends, at one, and refused. Their own costs are
 // published figures (model::WindowCost), so the times are only as good as those.
 #include "p2p/wire.hpp"
 #include "world/harness/programs.hpp"
@@ -17,7 +17,7 @@ struct Test {
     Place source = D, sink = D;
     Bytes bytes = 8;
     int sink_gpu = 1;
-    bool windows[2] = {true, true};
+    bool mapped[2] = {true, true};
     bool refused[2] = {false, false};
     int nodes = 1;
     int rounds = 60, measured = 10;  // of them, at the end
@@ -31,8 +31,8 @@ struct Costs {
 };
 
 Task<Status> messages_and_answers(Rank& rank, Test& test) {
-    rank.device.windows = test.windows[rank.number];
-    rank.device.faults.refuse_window = test.refused[rank.number];
+    rank.device.has_gdrcopy = test.mapped[rank.number];
+    rank.device.faults.refuse_bar = test.refused[rank.number];
     const bool sends = rank.number == 0;
     Bytebuffer buffer(rank, sends ? test.source : test.sink, test.bytes, sends ? 0 : test.sink_gpu);
     Nanoseconds begin = 0;
@@ -79,12 +79,12 @@ TEST(Gdrcopy, ASmallMessageBetweenTwoGpusIsOneMessageAndNoCopy) {
     const Costs costs = run({});
     EXPECT_EQ(costs.sender.all_copies() + costs.receiver.all_copies(), 0u);
     EXPECT_EQ(costs.sender.launches + costs.receiver.launches, 0u);
-    EXPECT_EQ(costs.sender.window_reads, 10u);
-    EXPECT_EQ(costs.receiver.window_writes, 10u);
+    EXPECT_EQ(costs.sender.bar_reads, 10u);
+    EXPECT_EQ(costs.receiver.bar_writes, 10u);
     EXPECT_EQ(costs.eager, 20u);  // with the answers
     // So many that the mapping for a direct copy has been opened.
-    const Costs without = run({.windows = {false, false}, .rounds = 600});
-    EXPECT_EQ(without.sender.window_reads + without.receiver.window_writes, 0u);
+    const Costs without = run({.mapped = {false, false}, .rounds = 600});
+    EXPECT_EQ(without.sender.bar_reads + without.receiver.bar_writes, 0u);
     EXPECT_EQ(without.sender.all_copies() + without.receiver.all_copies(), 10u);
     EXPECT_LT(2 * costs.time, without.time);
     EXPECT_LT(costs.time, 4 * kMicrosecond);
@@ -93,31 +93,31 @@ TEST(Gdrcopy, ASmallMessageBetweenTwoGpusIsOneMessageAndNoCopy) {
 TEST(Gdrcopy, OnOneSharedGpuTheQueueIsLeftAlone) {
     const Costs costs = run({.sink_gpu = 0});
     EXPECT_EQ(costs.sender.all_copies() + costs.receiver.all_copies(), 0u);
-    const Costs without = run({.sink_gpu = 0, .windows = {false, false}});
+    const Costs without = run({.sink_gpu = 0, .mapped = {false, false}});
     EXPECT_LT(3 * costs.time, without.time);
 }
 
 TEST(Gdrcopy, OfOneEndOnADeviceTheOtherIsAsBetweenHosts) {
     const Costs out = run({.source = D, .sink = H});
-    EXPECT_EQ(out.sender.window_reads, 10u);
+    EXPECT_EQ(out.sender.bar_reads, 10u);
     EXPECT_EQ(out.sender.all_copies() + out.receiver.all_copies(), 0u);
     const Costs in = run({.source = H, .sink = D});
-    EXPECT_EQ(in.receiver.window_writes, 10u);
+    EXPECT_EQ(in.receiver.bar_writes, 10u);
     EXPECT_EQ(in.sender.all_copies() + in.receiver.all_copies(), 0u);
-    EXPECT_LT(3 * in.time, run({.source = H, .sink = D, .windows = {false, false}}).time);
+    EXPECT_LT(3 * in.time, run({.source = H, .sink = D, .mapped = {false, false}}).time);
 }
 
 TEST(Gdrcopy, BetweenTwoNodesToo) {
     const Costs costs = run({.nodes = 2});
     EXPECT_EQ(costs.sender.all_copies() + costs.receiver.all_copies(), 0u);
-    EXPECT_EQ(costs.sender.window_reads, 10u);
-    EXPECT_EQ(costs.receiver.window_writes, 10u);
+    EXPECT_EQ(costs.sender.bar_reads, 10u);
+    EXPECT_EQ(costs.receiver.bar_writes, 10u);
 }
 
 TEST(Gdrcopy, AtTheSourceAloneTheReceiverCopies) {
     for (const int gpu : {0, 1}) {
-        const Costs costs = run({.sink_gpu = gpu, .windows = {true, false}});
-        EXPECT_EQ(costs.sender.window_reads, 10u);
+        const Costs costs = run({.sink_gpu = gpu, .mapped = {true, false}});
+        EXPECT_EQ(costs.sender.bar_reads, 10u);
         EXPECT_EQ(costs.sender.all_copies(), 0u);
         EXPECT_EQ(costs.receiver.all_copies(), 10u);
     }
@@ -125,44 +125,44 @@ TEST(Gdrcopy, AtTheSourceAloneTheReceiverCopies) {
 
 TEST(Gdrcopy, RefusedAtTheSinkOfASharedGpuNoCopyWaitsForATurn) {
     const Costs costs = run({.sink_gpu = 0, .refused = {false, true}});
-    EXPECT_EQ(costs.sender.window_reads, 10u);
-    EXPECT_EQ(costs.receiver.window_writes, 0u);
+    EXPECT_EQ(costs.sender.bar_reads, 10u);
+    EXPECT_EQ(costs.receiver.bar_writes, 0u);
     EXPECT_LT(costs.time, 20 * kMicrosecond);
 }
 
 TEST(Gdrcopy, AtTheSinkAloneTheSenderCopies) {
-    const Costs costs = run({.sink_gpu = 0, .windows = {false, true}});
+    const Costs costs = run({.sink_gpu = 0, .mapped = {false, true}});
     EXPECT_EQ(costs.receiver.all_copies(), 0u);
     EXPECT_EQ(costs.sender.all_copies(), 10u);
-    const Costs far = run({.windows = {false, true}, .nodes = 2});
-    EXPECT_EQ(far.receiver.window_writes, 10u);
+    const Costs far = run({.mapped = {false, true}, .nodes = 2});
+    EXPECT_EQ(far.receiver.bar_writes, 10u);
     EXPECT_EQ(copies(far.sender, Operation::d2h), 10u);
 }
 
 TEST(Gdrcopy, AFewMessagesOpenNothing) {
     const Costs costs = run({.rounds = 6, .measured = 6});
-    EXPECT_EQ(costs.sender.window_opens + costs.receiver.window_opens, 0u);
-    EXPECT_EQ(costs.sender.window_reads + costs.receiver.window_writes, 0u);
+    EXPECT_EQ(costs.sender.bar_opens + costs.receiver.bar_opens, 0u);
+    EXPECT_EQ(costs.sender.bar_reads + costs.receiver.bar_writes, 0u);
 }
 
 TEST(Gdrcopy, RefusalsLeaveEverythingAsWithout) {
     const Costs costs = run({.refused = {true, true}});
-    const Costs without = run({.windows = {false, false}});
-    EXPECT_EQ(costs.sender.window_reads + costs.receiver.window_writes, 0u);
+    const Costs without = run({.mapped = {false, false}});
+    EXPECT_EQ(costs.sender.bar_reads + costs.receiver.bar_writes, 0u);
     EXPECT_EQ(costs.sender.all_copies(), without.sender.all_copies());
     EXPECT_EQ(costs.receiver.all_copies(), without.receiver.all_copies());
 }
 
 TEST(Gdrcopy, LargeMessagesGoAsWithout) {
     const Costs costs = run({.bytes = 64 * kKiB});
-    EXPECT_EQ(costs.sender.window_reads + costs.receiver.window_writes, 0u);
-    EXPECT_EQ(costs.time, run({.bytes = 64 * kKiB, .windows = {false, false}}).time);
+    EXPECT_EQ(costs.sender.bar_reads + costs.receiver.bar_writes, 0u);
+    EXPECT_EQ(costs.time, run({.bytes = 64 * kKiB, .mapped = {false, false}}).time);
 }
 
 // Many at once are better read by one kernel of the receiver's.
 Task<Status> burst(Rank& rank) {
     constexpr int kMany = 32;
-    rank.device.windows = true;
+    rank.device.has_gdrcopy = true;
     Bytebuffer buffer(rank, D, kMany * 8, rank.number);
     for (int round = 0; round < 40; ++round) {
         if (round == 39) rank.device.reset_counts();
@@ -189,13 +189,13 @@ TEST(Gdrcopy, OfManyAtOnceOnlyTheFirstAreReadByTheProcessor) {
     World world({.machine = "h200", .ranks_per_node = 2, .seed = 5});
     const Ending ending = world.run([](Rank& rank) { return burst(rank); });
     EXPECT_TRUE(ending.good()) << ending;
-    EXPECT_LE(world.rank(0).device.counts().window_reads, 4u);
-    EXPECT_GT(world.rank(0).device.counts().window_reads, 0u);
+    EXPECT_LE(world.rank(0).device.counts().bar_reads, 4u);
+    EXPECT_GT(world.rank(0).device.counts().bar_reads, 0u);
 }
 
 // Three buffers, one after the other.
 Task<Status> lives(Rank& rank) {
-    rank.device.windows = true;
+    rank.device.has_gdrcopy = true;
     for (int life = 0; life < 3; ++life) {
         Bytebuffer buffer(rank, D, 64, rank.number);
         for (int round = 0; round < 40; ++round) {
@@ -222,7 +222,7 @@ TEST(Gdrcopy, EachAllocationEarnsItsOwnWindow) {
     const Ending ending = world.run([](Rank& rank) { return lives(rank); });
     EXPECT_TRUE(ending.good()) << ending;
     for (int rank = 0; rank < 2; ++rank)
-        EXPECT_EQ(world.rank(rank).device.counts().window_opens, 3u) << rank;
+        EXPECT_EQ(world.rank(rank).device.counts().bar_opens, 3u) << rank;
 }
 
 }  // namespace

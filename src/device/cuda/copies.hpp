@@ -45,6 +45,7 @@ struct CopySettings {
     // so much later it is still put, and comes too late.
     Nanoseconds resident_margin = 4 * kMicrosecond;
     const Neighbours* neighbours = nullptr;  // null: nobody is known
+    Device::Resident* resident = nullptr;    // what kernels that stay do is counted there, too
 };
 
 inline CUdeviceptr device_address(const void* pointer) {

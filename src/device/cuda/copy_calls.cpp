@@ -130,6 +130,7 @@ Issued issue(Driver& driver, RowKernel& row_kernel, const Order& order, CUstream
                 driver.call(cu.cuMemcpyDtoDAsync_v2, destination, source, copy.bytes, stream),
                 "cuMemcpyDtoDAsync");
         case Engine::kernel:
+        case Engine::bar:
         case Engine::automatic: break;
     }
     return once(driver.call(cu.cuMemcpyAsync, destination, source, copy.bytes, stream),

@@ -13,9 +13,9 @@
 
 namespace gantry::device::cuda {
 
-CudaDevice::Place CudaDevice::place(const void* address) const {
+CudaDevice::Place CudaDevice::place(const void* address) {
     if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
-        const int home = gpus_.find(mapping->handle.gpu);
+        const int home = gpu_of(mapping->handle.gpu);
         return {true,
                 true,
                 false,
@@ -168,6 +168,7 @@ Lane CudaDevice::lane_of(const Copy& copy, const Place& source, const Place& des
         case Engine::peer: return Lane::peer;
         case Engine::automatic:
         case Engine::kernel:
+        case Engine::bar:
         case Engine::fused: break;
     }
     if (!source.device) return Lane::h2d;
@@ -208,14 +209,16 @@ void CudaDevice::learn_flow(const Copy& copy, const Way& way) {
     if (words != nullptr) known.word = pins_.around(words, sizeof *words);
 }
 
-bool CudaDevice::would_cut_through(Engine engine) const {
+bool CudaDevice::would_take_pieces(Engine engine) const {
     const Way& way = flowing_ways_[engine == Engine::d2h ? 0 : 1];
     return way.streams != nullptr && way.losses == losses() &&
            way.streams->resident().would_cut_through(engine == Engine::d2h ? Ends::to_host
                                                                            : Ends::from_host);
 }
 
-bool CudaDevice::cut_through(const Copy& copy, Completion& done) {
+bool CudaDevice::cut_through(const Copy& copy, Completion* done) {
+    if (done == nullptr) return would_take_pieces(copy.engine);
+    settings_.neighbours = neighbours_;
     if (!driver_.ready() || copy.pieces.size == 0 || copy.bytes > kMostCutThrough) return false;
     if (Way& known = flowing_way(copy.engine); !known.carries(copy, losses())) {
         drop_dead_contexts();
@@ -236,7 +239,7 @@ bool CudaDevice::cut_through(const Copy& copy, Completion& done) {
     }
     Order order = way.order;
     order.copy = copy;
-    return way.streams->cut_through(order, done);
+    return way.streams->cut_through(order, *done);
 }
 
 void CudaDevice::copy(const Copy& copy, Completion& done) {
@@ -250,6 +253,9 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
             copy.gpu, driver_.gone() ? "shut down already" : "not initialised in this process"));
         return;
     }
+    if (copy.engine == Engine::bar) return done.complete(bar_mappings_.copy(copy));
+    if (!copy.parts.empty()) return copy_parts(copy, done);
+    settings_.neighbours = neighbours_;
     gpus_.fill();
     drop_dead_contexts();
     // A stream that finds its context dead is lost: the whole way below drops it.
@@ -299,25 +305,35 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
 }
 
 // A context that turns out to be gone is dropped when somebody uses it next.
-bool CudaDevice::copy_together(std::span<const Copy> copies, Completion& done) {
-    if (!driver_.ready() || copies.empty()) return false;
+void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
     gpus_.fill();
     drop_dead_contexts();
     CUcontext context = nullptr;
-    for (const Copy& copy : copies) {
+    bool reached = true;
+    for (const CopyPart& part : copy.parts) {
+        Copy each = copy;
+        each.destination = part.destination;
+        each.source = part.source;
+        each.bytes = part.bytes;
         Way way;
-        const Route route = this->route(copy, &way);
-        if (route.order.copy.engine != Engine::fused || route.context == nullptr) return false;
-        if (context != nullptr && context != route.context) return false;
+        const Route route = this->route(each, &way);
+        reached = reached && route.order.copy.engine == Engine::fused && route.context != nullptr &&
+                  (context == nullptr || context == route.context);
+        if (!reached) break;
         context = route.context;
     }
-    Result<Streams*> streams = streams_in(context, copies.front().gpu);
-    return streams.ok() && (*streams)->copy_together(copies, done);
+    if (reached) {
+        Result<Streams*> streams = streams_in(context, copy.gpu);
+        if (streams.ok() && (*streams)->copy_parts(copy, done)) return;
+    }
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} copies on GPU {}: not by one launch",
+                          copy.parts.size(), copy.gpu));
 }
 
-void CudaDevice::get_ready(const Copy& like) {
-    const Way& last = last_way(like);
-    if (last.streams != nullptr && last.losses == losses() && last.asked.gpu == like.gpu)
+void CudaDevice::get_ready(const Copy* like) {
+    if (like == nullptr) return kept_.reset();
+    const Way& last = last_way(*like);
+    if (last.streams != nullptr && last.losses == losses() && last.asked.gpu == like->gpu)
         kept_.emplace(driver_, last.streams->context());
 }
 

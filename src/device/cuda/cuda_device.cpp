@@ -20,19 +20,25 @@ std::size_t limit(std::int64_t value) {
 }  // namespace
 
 CudaDevice::CudaDevice(const config::Config& config)
-    : settings_{.kernels = config.kernels, .flags = config.flags, .linger = config.linger},
+    : Device("cuda"),
+      settings_{.kernels = config.kernels,
+                .flags = config.flags,
+                .linger = config.linger,
+                .resident = &resident_},
       gdrcopy_(config.gdrcopy != "off"),
       owner_(getpid()),
       driver_(config.cuda_library),
       gpus_(driver_, config.machine, config.kernels && config.linger > 0),
       query_(driver_),
-      pointers_(query_),
+      pointers_(query_, &losses_),
       watch_(driver_),
       pins_(driver_),
-      mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes),
-      windows_(query_, {limit(config.gdrcopy_windows), config.gdrcopy_bytes}),
+      mappings_(driver_, limit(config.ipc_cache_entries), config.ipc_cache_bytes, losses_),
+      bar_mappings_(query_, {limit(config.gdrcopy_mappings), config.gdrcopy_bytes}),
       exports_(driver_),
-      scratch_(driver_, config.device_scratch) {}
+      scratch_(driver_, config.device_scratch) {
+    driver_use_ = &driver_.calls();
+}
 
 CudaDevice::~CudaDevice() {
     shut_down();
@@ -44,19 +50,9 @@ bool CudaDevice::active() {
     return driver_.ready();
 }
 
-int CudaDevice::gpu_count() {
+std::span<const GpuFacts> CudaDevice::gpus() {
     gpus_.fill();
-    return gpus_.count();
-}
-
-const GpuFacts& CudaDevice::gpu_facts(int gpu) {
-    gpus_.fill();
-    return gpus_.facts(gpu);
-}
-
-int CudaDevice::gpu_of(const Uuid& uuid) {
-    gpus_.fill();
-    return gpus_.find(uuid);
+    return gpus_.all_facts();
 }
 
 bool CudaDevice::can_access_peer(int gpu, int other) {
@@ -186,53 +182,21 @@ int CudaDevice::progress() {
     return finished;
 }
 
-Device::Resident CudaDevice::resident() const {
-    Resident all;
-    for (const auto& streams : streams_) {
-        const ResidentCopies::Counts& each = streams->resident().counts();
-        all.copies += each.copies;
-        all.launches += each.launches;
-    }
-    return all;
-}
-
-Device::DriverUse CudaDevice::driver_use() const {
-    const Calls& calls = driver_.calls();
-    return {.calls = calls.total() - calls.probes - calls.rechecks,
-            .copies = calls.copies,
-            .launches = calls.launches,
-            .mappings_opened = mappings_.opened(),
-            .mappings_open = mappings_.entries(),
-            .mapped = mappings_.bytes()};
-}
-
 bool CudaDevice::pending() const {
     return std::any_of(streams_.begin(), streams_.end(),
                        [](const auto& streams) { return streams->pending(); });
 }
 
-// --- windows -----------------------------------------------------------------------------------
-
-bool CudaDevice::has_windows() {
-    return gdrcopy_ && driver_.ready() && windows_.possible();
-}
+// --- BAR mappings ------------------------------------------------------------------------------
 
 // Opening one takes the driver's lock for long: not while copies are in flight.
-bool CudaDevice::window(const Location& location, const void* address, Bytes bytes) {
-    if (!has_windows() || !location.on_device() || location.buffer_id == 0) return false;
-    if (windows_.has(location, address, bytes)) return true;
-    return windows_.repays(location, address, gpus_.facts(location.gpu)) && !pending() &&
-           windows_.open(location, address, bytes);
-}
-
-Status CudaDevice::read_window(const Location& location, const void* address, void* to,
-                               Bytes bytes) {
-    return windows_.read(location, address, to, bytes);
-}
-
-Status CudaDevice::write_window(const Location& location, void* address, const void* from,
-                                Bytes bytes) {
-    return windows_.write(location, address, from, bytes);
+bool CudaDevice::has_bar_mapping(const Location& location, const void* address, Bytes bytes) {
+    if (!gdrcopy_ || !driver_.ready() || !bar_mappings_.possible()) return false;
+    if (bytes == 0) return true;
+    if (!location.on_device() || location.buffer_id == 0) return false;
+    if (bar_mappings_.has(location.buffer_id, address, bytes)) return true;
+    return bar_mappings_.repays(location, address, gpus_.facts(location.gpu)) && !pending() &&
+           bar_mappings_.open(location, address, bytes);
 }
 
 // --- host memory -------------------------------------------------------------------------------
@@ -282,7 +246,8 @@ Result<IpcHandle> CudaDevice::export_memory(const Location& location) {
     return handle;
 }
 
-Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu) {
+Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu, Opening opening) {
+    if (opening == Opening::known_only) return open_again(handle, gpu);
     // The driver does not open a handle in the process that made it; there the memory is simply at
     // hand.
     if (exports_.is_own(handle)) return reinterpret_cast<void*>(handle.base);
@@ -368,7 +333,7 @@ void CudaDevice::shut_down() {
         for (auto& streams : streams_)
             (void)streams.release();
         streams_.clear();
-        windows_.abandon();
+        bar_mappings_.abandon();
         scratch_.abandon();
         return;
     }
@@ -377,7 +342,7 @@ void CudaDevice::shut_down() {
         streams->close();
     scratch_.clear();
     mappings_.clear();
-    windows_.clear();
+    bar_mappings_.clear();
     pins_.clear();
     streams_.clear();
     pointers_.clear();

@@ -9,7 +9,7 @@
 //   streams        copies in flight, one object per context
 //   pins           page-locked host memory
 //   ipc_cache      peers' memory mapped here
-//   windows        our own memory mapped for the processor (GDRCopy)
+//   bar_mappings   our own memory mapped for the processor (GDRCopy)
 //
 // A context that the program destroys is noticed at the next use: what lived in it is dropped
 // without a driver call, copies in flight complete with an error, and the next copy makes new
@@ -25,7 +25,7 @@
 #include "device/cuda/pointer_query.hpp"
 #include "device/cuda/scratch.hpp"
 #include "device/cuda/streams.hpp"
-#include "device/cuda/windows.hpp"
+#include "device/cuda/bar_mappings.hpp"
 #include "device/device.hpp"
 #include "device/pointer_cache.hpp"
 
@@ -43,47 +43,29 @@ class CudaDevice final : public Device {
     explicit CudaDevice(const config::Config& config);
     ~CudaDevice() override;
 
-    const char* name() const override { return "cuda"; }
     bool active() override;
-    int gpu_count() override;
-    const GpuFacts& gpu_facts(int gpu) override;
-    int gpu_of(const Uuid& uuid) override;
+    std::span<const GpuFacts> gpus() override;
     bool can_access_peer(int gpu, int other) override;
 
     Result<Location> classify(const void* address, Bytes bytes) override;
 
-    void meet(const Neighbours* neighbours) override { settings_.neighbours = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
-    bool cut_through(const Copy& copy, Completion& done) override;
-    bool would_cut_through(Engine engine) const override;
+    bool cut_through(const Copy& copy, Completion* done) override;
     void reduce(const Reduce& reduce, Completion& done) override;
-    void get_ready(const Copy& like) override;
-    void let_go() override { kept_.reset(); }
+    void get_ready(const Copy* like) override;
     void flush_batch(BatchHint more) override;
-    bool copy_together(std::span<const Copy> copies, Completion& done) override;
     int progress() override;
     bool pending() const override;
-    Resident resident() const override;
-    DriverUse driver_use() const override;
-
-    bool has_windows() override;
-    bool window(const Location& location, const void* address, Bytes bytes) override;
-    Status read_window(const Location& location, const void* address, void* to,
-                       Bytes bytes) override;
-    Status write_window(const Location& location, void* address, const void* from,
-                        Bytes bytes) override;
+    bool has_bar_mapping(const Location& location, const void* address, Bytes bytes) override;
 
     Status pin(void* address, Bytes bytes) override;
-    void unpin(void* address) override;
+    void unpin(void* address);
 
     Result<IpcHandle> export_memory(const Location& location) override;
-    Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
-    void* open_again(const IpcHandle& handle, int gpu) override;
+    Result<void*> open_memory(const IpcHandle& handle, int gpu,
+                              Opening opening = Opening::allowed) override;
     Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
-    std::uint64_t losses() const override {
-        return losses_ + mappings_.losses() + pointers_.losses();
-    }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override;
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
@@ -94,7 +76,7 @@ class CudaDevice final : public Device {
 
     void shut_down() override;
 
-    const Windows& windows() const { return windows_; }
+    const BarMappings& bar_mappings() const { return bar_mappings_; }
     // Exact counts of driver calls, for tests and explanations.
     const Calls& calls() const { return driver_.calls(); }
 
@@ -127,13 +109,16 @@ class CudaDevice final : public Device {
         bool goes_on(const Copy& copy, std::uint64_t losses_now) const;
         bool carries(const Copy& copy, std::uint64_t losses_now) const;  // whatever its size
     };
+    void copy_parts(const Copy& copy, Completion& done);
+    void* open_again(const IpcHandle& handle, int gpu);
+    bool would_take_pieces(Engine engine) const;
     Way& last_way(const Copy& copy);
     Way& flowing_way(Engine engine) { return flowing_ways_[engine == Engine::d2h ? 0 : 1]; }
     void learn_flow(const Copy& copy, const Way& way);
     void remember(Way& way, const Place& source, const Place& destination) const;
     // Its context lives, and is the one to work in on that GPU.
     void note_use_of(const Allocation& allocation);
-    Place place(const void* address) const;
+    Place place(const void* address);
     Route route(const Copy& copy, Way* way);
     bool is_page_locked(const void* address, Bytes bytes) const;
     static Lane lane_of(const Copy& copy, const Place& source, const Place& destination);
@@ -161,14 +146,13 @@ class CudaDevice final : public Device {
     ContextWatch watch_;
     Pins pins_;
     IpcCache mappings_;
-    Windows windows_;
+    BarMappings bar_mappings_;
     std::vector<std::unique_ptr<Streams>> streams_;  // one per context: few
     Exports exports_;
     Scratch scratch_;
     std::array<Way, 3> last_ways_;     // between devices, to and from host memory
     std::array<Way, 2> flowing_ways_;  // to host memory and from it: of the last one with pieces
     std::optional<KeptCurrent> kept_;
-    std::uint64_t losses_ = 0;  // contexts that went
 };
 
 }  // namespace gantry::device::cuda

@@ -16,6 +16,7 @@
 
 #include "base/status.hpp"
 #include "device/cuda/driver_abi.h"
+#include "device/driver_use.hpp"
 #include "device/loaded_objects.hpp"
 
 #include <cstdint>
@@ -26,22 +27,7 @@ namespace gantry::device::cuda {
 
 // How many driver calls Gantry has made, by what they are for. Exact; tests and `gantry explain`
 // read differences.
-struct Calls {
-    std::uint64_t probes = 0;    // is the driver initialised?
-    std::uint64_t queries = 0;   // what is this pointer?
-    std::uint64_t rechecks = 0;  // is exported memory still there? Every 10 ms, apart from messages
-    std::uint64_t contexts = 0;  // push, pop, capture mode
-    std::uint64_t copies = 0;
-    std::uint64_t launches = 0;          // kernels
-    std::uint64_t completions = 0;       // events recorded and looked at
-    std::uint64_t synchronizations = 0;  // calls that wait for the GPU
-    std::uint64_t setups = 0;            // streams, events, registrations, tables: once each
-    std::uint64_t ipc = 0;
-    std::uint64_t total() const {
-        return probes + queries + rechecks + contexts + copies + launches + completions +
-               synchronizations + setups + ipc;
-    }
-};
+using Calls = DriverUse;
 
 template <class Function>
 struct EntryPoint {
@@ -98,6 +84,7 @@ class Driver {
     Kept kept;
 
     const Calls& calls() const { return calls_; }
+    Calls& calls() { return calls_; }
     // The Status of a refused call: "cuMemcpyAsync of 1 MiB ...: CUDA_ERROR_X (driver's text)".
     Status failed(std::string_view call, CUresult result, std::string_view on);
 

@@ -2,7 +2,7 @@
 //
 // GdrLibrary: NVIDIA's GDRCopy (libgdrapi.so.2), found at run time, which maps device memory for
 // the processor through the PCIe bus where its kernel module is loaded. Looked for once, at the
-// first question; the answer stays. It knows nothing of messages: windows.hpp decides what is
+// first question; the answer stays. It knows nothing of messages: bar_mappings.hpp decides what is
 // mapped and when.
 #pragma once
 
@@ -22,7 +22,7 @@ class GdrLibrary {
     GdrLibrary(const GdrLibrary&) = delete;
     GdrLibrary& operator=(const GdrLibrary&) = delete;
 
-    // Whether windows can be had here: the library loads and its kernel module answers.
+    // Whether BAR mappings can be had here: the library loads and its kernel module answers.
     bool ready() {
         if (state_ == State::not_asked) look();
         return state_ == State::ready;

@@ -24,14 +24,14 @@ void GpuTable::fill() {
     for (int ordinal = 0; ordinal < count; ++ordinal) {
         CUdevice device = ordinal;
         driver_.call(driver_.cu.cuDeviceGet, &device, ordinal);
-        gpus_.push_back(describe(device, ordinal));
+        add(device, ordinal);
     }
     for (Gpu& gpu : gpus_)
         gpu.peers.assign(gpus_.size(), Access::unknown);
     filled_ = true;
 }
 
-GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
+void GpuTable::add(CUdevice device, int ordinal) {
     const model::Traits traits = traits_of(
         driver_.cu,
         [this](auto& entry, auto... arguments) { return driver_.call(entry, arguments...); },
@@ -45,28 +45,18 @@ GpuTable::Gpu GpuTable::describe(CUdevice device, int ordinal) {
     int shared_service = 0;
     driver_.call(driver_.cu.cuDeviceGetAttribute, &shared_service, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
                  device);
-    gpu.facts = gpu_facts(description.machine, shared_service != 0);
+    GpuFacts& facts = facts_.emplace_back(gpu_facts(description.machine, shared_service != 0));
     CUuuid uuid{};
     // The newer call tells the instances of a partitioned GPU apart.
     if (driver_.call(driver_.cu.cuDeviceGetUuid_v2, &uuid, device) != CUDA_SUCCESS)
         driver_.call(driver_.cu.cuDeviceGetUuid, &uuid, device);
-    std::memcpy(gpu.facts.uuid.data(), uuid.bytes, gpu.facts.uuid.size());
+    std::memcpy(facts.uuid.data(), uuid.bytes, facts.uuid.size());
     // Elsewhere a program must not touch managed memory while any kernel runs.
     int managed_beside_kernels = 0;
     driver_.call(driver_.cu.cuDeviceGetAttribute, &managed_beside_kernels,
                  CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device);
-    if (managed_beside_kernels == 0 || !kernels_stay_) gpu.facts.let_no_kernel_stay();
-    return gpu;
-}
-
-const GpuFacts& GpuTable::facts(int gpu) const {
-    return valid(gpu) ? gpus_[static_cast<std::size_t>(gpu)].facts : none_;
-}
-
-int GpuTable::find(const Uuid& uuid) const {
-    for (int gpu = 0; gpu < count(); ++gpu)
-        if (facts(gpu).uuid == uuid) return gpu;
-    return -1;
+    if (managed_beside_kernels == 0 || !kernels_stay_) facts.let_no_kernel_stay();
+    gpus_.push_back(std::move(gpu));
 }
 
 bool GpuTable::can_access_peer(int gpu, int other) {

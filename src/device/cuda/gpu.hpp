@@ -8,6 +8,7 @@
 #include "device/cuda/context.hpp"
 #include "device/device.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,13 @@ class GpuTable {
     // Reads the table once the driver is ready; does nothing afterwards.
     void fill();
     int count() const { return static_cast<int>(gpus_.size()); }
-    const GpuFacts& facts(int gpu) const;
+    std::span<const GpuFacts> all_facts() const { return facts_; }
+    const GpuFacts& facts(int gpu) const {
+        return valid(gpu) ? facts_[static_cast<std::size_t>(gpu)] : none_;
+    }
     const std::string& device_name(int gpu) const {
         return gpus_[static_cast<std::size_t>(gpu)].name;
     }
-    int find(const Uuid& uuid) const;
     bool can_access_peer(int gpu, int other);
 
     // A context of the program's on this GPU was seen: Gantry works there from now on.
@@ -48,13 +51,12 @@ class GpuTable {
     struct Gpu {
         CUdevice device = 0;
         std::string name;
-        GpuFacts facts;
         std::vector<Access> peers;
         CUcontext preferred = nullptr;
         bool retained = false;
     };
     bool valid(int gpu) const { return gpu >= 0 && gpu < count(); }
-    Gpu describe(CUdevice device, int ordinal);
+    void add(CUdevice device, int ordinal);
     CUcontext current_on(const Gpu& gpu);
 
     Driver& driver_;
@@ -62,6 +64,7 @@ class GpuTable {
     bool kernels_stay_;
     bool filled_ = false;
     std::vector<Gpu> gpus_;
+    std::vector<GpuFacts> facts_;  // of each
     GpuFacts none_;
 };
 

@@ -66,7 +66,8 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
     mappings_.push_front({handle, context.gpu, context, address, 1, false,
                           buffer_id_at(driver_, address, &Calls::ipc)});
     bytes_ += handle.size;
-    ++opened_;
+    ++driver_.calls().mappings_opened;
+    note_size();
     return reinterpret_cast<void*>(mapped.address);
 }
 
@@ -197,7 +198,14 @@ IpcCache::Iterator IpcCache::lost(Iterator mapping) {
 IpcCache::Iterator IpcCache::erase(Iterator mapping) {
     bytes_ -= mapping->handle.size;
     ++losses_;
-    return mappings_.erase(mapping);
+    const Iterator next = mappings_.erase(mapping);
+    note_size();
+    return next;
+}
+
+void IpcCache::note_size() {
+    driver_.calls().mappings_open = mappings_.size();
+    driver_.calls().mapped = bytes_;
 }
 
 void IpcCache::forget_context(CUcontext context) {

@@ -29,8 +29,12 @@ class IpcCache {
         bool doomed = false;
         std::uint64_t buffer_id = 0;  // here; 0: the driver does not say
     };
-    IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes)
-        : driver_(driver), imports_(driver), max_entries_(max_entries), max_bytes_(max_bytes) {}
+    IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes, std::uint64_t& losses)
+        : driver_(driver),
+          imports_(driver),
+          max_entries_(max_entries),
+          max_bytes_(max_bytes),
+          losses_(losses) {}
 
     // Where descriptors are to be sent (0: they cannot be).
     std::uint32_t inbox() { return imports_.inbox(); }
@@ -58,10 +62,7 @@ class IpcCache {
 
     void forget_context(CUcontext context);
     void clear();
-    // Mappings that are no more.
-    std::uint64_t losses() const { return losses_; }
     std::size_t entries() const { return mappings_.size(); }
-    std::uint64_t opened() const { return opened_; }
     Bytes bytes() const { return bytes_; }
 
   private:
@@ -73,6 +74,7 @@ class IpcCache {
     bool unmap_overlapping(const IpcHandle& handle);
     Iterator unmap(Iterator mapping);
     Iterator erase(Iterator mapping);
+    void note_size();
     Iterator lost(Iterator mapping);
     bool is_refused(const IpcHandle& handle) const;
 
@@ -81,8 +83,7 @@ class IpcCache {
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;
-    std::uint64_t losses_ = 0;
-    std::uint64_t opened_ = 0;
+    std::uint64_t& losses_;  // counts up with mappings that are no more
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.

@@ -132,6 +132,7 @@ void ResidentCopies::took(const Copy& copy, User& user, std::uint64_t first, Byt
     flights_.push(
         {copy, &user, first, static_cast<unsigned>(next_ - first), 0, share, in_slots, counted});
     if (counted != nullptr) ++*counted;
+    if (counted == &counts_.copies && settings_.resident != nullptr) ++settings_.resident->copies;
     last_item_at_ = now;
     link_busy_until_ = std::max(link_busy_until_, until);
     residency_.took(std::max(now, link_busy_until_));
@@ -248,6 +249,7 @@ bool ResidentCopies::launch() {
     }
     kernel_ = Kernel::launched;
     ++counts_.launches;
+    if (settings_.resident != nullptr) ++settings_.resident->launches;
     saved_ = 0;
     return true;
 }
@@ -274,6 +276,8 @@ void ResidentCopies::progress() {
 void ResidentCopies::give_back(const Flight& flight) {
     ++counts_.untaken;
     if (flight.counted != nullptr) --*flight.counted;
+    if (flight.counted == &counts_.copies && settings_.resident != nullptr)
+        --settings_.resident->copies;
     flight.user->untaken(flight.copy);
 }
 

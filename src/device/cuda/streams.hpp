@@ -58,9 +58,9 @@ class Streams {
     bool start(const Order& order, Completion& done);
     // Device::cut_through(), of lanes d2h and h2d.
     bool cut_through(const Order& order, Completion& done);
-    // Device::copy_together().
-    bool copy_together(std::span<const Copy> copies, Completion& done) {
-        return !lost() && together_.start(copies, done);
+    // Of a copy in parts. False: nothing has happened.
+    bool copy_parts(const Copy& copy, Completion& done) {
+        return !lost() && together_.start(copy, done);
     }
     void flush_batch(BatchHint more) {
         small_.flush_batch(more);

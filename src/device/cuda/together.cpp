@@ -19,9 +19,9 @@ constexpr std::size_t kMostParts = 32, kEnoughBlocks = 128;
 constexpr unsigned kWideThreads = 512;
 constexpr Bytes kWideFrom = 128 * kKiB;
 
-unsigned parts_of(std::span<const Copy> copies, std::size_t flags) {
+unsigned parts_of(std::span<const CopyPart> copies, std::size_t flags) {
     Bytes largest = 0;
-    for (const Copy& copy : copies)
+    for (const CopyPart& copy : copies)
         largest = std::max(largest, copy.bytes);
     const std::size_t most =
         std::min({kMostParts, std::max<std::size_t>(kEnoughBlocks / copies.size(), 1),
@@ -53,7 +53,8 @@ bool TogetherCopies::prepare() {
                         {{"gantry_copy_many", &many_}, {"gantry_copy_few", &few_}}, context_.gpu);
 }
 
-bool TogetherCopies::start(std::span<const Copy> copies, Completion& done) {
+bool TogetherCopies::start(const Copy& copy, Completion& done) {
+    const std::span<const CopyPart> copies = copy.parts;
     if (lost_ || !module_.wanted() || copies.empty() || copies.size() > kFlags) return false;
     const auto free = std::find_if(batches_.begin(), batches_.end(),
                                    [](const Batch& batch) { return batch.done == nullptr; });
@@ -69,7 +70,8 @@ bool TogetherCopies::start(std::span<const Copy> copies, Completion& done) {
     if (result == CUDA_SUCCESS) {
         ++batch.sequence;
         batch.raised = 0;
-        batch.first = copies.front();
+        batch.copy = copy;
+        batch.copy.parts = {};
         batch.doubt.reset();
         const unsigned parts = parts_of(copies, kFlags);
         batch.flags = copies.size() * parts;
@@ -85,7 +87,7 @@ bool TogetherCopies::start(std::span<const Copy> copies, Completion& done) {
 
 // In as many launches as their parameters need. One behind a launch that was made fails the whole only
 // at its end: a stream in which a launch was refused is waited for.
-CUresult TogetherCopies::launch(Batch& batch, std::span<const Copy> copies, unsigned parts) {
+CUresult TogetherCopies::launch(Batch& batch, std::span<const CopyPart> copies, unsigned parts) {
     for (std::size_t at = 0; at < copies.size(); at += kernels::kCopiesPerLaunch) {
         const auto group = copies.subspan(
             at, std::min<std::size_t>(kernels::kCopiesPerLaunch, copies.size() - at));
@@ -104,7 +106,7 @@ CUresult TogetherCopies::launch(Batch& batch, std::span<const Copy> copies, unsi
 
 template <class Work>
 CUresult TogetherCopies::launch_as(CUfunction kernel, const Batch& batch,
-                                   std::span<const Copy> copies, std::size_t first_flag,
+                                   std::span<const CopyPart> copies, std::size_t first_flag,
                                    unsigned parts) {
     Work work{};  // the driver copies all of it: no stale addresses in it
     Bytes largest = 0;
@@ -161,7 +163,7 @@ int TogetherCopies::progress() {
         }
         Status status;
         if (result != CUDA_SUCCESS)
-            status = driver_.failed("cuStreamQuery after copies", result, describe(batch.first));
+            status = driver_.failed("cuStreamQuery after copies", result, describe(batch.copy));
         finish(batch, std::move(status));
         ++ended;
     }
@@ -176,7 +178,7 @@ void TogetherCopies::abandon(CUresult why) {
         batch.stream = nullptr;
         if (batch.done != nullptr)
             finish(batch, driver_.failed("the context was destroyed during a copy", why,
-                                         describe(batch.first)));
+                                         describe(batch.copy)));
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// TogetherCopies: copies of one operation (Device::copy_together) between a GPU and memory that it
+// TogetherCopies: copies of one operation (Copy::parts) between a GPU and memory that it
 // reaches, in one context. All are made by one launch, which is seen to end when every block has
 // raised its flag:
 //
@@ -27,7 +27,7 @@ class TogetherCopies {
 
     bool pending() const;
     // False: nothing was started, and `done` is untouched; lost() says whether the context is dead.
-    bool start(std::span<const Copy> copies, Completion& done);
+    bool start(const Copy& copy, Completion& done);
     // Completes what has ended; returns how many.
     int progress();
     bool lost() const { return lost_; }
@@ -46,13 +46,13 @@ class TogetherCopies {
         std::size_t raised = 0;  // so many of them are seen
         std::uint32_t sequence = 0;
         Completion* done = nullptr;  // null: it does not fly
-        Copy first;
+        Copy copy;                   // without its parts
         Doubt doubt;
     };
     bool prepare();
-    CUresult launch(Batch& batch, std::span<const Copy> copies, unsigned parts);
+    CUresult launch(Batch& batch, std::span<const CopyPart> copies, unsigned parts);
     template <class Work>
-    CUresult launch_as(CUfunction kernel, const Batch& batch, std::span<const Copy> copies,
+    CUresult launch_as(CUfunction kernel, const Batch& batch, std::span<const CopyPart> copies,
                        std::size_t first_flag, unsigned parts);
     bool has_ended(Batch& batch);
     CUresult ask(Batch& batch);

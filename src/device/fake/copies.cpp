@@ -24,6 +24,8 @@ bool due(int& countdown) {
 }  // namespace
 
 void FakeDevice::copy(const Copy& copy, Completion& done) {
+    if (copy.engine == Engine::bar) return done.complete(copy_by_bar(copy));
+    if (!copy.parts.empty()) return copy_parts(copy, done);
     ++in_flight_;
     if (copy.engine != Engine::fused || !goes_with_others(copy)) {
         const std::optional<Ends> ends = resident_ends(copy);
@@ -146,7 +148,7 @@ void FakeDevice::consider_resident(Ends ends, Copies copies, int gpu) {
 
 void FakeDevice::launch_resident(int gpu, bool pays) {
     if (!pays) return;
-    ++counts_.resident_launches;
+    ++counts_.resident_launches, ++resident_.launches;
     processor_.spend(gpus_.machine().gpu.calls.launch);
     resident(gpu).launch(processor_.now(), gpus_.machine().gpu);
 }
@@ -166,16 +168,15 @@ std::optional<Ends> FakeDevice::flowing_ends(const Copy& copy) {
     return std::nullopt;
 }
 
-bool FakeDevice::would_cut_through(Engine engine) const {
-    const Ends ends = engine == Engine::d2h ? Ends::to_host : Ends::from_host;
-    return std::any_of(residents_.begin(), residents_.end(), [&](const ResidentModel& each) {
-        return each.cuts_through(ends, processor_.now());
-    });
-}
-
 // Each piece lies there, and is told, at its own time; the copy ends with the last. One that fails
 // does so halfway.
-bool FakeDevice::cut_through(const Copy& copy, Completion& done) {
+bool FakeDevice::cut_through(const Copy& copy, Completion* done) {
+    if (done == nullptr) {
+        const Ends asked = copy.engine == Engine::d2h ? Ends::to_host : Ends::from_host;
+        return std::any_of(residents_.begin(), residents_.end(), [&](const ResidentModel& each) {
+            return each.cuts_through(asked, processor_.now());
+        });
+    }
     const std::optional<Ends> ends = flowing_ends(copy);
     if (!ends || !resident(copy.gpu).cuts_through(*ends, processor_.now())) return false;
     const bool out = *ends == Ends::to_host;
@@ -183,7 +184,7 @@ bool FakeDevice::cut_through(const Copy& copy, Completion& done) {
             : resident(copy.gpu).has_backlog(processor_.now()))
         return false;
     ++in_flight_;
-    ++counts_.resident_copies;
+    ++counts_.resident_copies, ++resident_.copies;
     if ((out || copy.pieces.cut_through) && copy.pieces.message > 0) ++counts_.cuts_through;
     const Place source = place(copy.source, copy.bytes).value();
     const Place sink = place(copy.destination, copy.bytes).value();
@@ -207,12 +208,12 @@ bool FakeDevice::cut_through(const Copy& copy, Completion& done) {
             });
         });
     if (never) {
-        never_end_.push_back(&done);
+        never_end_.push_back(done);
         return true;
     }
-    gpus_.timeline().at(last.resident, [this, &done, status] {
-        if (dead_) return never_end_.push_back(&done);
-        finished_.push_back({&done, status, -1, true});
+    gpus_.timeline().at(last.resident, [this, done, status] {
+        if (dead_) return never_end_.push_back(done);
+        finished_.push_back({done, status, -1, true});
     });
     return true;
 }
@@ -224,7 +225,7 @@ void FakeDevice::copy_by_resident(const Copy& copy, Ends ends, Copies copies, Co
         finished_.push_back({&done, (from.ok() ? to : from).status().with("fake copy")});
         return;
     }
-    ++counts_.resident_copies;
+    ++counts_.resident_copies, ++resident_.copies;
     if (from->kind == MemoryKind::host || to->kind == MemoryKind::host)
         processor_.spend(gpus_.machine().host.memcpy.time(copy.bytes));  // into or out of slots
     // Told behind those that are under way already.

@@ -16,7 +16,8 @@ std::uint64_t Counts::all_copies() const {
 }
 
 FakeDevice::FakeDevice(model::Processor& processor, Gpus& gpus, int rank, int node)
-    : processor_(processor),
+    : Device("fake"),
+      processor_(processor),
       gpus_(gpus),
       rank_(rank),
       first_gpu_(node * gpus.per_node()),
@@ -112,57 +113,40 @@ Result<Location> FakeDevice::classify(const void* address, Bytes bytes) {
     return location;
 }
 
-int FakeDevice::gpu_of(const Uuid& uuid) {
-    for (std::size_t gpu = 0; gpu < facts_.size(); ++gpu)
-        if (facts_[gpu].uuid == uuid) return static_cast<int>(gpu);
-    return -1;
-}
+// --- BAR mappings -------------------------------------------------------------------------------
 
-// --- windows ------------------------------------------------------------------------------------
-
-bool FakeDevice::window(const Location& location, const void*, Bytes) {
-    if (!has_windows() || !location.on_device()) return false;
-    if (windows_open_.contains(location.buffer_id)) return true;
-    if (!window_uses_.repays({location.buffer_id, 0}, gpu_facts(location.gpu)) || in_flight_ > 0)
+bool FakeDevice::has_bar_mapping(const Location& location, const void*, Bytes bytes) {
+    if (!has_gdrcopy || !active_ || bytes == 0 || !location.on_device())
+        return has_gdrcopy && active_ && bytes == 0;
+    if (bar_mappings_.contains(location.buffer_id)) return true;
+    if (!bar_uses_.repays({location.buffer_id, 0}, gpu_facts(location.gpu)) || in_flight_ > 0)
         return false;
     processor_.spend(gpus_.machine().gpu.window.open);
-    if (faults.refuse_window) {
-        window_uses_.refuse({location.buffer_id, 0});
+    if (faults.refuse_bar) {
+        bar_uses_.refuse({location.buffer_id, 0});
         return false;
     }
-    ++counts_.window_opens;
-    windows_open_.insert(location.buffer_id);
+    ++counts_.bar_opens;
+    bar_mappings_.insert(location.buffer_id);
     return true;
 }
 
-Result<FakeDevice::Place> FakeDevice::in_window(const Location& location, const void* address,
-                                                Bytes bytes) {
-    const std::shared_ptr<Allocation> allocation = gpus_.find(location.buffer_id);
-    if (allocation == nullptr || allocation->freed) windows_open_.erase(location.buffer_id);
-    if (!windows_open_.contains(location.buffer_id))
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake window of buffer {}: none is open",
-                       location.buffer_id);
-    return place(address, bytes);
-}
-
-Status FakeDevice::read_window(const Location& location, const void* address, void* to,
-                               Bytes bytes) {
-    const Result<Place> from = in_window(location, address, bytes);
+Status FakeDevice::copy_by_bar(const Copy& copy) {
+    const std::shared_ptr<Allocation> allocation = gpus_.find(copy.allocation);
+    if (allocation == nullptr || allocation->freed) bar_mappings_.erase(copy.allocation);
+    if (!bar_mappings_.contains(copy.allocation))
+        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no fake BAR mapping of buffer {}",
+                       copy.allocation);
+    Result<Place> from = place(copy.source, copy.bytes);
     GANTRY_TRY(from.status());
-    processor_.spend(model::window_read_time(gpus_.machine().gpu, bytes));
-    ++counts_.window_reads;
-    std::memcpy(to, from.value().bytes, bytes);
-    return success();
-}
-
-Status FakeDevice::write_window(const Location& location, void* address, const void* from,
-                                Bytes bytes) {
-    const Result<Place> to = in_window(location, address, bytes);
+    Result<Place> to = place(copy.destination, copy.bytes);
     GANTRY_TRY(to.status());
-    processor_.spend(model::window_write_time(gpus_.machine().gpu, bytes));
-    ++counts_.window_writes;
-    gpus_.timeline().note(static_cast<std::uint64_t>(rank_), bytes);
-    std::memcpy(to.value().bytes, from, bytes);
+    const bool reads = from->gpu >= 0;
+    processor_.spend(reads ? model::window_read_time(gpus_.machine().gpu, copy.bytes)
+                           : model::window_write_time(gpus_.machine().gpu, copy.bytes));
+    ++(reads ? counts_.bar_reads : counts_.bar_writes);
+    if (!reads) gpus_.timeline().note(static_cast<std::uint64_t>(rank_), copy.bytes);
+    std::memcpy(to->bytes, from->bytes, copy.bytes);
     return success();
 }
 
@@ -175,10 +159,6 @@ Status FakeDevice::pin(void* address, Bytes bytes) {
     processor_.spend(gpus_.machine().gpu.calls.register_host);
     pins_[reinterpret_cast<std::uintptr_t>(address)] = bytes;
     return success();
-}
-
-void FakeDevice::unpin(void* address) {
-    pins_.erase(reinterpret_cast<std::uintptr_t>(address));
 }
 
 Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
@@ -198,21 +178,13 @@ Result<IpcHandle> FakeDevice::export_memory(const Location& location) {
     return handle;
 }
 
-void* FakeDevice::use_again(const IpcHandle& handle) {
-    const auto open = opened_.find(handle.buffer_id);
-    if (open == opened_.end()) return nullptr;
-    ++mappings_.at(open->second).users;
-    return reinterpret_cast<void*>(open->second);
-}
-
-void* FakeDevice::open_again(const IpcHandle& handle, int) {
-    void* const again = use_again(handle);
-    if (again != nullptr) ++counts_.opens_again;
-    return again;
-}
-
-Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu) {
-    if (void* again = use_again(handle)) return again;
+Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu, Opening opening) {
+    if (const auto open = opened_.find(handle.buffer_id); open != opened_.end()) {
+        ++mappings_.at(open->second).users;
+        if (opening == Opening::known_only) ++counts_.opens_again;
+        return reinterpret_cast<void*>(open->second);
+    }
+    if (opening == Opening::known_only) return nullptr;
     const std::shared_ptr<Allocation> allocation = gpus_.find(handle.buffer_id);
     if (faults.refuse_ipc_open || allocation == nullptr || allocation->freed ||
         access(handle, gpu) == Access::no_descriptor) {

@@ -9,7 +9,7 @@
 #include "device/fake/gpus.hpp"
 #include "device/fused_queue.hpp"
 #include "device/fake/resident.hpp"
-#include "device/window_uses.hpp"
+#include "device/bar_uses.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Faults {
     bool refuse_ipc_open = false;
     bool refuse_descriptor = false;
     bool refuse_pin = false;
-    bool refuse_window = false;
+    bool refuse_bar = false;
 };
 
 // Exact counts of what the rank asked of its device.
@@ -52,11 +52,11 @@ struct Counts {
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t refused_opens = 0;
     std::uint64_t opens_beside_work = 0;  // while copies of this process were under way
-    std::uint64_t opens_again = 0;        // of what was open still, by open_again()
+    std::uint64_t opens_again = 0;        // of what was open still, where nothing else was allowed
     std::uint64_t looks = 0;              // at copies in flight: completion queries
     std::uint64_t rechecks = 0;           // of exported memory
     std::uint64_t descriptors = 0;
-    std::uint64_t window_opens = 0, window_reads = 0, window_writes = 0;
+    std::uint64_t bar_opens = 0, bar_reads = 0, bar_writes = 0;
     std::uint64_t all_copies() const;
 };
 
@@ -76,7 +76,7 @@ class FakeDevice final : public Device {
     }
 
     Faults faults;
-    bool windows = false;  // the machine has GDRCopy
+    bool has_gdrcopy = false;  // the machine does
     // GANTRY_KERNELS and GANTRY_LINGER; before anything else is asked.
     void let_kernels(bool copy, Nanoseconds stay);
     // What a network card wrote to this node's device memory shows from then on.
@@ -90,45 +90,29 @@ class FakeDevice final : public Device {
     void lose_mappings();
 
     // --- Device ---------------------------------------------------------------------------------
-    const char* name() const override { return "fake"; }
     bool active() override { return active_; }
-    int gpu_count() override { return gpus_.per_node(); }
-    const GpuFacts& gpu_facts(int gpu) override { return facts_[static_cast<std::size_t>(gpu)]; }
-    int gpu_of(const Uuid& uuid) override;
+    std::span<const GpuFacts> gpus() override { return facts_; }
     bool can_access_peer(int gpu, int other) override {
         return gpu == other || gpus_.machine().peer_access;
     }
     Result<Location> classify(const void* address, Bytes bytes) override;
-    void meet(const Neighbours* neighbours) override { neighbours_ = neighbours; }
     void copy(const Copy& copy, Completion& done) override;
-    bool cut_through(const Copy& copy, Completion& done) override;
-    bool would_cut_through(Engine engine) const override;
+    bool cut_through(const Copy& copy, Completion* done) override;
     void reduce(const Reduce& reduce, Completion& done) override;
     void flush_batch(BatchHint more) override;
-    bool copy_together(std::span<const Copy> copies, Completion& done) override;
     int progress() override;
     bool pending() const override { return in_flight_ > 0; }
-    Resident resident() const override {
-        return {counts_.resident_copies, counts_.resident_launches};
-    }
-    bool has_windows() override { return windows && active_; }
-    bool window(const Location& location, const void* address, Bytes bytes) override;
-    Status read_window(const Location& location, const void* address, void* to,
-                       Bytes bytes) override;
-    Status write_window(const Location& location, void* address, const void* from,
-                        Bytes bytes) override;
+    bool has_bar_mapping(const Location& location, const void* address, Bytes bytes) override;
     Status settle_network_writes(int) override {
         ++counts_.flushes;
         if (on_flush) on_flush();
         return success();
     }
     Status pin(void* address, Bytes bytes) override;
-    void unpin(void* address) override;
     Result<IpcHandle> export_memory(const Location& location) override;
-    Result<void*> open_memory(const IpcHandle& handle, int gpu) override;
+    Result<void*> open_memory(const IpcHandle& handle, int gpu,
+                              Opening opening = Opening::allowed) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
-    void* open_again(const IpcHandle& handle, int gpu) override;
-    std::uint64_t losses() const override { return losses_; }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
@@ -139,7 +123,6 @@ class FakeDevice final : public Device {
     void shut_down() override;
 
   private:
-    void* use_again(const IpcHandle& handle);
     // An address range of this process that names (a part of) an allocation: its own, or one opened
     // from a peer.
     struct Mapping {
@@ -171,6 +154,7 @@ class FakeDevice final : public Device {
     bool kernel_suits(const Copy& copy) const;
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
+    void copy_parts(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
     void consider_resident(Ends ends, Copies copies, int gpu);
     void launch_resident(int gpu, bool pays);
@@ -207,7 +191,7 @@ class FakeDevice final : public Device {
     Mapping* mapping_of(const void* address, std::uintptr_t* base);
     Result<Place> place(const void* address, Bytes bytes);
     bool pinned(const void* address, Bytes bytes) const;
-    Result<Place> in_window(const Location& location, const void* address, Bytes bytes);
+    Status copy_by_bar(const Copy& copy);
 
     model::Processor& processor_;
     Gpus& gpus_;
@@ -232,12 +216,10 @@ class FakeDevice final : public Device {
         bool lent = false;
     };
     std::map<void*, Scratch> scratch_;
-    const Neighbours* neighbours_ = nullptr;
-    WindowUses window_uses_;
-    std::set<std::uint64_t> windows_open_;  // by buffer id: whole allocations
+    BarUses bar_uses_;
+    std::set<std::uint64_t> bar_mappings_;  // by buffer id: whole allocations
     int flying_[2 * kBatches] = {};
     int in_flight_ = 0;
-    std::uint64_t losses_ = 0;
     bool active_ = false;
     bool dead_ = false;
 };

@@ -11,8 +11,10 @@ namespace gantry::device::fake {
 using model::Operation;
 
 // What fails, or is lost, is the whole.
-bool FakeDevice::copy_together(std::span<const Copy> copies, Completion& done) {
-    if (launches_ == Launches::none || copies.empty()) return false;
+void FakeDevice::copy_parts(const Copy& copy, Completion& done) {
+    if (launches_ == Launches::none)
+        return done.complete(
+            failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake copies: there are no launches"));
     ++in_flight_;
     ++counts_.launches;
     const model::Gpu& gpu = gpus_.machine().gpu;
@@ -25,23 +27,24 @@ bool FakeDevice::copy_together(std::span<const Copy> copies, Completion& done) {
     std::vector<Ready> ready;
     Status status;
     Bytes all = 0, outwards = 0;
-    for (const Copy& copy : copies) {
-        const Result<Place> from = place(copy.source, copy.bytes);
-        const Result<Place> to = place(copy.destination, copy.bytes);
+    for (const CopyPart& part : copy.parts) {
+        const Result<Place> from = place(part.source, part.bytes);
+        const Result<Place> to = place(part.destination, part.bytes);
+        Copy each = copy;
+        each.destination = part.destination;
+        each.source = part.source;
+        each.bytes = part.bytes;
         if (status.ok() && !from.ok()) status = from.status().with("fake copy");
         if (status.ok() && !to.ok()) status = to.status().with("fake copy");
-        if (status.ok()) status = fault_of(copy);
+        if (status.ok()) status = fault_of(each);
         if (!from.ok() || !to.ok()) continue;
-        ready.push_back({to.value().bytes, from.value().bytes, copy.bytes});
-        all += copy.bytes;
-        if (from.value().gpu != to.value().gpu) outwards += copy.bytes;
+        ready.push_back({to.value().bytes, from.value().bytes, part.bytes});
+        all += part.bytes;
+        if (from.value().gpu != to.value().gpu) outwards += part.bytes;
     }
-    model::Interval interval = reserve(copies.front().gpu, {Operation::kernel, all, 1, 256});
+    model::Interval interval = reserve(copy.gpu, {Operation::kernel, all, 1, 256});
     interval.end += gpu.peer.rate.time(outwards) + gpu.d2d.rate.time(all - outwards);
-    if (hangs(interval.end)) {
-        never_end_.push_back(&done);
-        return true;
-    }
+    if (hangs(interval.end)) return never_end_.push_back(&done);
     gpus_.timeline().at(interval.end, [this, ready = std::move(ready), &done, status] {
         if (dead_) return never_end_.push_back(&done);
         for (const Ready& each : ready) {
@@ -50,7 +53,6 @@ bool FakeDevice::copy_together(std::span<const Copy> copies, Completion& done) {
         }
         finished_.push_back({&done, status, -1, true});
     });
-    return true;
 }
 
 }  // namespace gantry::device::fake

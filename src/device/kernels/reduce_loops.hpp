@@ -7,9 +7,10 @@
 //                element; then the one a grid's width further
 //   the result   is valid when the stream says that the kernel has ended
 //
-// One kernel for each kind of element; its operation is chosen once, outside of the loops. Loops are
-// not unrolled: the warps of a multiprocessor keep enough loads in flight, and the driver translates
-// the whole text of a module when its first kernel is used.
+// One kernel for each kind of element; its operation is chosen once, outside of the loops. A thread
+// asks for kAtOnce vectors before it combines them: a load from a peer takes about a microsecond. Loops
+// are not unrolled otherwise, since the driver translates the whole text of a module when its first
+// kernel is used.
 #pragma once
 
 #include "dialect.hpp"
@@ -54,6 +55,24 @@ GANTRY_DEVICE inline Lanes<T> combine(Lanes<T> a, const Lanes<T>& b) {
     return a;
 }
 
+// source[0] op source[1] op ..., of which `load` brings the part of one thread.
+inline constexpr unsigned kAtOnce = 4;
+template <class Loaded, class Load, class Join>
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline Loaded reduce_sources(const ReduceWork& work, Load load,
+                                                                Join join) {
+    Loaded all = load(work.source[0]), next[kAtOnce - 1];
+#pragma unroll 1
+    for (Word first = 1; first < work.operands; first += kAtOnce - 1) {
+#pragma unroll
+        for (unsigned i = 0; i < kAtOnce - 1; ++i)
+            if (first + i < work.operands) next[i] = load(work.source[first + i]);
+#pragma unroll
+        for (unsigned i = 0; i < kAtOnce - 1; ++i)
+            if (first + i < work.operands) all = join(all, next[i]);
+    }
+    return all;
+}
+
 // Bytes [begin, begin + count elements) of the vectors.
 struct Part {
     Word begin, count;
@@ -74,11 +93,13 @@ GANTRY_DEVICE inline Word reduce_lanes(const ReduceWork& work, Part part) {
     const Word stride = static_cast<Word>(blocks()) * threads();
 #pragma unroll 1
     for (Word at = static_cast<Word>(block()) * threads() + thread(); at < units; at += stride) {
-        Lanes<T> all = load_lanes<T>(work.source[0] + part.begin, at);
-#pragma unroll 1
-        for (Word i = 1; i < work.operands; ++i)
-            all = combine<Function>(all, load_lanes<T>(work.source[i] + part.begin, at));
-        store_lanes(work.destination + part.begin, at, all);
+        const auto load = [&](Word source) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
+            return load_lanes<T>(source + part.begin, at);
+        };
+        const auto join =
+            [](const Lanes<T>& a, const Lanes<T>& b)
+                GANTRY_DEVICE GANTRY_ALWAYS_INLINE { return combine<Function>(a, b); };
+        store_lanes(work.destination + part.begin, at, reduce_sources<Lanes<T>>(work, load, join));
     }
     return units * Lanes<T>::kCount;
 }
@@ -91,11 +112,12 @@ GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Wor
 #pragma unroll 1
     for (Word at = first + static_cast<Word>(block()) * threads() + thread(); at < part.count;
          at += stride) {
-        T all = load_element(of(work.source[0], at));
-#pragma unroll 1
-        for (Word i = 1; i < work.operands; ++i)
-            all = Function::of(all, load_element(of(work.source[i], at)));
-        store_element(of(work.destination, at), all);
+        const auto load = [&](Word source) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
+            return load_element(of(source, at));
+        };
+        const auto join = [](const T& a, const T& b)
+                              GANTRY_DEVICE GANTRY_ALWAYS_INLINE { return Function::of(a, b); };
+        store_element(of(work.destination, at), reduce_sources<T>(work, load, join));
     }
 }
 

@@ -6,6 +6,8 @@
 namespace gantry::device::none {
 
 void NoneDevice::copy(const Copy& copy, Completion& done) {
+    if (copy.engine == Engine::bar) return done.complete(unsupported("a BAR mapping"));
+    if (!copy.parts.empty()) return done.complete(unsupported("copies in one launch"));
     if (copy.bytes > 0) std::memmove(copy.destination, copy.source, copy.bytes);
     done.complete(success());
 }

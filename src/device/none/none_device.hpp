@@ -10,36 +10,26 @@ namespace gantry::device::none {
 
 class NoneDevice final : public Device {
   public:
-    const char* name() const override { return "none"; }
+    NoneDevice() : Device("none") {}
     bool active() override { return false; }
-    int gpu_count() override { return 0; }
-    const GpuFacts& gpu_facts(int) override { return facts_; }
-    int gpu_of(const Uuid&) override { return -1; }
+    std::span<const GpuFacts> gpus() override { return {}; }
     bool can_access_peer(int, int) override { return false; }
     Result<Location> classify(const void*, Bytes) override { return Location{}; }
     void copy(const Copy& copy, Completion& done) override;
     void flush_batch(BatchHint) override {}
     int progress() override { return 0; }
     bool pending() const override { return false; }
-    bool has_windows() override { return false; }
-    bool window(const Location&, const void*, Bytes) override { return false; }
-    Status read_window(const Location&, const void*, void*, Bytes) override {
-        return unsupported("reading device memory");
-    }
-    Status write_window(const Location&, void*, const void*, Bytes) override {
-        return unsupported("writing device memory");
-    }
+    bool has_bar_mapping(const Location&, const void*, Bytes) override { return false; }
     Status settle_network_writes(int) override { return success(); }
     Status pin(void*, Bytes) override { return unsupported("page-locking memory"); }
-    void unpin(void*) override {}
     Result<IpcHandle> export_memory(const Location&) override {
         return unsupported("exporting device memory");
     }
-    Result<void*> open_memory(const IpcHandle&, int) override {
+    Result<void*> open_memory(const IpcHandle&, int, Opening opening) override {
+        if (opening == Opening::known_only) return nullptr;
         return unsupported("opening device memory");
     }
     void close_memory(const IpcHandle&, int) override {}
-    void* open_again(const IpcHandle&, int) override { return nullptr; }
     Access access(const IpcHandle&, int) override { return Access::never; }
     std::uint32_t descriptor_inbox() override { return 0; }
     Status send_descriptor(const IpcHandle&, std::uint32_t) override {
@@ -53,7 +43,6 @@ class NoneDevice final : public Device {
 
   private:
     static Status unsupported(const char* what);
-    GpuFacts facts_;
 };
 
 }  // namespace gantry::device::none

@@ -43,16 +43,14 @@ Start start_of(const CollectiveCall& call) {
 }  // namespace
 
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call) {
-    const coll::Team team = comm.team();
     if (!call.ok()) return Status(call.status());
-    return Pending(*comm.engine, run(call.value(), team));
+    return Pending(*comm.engine, run(call.value(), comm.team()));
 }
 
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {
-    const coll::Team team = comm.background_team();
     if (!call.ok()) return call.status();
     Requests& requests = comm.engine->requests();
-    Result<p2p::Request*> started = requests.spawn(run(call.value(), team));
+    Result<p2p::Request*> started = requests.spawn(run(call.value(), comm.background_team()));
     if (!started.ok()) return std::move(started).status();
     *request = requests.hand_out(*started, comm);
     keep_types(requests, call.value(), *request);
@@ -60,8 +58,8 @@ Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* 
 }
 
 Status persistent(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request) {
-    const coll::Team team = comm.background_team();
     if (!call.ok()) return call.status();
+    const coll::Team team = comm.background_team();
     Requests& requests = comm.engine->requests();
     Result<p2p::Request*> made = requests.persistent(
         comm,

@@ -30,8 +30,8 @@ struct CollectiveCall {
     Agreement agreement = {};                     // what must be the same on all ranks
 };
 
-// Each takes the communicator's next tag also if the call has failed, so that the ranks stay in
-// step.
+// A call that is refused for its arguments takes no tag, wherever it is refused: it is as if it had not
+// been made, and the program may make it again.
 Pending blocking(Comm& comm, const Result<CollectiveCall>& call);
 Status nonblocking(Comm& comm, const Result<CollectiveCall>& call, MPI_Request* request);
 // The tag is fixed now: persistent collectives may be started in another order on each rank.

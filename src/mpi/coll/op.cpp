@@ -7,9 +7,12 @@
 #include "coll/staged_reduction.hpp"
 #include "coll/workplace.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
+
+#include <optional>
 
 namespace gantry::mpi {
 namespace {
@@ -139,6 +142,9 @@ Pending reduce_local(const void* inbuf, void* inoutbuf, MPI_Count count, Datatyp
     if (!how.ok()) return std::move(how).status();
     Engine& engine = *process().engine;
     if (!engine.device().active()) {
+        const coll::TypeInUse in_use(*how);
+        std::optional<LetOthersIn> program;
+        if (how->calls_program()) program.emplace();
         how->apply(inbuf, inoutbuf, static_cast<std::uint64_t>(count));
         return success();
     }

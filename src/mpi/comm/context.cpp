@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// See context.hpp. 2^30 ids, divided among the ranks, last for the life of a job; running out is an
+// See context.hpp. 2^29 ids, divided among the ranks, last for the life of a job; running out is an
 // error, not a collision.
 #include "mpi/comm/context.hpp"
 
@@ -16,7 +16,7 @@ namespace gantry::mpi {
 Result<std::uint32_t> Engine::new_context() {
     const std::uint64_t id = kFirstContext + contexts_taken_ * static_cast<std::uint64_t>(size()) +
                              static_cast<std::uint64_t>(rank());
-    if (id >= p2p::kPartitionedContext)
+    if (id >= p2p::kNodesContext)
         return failure(MPI_ERR_OTHER,
                        "rank {} has made {} communicators and has no context ids left for more",
                        rank(), contexts_taken_);

@@ -52,7 +52,8 @@ bool Boundary::takes_posts() const {
 Status Boundary::surround(Engine& engine, int thread_level) {
     const bool again = engine_ != nullptr;
     engine_ = &engine;
-    threads_ = thread_level == MPI_THREAD_MULTIPLE || (again && threads_);
+    threads_ = thread_level == MPI_THREAD_MULTIPLE || tools_ || (again && threads_);
+    engine.executor().set_several_threads(threads_);
     waiters_.set_spare_processors(engine.spare_processors());
     if (background_ || engine.config().progress != "thread") return success();
     if (!thread_.has_value()) thread_.emplace(engine, gate_, waiters_);
@@ -64,6 +65,11 @@ Status Boundary::surround(Engine& engine, int thread_level) {
                   : hand_over == "off" ? HandsOver::never
                                        : HandsOver::while_watched;
     return success();
+}
+
+void Boundary::admit_tools() {
+    tools_ = threads_ = true;
+    if (engine_ != nullptr) engine_->executor().set_several_threads(true);
 }
 
 void Boundary::surround_nothing() {
@@ -98,6 +104,12 @@ Status raise_boundary(Engine& engine, int thread_level) {
     if (engine.config().progress == "thread" && !std::exchange(p.stops_thread_at_exit, true))
         std::atexit(stop_at_exit);
     return success();
+}
+
+void admit_tools() {
+    Process& p = process();
+    p.boundary_at_any_time->admit_tools();
+    p.boundary = p.boundary_at_any_time;
 }
 
 void drop_boundary() {

@@ -5,13 +5,14 @@
 //     { const Visit visit;  ... the call ... }
 //
 //   before MPI_Init, after MPI_Finalize      every call: threads may come at any time
-//   MPI_THREAD_MULTIPLE                      every call; those that wait go to Waiters
+//   MPI_THREAD_MULTIPLE, also that of MPI_T  every call; those that wait go to Waiters
 //   GANTRY_PROGRESS=thread                   every call, beside the progress thread
 //   else                                     only calls that are legal before MPI_Init; others look
 //                                            at one pointer
 //
-// Functions of the program (error handlers, callbacks of attributes and generalized requests) are
-// called outside of it (LetOthersIn): they may call MPI, and wait for another thread that does.
+// Functions of the program (error handlers, callbacks of attributes and generalized requests,
+// reduction functions) are called outside of it (LetOthersIn): they may call MPI, and wait for another
+// thread that does.
 #pragma once
 
 #include "base/gate.hpp"
@@ -52,6 +53,8 @@ class Boundary {
     // Surrounds an engine that runs, for threads of that level, with a progress thread if it is
     // configured; may be called again.
     Status surround(Engine& engine, int thread_level);
+    // Threads of a tool (MPI_T_init_thread) come beside those of the program, at any time from now on.
+    void admit_tools();
     // Whether every call must pass.
     bool needed() const { return threads_ || background_; }
     // There is no engine any more.
@@ -67,6 +70,7 @@ class Boundary {
     // Several threads of the program may be in MPI at once. Both are asked outside, too.
     std::atomic<bool> threads_{true};
     std::atomic<bool> background_{false};  // a progress thread runs
+    bool tools_ = false;                   // threads of tools may be
     HandsOver hands_over_ = HandsOver::never;
     // Stays when it has ended: a call that leaves may still tell it.
     std::optional<ProgressThread> thread_;
@@ -116,5 +120,7 @@ class LetOthersIn {
 Status raise_boundary(Engine& engine, int thread_level);
 // It ends: the progress thread stops.
 void drop_boundary();
+// MPI_T is used by several threads, whatever the level of MPI is.
+void admit_tools();
 
 }  // namespace gantry::mpi

@@ -78,6 +78,8 @@ class Engine {
     // run, at once when ranks outnumber processors. `others`: what it opens meanwhile, for threads of
     // this one.
     void rest_unless(bool something_happened, Gate* others = nullptr);
+    // Whether whoever waits offers its processor at once.
+    bool is_crowded() const { return patience_.limit() == 0; }
     // Processors that the node has for this process beside one.
     int spare_processors() const;
     // Started, by whoever comes first.

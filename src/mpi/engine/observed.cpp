@@ -37,8 +37,8 @@ Counters Engine::counters() const {
     BothWays of_communicators = process().traffic_of_freed;
     process().comms.for_each([&](const Comm& comm) { of_communicators.add(comm.traffic); });
     if (messenger_ != nullptr) messenger_->write(of_communicators, counters);
-    const device::Device::DriverUse device = parts_.device->driver_use();
-    counters.driver_calls = device.calls;
+    const device::DriverUse device = parts_.device->driver_use();
+    counters.driver_calls = device.for_the_program();
     counters.device_copies = device.copies;
     counters.kernel_launches = device.launches;
     counters.mappings_opened = device.mappings_opened;

@@ -6,6 +6,7 @@
 
 #include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
+#include "mpi/engine/program_calls.hpp"
 #include "mpi/request/status.hpp"
 
 namespace gantry::mpi {
@@ -55,8 +56,12 @@ Status wait(Pending pending) {
             boundary->wait(pending);
         } else {
             Engine& engine = *pending.engine();
-            while (!pending.poll())
-                engine.rest_unless(engine.progress_waiting() > 0);
+            while (!pending.poll()) {
+                const bool something_happened = engine.progress_waiting() > 0;
+                if (program_calls_due(engine.executor())) [[unlikely]]
+                    make_program_calls(engine.executor());
+                engine.rest_unless(something_happened);
+            }
         }
     }
     // The program may now compute for long: nothing that it sent may wait here meanwhile.
@@ -64,9 +69,19 @@ Status wait(Pending pending) {
     return pending.take();
 }
 
+void turn_in_passing(Engine& engine) {
+    if (engine.is_crowded())
+        turn(engine);
+    else
+        engine.progress();
+}
+
 void turn(Engine& engine) {
     Boundary* boundary = process().boundary_at_any_time;
-    engine.rest_unless(engine.progress() > 0,
+    const bool something_happened = engine.progress() > 0;
+    if (program_calls_due(engine.executor())) [[unlikely]]
+        make_program_calls(engine.executor());
+    engine.rest_unless(something_happened,
                        boundary != nullptr ? boundary->gate_to_open() : nullptr);
 }
 

@@ -69,5 +69,8 @@ Status wait(Pending pending);
 // For a call that looks and does not wait: one turn of the engine. Other threads of the program may
 // have come in when it returns.
 void turn(Engine& engine);
+// The same for a call that has nothing to look for: the processor is offered to other ranks only where
+// they outnumber processors.
+void turn_in_passing(Engine& engine);
 
 }  // namespace gantry::mpi

@@ -2,6 +2,7 @@
 #include "mpi/engine/waiters.hpp"
 
 #include "mpi/engine/engine.hpp"
+#include "mpi/engine/program_calls.hpp"
 
 namespace gantry::mpi {
 namespace {
@@ -16,7 +17,10 @@ constexpr int kQuietTurns = 16;
 
 void Waiters::wait(Pending& pending, Gate* others) {
     while (!pending.poll()) {
-        if (driven_)
+        Executor& executor = pending.engine()->executor();
+        if (program_calls_due(executor))
+            make_program_calls(executor);
+        else if (driven_)
             sleep(pending);
         else
             drive(pending, others);
@@ -24,12 +28,13 @@ void Waiters::wait(Pending& pending, Gate* others) {
 }
 
 // Its end is looked for without poll(), which may call a function of the program: that may wait in
-// turn, and needs a driver.
+// turn, and needs a driver. For the same reason it ends when a collective has work for such a
+// function.
 void Waiters::drive(Pending& pending, Gate* others) {
     Engine& engine = *pending.engine();
     driven_ = true;
     call_ended();  // what this thread did before it began to wait
-    for (int quiet = 0; !pending.ended();) {
+    for (int quiet = 0; !pending.ended() && !program_calls_due(engine.executor());) {
         const int events = engine.progress_waiting();
         quiet = events > 0 ? 0 : quiet + 1;
         if (quiet % kQuietTurns == 0) call_ended();

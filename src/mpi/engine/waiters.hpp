@@ -2,7 +2,8 @@
 //
 // Waiters: the program's threads that wait inside MPI at the same time (MPI_THREAD_MULTIPLE).
 //
-//   driver    at most one: inside the gate, turns the engine, steps aside for threads that call MPI
+//   driver    at most one: inside the gate, turns the engine, steps aside for threads that call MPI;
+//             stops to drive before it calls functions of the program
 //   sleepers  outside of the gate, each before a word of its own: looks at it for a moment where
 //             processors are left over, then sleeps
 //

@@ -26,8 +26,12 @@ Status check_rank(const Win& win, int rank) {
                    win.ranks);
 }
 
+// A rank that looks at its own part of a window again and again never waits; others need it all the
+// same.
 Pending pending(Win& win, Task<Status> task) {
-    return Pending(*win.engine, std::move(task));
+    Pending made(*win.engine, std::move(task));
+    if (made.ended()) turn_in_passing(*win.engine);
+    return made;
 }
 
 // The ranks of the window that a group names.

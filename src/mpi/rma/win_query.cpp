@@ -56,7 +56,8 @@ Status win_shared_query(Win& win, int rank, MPI_Aint* size, MPI_Aint* disp_unit,
                                                  : each == rank && of.memory != nullptr;
         if (meant) found = &of;
     }
-    std::byte* const memory = found != nullptr ? found->memory : nullptr;
+    // A rank that has no bytes has no place among the others.
+    std::byte* const memory = found != nullptr && found->bytes > 0 ? found->memory : nullptr;
     *size = found != nullptr ? static_cast<MPI_Aint>(found->bytes) : 0;
     *disp_unit = found != nullptr ? found->unit : rank == MPI_PROC_NULL ? 0 : 1;
     std::memcpy(baseptr, &memory, sizeof memory);

@@ -35,13 +35,14 @@ constexpr std::pair<std::string_view, int> kThreadLevels[] = {
     {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
     {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
 
-// The level that the program asks for. Who does not ask has no threads that call MPI at once.
-int thread_level_for(const InfoPairs& hints) {
+// The level that the program asks for. Who does not ask has no threads that call MPI at once, unless
+// the process said so before (MPI_Init_thread, another session).
+int thread_level_for(const InfoPairs& hints, const Executor& executor) {
     for (const std::string_view key : kThreadKeys)
         if (const std::string* wanted = value_of(hints, key))
             for (const auto& [name, level] : kThreadLevels)
                 if (name == *wanted) return level;
-    return kThreadsUnasked;
+    return executor.several_threads() ? MPI_THREAD_MULTIPLE : kThreadsUnasked;
 }
 
 std::string_view name_of_level(int wanted) {
@@ -64,7 +65,7 @@ Task<Status> open_session(Executor& executor, Engine* engine, InfoPairs hints,
     session->errhandler = retain(errhandler);
     set_pair(session->hints, kMemoryKindsKey, kMemoryKinds);
     take_hints(session->hints, hints);
-    session->thread_level = thread_level_for(hints);
+    session->thread_level = thread_level_for(hints, executor);
     session->send_buffer = std::make_shared<SendBuffer>();
     Status raised = raise_boundary(*engine, session->thread_level);
     if (!raised.ok()) {

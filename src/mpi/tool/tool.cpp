@@ -4,10 +4,10 @@
 #include "mpi/tool/tool.hpp"
 
 #include "mpi/bodies.hpp"
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
 
-#include <algorithm>
 #include <new>
 
 namespace gantry::mpi {
@@ -69,7 +69,8 @@ Status t_init_thread(int required, int* provided) {
             return failure(MPI_T_ERR_MEMORY, "out of memory for the tool interface");
     }
     ++p.tool->uses;
-    *provided = std::min(required, MPI_THREAD_SERIALIZED);
+    if (required == MPI_THREAD_MULTIPLE) admit_tools();
+    *provided = required;
     return success();
 }
 

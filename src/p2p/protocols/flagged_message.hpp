@@ -6,7 +6,7 @@
 //
 //   sender                                            receiver
 //     copy of piece 0 to its slot
-//     --- RTS [slot, number, chunk] -------------------->  answers and drains (staged_sink.cpp), or
+//     --- RTS [slot, number, chunk] -------------------->  answers and drains (pipeline_sink.cpp), or
 //     copies of the others                                 needs no answer (receive_by_flags.cpp)
 //     flag of each piece := number, by the copy engine
 //     or at the copy's end                    ------->  copy out of the slot
@@ -17,6 +17,7 @@
 
 #include "p2p/messages.hpp"
 #include "p2p/offer.hpp"
+#include "transfer/staging_copy.hpp"
 
 #include <optional>
 
@@ -37,7 +38,7 @@ struct SendByFlags : Link<SendByFlags> {
         SendByFlags& message;
         Slot slot;
     };
-    SendByFlags(Messages& in, Request& of, Bytes chunk, device::Notice how);
+    SendByFlags(Messages& in, Request& of, const plan::Plan& offer);
     SendByFlags(const SendByFlags&) = delete;
     SendByFlags& operator=(const SendByFlags&) = delete;
     ~SendByFlags();
@@ -53,7 +54,7 @@ struct SendByFlags : Link<SendByFlags> {
     Flag* flags = nullptr;  // of our slots
     FlagPieces pieces;
     std::uint32_t number = 0;
-    device::Notice notice;
+    const transfer::Staging staging;
     bool cuts_through = false;
     bool rts_left = false;
     int started = 0, running = 0;  // copies
@@ -74,8 +75,7 @@ struct ReceiveByFlags : Link<ReceiveByFlags>, transfer::FlagWaiter {
     const int from;
     const std::uint64_t send_id;
     Request& request;
-    const device::Engine engine;
-    const device::Notice notice;
+    const transfer::Staging staging;
     const Bytes usual_piece;
     int awaited = 0, running = 0;  // flags, copies
     bool cuts_through = false;

@@ -11,7 +11,6 @@
 // the memory is mapped the message is one copy that ends by a function (OneCopy).
 #include "p2p/protocols/ipc_get.hpp"
 
-#include "base/log.hpp"
 #include "p2p/protocols/one_copy.hpp"
 #include "p2p/rendezvous_receive.hpp"
 #include "transfer/shared_mapping.hpp"
@@ -28,10 +27,8 @@ struct Get : OneCopy {
         if (status().ok()) {
             messages.queue_fin(peer, send_id);
             messages.count_received(plan::Protocol::ipc, request);
-        } else if (messages.lost(peer).ok()) {
-            const Status told = tell_failure(messages, peer, send_id, status(), wire::For::sender);
-            if (!told.ok())
-                log::error("rank {} was not told of a failed receive: {}", peer, told.text());
+        } else {
+            tell_failure(messages, peer, send_id, status(), wire::For::sender);
         }
         return status();
     }
@@ -51,8 +48,8 @@ bool get_at_once(Messages& messages, const Asked& asked, const plan::Selection& 
                  Request& receive, device::BatchHint batch) {
     const int from = asked.from.rank;
     const int gpu = receive.location.gpu;
-    transfer::SharedMapping* const source = transfer::SharedMapping::use(
-        messages.device, asked.from, wire::decode(asked.whole.handle), gpu);
+    transfer::SharedMapping* const source =
+        transfer::SharedMapping::use(messages.device, asked.from, asked.whole.handle, gpu);
     if (source == nullptr) return false;
     void* const memory = messages.executor.allocate_frame(sizeof(Get));
     if (memory == nullptr) {
@@ -79,7 +76,7 @@ bool get_at_once(Messages& messages, const Asked& asked, const plan::Selection& 
 
 Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const wire::Rts& rts = receiving.message.rts;
-    const device::IpcHandle handle = wire::decode(rts.handle);
+    const device::IpcHandle& handle = rts.handle;
     device::Device& device = receiving.messages.device;
     const int gpu = copying_gpu(receiving.context(), receiving.side.location, handle.gpu);
     Result<void*> mapped = device.open_memory(handle, gpu);

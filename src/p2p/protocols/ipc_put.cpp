@@ -97,7 +97,7 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     receiving.context().exports.note(receiving.message.peer, *handle);
     wire::Cts cts{};
     cts.sink_open = open ? 1 : 0;
-    cts.handle = wire::encode(*handle);
+    cts.handle = *handle;
     cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
     Status status = answer(receiving, cts);
     GANTRY_CO_TRY(status);
@@ -121,7 +121,7 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
 
 Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     const wire::Cts& cts = sending.message.cts;
-    const device::IpcHandle handle = wire::decode(cts.handle);
+    const device::IpcHandle& handle = cts.handle;
     device::Device& device = sending.messages.device;
     // Our own buffer's GPU copies, else the receiver's if we see it.
     const int gpu = sending.side.on_device() ? sending.side.location.gpu

@@ -71,8 +71,8 @@ struct Put : OneCopy {
         else if (outcome.ok())
             outcome = told = messages.send(
                 peer, wire::kChunk, wire::Chunk{send_id, 0, copy.bytes, 0, 0, 0, wire::kInPlace});
-        else if (lost.ok())
-            told = tell_failure(messages, peer, send_id, outcome, wire::For::receiver);
+        else
+            tell_failure(messages, peer, send_id, outcome, wire::For::receiver);
         if (!told.ok()) log::error("rank {} was not told of a put's end: {}", peer, told.text());
         close_sink();
         return outcome;
@@ -123,24 +123,20 @@ void follow(Put& put, const plan::Selection& selection) {
     put.copy.word = by_device ? &put.flag->number : nullptr;
 }
 
-// Opens the allocation of the last RTR, if a put into it is what the planner says. `mapped`: only where
-// no call of the driver is needed.
-enum class Opening : std::uint8_t { mapped, allowed };
+using device::Opening;
+
+// Opens the allocation of the last RTR, if a put into it is what the planner says.
 void open_sink(Put& put, const device::Location& source, Opening opening) {
     ReadyToReceive& rtr = put.messages.with(put.peer).rtr;
     device::Device& device = put.messages.device;
     put.sink = rtr.handle();
     const device::Access access = device.access(put.sink, source.gpu);
-    if (opening == Opening::mapped && access != device::Access::open) return;
+    if (opening == Opening::known_only && access != device::Access::open) return;
     const plan::Selection* const selection =
         select_put(put.messages, put.peer, source, put.copy.bytes, access);
     if (selection == nullptr) return;
     follow(put, *selection);
-    if (opening == Opening::mapped) {
-        put.sink_base = static_cast<std::byte*>(device.open_again(put.sink, source.gpu));
-        return;
-    }
-    Result<void*> mapped = device.open_memory(put.sink, source.gpu);
+    Result<void*> mapped = device.open_memory(put.sink, source.gpu, opening);
     if (mapped.ok()) put.sink_base = static_cast<std::byte*>(*mapped);
 }
 
@@ -159,8 +155,7 @@ void prepare(Put& put, const Buffer& buffer, int gpu) {
     put.copy.bytes = buffer.bytes();
     put.copy.gpu = gpu;
     // Null: chunks tell of the ends of puts.
-    put.flag = context.own_flags(to).empty() ? nullptr
-                                             : to.transport->put_flag(context.world_rank, put.peer);
+    put.flag = context.own_flags(to).empty() ? nullptr : to.own_shared->put_flag(put.peer);
     if (put.flag != nullptr) put.copy.number = context.flags.numbers.next();
 }
 
@@ -189,9 +184,9 @@ void give_up(Put& put) {
 class Readied {
   public:
     Readied(device::Device& device, const device::Copy& copy) : device_(device) {
-        device.get_ready(copy);
+        device.get_ready(&copy);
     }
-    ~Readied() { device_.let_go(); }
+    ~Readied() { device_.get_ready(nullptr); }
     Readied(const Readied&) = delete;
     Readied& operator=(const Readied&) = delete;
 
@@ -222,7 +217,7 @@ Status tell_of(Messages& messages, const Request& receive, int to, std::uint32_t
     if (!handle.ok()) return std::move(handle).status();
     // The sender may map it: it is told when the program frees it.
     messages.context.exports.note(to, *handle);
-    Status sent = messages.send(to, wire::kRtr, wire::Rtr{ready, wire::encode(*handle)});
+    Status sent = messages.send(to, wire::kRtr, wire::Rtr{ready, *handle});
     if (sent.ok()) rtr.named = place.buffer_id;
     return sent;
 }
@@ -262,7 +257,7 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
     // What needs no RTR is done while it comes.
     Put& put = *new (memory) Put(messages, to, messages.outgoing.next_id(), *request);
     prepare(put, buffer, location.gpu);
-    open_sink(put, location, Opening::mapped);
+    open_sink(put, location, Opening::known_only);
     std::optional<Readied> ready;
     if (put.sink_base != nullptr) ready.emplace(messages.device, put.copy);
     if (looks) look_for_rtr(peer);
@@ -316,9 +311,9 @@ void Messages::on_put_request(int from, const wire::PutRequest& put) {
     Conversation& sender = with(from);
     sender.sequence.rts_taken(put.send_id);
     Request* receive = matcher.arrive(put.envelope);
-    const Flag* const flag = put.flag_number != 0
-                                 ? sender.endpoint.transport->put_flag(from, context.world_rank)
-                                 : nullptr;
+    transport::SharedSegment* const shared = sender.endpoint.shared;
+    const Flag* const flag =
+        put.flag_number != 0 && shared != nullptr ? shared->put_flag(context.world_rank) : nullptr;
     if (receive == nullptr || !receive->rtr_sent || sender.rtr.coming != nullptr ||
         put.envelope.sequence != sender.rtr.expected || (put.flag_number != 0 && flag == nullptr)) {
         const Status wrong =

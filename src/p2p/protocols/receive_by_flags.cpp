@@ -23,9 +23,7 @@ ReceiveByFlags::ReceiveByFlags(Messages& in, const Asked& asked, const plan::Pla
       from(asked.from.rank),
       send_id(asked.own.send_id),
       request(of),
-      engine(plan.sink_engine == plan::CopyEngine::copy_engine ? device::Engine::h2d
-                                                               : device::Engine::h2d_2d),
-      notice(transfer::notice_of(plan)),
+      staging{{of.buffer, of.location}, plan.sink_engine, transfer::notice_of(plan)},
       usual_piece(asked.whole.offer.chunk) {}
 
 namespace {
@@ -44,12 +42,8 @@ void end(ReceiveByFlags& message) {
         if (message.failure.ok()) message.failure = std::move(returned);
     }
     Status outcome = std::move(message.failure);
-    if (!outcome.ok() && !message.told && messages.lost(message.from).ok()) {
-        const Status told =
-            tell_failure(messages, message.from, message.send_id, outcome, wire::For::sender);
-        if (!told.ok())
-            log::error("rank {} was not told of a failed receive: {}", message.from, told.text());
-    }
+    if (!outcome.ok() && !message.told)
+        tell_failure(messages, message.from, message.send_id, outcome, wire::For::sender);
     if (outcome.ok()) {
         messages.count_received(plan::Protocol::pipeline, request);
         messages.counted.staged += request.outcome.bytes;
@@ -89,7 +83,7 @@ std::span<Flag> flags_of(const transfer::Endpoint& from, const FlagPieces& piece
         pieces.chunk > 0 && pieces.bytes > 0 &&
         divide_up(pieces.bytes, pieces.chunk) <= transfer::kMostPiecesByFlags &&
         pieces.flag + divide_up(pieces.bytes, transfer::kDeviceSlotUnit) <= transfer::kSlotFlags;
-    return possible ? from.transport->flags(from.rank) : std::span<Flag>();
+    return possible && from.shared != nullptr ? from.shared->flags() : std::span<Flag>();
 }
 
 void await(transfer::Context& context, int from, std::span<Flag> flags, const FlagPieces& pieces,
@@ -110,8 +104,9 @@ FlagPieces pieces_of(const wire::Rts& whole, const wire::RtsFromTemplate& own) {
 // Where no kernel stays, a copy engine takes what it would have been sent at once.
 Bytes least_told(const ReceiveByFlags& message) {
     if (!message.cuts_through) return 0;
-    return message.messages.device.would_cut_through(message.engine) ? transfer::kCutThroughPiece
-                                                                     : message.usual_piece;
+    return message.messages.device.would_cut_through(device::Engine::h2d)
+               ? transfer::kCutThroughPiece
+               : message.usual_piece;
 }
 
 }  // namespace
@@ -128,8 +123,7 @@ Status await_flags(Messages& messages, int from, const wire::Rts& rts) {
         MPI_ERR_INTERN, "rank {} names flags that cannot be: the first {}, pieces of {} bytes",
         from, pieces.flag, pieces.chunk);
     log::error("{}", impossible.text());
-    const Status told = tell_failure(messages, from, rts.send_id, impossible, wire::For::sender);
-    if (!told.ok()) log::error("rank {} was not told of a refused message: {}", from, told.text());
+    tell_failure(messages, from, rts.send_id, impossible, wire::For::sender);
     return impossible;
 }
 
@@ -179,19 +173,13 @@ void take_piece(ReceiveByFlags& message, const wire::Chunk& chunk) {
     Result<std::byte*> slot = messages.context.pools.slot_of(
         messages.endpoint(message.from), transport::Pool::device_slots, chunk.slot_offset, true);
     if (!slot.ok()) return piece.complete(std::move(slot).status());
-    device::Copy copy;
-    copy.destination = message.request.buffer.data() + chunk.offset;
-    copy.source = *slot;
-    copy.bytes = chunk.bytes;
-    copy.gpu = message.request.location.gpu;
-    copy.engine = message.engine;
-    copy.notice = message.notice;
+    device::Copy copy = transfer::slot_to_device(message.staging, chunk.offset, chunk.bytes, *slot);
     if (may_cut_through(messages, message.request.buffer.data(), message.request.outcome.bytes))
         copy.pieces = {.size = transfer::kCutThroughPiece,
                        .cut_through = message.cuts_through,
                        .message = chunk.offset == 0 ? message.request.outcome.bytes : 0};
     // Where the other end has no kernel yet, ours stays all the same.
-    if (copy.pieces.size > 0 && messages.device.cut_through(copy, piece)) return;
+    if (copy.pieces.size > 0 && messages.device.cut_through(copy, &piece)) return;
     if (message.cuts_through)
         messages.context.flags.awaited.tell_more(message, message.usual_piece);
     messages.device.copy(copy, piece);

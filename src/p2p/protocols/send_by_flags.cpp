@@ -5,8 +5,6 @@
 #include "p2p/protocols/flagged_message.hpp"
 #include "transfer/mover.hpp"
 
-#include "base/log.hpp"
-
 #include <limits>
 #include <new>
 #include <utility>
@@ -15,11 +13,11 @@ namespace gantry::p2p {
 
 SendByFlags::Piece::Piece(SendByFlags& of) : Completion(of.messages.executor), message(of) {}
 
-SendByFlags::SendByFlags(Messages& in, Request& of, Bytes chunk, device::Notice how)
+SendByFlags::SendByFlags(Messages& in, Request& of, const plan::Plan& offer)
     : messages(in),
       request(of),
-      pieces{0, of.buffer.bytes(), chunk},
-      notice(how),
+      pieces{0, of.buffer.bytes(), offer.chunk},
+      staging{{of.buffer, of.location}, offer.source_engine, transfer::notice_of(offer)},
       copies(pieces.count()) {
     static_assert(sizeof(SendByFlags) % alignof(Piece) == 0);
     for (int index = 0; index < copies; ++index)
@@ -37,12 +35,8 @@ void end(SendByFlags& message) {
     Messages& messages = message.messages;
     Request& request = message.request;
     Status outcome = std::move(message.failure);
-    if (!outcome.ok() && message.rts_left && messages.lost(request.peer).ok()) {
-        const Status told = tell_failure(messages, request.peer, message.pieces.send_id, outcome,
-                                         wire::For::receiver);
-        if (!told.ok())
-            log::error("rank {} was not told of a failed send: {}", request.peer, told.text());
-    }
+    if (!outcome.ok() && message.rts_left)
+        tell_failure(messages, request.peer, message.pieces.send_id, outcome, wire::For::receiver);
     if (outcome.ok()) messages.counted.staged += message.pieces.bytes;
     message.~SendByFlags();
     messages.executor.free_frame(&message);
@@ -72,13 +66,9 @@ void piece_ended(Resumable& waiting) {
 }
 
 device::Copy copy_of(const SendByFlags& message, const wire::Chunk& chunk) {
-    device::Copy copy;
-    copy.destination = message.slots->memory().data() + chunk.slot_offset;
-    copy.source = message.request.buffer.data() + chunk.offset;
-    copy.bytes = chunk.bytes;
-    copy.gpu = message.request.location.gpu;
-    copy.engine = device::Engine::d2h;
-    copy.notice = message.notice;
+    device::Copy copy =
+        transfer::device_to_slot(message.staging, chunk.offset, chunk.bytes,
+                                 message.slots->memory().data() + chunk.slot_offset);
     copy.number = message.number;
     Flag& flag = message.flags[message.pieces.flag_of(chunk.unit)];
     if (may_cut_through(message.messages, message.request.buffer.data(), message.pieces.bytes))
@@ -138,7 +128,7 @@ bool cut_through(SendByFlags& message) {
     const wire::Chunk chunk = whole.piece(0);
     const device::Copy copy = copy_of(message, chunk);
     SendByFlags::Piece& piece = message.copy(0);
-    if (copy.pieces.size == 0 || !messages.device.cut_through(copy, piece)) return false;
+    if (copy.pieces.size == 0 || !messages.device.cut_through(copy, &piece)) return false;
     message.cuts_through = true;
     message.pieces = whole;
     piece.slot = slot_of(message, chunk);
@@ -189,8 +179,7 @@ SendByFlags* prepare(Messages& messages, Conversation& to, const Departure& depa
         (*slots)->release(all);
         return nullptr;
     }
-    auto* message =
-        new (memory) SendByFlags(messages, send, offer.chunk, transfer::notice_of(offer));
+    auto* message = new (memory) SendByFlags(messages, send, offer);
     message->slots = *slots;
     message->flags = flags.data();
     message->pieces.send_id = messages.outgoing.next_id();

@@ -224,14 +224,7 @@ class FakeTransport final : public Transport, private Registrar {
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
-    Result<std::span<std::byte>> own_pool(Pool pool) override;
-    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
-    std::uint32_t* claim_words(int rank) override;
-    std::span<Flag> flags(int rank) override;
-    Flag* put_flag(int from, int to) override;
-    std::span<std::byte> board(int rank) override;
-    void note_gpu(std::uint64_t gpu) override { gpus_.insert(gpu); }
-    bool others_use(std::uint64_t gpu) const override;
+    SharedSegment* shared_segment(int rank) override;
     int progress() override;
     std::uint64_t looks() const { return looks_; }  // calls of progress()
     Stats stats() const override { return {cache_.counts(), {}}; }
@@ -267,11 +260,27 @@ class FakeTransport final : public Transport, private Registrar {
     std::deque<PutEnd> put_ends_;
     std::deque<Loss> losses_;
     std::vector<std::shared_ptr<Fetch>> fetches_;
-    std::vector<std::byte> pools_[2];
-    std::unique_ptr<std::array<std::uint32_t, kClaimWords>> claims_;
-    std::vector<Flag> flags_;       // made when they are asked for
-    std::vector<Flag> board_;       // likewise, by the line
-    std::set<std::uint64_t> gpus_;  // that its rank uses
+    // That rank's, for others of its node, too.
+    struct Segment final : SharedSegment {
+        explicit Segment(FakeTransport& of) : owner(of) {}
+        Result<std::span<std::byte>> pool(Pool pool) override;
+        std::uint32_t* claim_words() override { return claims.data(); }
+        std::span<Flag> flags() override { return all_flags; }
+        Flag* put_flag(int to) override {
+            return &all_flags[kSlotFlags + static_cast<std::size_t>(to)];
+        }
+        std::span<std::byte> board() override;
+        void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
+        bool others_use(std::uint64_t gpu) const override;
+
+        FakeTransport& owner;
+        std::vector<std::byte> pools[2];
+        std::array<std::uint32_t, kClaimWords> claims{};
+        std::vector<Flag> all_flags;
+        std::vector<Flag> board_lines;  // made when they are asked for
+        std::set<std::uint64_t> gpus;   // that its rank uses
+    };
+    std::unique_ptr<Segment> segment_;  // made when it is asked for
 };
 
 }  // namespace gantry::transport::fake

@@ -120,56 +120,38 @@ void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOper
     fabric_.atomic(rank_, peer, operation, operands, key, offset, result, done);
 }
 
-Result<std::span<std::byte>> FakeTransport::own_pool(Pool pool) {
-    const FabricOptions& options = fabric_.options_;
-    if (options.medium != Medium::shared_memory)
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
+SharedSegment* FakeTransport::shared_segment(int rank) {
+    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
+    FakeTransport& owner = fabric_.end(rank);
+    if (owner.segment_ == nullptr) {
+        owner.segment_ = std::make_unique<Segment>(owner);
+        owner.segment_->all_flags.resize(kSlotFlags + fabric_.ends_.size());
+    }
+    return owner.segment_.get();
+}
+
+Result<std::span<std::byte>> FakeTransport::Segment::pool(Pool pool) {
+    const FabricOptions& options = owner.fabric_.options_;
     if (options.refuse_pools)
         return failure(MPI_ERR_NO_MEM, "no shared memory is left on the node (fake)");
-    std::vector<std::byte>& memory = pools_[static_cast<int>(pool)];
+    std::vector<std::byte>& memory = pools[static_cast<int>(pool)];
     if (memory.empty())
         memory.resize(pool == Pool::host_cells ? options.host_pool : options.device_pool);
     return std::span(memory);
 }
 
-Result<std::span<std::byte>> FakeTransport::peer_pool(int peer, Pool pool) {
-    GANTRY_ASSERT(reaches(peer));
-    std::vector<std::byte>& memory = fabric_.end(peer).pools_[static_cast<int>(pool)];
-    if (memory.empty()) return failure(MPI_ERR_INTERN, "rank {} has not reserved that pool", peer);
-    return std::span(memory);
+std::span<std::byte> FakeTransport::Segment::board() {
+    if (board_lines.empty()) board_lines.resize(kBoardBytes / sizeof(Flag));
+    return std::as_writable_bytes(std::span(board_lines));
 }
 
-std::uint32_t* FakeTransport::claim_words(int rank) {
-    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
-    FakeTransport& owner = fabric_.end(rank);
-    if (owner.claims_ == nullptr)
-        owner.claims_ = std::make_unique<std::array<std::uint32_t, kClaimWords>>();
-    return owner.claims_->data();
-}
-
-std::span<Flag> FakeTransport::flags(int rank) {
-    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return {};
-    FakeTransport& owner = fabric_.end(rank);
-    if (owner.flags_.empty()) owner.flags_.resize(kSlotFlags + fabric_.ends_.size());
-    return owner.flags_;
-}
-
-Flag* FakeTransport::put_flag(int from, int to) {
-    const std::span<Flag> all = flags(from);
-    return all.empty() ? nullptr : &all[kSlotFlags + static_cast<std::size_t>(to)];
-}
-
-std::span<std::byte> FakeTransport::board(int rank) {
-    if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return {};
-    FakeTransport& owner = fabric_.end(rank);
-    if (owner.board_.empty()) owner.board_.resize(kBoardBytes / sizeof(Flag));
-    return std::as_writable_bytes(std::span(owner.board_));
-}
-
-bool FakeTransport::others_use(std::uint64_t gpu) const {
-    if (fabric_.options_.medium != Medium::shared_memory) return false;
-    for (int rank = 0; rank < static_cast<int>(fabric_.ends_.size()); ++rank)
-        if (rank != rank_ && reaches(rank) && fabric_.end(rank).gpus_.contains(gpu)) return true;
+bool FakeTransport::Segment::others_use(std::uint64_t gpu) const {
+    for (int rank = 0; rank < static_cast<int>(owner.fabric_.ends_.size()); ++rank) {
+        const auto& other = owner.fabric_.end(rank).segment_;
+        if (rank != owner.rank_ && owner.reaches(rank) && other != nullptr &&
+            other->gpus.contains(gpu))
+            return true;
+    }
     return false;
 }
 

@@ -110,12 +110,6 @@ int SelfTransport::progress() {
 Result<Region> SelfTransport::register_memory(const Extent&) {
     return no_remote_memory();
 }
-Result<std::span<std::byte>> SelfTransport::own_pool(Pool) {
-    return no_remote_memory();
-}
-Result<std::span<std::byte>> SelfTransport::peer_pool(int, Pool) {
-    return no_remote_memory();
-}
 void SelfTransport::put(int, int, const void*, Bytes, const Region&, const RemoteKey&, Bytes,
                         Completion& done) {
     done.complete(no_remote_memory());

@@ -44,9 +44,6 @@ class SelfTransport final : public Transport {
     RemoteKey key(const Region&) const override { return {}; }
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
-    Result<std::span<std::byte>> own_pool(Pool pool) override;
-    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
-    std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override;
     bool busy() const override { return !arriving_.empty(); }
 

@@ -12,7 +12,7 @@
 // Rings are the writer's: bytes for local rank 3 lie in ring 3 of the sender's segment. A ring has
 // its place but no pages until its first message, when the writer reserves it and rings the
 // reader's doorbell once; from then on the reader polls it. Likewise pools have no pages until
-// their owner's first own_pool().
+// their owner's first use.
 #pragma once
 
 #include "transport/shm/ring.hpp"

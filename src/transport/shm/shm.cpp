@@ -55,8 +55,8 @@ Status ShmTransport::open(job::Job& job, Receiver& receiver) {
     const std::vector<int> local = Node::local_ranks(job);
     peer_of_rank_.resize(static_cast<std::size_t>(job.size()));
     for (std::size_t number = 0; number < local.size(); ++number) {
-        peers_.push_back(
-            std::make_unique<Peer>(local[number], static_cast<int>(number), backlog_memory_));
+        peers_.push_back(std::make_unique<Peer>(*this, local[number], static_cast<int>(number),
+                                                backlog_memory_));
         if (local[number] == rank_)
             self_ = static_cast<int>(number);
         else
@@ -269,79 +269,79 @@ void ShmTransport::lose(Peer& peer, const Status& why) {
     receiver_->on_peer_lost(peer.rank, why);
 }
 
-// --- shared slots --------------------------------------------------------------------------------
+// --- shared memory -------------------------------------------------------------------------------
 
-Result<std::span<std::byte>> ShmTransport::own_pool(Pool pool) {
-    if (!own_) GANTRY_TRY(make_own_segment());
-    const Bytes bytes = pool == Pool::host_cells ? config_.host_pool : config_.device_pool;
-    if (bytes == 0)
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the pool is switched off (its size is 0)");
-    return own_.reserve_pool(pool, round_up(bytes, page_bytes()));
+SharedSegment* ShmTransport::shared_segment(int rank) {
+    Peer* const peer = rank == rank_ && !peers_.empty() ? &numbered(self_) : peer_of(rank);
+    return peer != nullptr ? &peer->shared : nullptr;
 }
 
-Result<std::span<std::byte>> ShmTransport::peer_pool(int rank, Pool pool) {
-    Peer* peer = peer_of(rank);
-    if (peer == nullptr)
-        return failure(MPI_ERR_UNSUPPORTED_OPERATION, "shm: rank {} is not on this node", rank);
-    GANTRY_TRY(map_peer(*peer));
-    const Result<std::span<std::byte>> slots = peer->segment.pool(pool);
+Result<std::span<std::byte>> ShmTransport::Shared::pool(Pool pool) {
+    if (owner.number == shm.self_) {
+        if (!shm.own_) GANTRY_TRY(shm.make_own_segment());
+        const config::Config& config = shm.config_;
+        const Bytes bytes = pool == Pool::host_cells ? config.host_pool : config.device_pool;
+        if (bytes == 0)
+            return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                           "the pool is switched off (its size is 0)");
+        return shm.own_.reserve_pool(pool, round_up(bytes, page_bytes()));
+    }
+    GANTRY_TRY(shm.map_peer(owner));
+    const Result<std::span<std::byte>> slots = owner.segment.pool(pool);
     if (slots.ok() && slots.value().empty())
-        return failure(MPI_ERR_INTERN, "shm: rank {} has not reserved that pool", rank);
+        return failure(MPI_ERR_INTERN, "shm: rank {} has not reserved that pool", owner.rank);
     return slots;
 }
 
 // Null: that rank's segment cannot be had.
-const RankSegment* ShmTransport::segment_of(int rank) {
-    if (rank == rank_) return own_ ? &own_ : nullptr;
-    Peer* peer = peer_of(rank);
-    if (peer == nullptr) return nullptr;
-    if (Status failed = map_peer(*peer)) {
+const RankSegment* ShmTransport::segment_of(Peer& peer) {
+    if (peer.number == self_) return own_ ? &own_ : nullptr;
+    if (Status failed = map_peer(peer)) {
         log::warn("{}", failed.text());
         return nullptr;
     }
-    return &peer->segment;
+    return &peer.segment;
 }
 
-std::uint32_t* ShmTransport::claim_words(int rank) {
-    const RankSegment* segment = segment_of(rank);
+std::uint32_t* ShmTransport::Shared::claim_words() {
+    const RankSegment* segment = shm.segment_of(owner);
     return segment != nullptr ? segment->claim_words() : nullptr;
 }
 
-std::span<Flag> ShmTransport::flags(int rank) {
-    const RankSegment* segment = segment_of(rank);
+std::span<Flag> ShmTransport::Shared::flags() {
+    const RankSegment* segment = shm.segment_of(owner);
     if (segment == nullptr) return {};
-    return {segment->flags(), kSlotFlags + peers_.size()};
+    return {segment->flags(), kSlotFlags + shm.peers_.size()};
 }
 
-Flag* ShmTransport::put_flag(int from, int to) {
-    const std::span<Flag> all = flags(from);
-    const Peer* peer = peer_of(to);
-    if (all.empty() || (to != rank_ && peer == nullptr)) return nullptr;
-    const int number = to == rank_ ? self_ : peer->number;
+Flag* ShmTransport::Shared::put_flag(int to) {
+    const std::span<Flag> all = flags();
+    const Peer* peer = shm.peer_of(to);
+    if (all.empty() || (to != shm.rank_ && peer == nullptr)) return nullptr;
+    const int number = to == shm.rank_ ? shm.self_ : peer->number;
     return &all[kSlotFlags + static_cast<std::size_t>(number)];
 }
 
-std::span<std::byte> ShmTransport::board(int rank) {
-    if (rank == rank_ && !own_) {
-        if (Status failed = make_own_segment()) {
+std::span<std::byte> ShmTransport::Shared::board() {
+    if (owner.number == shm.self_) {
+        if (shm.own_) return shm.own_.board();
+        if (Status failed = shm.make_own_segment()) {
             log::warn("{}", failed.text());
             return {};
         }
+    } else if (!owner.segment && shm.node_.state(owner.number) == MemberState::absent) {
+        return {};  // it has not begun to communicate yet
     }
-    // One that has not begun to communicate yet.
-    if (const Peer* peer = peer_of(rank);
-        peer != nullptr && !peer->segment && node_.state(peer->number) == MemberState::absent)
-        return {};
-    const RankSegment* segment = segment_of(rank);
+    const RankSegment* segment = shm.segment_of(owner);
     return segment != nullptr ? segment->board() : std::span<std::byte>();
 }
 
-void ShmTransport::note_gpu(std::uint64_t gpu) {
-    if (node_) node_.note_gpu(self_, gpu);
+void ShmTransport::Shared::note_gpu(std::uint64_t gpu) {
+    if (shm.node_) shm.node_.note_gpu(shm.self_, gpu);
 }
 
-bool ShmTransport::others_use(std::uint64_t gpu) const {
-    return node_ && node_.others_use(self_, gpu);
+bool ShmTransport::Shared::others_use(std::uint64_t gpu) const {
+    return shm.node_ && shm.node_.others_use(shm.self_, gpu);
 }
 
 // --- remote memory: none; peers read our pools in place ------------------------------------------

@@ -44,25 +44,33 @@ class ShmTransport final : public Transport {
     RemoteKey key(const Region&) const override { return {}; }
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
-    Result<std::span<std::byte>> own_pool(Pool pool) override;
-    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
-    std::uint32_t* claim_words(int rank) override;
-    std::span<Flag> flags(int rank) override;
-    Flag* put_flag(int from, int to) override;
-    std::span<std::byte> board(int rank) override;
-    void note_gpu(std::uint64_t gpu) override;
-    bool others_use(std::uint64_t gpu) const override;
+    SharedSegment* shared_segment(int rank) override;
     int progress() override;
     bool busy() const override { return !backlogged_.empty(); }
 
   private:
+    struct Peer;
+    // The segment of a local rank, our own one too, for the layers above.
+    struct Shared final : SharedSegment {
+        Shared(ShmTransport& transport, Peer& its_owner) : shm(transport), owner(its_owner) {}
+        Result<std::span<std::byte>> pool(Pool pool) override;
+        std::uint32_t* claim_words() override;
+        std::span<Flag> flags() override;
+        Flag* put_flag(int to) override;
+        std::span<std::byte> board() override;
+        void note_gpu(std::uint64_t gpu) override;
+        bool others_use(std::uint64_t gpu) const override;
+        ShmTransport& shm;
+        Peer& owner;
+    };
     // A local rank as we know it; `number` counts the ranks of the node.
     struct Peer {
-        Peer(int its_rank, int its_number, BacklogMemory& memory)
-            : rank(its_rank), number(its_number), backlog(memory) {}
+        Peer(ShmTransport& shm, int its_rank, int its_number, BacklogMemory& memory)
+            : rank(its_rank), number(its_number), shared(shm, *this), backlog(memory) {}
         int rank;
         int number;
         bool lost = false;
+        Shared shared;
         RankSegment segment;  // its memory, mapped at first contact
         Mapping outgoing_memory;
         RingWriter outgoing;
@@ -75,7 +83,7 @@ class ShmTransport final : public Transport {
     Peer& numbered(int number) const { return *peers_[static_cast<std::size_t>(number)]; }
     Status make_own_segment();
     Status map_peer(Peer& peer);
-    const RankSegment* segment_of(int rank);
+    const RankSegment* segment_of(Peer& peer);
     Status open_outgoing(Peer& peer);
     Status send_slowly(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload);
     void open_incoming(int number);

@@ -3,9 +3,10 @@
 // Atomic operations on a peer's words, all by the first rail, so that operations on one word go one
 // way and one kind of executor sees them all.
 //
-// Where a card is: UCX's. Over TCP alone, as puts do, by a message that the peer answers from its
+// Where a card is, and one rail: UCX's. Over TCP alone, as puts do, by a message that the peer answers from its
 // progress: no slower than UCX's emulation, which in 1.13 reads freed memory when the peer dies
-// while an operation is under way.
+// while an operation is under way. With several rails, too: whether an operation of a card that failed
+// was executed is unknown, and a message is executed once, whichever rails fail.
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
 
@@ -51,25 +52,25 @@ void UcxTransport::atomic(int rank, AtomicOperation operation, const AtomicOpera
     GANTRY_ASSERT(operands.width == 4 || operands.width == 8);
     Peer& peer = peer_of(rank);
     if (!peer.lost.ok()) return done.complete(peer.lost);
-    if (peer.endpoints.empty() && !peer.broken && !peer.left)
+    if (!peer.connected && !peer.broken && !peer.left)
         if (Status failed = connect(peer)) return done.complete(failed);
     const KeyView view = read_key(key, kRail);
     if (view.packed.empty())
         return done.complete(
             failure(MPI_ERR_INTERN, "rank {} sent no key of its memory for an atomic", rank));
-    if (peer.endpoints.empty())
+    if (!peer.connected)
         return done.complete(
             failure(MPI_ERR_PROC_ABORTED, "an atomic on rank {}, which cannot be reached", rank));
     RemoteKeys::Key* unpacked = nullptr;
-    if (!goes_by_messages(kRail)) {
+    if (!several() && !goes_by_messages(kRail)) {
         Result<RemoteKeys::Key*> read =
-            peer.keys.unpack(*library_, peer.endpoints.front(), kRail, view.packed, keys_);
+            peer.keys.unpack(*library_, peer.rails.front().endpoint, kRail, view.packed, keys_);
         if (!read.ok())
             return done.complete(read.status().with(fmt::format("an atomic on rank {}", rank)));
         unpacked = *read;
     }
     auto* putting = new (std::nothrow)
-        Putting{this, &done, unpacked, 1, UCS_OK, rank, static_cast<Bytes>(operands.width)};
+        Putting{this, &done, unpacked, 1, UCS_OK, rank, -1, static_cast<Bytes>(operands.width)};
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for an atomic operation"));
     ++in_flight_;
@@ -105,7 +106,7 @@ void UcxTransport::atomic_one_sided(Peer& peer, AtomicOperation operation,
     how.memory_type = UCS_MEMORY_TYPE_HOST;
     ++putting.steps;
     void* request =
-        (*library_)->ucp_atomic_op_nbx(peer.endpoints.front(), operation_of(operation),
+        (*library_)->ucp_atomic_op_nbx(peer.rails.front().endpoint, operation_of(operation),
                                        &putting.operand, 1, address, putting.key->key, &how);
     if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
 }

@@ -63,7 +63,7 @@ std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
 // Where a rail cannot listen, large puts to us go in pieces as all others do.
 void UcxTransport::open_doors() {
     doors_.resize(rails_.size());
-    if (config_.tcp_straight == 0) return;
+    if (config_.tcp_straight == 0 && !several()) return;
     std::random_device source;
     cookie_ = std::uniform_int_distribution<std::uint64_t>()(source);
     for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
@@ -78,7 +78,7 @@ void UcxTransport::open_doors() {
 
 // The stream for a large transfer; null while there is none.
 UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
-    if (config_.tcp_straight == 0) return nullptr;
+    if (config_.tcp_straight == 0 && !several()) return nullptr;
     if (peer.bulk.empty()) peer.bulk.resize(rails_.size());
     std::unique_ptr<Bulk>& bulk = peer.bulk[static_cast<std::size_t>(rail)];
     if (bulk == nullptr) {
@@ -86,14 +86,16 @@ UcxTransport::Bulk* UcxTransport::bulk_to(Peer& peer, int rail) {
         if (Status refused = open_bulk(*bulk))
             log::debug("ucx: no bulk connection to rank {}: {}", peer.rank, refused.text());
     }
-    return bulk->state == Bulk::State::open ? bulk.get() : nullptr;
+    // With several rails transfers may queue behind the greeting: if nobody takes it, the rail fails.
+    const bool usable =
+        bulk->state == Bulk::State::open || (several() && bulk->state == Bulk::State::asked);
+    return usable ? bulk.get() : nullptr;
 }
 
-Status UcxTransport::open_bulk(Bulk& bulk) {
-    Peer& peer = *bulk.peer;
+Result<UcxTransport::Door> UcxTransport::door_of(const Peer& peer, int rail) {
     Result<WireUpOf> known = wire_up_of(peer.rank);
     GANTRY_TRY(known.status());
-    const auto index = static_cast<std::size_t>(bulk.rail);
+    const auto index = static_cast<std::size_t>(rail);
     const SameHost same_host = job_->nodes()[static_cast<std::size_t>(peer.rank)] ==
                                        job_->nodes()[static_cast<std::size_t>(rank_)]
                                    ? SameHost::yes
@@ -101,11 +103,18 @@ Status UcxTransport::open_bulk(Bulk& bulk) {
     const std::optional<sockaddr_in> address =
         choose_address(known->rails[index].bulk, networks_of(rails_[index]), same_host);
     if (!address) return failure(MPI_ERR_OTHER, "it has no address for them");
+    return Door{*address, known->cookie};
+}
+
+Status UcxTransport::open_bulk(Bulk& bulk) {
+    Peer& peer = *bulk.peer;
+    Result<Door> door = door_of(peer, bulk.rail);
+    GANTRY_TRY(door.status());
     const Hello hello{kFrameMagic, static_cast<std::uint32_t>(rank_),
                       static_cast<std::uint32_t>(peer.rank), static_cast<std::uint32_t>(bulk.rail),
-                      known->cookie};
-    Result<OutStream> stream =
-        OutStream::connect(*address, std::as_bytes(std::span(&hello, 1)), config_.peer_timeout);
+                      door->cookie};
+    Result<OutStream> stream = OutStream::connect(
+        door->address, std::as_bytes(std::span(&hello, 1)), config_.peer_timeout);
     GANTRY_TRY(stream.status());
     bulk.stream = std::move(*stream);
     bulk.state = Bulk::State::asked;
@@ -129,7 +138,8 @@ void UcxTransport::on_bulk_open(Peer& peer, std::uint64_t rail) {
     if (rail >= peer.bulk.size() || peer.bulk[rail] == nullptr) return;
     if (peer.bulk[rail]->state != Bulk::State::asked) return;
     peer.bulk[rail]->state = Bulk::State::open;
-    if (is_lane_of_both(rank_, peer.rank, rail) && read_way_back(peer, *peer.bulk[rail]))
+    if (!several() && is_lane_of_both(rank_, peer.rank, rail) &&
+        read_way_back(peer, *peer.bulk[rail]))
         use_lane(peer, *peer.bulk[rail]);
 }
 
@@ -157,8 +167,9 @@ void UcxTransport::move_out(Bulk& bulk) {
     }
     log::debug("ucx: a bulk connection ended: {}", left.status().text());
     // Before it was open nobody counted on it; now nobody knows what of a transfer arrived.
-    if (std::exchange(bulk.state, Bulk::State::refused) == Bulk::State::open)
-        on_error(bulk.peer, nullptr, UCS_ERR_CONNECTION_RESET);
+    if (std::exchange(bulk.state, Bulk::State::refused) == Bulk::State::open || several())
+        note_broken(bulk.peer->rails[static_cast<std::size_t>(bulk.rail)],
+                    UCS_ERR_CONNECTION_RESET);
 }
 
 void UcxTransport::put_straight(Bulk& bulk, const std::byte* source, Putting& putting,
@@ -210,14 +221,20 @@ bool UcxTransport::greet(Accepted& accepted) {
     if (!whole.ok()) return false;
     if (!*whole) return clock_.now() < accepted.until;
     const Hello& hello = accepted.hello;
-    if (hello.magic != kFrameMagic || hello.from >= peers_.size() || hello.rail >= rails_.size() ||
+    const std::uint32_t rail = hello.rail & ~Hello::kPulse;
+    if (hello.magic != kFrameMagic || hello.from >= peers_.size() || rail >= rails_.size() ||
         hello.to != static_cast<std::uint32_t>(rank_) || hello.cookie != cookie_)
         return false;
     Peer& peer = peer_of(static_cast<int>(hello.from));
     if (!peer.lost.ok()) return false;
+    if (rail != hello.rail) {
+        received_pulses_.push_back(
+            {peer.rank, static_cast<int>(rail), accepted.stream.socket().again()});
+        return false;  // this descriptor of it
+    }
     accepted.from = peer.rank;
     watch(accepted);
-    if (is_lane_of_both(peer.rank, rank_, hello.rail)) open_way_back(peer, accepted);
+    if (!several() && is_lane_of_both(peer.rank, rank_, hello.rail)) open_way_back(peer, accepted);
     Status said = tell(peer, kBulkOpen, hello.rail);
     if (!said.ok()) log::error("{}", said.text());
     return true;
@@ -252,8 +269,12 @@ void UcxTransport::read(Accepted& accepted) {
         return;
     }
     Peer& peer = peer_of(accepted.from);
+    if (several()) {  // the rail is gone, as its connection of UCX will tell, or the peer has left
+        close_accepted(accepted);
+        return;
+    }
     if (accepted.expected > 0 || !accepted.stream.between_transfers())
-        on_error(&peer, nullptr, UCS_ERR_CONNECTION_RESET);
+        note_broken(peer, UCS_ERR_CONNECTION_RESET);
     else
         doubt(peer);
     close_accepted(accepted);
@@ -293,6 +314,29 @@ void UcxTransport::move_bulk() {
     if (!awaited_.empty()) [[unlikely]]
         accept_awaited();
     if (expected_ > 0 || unknown_ > 0 || others()) move_in();
+}
+
+// With several rails: that rail failed.
+void UcxTransport::close_bulk_of(RailTo& rail) {
+    if (!rail.peer->bulk.empty()) {
+        std::unique_ptr<Bulk>& bulk = rail.peer->bulk[static_cast<std::size_t>(rail.index)];
+        if (bulk != nullptr) {
+            bulk->stream.close(failure(MPI_ERR_OTHER, "the rail failed"));
+            std::erase(sending_, bulk.get());
+            bulk.reset();  // opened again when the rail is back
+        }
+    }
+    close_accepted_of(rail);
+}
+
+void UcxTransport::close_accepted_of(const RailTo& rail) {
+    for (const auto& accepted : accepted_)
+        if (accepted->from == rail.peer->rank &&
+            accepted->hello.rail == static_cast<std::uint32_t>(rail.index))
+            close_accepted(*accepted);
+    std::erase_if(received_pulses_, [&](const ReceivedPulse& pulse) {
+        return pulse.from == rail.peer->rank && pulse.rail == rail.index;
+    });
 }
 
 // Nothing reads or writes our memory for that peer's sake any more, and what was under way ends.

@@ -50,8 +50,9 @@ std::optional<sockaddr_in> choose_address(const BulkAddress& theirs,
 struct Hello {
     std::uint32_t magic;
     std::uint32_t from, to;  // ranks
-    std::uint32_t rail;
-    std::uint64_t cookie;  // of the listening rank, from its wire-up record
+    std::uint32_t rail;      // with kPulse: a pulse of that rail (pulse.hpp)
+    std::uint64_t cookie;    // of the listening rank, from its wire-up record
+    static constexpr std::uint32_t kPulse = 1u << 31;
 };
 
 }  // namespace gantry::transport::ucx

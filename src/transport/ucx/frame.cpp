@@ -15,9 +15,20 @@ void put(std::byte* at, ConstSpan bytes) {
 }  // namespace
 
 void Frame::begin(int from) {
-    const FrameHead head{kFrameMagic, static_cast<std::uint32_t>(from)};
+    const FrameHead head{kFrameMagic, static_cast<std::uint32_t>(from), 0, 0};
     std::memcpy(bytes(), &head, sizeof head);
     used = sizeof head;
+    number = 0;
+    rail = 0;
+    kept = queued = with_ucx = again = false;
+}
+
+void Frame::write_head(std::uint32_t its_number, std::uint32_t received) {
+    FrameHead head;
+    std::memcpy(&head, bytes(), sizeof head);
+    head.number = its_number;
+    head.received = received;
+    std::memcpy(bytes(), &head, sizeof head);
 }
 
 void Frame::append(MessageKind kind, ConstSpan header, ConstSpan payload) {

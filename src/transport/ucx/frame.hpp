@@ -3,10 +3,11 @@
 // Frame: what one active message of UCX carries - one or several of our messages to one peer, one
 // behind the other (docs/wire.md section 4). Little-endian, every part begins at a multiple of 8:
 //
-//   | magic u32 | from u32 |  then for each message:
+//   | magic u32 | from u32 | number u32 | received u32 |  then for each message:
 //   | payload bytes u32 | header bytes u16 | kind u8 | 0 | header ... | payload ... |
 //
-// A frame that UCX has not finished with keeps its memory; then it goes back to the pool.
+// A frame that UCX has not finished with keeps its memory; then it goes back to the pool. With several
+// rails a frame is kept until the peer has acknowledged it, and goes again when its rail fails.
 #pragma once
 
 #include "transport/transport.hpp"
@@ -16,7 +17,7 @@
 
 namespace gantry::transport::ucx {
 
-inline constexpr std::uint32_t kFrameMagic = 0x47523032;  // "GR02"
+inline constexpr std::uint32_t kFrameMagic = 0x47523033;  // "GR03"
 
 // Numbers of our active messages at UCX.
 inline constexpr unsigned kFrameId = 0;
@@ -25,6 +26,9 @@ inline constexpr unsigned kPieceId = 1;
 struct FrameHead {
     std::uint32_t magic;
     std::uint32_t from;  // rank of the sender
+    // With several rails, else 0. An acknowledgement alone has no number.
+    std::uint32_t number;
+    std::uint32_t received;  // of the peer's frames, all before this number have come
 };
 struct RecordHead {
     std::uint32_t payload_bytes;
@@ -39,6 +43,13 @@ struct Frame {
     void* owner = nullptr;  // the peer it is for, while UCX has it
     Bytes used = 0;
     Bytes capacity = 0;
+    // With several rails:
+    std::uint32_t number = 0;  // 0: not sent yet, or not kept
+    int rail = 0;              // that took it last
+    bool kept = false;         // until it is acknowledged
+    bool queued = false;       // to leave
+    bool with_ucx = false;
+    bool again = false;  // its rail failed while UCX had it
     std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
 
     static constexpr Bytes record_bytes(Bytes header, Bytes payload) {
@@ -48,6 +59,7 @@ struct Frame {
     bool fits(Bytes more) const { return used + more <= capacity; }
     void begin(int from);
     void append(MessageKind kind, ConstSpan header, ConstSpan payload);
+    void write_head(std::uint32_t its_number, std::uint32_t received);
 };
 
 // Frames of two sizes: for small messages together, and for one message of the largest size.

@@ -28,7 +28,7 @@ constexpr unsigned kHotFor = 4096;
 }  // namespace
 
 void UcxTransport::ask_for_lane(Peer& peer) {
-    if (lanes_ < config_.tcp_lanes && is_lane_of_both(rank_, peer.rank, kLoanRail) &&
+    if (!several() && lanes_ < config_.tcp_lanes && is_lane_of_both(rank_, peer.rank, kLoanRail) &&
         goes_by_messages(kLoanRail))
         bulk_to(peer, kLoanRail);
 }
@@ -100,7 +100,7 @@ void UcxTransport::settle_doubts() {
         Peer& peer = *doubted.peer;
         if (peer.left || peer.broken) return true;
         if (now < doubted.until) return false;
-        on_error(&peer, nullptr, UCS_ERR_CONNECTION_RESET);
+        note_broken(peer, UCS_ERR_CONNECTION_RESET);
         return true;
     });
 }

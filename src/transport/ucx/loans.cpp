@@ -20,7 +20,7 @@ namespace gantry::transport::ucx {
 
 bool UcxTransport::exposes(int rank) {
     Peer& peer = peer_of(rank);
-    return peer.lost.ok() && !peer.left && !peer.broken && !peer.endpoints.empty() &&
+    return !several() && peer.lost.ok() && !peer.left && !peer.broken && peer.connected &&
            goes_by_messages(kLoanRail) && bulk_to(peer, kLoanRail) != nullptr;
 }
 
@@ -75,7 +75,7 @@ void UcxTransport::get_exposed(int rank, std::uint64_t number, void* sink, Bytes
         return done.complete(failure(MPI_ERR_INTERN, "rank {} has exposed nothing", rank));
     peer.fetches[number] = {static_cast<std::byte*>(sink), bytes, &done};
     Status told = send_record(peer, kFetch, std::as_bytes(std::span(&number, 1)), {});
-    if (!told.ok()) on_error(&peer, nullptr, UCS_ERR_NO_MEMORY);
+    if (!told.ok()) note_broken(peer, UCS_ERR_NO_MEMORY);
 }
 
 void UcxTransport::finish_fetch(Peer& peer, std::uint64_t number, bool dropped) {

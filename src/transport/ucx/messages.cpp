@@ -12,6 +12,11 @@ namespace {
 constexpr int kSentAtOnce = 4;
 // Frames of one peer that UCX holds; what comes meanwhile is packed together.
 constexpr int kInFlight = 2;
+// With several rails: bytes of frames that the peer has not acknowledged. About what a socket takes, so
+// that UCX itself holds little when a rail has to be given up.
+constexpr Bytes kMostKept = 128 * kKiB;
+// Bytes of a frame that count as another one for acknowledgements.
+constexpr Bytes kCountsAsFrame = 4 * kKiB;
 // Messages to one peer that show that a connection of their own repays itself.
 constexpr int kWorthALane = 32;
 
@@ -33,14 +38,14 @@ Status UcxTransport::reach(Peer& peer) {
     if (peer.left) [[unlikely]]
         return failure(MPI_ERR_PROC_ABORTED, "sending to rank {}, which has called MPI_Finalize",
                        peer.rank);
-    if (peer.endpoints.empty()) [[unlikely]]
+    if (!peer.connected) [[unlikely]]
         GANTRY_TRY(connect(peer));
     return success();
 }
 
 Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kFetch);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailBack);
     GANTRY_TRY(reach(peer));
     return send_record(peer, kind, header, payload);
 }
@@ -49,7 +54,7 @@ Status UcxTransport::send(int rank, MessageKind kind, ConstSpan header, ConstSpa
 Status UcxTransport::send_with_next(int rank, MessageKind kind, ConstSpan header,
                                     ConstSpan payload) {
     Peer& peer = peer_of(rank);
-    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kFetch);
+    GANTRY_ASSERT(header.size() <= kMaxHeader && kind < kRailBack);
     GANTRY_TRY(reach(peer));
     return append(peer, kind, header, payload);
 }
@@ -75,6 +80,7 @@ void UcxTransport::visit_in_progress(Peer& peer) {
 Status UcxTransport::append(Peer& peer, MessageKind kind, ConstSpan header, ConstSpan payload) {
     const Bytes record = Frame::record_bytes(header.size(), payload.size());
     if (peer.open != nullptr && !peer.open->fits(record)) {
+        peer.open->queued = true;
         peer.full.push_back(std::exchange(peer.open, nullptr));
         post(peer);
     }
@@ -92,8 +98,12 @@ Status UcxTransport::append(Peer& peer, MessageKind kind, ConstSpan header, Cons
 // Hands frames to UCX, oldest first, while it may hold more. Answers to a peer that spoke first
 // wait until progress() has connected it.
 void UcxTransport::post(Peer& peer) {
-    while (peer.in_flight < kInFlight && !peer.broken && !peer.endpoints.empty()) {
+    while (peer.in_flight < kInFlight && !peer.broken && peer.connected) {
+        RailTo* rail = several() ? message_rail(peer) : &peer.rails.front();
+        if (rail == nullptr) return;
         Frame* frame = nullptr;
+        const bool goes_again = !peer.full.empty() && peer.full.front()->number != 0;
+        if (several() && !goes_again && peer.kept_bytes >= kMostKept) return;
         if (!peer.full.empty()) {
             frame = peer.full.front();
             peer.full.pop_front();
@@ -102,24 +112,37 @@ void UcxTransport::post(Peer& peer) {
         } else {
             return;
         }
+        frame->queued = false;
+        if (several()) {
+            if (frame->number != 0 && !frame->kept) {  // it goes again, and had arrived
+                frames_.give(frame);
+                continue;
+            }
+            keep(peer, frame, *rail);
+        }
         frame->owner = &peer;
         ++frames_posted_;
         if (peer.lane != nullptr && peer.lane->stream.idle()) {
             post_by_lane(*peer.lane, frame);
             continue;
         }
-        how_frames_leave_.user_data = frame;
-        void* request =
-            (*library_)->ucp_am_send_nbx(peer.endpoints.front(), kFrameId, nullptr, 0,
-                                         frame->bytes(), frame->used, &how_frames_leave_);
-        if (UCS_PTR_IS_PTR(request)) {
-            ++peer.in_flight;
-            ++in_flight_;
-            continue;
-        }
-        frames_.give(frame);
-        if (request != nullptr) on_error(&peer, nullptr, UCS_PTR_STATUS(request));
+        give_to_ucx(*rail, frame);
     }
+}
+
+void UcxTransport::give_to_ucx(RailTo& rail, Frame* frame) {
+    frame->rail = rail.index;
+    how_frames_leave_.user_data = frame;
+    void* request = (*library_)->ucp_am_send_nbx(rail.endpoint, kFrameId, nullptr, 0,
+                                                 frame->bytes(), frame->used, &how_frames_leave_);
+    if (UCS_PTR_IS_PTR(request)) {
+        frame->with_ucx = true;
+        ++rail.peer->in_flight;
+        ++in_flight_;
+        return;
+    }
+    give_if_over(frame);
+    if (request != nullptr) note_broken(rail, UCS_PTR_STATUS(request));
 }
 
 void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
@@ -127,11 +150,32 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
     Peer& peer = *static_cast<Peer*>(frame->owner);
     UcxTransport& self = peer.owner;
     (*self.library_)->ucp_request_free(request);
-    self.frames_.give(frame);
+    RailTo& rail = peer.rails[static_cast<std::size_t>(frame->rail)];
+    frame->with_ucx = false;
+    if (std::exchange(frame->again, false) && frame->kept) {
+        frame->queued = true;
+        peer.full.push_front(frame);
+        ++self.rail_counts_.frames_again;
+    }
+    self.give_if_over(frame);
     --peer.in_flight;
     --self.in_flight_;
-    if (status != UCS_OK && status != UCS_ERR_CANCELED) on_error(&peer, nullptr, status);
+    if (status != UCS_OK && status != UCS_ERR_CANCELED) self.note_broken(rail, status);
     if (!peer.nothing_queued()) self.visit_in_progress(peer);
+}
+
+// None of them leaves any more. Those that UCX has come back by on_sent.
+void UcxTransport::drop_frames(Peer& peer) {
+    peer.kept_bytes = 0;
+    for (Frame* frame : std::exchange(peer.kept, {})) {
+        frame->kept = false;
+        give_if_over(frame);
+    }
+    for (Frame* frame : std::exchange(peer.full, {})) {
+        frame->queued = false;
+        give_if_over(frame);
+    }
+    if (Frame* frame = std::exchange(peer.open, nullptr)) frames_.give(frame);
 }
 
 void UcxTransport::post_open_frames() {
@@ -139,18 +183,18 @@ void UcxTransport::post_open_frames() {
     for (Peer* peer : visiting_) {
         peer->waits = false;
         peer->sent_at_once = 0;
-        if (peer->endpoints.empty() && !peer->broken && !peer->left && stage_ == Stage::running) {
+        if (!peer->connected && !peer->broken && !peer->left && stage_ == Stage::running) {
             // It spoke first. Connected, its death is told to us.
             if (Status failed = connect(*peer)) log::warn("{}", failed.text());
         }
-        if (!peer->endpoints.empty()) post(*peer);
+        if (peer->connected) post(*peer);
     }
     visiting_.clear();
 }
 
 void UcxTransport::flush() {
     for (Peer* peer : waiting_)
-        if (!peer->endpoints.empty()) post(*peer);
+        if (peer->connected) post(*peer);
 }
 
 ucs_status_t UcxTransport::on_frame(void* listening, const void*, std::size_t, void* data,
@@ -175,6 +219,14 @@ void UcxTransport::deliver(ConstSpan frame) {
     }
     Peer& peer = peer_of(static_cast<int>(head.from));
     if (!peer.lost.ok()) return;
+    if (several()) {
+        acknowledged(peer, head.received);
+        if (head.number != 0) {
+            peer.unacknowledged += 1 + static_cast<int>(frame.size() / kCountsAsFrame);
+            owe_acknowledgement(peer);
+            if (!peer.received.take(head.number)) return;
+        }
+    }
     const bool whole =
         each_record(frame, from, [&](MessageKind kind, ConstSpan header, ConstSpan payload) {
             ++events_;
@@ -184,6 +236,8 @@ void UcxTransport::deliver(ConstSpan frame) {
                 on_put_answer(peer, header);
             else if (kind == kAtomic)
                 on_atomic(peer, header);
+            else if (kind >= kRailBack && kind <= kRailDown)
+                on_rail_message(peer, kind, header);
             else if (kind >= kFetch && kind <= kBulkOpen)
                 on_bulk_message(peer, kind, header);
             else
@@ -191,7 +245,7 @@ void UcxTransport::deliver(ConstSpan frame) {
         });
     if (!whole)
         log::error("ucx: a frame of {} bytes from rank {} is damaged", frame.size(), head.from);
-    if (peer.endpoints.empty()) visit_in_progress(peer);
+    if (!peer.connected) visit_in_progress(peer);
 }
 
 }  // namespace gantry::transport::ucx

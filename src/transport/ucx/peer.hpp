@@ -5,11 +5,14 @@
 #pragma once
 
 #include "transport/ucx/bulk.hpp"
+#include "transport/ucx/frame_numbers.hpp"
+#include "transport/ucx/pulse.hpp"
 #include "transport/ucx/remote_keys.hpp"
 #include "transport/ucx/stream.hpp"
 #include "transport/ucx/ucx.hpp"
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 
 namespace gantry::transport::ucx {
@@ -27,14 +30,48 @@ struct UcxTransport::Fetch {
     Completion* done;
 };
 
+// One rail to a peer. With several rails it fails alone (rails.cpp):
+//
+//   up -- an error, or silence --> failing -- the peer closed its end --> down -- a way again --> trying --> up
+struct UcxTransport::RailTo {
+    enum class State : std::uint8_t { up, failing, down, trying };
+    Peer* peer = nullptr;
+    int index = 0;
+    ucp_ep_h endpoint = nullptr;  // null until connected, and while it is down
+    State state = State::up;
+    bool broken = false;  // noted by the error handler
+    bool may_carry() const { return state == State::up && !broken; }
+    int puts = 0;                // that it carries, and those in `held`
+    std::vector<Putting*> held;  // failed with the rail; until it is closed, their bytes may arrive
+    std::uint32_t failures = 0;  // of ours, so far
+    Nanoseconds next_try = 0;    // while it is down
+    Nanoseconds pause = 0;       // between tries
+    Pulse pulse;
+    Nanoseconds last_beat = 0;
+    // The peer closed it: it has left, gave the rail up, or lost us.
+    std::optional<Nanoseconds> pulse_ended;
+    // --- the peer's end
+    std::uint64_t void_below = 0;  // puts of the peer with smaller tickets come too late
+    bool peer_is_back = false;     // the peer's way here works again
+    // The peer waits for this failure of its rail to be closed here.
+    std::optional<std::uint32_t> owes;
+};
+
 struct UcxTransport::Peer {
-    Peer(UcxTransport& its_owner, int its_rank) : owner(its_owner), rank(its_rank) {}
+    Peer(UcxTransport& its_owner, int its_rank, std::size_t its_rails)
+        : owner(its_owner), rank(its_rank), rails(its_rails) {
+        for (std::size_t rail = 0; rail < its_rails; ++rail) {
+            rails[rail].peer = this;
+            rails[rail].index = static_cast<int>(rail);
+        }
+    }
     UcxTransport& owner;
     int rank;
-    std::vector<ucp_ep_h> endpoints;  // by rail; empty until connected
+    std::vector<RailTo> rails;  // never moved: UCX has pointers into it
+    bool connected = false;
     Status lost;
     bool left = false;           // it said goodbye
-    bool broken = false;         // noted by the error handler
+    bool broken = false;         // all of it is about to be lost
     std::deque<Frame*> full;     // packed, oldest first; all leave before `open`
     Frame* open = nullptr;       // being packed
     int in_flight = 0;           // frames that UCX or the lane holds
@@ -45,7 +82,18 @@ struct UcxTransport::Peer {
     bool waits = false;          // is in waiting_
     RemoteKeys keys;
     std::unordered_map<std::uint64_t, Putting*> unanswered;  // puts by message, by ticket
-    std::unordered_map<std::uint64_t, Bytes> arriving;       // of its puts: bytes still to come
+    struct Arriving {
+        int rail;
+        Bytes missing;
+    };
+    std::unordered_map<std::uint64_t, Arriving> arriving;  // its puts that have come in part
+    // With several rails:
+    std::uint32_t last_number = 0;  // of frames to it
+    std::deque<Frame*> kept;        // frames that it has not acknowledged, oldest first
+    FrameNumbers received;          // its frames
+    Bytes kept_bytes = 0;           // of `kept`
+    int unacknowledged = 0;         // of these, since it was last told; a large one counts as many
+    bool owes_acknowledgement = false;  // is in owing_
 
     std::vector<std::unique_ptr<Bulk>> bulk;        // by rail; empty until the first large transfer
     std::unordered_map<std::uint64_t, Loan> loans;  // to it, by number
@@ -72,6 +120,7 @@ struct UcxTransport::Putting {
     int steps;
     ucs_status_t status;
     int peer;
+    int rail;  // -1: it takes any
     Bytes bytes;
     std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
     std::uint64_t operand = 0;             // of an atomic operation: likewise
@@ -113,6 +162,18 @@ struct UcxTransport::Accepted final : StreamSink {
     bool watched = false;     // by epoll
     bool back_unused = true;  // nothing has come by it yet
     bool untrue = false;      // the next frame tells of a put that was dropped
+};
+
+// A rail that its sender gave up: nothing that the sender put by it before may arrive any more.
+struct UcxTransport::RailDown {
+    std::uint32_t rail;
+    std::uint32_t failure;     // which one of that rail, at the sender
+    std::uint64_t void_below;  // puts of the sender with smaller tickets
+};
+// The answer: nothing will.
+struct UcxTransport::RailClosed {
+    std::uint32_t rail;
+    std::uint32_t failure;
 };
 
 // The answer: everything is in place, or that there was no place for it.

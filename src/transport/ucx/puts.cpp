@@ -40,23 +40,27 @@ void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, cons
     if (view.packed.empty())
         return done.complete(
             failure(MPI_ERR_INTERN, "rank {} sent no key for rail {} of its memory", rank, rail));
-    if (peer.endpoints.empty() || peer.broken)
+    RailTo& way = peer.rails[static_cast<std::size_t>(rail)];
+    if (!peer.connected || peer.broken || !way.may_carry() || way.endpoint == nullptr)
         return done.complete(
             failure(MPI_ERR_PROC_ABORTED, "a put to rank {}, which cannot be reached", rank));
     RemoteKeys::Key* unpacked = nullptr;
     const bool by_messages = goes_by_messages(rail);
     if (!by_messages) {
-        Result<RemoteKeys::Key*> read = peer.keys.unpack(
-            *library_, peer.endpoints[static_cast<std::size_t>(rail)], rail, view.packed, keys_);
+        Result<RemoteKeys::Key*> read =
+            peer.keys.unpack(*library_, way.endpoint, rail, view.packed, keys_);
         if (!read.ok())
             return done.complete(read.status().with(fmt::format("a put to rank {}", rank)));
         unpacked = *read;
     }
-    auto* putting = new (std::nothrow) Putting{this, &done, unpacked, 1, UCS_OK, rank, bytes};
+    auto* putting = new (std::nothrow) Putting{this, &done, unpacked, 1, UCS_OK, rank, rail, bytes};
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for a put of {} bytes", bytes));
     ++in_flight_;
-    Bulk* bulk = by_messages && bytes >= config_.tcp_straight ? bulk_to(peer, rail) : nullptr;
+    ++way.puts;
+    // With several rails all go straight: to close that connection ends what it carries.
+    const bool straight = by_messages && (several() || bytes >= config_.tcp_straight);
+    Bulk* bulk = straight ? bulk_to(peer, rail) : nullptr;
     if (bulk != nullptr)
         put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
                      nullptr);
@@ -74,14 +78,14 @@ bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes by
                                 ConstSpan header, Completion& done) {
     Peer& peer = peer_of(rank);
     const KeyView view = read_key(key, rail);
-    if (!peer.lost.ok() || peer.broken || peer.endpoints.empty() || view.packed.empty() ||
+    if (several() || !peer.lost.ok() || peer.broken || !peer.connected || view.packed.empty() ||
         !goes_by_messages(rail) || bytes < config_.tcp_straight)
         return false;
     Bulk* bulk = bulk_to(peer, rail);
     if (bulk == nullptr) return false;
     Frame* frame = frames_.take(Frame::record_bytes(header.size(), 0));
     if (frame == nullptr) return false;
-    auto* putting = new (std::nothrow) Putting{this, &done, nullptr, 1, UCS_OK, rank, bytes};
+    auto* putting = new (std::nothrow) Putting{this, &done, nullptr, 1, UCS_OK, rank, rail, bytes};
     if (putting == nullptr) {
         frames_.give(frame);
         return false;
@@ -89,6 +93,7 @@ bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes by
     frame->begin(rank_);
     frame->append(kind, header, {});
     ++in_flight_;
+    ++peer.rails[static_cast<std::size_t>(rail)].puts;
     put_straight(*bulk, static_cast<const std::byte*>(source), *putting, view.region, offset,
                  frame);
     finish_step(*putting, UCS_OK);
@@ -99,7 +104,7 @@ void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const
                                  Putting& putting, std::uint64_t address) {
     ++putting.key->users;
     putting.steps += 2;
-    ucp_ep_h endpoint = peer.endpoints[static_cast<std::size_t>(rail)];
+    ucp_ep_h endpoint = peer.rails[static_cast<std::size_t>(rail)].endpoint;
     ucp_request_param_t how{};
     how.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -143,9 +148,9 @@ void UcxTransport::put_by_messages(Peer& peer, int rail, const std::byte* source
         putting.heads[piece] = {kFrameMagic, static_cast<std::uint32_t>(rank_),
                                 ticket,      region,
                                 offset + at, putting.bytes};
-        void* request = (*library_)->ucp_am_send_nbx(peer.endpoints[static_cast<std::size_t>(rail)],
-                                                     kPieceId, &putting.heads[piece],
-                                                     sizeof(PieceHead), source + at, bytes, &how);
+        void* request = (*library_)->ucp_am_send_nbx(
+            peer.rails[static_cast<std::size_t>(rail)].endpoint, kPieceId, &putting.heads[piece],
+            sizeof(PieceHead), source + at, bytes, &how);
         ++putting.steps;
         if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
         if (UCS_PTR_IS_ERR(request)) return expect_no_answer(peer, putting);
@@ -160,26 +165,29 @@ void UcxTransport::expect_no_answer(Peer& peer, Putting& putting) {
 ucs_status_t UcxTransport::on_piece(void* listening, const void* header, std::size_t header_length,
                                     void* data, std::size_t length,
                                     const ucp_am_recv_param_t* param) {
-    UcxTransport& self = *static_cast<Listening*>(listening)->owner;
+    const Listening& heard = *static_cast<const Listening*>(listening);
+    UcxTransport& self = *heard.owner;
     PieceHead head{};
     if (header_length == sizeof head) std::memcpy(&head, header, sizeof head);
     const bool known = head.magic == kFrameMagic && head.from < self.peers_.size() &&
                        (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
     if (known)
-        self.take_piece(head, {static_cast<const std::byte*>(data), length});
+        self.take_piece(head, heard.rail, {static_cast<const std::byte*>(data), length});
     else
         log::error("ucx: a piece of a put of {} bytes came from nobody of this job", length);
     return UCS_OK;
 }
 
-void UcxTransport::take_piece(const PieceHead& head, ConstSpan data) {
+void UcxTransport::take_piece(const PieceHead& head, int rail, ConstSpan data) {
     Peer& peer = peer_of(static_cast<int>(head.from));
     if (receiver_ == nullptr || !peer.lost.ok()) return;
+    if (head.ticket < peer.rails[static_cast<std::size_t>(rail)].void_below) return;
     ++events_;
     std::byte* place = memory_->at(head.region, head.offset, data.size());
     if (place != nullptr && !data.empty()) std::memcpy(place, data.data(), data.size());
     if (place != nullptr && data.size() < head.whole) {
-        Bytes& missing = peer.arriving.try_emplace(head.ticket, head.whole).first->second;
+        Bytes& missing = peer.arriving.try_emplace(head.ticket, Peer::Arriving{rail, head.whole})
+                             .first->second.missing;
         missing -= std::min<Bytes>(missing, data.size());
         if (missing > 0) return;
         peer.arriving.erase(head.ticket);
@@ -205,8 +213,14 @@ void UcxTransport::on_put_answer(Peer& peer, ConstSpan header) {
     finish_step(putting, answer.refused != 0 ? UCS_ERR_INVALID_ADDR : UCS_OK);
 }
 
-void UcxTransport::fail_unanswered(Peer& peer) {
-    for (const auto& [ticket, putting] : std::exchange(peer.unanswered, {}))
+void UcxTransport::fail_unanswered(Peer& peer, int rail) {
+    std::vector<Putting*> failed;
+    std::erase_if(peer.unanswered, [&](const auto& each) {
+        if (rail >= 0 && each.second->rail != rail) return false;
+        failed.push_back(each.second);
+        return true;
+    });
+    for (Putting* putting : failed)
         finish_step(*putting, UCS_ERR_CONNECTION_RESET);
 }
 
@@ -217,27 +231,41 @@ void UcxTransport::on_put(void* request, ucs_status_t status, void* arg) {
     putting.owner->finish_step(putting, status);
 }
 
+namespace {
+
+// Of the put itself, and not of its connection.
+bool is_its_own(ucs_status_t status) {
+    return status == UCS_ERR_NO_MEMORY || status == UCS_ERR_INVALID_PARAM ||
+           status == UCS_ERR_INVALID_ADDR || status == UCS_ERR_UNSUPPORTED;
+}
+
+}  // namespace
+
 // A card tells a put of a broken connection before, or instead of, the connection's handler.
 Status UcxTransport::failure_of(const Putting& putting) {
     Peer& peer = peer_of(putting.peer);
-    switch (putting.status) {
-        case UCS_ERR_NO_MEMORY:
-        case UCS_ERR_INVALID_PARAM:
-        case UCS_ERR_INVALID_ADDR:
-        case UCS_ERR_UNSUPPORTED:
-            return library_->failed(
-                fmt::format("{} {} bytes {} rank {}",
-                            putting.old != nullptr ? "updating" : "putting", putting.bytes,
-                            putting.old != nullptr ? "of" : "to", putting.peer),
-                putting.status);
-        default: on_error(&peer, nullptr, putting.status); return loss_of(peer, putting.status);
-    }
+    if (is_its_own(putting.status))
+        return library_->failed(
+            fmt::format("{} {} bytes {} rank {}", putting.old != nullptr ? "updating" : "putting",
+                        putting.bytes, putting.old != nullptr ? "of" : "to", putting.peer),
+            putting.status);
+    if (several() && putting.rail >= 0 && peer.lost.ok())
+        return failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", putting.rail, peer.rank);
+    if (!several()) note_broken(peer.rails.front(), putting.status);
+    return loss_of(peer, putting.status);
 }
 
 void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
     if (status != UCS_OK && putting.status == UCS_OK) putting.status = status;
     if (--putting.steps > 0) return;
+    if (putting.status != UCS_OK && !is_its_own(putting.status) && hold(putting)) return;
+    end(putting);
+}
+
+void UcxTransport::end(Putting& putting) {
     --in_flight_;
+    if (putting.rail >= 0)
+        --peer_of(putting.peer).rails[static_cast<std::size_t>(putting.rail)].puts;
     if (putting.key != nullptr) --putting.key->users;
     const std::unique_ptr<Putting> ended(&putting);
     if (receiver_ == nullptr) return;  // nobody waits any more

@@ -10,6 +10,7 @@ Result<RemoteKeys::Key*> RemoteKeys::unpack(const Library& library, ucp_ep_h end
                                             ConstSpan packed, KeyCounts& counts) {
     // Linear: few, and the one of a moment ago stands first.
     for (auto known = keys_.begin(); known != keys_.end(); ++known) {
+        if (known->key == nullptr) continue;  // dropped, and still in use
         if (known->rail != rail || !std::ranges::equal(known->packed, packed)) continue;
         keys_.splice(keys_.begin(), keys_, known);
         ++counts.reused;
@@ -27,7 +28,7 @@ Result<RemoteKeys::Key*> RemoteKeys::unpack(const Library& library, ucp_ep_h end
 void RemoteKeys::evict(const Library& library, KeyCounts& counts) {
     for (auto oldest = keys_.rbegin(); oldest != keys_.rend(); ++oldest) {
         if (oldest->users > 0) continue;
-        library->ucp_rkey_destroy(oldest->key);
+        if (oldest->key != nullptr) library->ucp_rkey_destroy(oldest->key);
         keys_.erase(std::next(oldest).base());
         ++counts.evicted;
         return;
@@ -38,6 +39,13 @@ void RemoteKeys::drop(const Library& library) {
     for (Key& known : keys_)
         if (known.key != nullptr) library->ucp_rkey_destroy(std::exchange(known.key, nullptr));
     keys_.remove_if([](const Key& known) { return known.users == 0; });
+}
+
+void RemoteKeys::drop(const Library& library, int rail) {
+    for (Key& known : keys_)
+        if (known.rail == rail && known.key != nullptr)
+            library->ucp_rkey_destroy(std::exchange(known.key, nullptr));
+    keys_.remove_if([](const Key& known) { return known.key == nullptr && known.users == 0; });
 }
 
 }  // namespace gantry::transport::ucx

@@ -34,6 +34,8 @@ class RemoteKeys {
                         KeyCounts& counts);
     // Keys belong to their endpoint, which is going. UCX counts what it still needs of them itself.
     void drop(const Library& library);
+    // Likewise of one rail.
+    void drop(const Library& library, int rail);
 
   private:
     void evict(const Library& library, KeyCounts& counts);

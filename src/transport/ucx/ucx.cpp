@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Start, connections, losses and the end; messages.cpp and puts.cpp move the bytes.
+// Start and end; connections.cpp connects, messages.cpp and puts.cpp move the bytes.
 #include "transport/ucx/ucx.hpp"
 
 #include "base/log.hpp"
@@ -59,7 +59,9 @@ UcxTransport::~UcxTransport() {
         peer->keys.drop(*library_);
         close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
         close_bulk(*peer, Incoming::closed);
-        fail_unanswered(*peer);  // nobody is told: frees them
+        fail_unanswered(*peer, -1);  // nobody is told: frees them
+        for (RailTo& rail : peer->rails)
+            release_held(rail);
     }
     for (int turn = 0; turn < 1000 && !closing_.empty(); ++turn) {
         for (Rail& rail : rails_)
@@ -73,9 +75,7 @@ UcxTransport::~UcxTransport() {
     memory_.reset();
     rails_.clear();
     for (const auto& peer : peers_) {
-        if (peer->open != nullptr) frames_.give(peer->open);
-        for (Frame* frame : peer->full)
-            frames_.give(frame);
+        drop_frames(*peer);
     }
 }
 
@@ -83,6 +83,7 @@ PeerFacts UcxTransport::facts(int) const {
     PeerFacts facts;
     facts.put = true;
     facts.rails = static_cast<int>(rails_.size());
+    facts.home_rail = home_rail_;
     facts.eager_max = kEagerMax;
     const bool tcp =
         std::all_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
@@ -92,7 +93,8 @@ PeerFacts UcxTransport::facts(int) const {
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
-    if (tcp && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;
+    // What exposes its memory is not sent again when its rail fails.
+    if (tcp && !several() && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
     facts.eager_limit = link.eager_limit;
     facts.bytes_per_second = link.rate.peak();
@@ -121,7 +123,7 @@ Status UcxTransport::publish(job::Job& job) {
                     RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
                                        config_.registration_bytes});
     for (Rail& rail : rails_)
-        listening_.push_back({this, rail.worker()});
+        listening_.push_back({this, rail.worker(), static_cast<int>(listening_.size())});
     open_doors();
     if (!config_.machine.empty()) {
         Result<model::Machine> machine = model::load(config_.machine);
@@ -154,7 +156,7 @@ Status UcxTransport::publish(job::Job& job) {
 Status UcxTransport::open(job::Job& job, Receiver& receiver) {
     receiver_ = &receiver;
     for (int rank = 0; rank < job.size(); ++rank)
-        peers_.push_back(std::make_unique<Peer>(*this, rank));
+        peers_.push_back(std::make_unique<Peer>(*this, rank, rails_.size()));
     for (Listening& rail : listening_) {
         GANTRY_TRY(listen(rail, kFrameId, &UcxTransport::on_frame));
         GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
@@ -218,93 +220,6 @@ Result<UcxTransport::WireUpOf> UcxTransport::wire_up_of(int rank) {
     return known;
 }
 
-// --- connections ---------------------------------------------------------------------------------
-
-Status UcxTransport::connect(Peer& peer) {
-    Result<WireUpOf> known = wire_up_of(peer.rank);
-    GANTRY_TRY(known.status());
-    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
-        ucp_ep_params_t wanted{};
-        wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
-                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-        wanted.address = reinterpret_cast<const ucp_address_t*>(known->rails[rail].worker.data());
-        wanted.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-        wanted.err_handler.cb = &UcxTransport::on_error;
-        wanted.err_handler.arg = &peer;
-        ucp_ep_h endpoint = nullptr;
-        const ucs_status_t status =
-            (*library_)->ucp_ep_create(rails_[rail].worker(), &wanted, &endpoint);
-        if (status != UCS_OK) {
-            close_endpoints(peer, UCP_EP_CLOSE_FLAG_FORCE);
-            return library_->failed(
-                fmt::format("connecting to rank {}{}", peer.rank,
-                            status == UCS_ERR_UNREACHABLE
-                                ? " (gantry doctor lists the network's devices; UCX_TLS and "
-                                  "UCX_NET_DEVICES leave some out)"
-                                : ""),
-                status);
-        }
-        peer.endpoints.push_back(endpoint);
-    }
-    log::debug("ucx: connecting to rank {}", peer.rank);
-    return success();
-}
-
-// Called by UCX in the middle of its progress: only notes it.
-void UcxTransport::on_error(void* arg, ucp_ep_h, ucs_status_t status) {
-    Peer& peer = *static_cast<Peer*>(arg);
-    if (std::exchange(peer.broken, true)) return;
-    peer.owner.broken_.emplace_back(&peer, status);
-}
-
-Status UcxTransport::loss_of(const Peer& peer, ucs_status_t status) const {
-    if (!peer.lost.ok()) return peer.lost;
-    return failure(MPI_ERR_PROC_ABORTED,
-                   "rank {} is lost: the connection to it broke (UCX says '{}'); it has ended "
-                   "without leaving MPI, or its host cannot be reached any more",
-                   peer.rank, library_->text(status));
-}
-
-void UcxTransport::handle_broken() {
-    for (const auto& [peer, status] : std::exchange(broken_, {})) {
-        const bool lost = !peer->left && stage_ == Stage::running;
-        for (std::size_t at = 0; lost && at < accepted_.size(); ++at)  // what had arrived before
-            if (accepted_[at]->from == peer->rank && accepted_[at]->stream.open())
-                read(*accepted_[at]);
-        if (lost) {
-            peer->lost = loss_of(*peer, status);
-            log::info("ucx: {}", peer->lost.text());
-        }
-        peer->keys.drop(*library_);
-        close_endpoints(*peer, UCP_EP_CLOSE_FLAG_FORCE);
-        close_bulk(*peer, lost ? Incoming::closed : Incoming::read_to_its_end);
-        for (Frame* frame : std::exchange(peer->full, {}))
-            frames_.give(frame);
-        if (Frame* frame = std::exchange(peer->open, nullptr)) frames_.give(frame);
-        fail_unanswered(*peer);
-        ++events_;
-        if (lost) receiver_->on_peer_lost(peer->rank, peer->lost);
-    }
-}
-
-void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
-    for (ucp_ep_h endpoint : std::exchange(peer.endpoints, {})) {
-        ucp_request_param_t how{};
-        how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-        how.flags = flags;
-        void* request = (*library_)->ucp_ep_close_nbx(endpoint, &how);
-        if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
-    }
-}
-
-void UcxTransport::watch_closing() {
-    std::erase_if(closing_, [this](void* request) {
-        if ((*library_)->ucp_request_check_status(request) == UCS_INPROGRESS) return false;
-        (*library_)->ucp_request_free(request);
-        return true;
-    });
-}
-
 // --- progress and the end ------------------------------------------------------------------------
 
 int UcxTransport::progress() {
@@ -326,6 +241,7 @@ int UcxTransport::progress() {
         settle_doubts();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
+    if (several()) look_at_rails();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
     return events + std::exchange(events_, 0);
@@ -343,7 +259,7 @@ Task<Status> UcxTransport::close(Executor& executor) {
             counted.registrations.evicted, counted.registrations.invalidated,
             counted.registrations.refused, counted.keys.unpacked, counted.keys.reused);
         for (const auto& peer : peers_) {
-            if (peer->endpoints.empty() || peer->left || !peer->lost.ok()) continue;
+            if (!peer->connected || peer->left || !peer->lost.ok()) continue;
             Status said = append(*peer, kGoodbye, {}, {});
             if (!said.ok()) log::debug("ucx: {}", said.text());
             visit_in_progress(*peer);
@@ -365,7 +281,9 @@ void UcxTransport::advance_closing() {
     const bool late = clock_.now() - leaving_since_ > config_.peer_timeout;
     if (stage_ == Stage::draining) {
         for (const auto& peer : peers_)
-            if (!late && !peer->endpoints.empty() && !peer->nothing_queued()) return;
+            if (!late && peer->connected &&
+                (!peer->nothing_queued() || (!peer->left && !peer->kept.empty())))
+                return;
         if (in_flight_ > 0 && !late) return;
         for (const auto& peer : peers_) {
             peer->keys.drop(*library_);
@@ -380,15 +298,6 @@ void UcxTransport::advance_closing() {
         stage_ = Stage::closed;
         std::exchange(leaving_, nullptr)->complete(success());
     }
-}
-
-// --- shared slots: none --------------------------------------------------------------------------
-
-Result<std::span<std::byte>> UcxTransport::own_pool(Pool) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
-}
-Result<std::span<std::byte>> UcxTransport::peer_pool(int, Pool) {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "the network has no shared pools");
 }
 
 }  // namespace gantry::transport::ucx

@@ -11,6 +11,9 @@
 // Over TCP, frames to a peer that gets many take a connection of our own (lanes.cpp), as large
 // transfers do (bulk.hpp).
 //
+// With several rails (GANTRY_RAILS) a rail that fails is no loss of the peer: what was under way on
+// it goes by the others (rails.cpp).
+//
 // Errors: a broken connection is told once by UCX's error handler, which only notes it; progress()
 // then closes the endpoint by force (that completes, with errors, all that was posted on it) and
 // tells the receiver. A peer that said goodbye first (MPI_Finalize) is not lost.
@@ -49,6 +52,7 @@ class UcxTransport final : public Transport {
     bool put_and_tell(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                       const RemoteKey& key, Bytes offset, MessageKind kind, ConstSpan header,
                       Completion& done) override;
+    std::uint32_t rails_up(int peer) const override;
     bool exposes(int peer) override;
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
                   const void* source, Bytes bytes, Completion& done) override;
@@ -58,9 +62,6 @@ class UcxTransport final : public Transport {
     void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
-    Result<std::span<std::byte>> own_pool(Pool pool) override;
-    Result<std::span<std::byte>> peer_pool(int peer, Pool pool) override;
-    std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override;
     Stats stats() const override;
     bool holds_back() const override { return true; }
@@ -79,9 +80,21 @@ class UcxTransport final : public Transport {
     std::uint64_t loans() const { return loans_; }
     // Of the frames: by lanes.
     std::uint64_t lane_frames() const { return lane_frames_; }
+    // Rails that failed alone, those that came back, and frames that went again.
+    struct RailCounts {
+        std::uint64_t failed = 0, returned = 0, frames_again = 0;
+    };
+    const RailCounts& rail_counts() const { return rail_counts_; }
+    // For tests: as if that rail's connection had broken.
+    void break_rail(int peer, int rail);
+    // For tests: frames to that peer that it has not acknowledged.
+    std::size_t kept_frames(int peer) const;
 
   private:
     struct Peer;
+    struct RailTo;
+    struct RailDown;
+    struct RailClosed;
     struct Putting;
     struct PieceHead;
     struct PutAnswer;
@@ -95,6 +108,7 @@ class UcxTransport final : public Transport {
     struct Listening {
         UcxTransport* owner;
         ucp_worker_h worker;
+        int rail;
     };
     static constexpr int kLoanRail = 0;
     enum class Answer : std::uint8_t { in_place, refused };
@@ -105,7 +119,10 @@ class UcxTransport final : public Transport {
     static constexpr MessageKind kAtomic = 0xfd;
     static constexpr MessageKind kBulkOpen = 0xfc;
     static constexpr MessageKind kBulkAsked = 0xfb;
-    static constexpr MessageKind kFetch = 0xfa;  // the lowest: p2p's kinds are below
+    static constexpr MessageKind kFetch = 0xfa;
+    static constexpr MessageKind kRailDown = 0xf9;
+    static constexpr MessageKind kRailClosed = 0xf8;
+    static constexpr MessageKind kRailBack = 0xf7;  // the lowest: p2p's kinds are below
 
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
@@ -114,9 +131,14 @@ class UcxTransport final : public Transport {
     Status connect(Peer& peer);
     // Connected if need be, or why no message can go there.
     Status reach(Peer& peer);
-    static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+    Status connect_rail(RailTo& rail, const WireUpOf& known);
+    static void on_error(void* rail, ucp_ep_h endpoint, ucs_status_t status);
+    void note_broken(RailTo& rail, ucs_status_t status);
+    void note_broken(Peer& peer, ucs_status_t status);
     void handle_broken();
+    void lose(Peer& peer, ucs_status_t status);
     Status loss_of(const Peer& peer, ucs_status_t status) const;
+    void close_endpoint(RailTo& rail, unsigned flags);
     void close_endpoints(Peer& peer, unsigned flags);
     void watch_closing();
     void advance_closing();
@@ -132,6 +154,8 @@ class UcxTransport final : public Transport {
     static ucs_status_t on_frame(void* listening, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
     void deliver(ConstSpan frame);
+    void drop_frames(Peer& peer);
+    void give_to_ucx(RailTo& rail, Frame* frame);
     Status listen(Listening& listening, unsigned id, ucp_am_recv_callback_t handler);
 
     // --- puts (puts.cpp)
@@ -141,13 +165,15 @@ class UcxTransport final : public Transport {
                          std::uint64_t region, Bytes offset);
     static ucs_status_t on_piece(void* listening, const void* header, std::size_t header_length,
                                  void* data, std::size_t length, const ucp_am_recv_param_t* param);
-    void take_piece(const PieceHead& head, ConstSpan data);
+    void take_piece(const PieceHead& head, int rail, ConstSpan data);
     void answer_put(Peer& peer, std::uint64_t ticket, Answer how);
     void on_put_answer(Peer& peer, ConstSpan header);
     void expect_no_answer(Peer& peer, Putting& putting);
-    void fail_unanswered(Peer& peer);
+    // Those of one rail, or all (-1).
+    void fail_unanswered(Peer& peer, int rail);
     static void on_put(void* request, ucs_status_t status, void* putting);
     Status failure_of(const Putting& putting);
+    void end(Putting& putting);
     void finish_step(Putting& putting, ucs_status_t status);
 
     // --- atomics (atomics.cpp)
@@ -160,8 +186,38 @@ class UcxTransport final : public Transport {
     bool goes_by_messages(int rail) const {
         return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_tcp();
     }
+    // --- several rails (rails.cpp)
+    bool several() const { return rails_.size() > 1; }
+    RailTo* message_rail(Peer& peer) const;
+    bool another_carries(const RailTo& rail) const;
+    void fail_rail(RailTo& rail, std::string_view why);
+    void send_again(RailTo& rail);
+    bool hold(Putting& putting);
+    void release_held(RailTo& rail);
+    void on_rail_message(Peer& peer, MessageKind kind, ConstSpan header);
+    void on_rail_down(Peer& peer, const RailDown& down);
+    void answer_closed(RailTo& rail);
+    void keep(Peer& peer, Frame* frame, const RailTo& rail);
+    void acknowledged(Peer& peer, std::uint32_t received);
+    void owe_acknowledgement(Peer& peer);
+    void acknowledge_frames(Nanoseconds now);
+    void give_if_over(Frame* frame);
+    void look_at_rails();
+    void look_at_pulses(Peer& peer, Nanoseconds now);
+    void open_pulse(RailTo& rail, Nanoseconds now);
+    void try_again(RailTo& rail, Nanoseconds now);
+    void came_back(RailTo& rail);
+    static void on_tried(void* request, ucs_status_t status, void* rail);
+
     // --- large transfers over TCP (bulk.cpp)
+    struct Door {
+        sockaddr_in address;
+        std::uint64_t cookie;
+    };
+    Result<Door> door_of(const Peer& peer, int rail);
     Bulk* bulk_to(Peer& peer, int rail);
+    void close_bulk_of(RailTo& rail);
+    void close_accepted_of(const RailTo& rail);
     Status open_bulk(Bulk& bulk);
     Status tell(Peer& peer, MessageKind kind, std::uint64_t what);
     void on_bulk_message(Peer& peer, MessageKind kind, ConstSpan header);
@@ -212,6 +268,7 @@ class UcxTransport final : public Transport {
     const Clock& clock_;
     const config::Config& config_;
     int rank_ = -1;
+    int home_rail_ = 0;
     job::Job* job_ = nullptr;
     Receiver* receiver_ = nullptr;
     std::unique_ptr<Library> library_;
@@ -226,7 +283,17 @@ class UcxTransport final : public Transport {
     std::vector<std::unique_ptr<Peer>> peers_;
     std::vector<Peer*> waiting_;   // have a frame that is not posted, or sent since progress()
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
-    std::vector<std::pair<Peer*, ucs_status_t>> broken_;
+    std::vector<std::pair<RailTo*, ucs_status_t>> broken_;
+    // With several rails:
+    std::vector<Peer*> connected_;  // peers
+    std::vector<Peer*> owing_;      // whose frames have come and are not acknowledged
+    struct ReceivedPulse {
+        int from, rail;
+        Socket socket;
+    };
+    std::vector<ReceivedPulse> received_pulses_;
+    Nanoseconds next_look_ = 0, next_acknowledgement_ = 0, next_drain_ = 0;
+    RailCounts rail_counts_;
     std::vector<Listening> listening_;            // by rail; UCX has pointers into it
     std::vector<std::optional<Listener>> doors_;  // by rail
     std::uint64_t cookie_ = 0;                    // who connects in bulk and knows it means us

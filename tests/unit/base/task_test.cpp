@@ -2,7 +2,7 @@
 //
 // Tasks, completions, scopes and mailboxes: a parent goes on when its child has ended, a scope joins.
 #include "base/mailbox.hpp"
-#include "base/program_thread.hpp"
+#include "base/program_call.hpp"
 #include "base/scope.hpp"
 #include "base/yield.hpp"
 
@@ -54,16 +54,32 @@ TEST_F(TaskTest, RunsToItsFirstWaitWhenStarted) {
     EXPECT_TRUE(task.done());
 }
 
+void count_call(const void* calls) {
+    ++*static_cast<int*>(const_cast<void*>(calls));
+}
+
 Task<Status> calls_the_program(Executor& executor, Completion& completion, int* calls) {
     Status status = co_await completion;
-    co_await ProgramThread(executor);
-    ++*calls;
-    co_await ProgramThread(executor);
-    ++*calls;
+    ProgramCall first(executor, count_call, calls);
+    co_await first;
+    ProgramCall second(executor, count_call, calls);
+    co_await second;
     co_return status;
 }
 
-TEST_F(TaskTest, WhatIsTheProgramsWaitsForItsThread) {
+TEST_F(TaskTest, CallsFunctionsOfTheProgramItself) {
+    Completion completion(executor);
+    int calls = 0;
+    Task<Status> task = calls_the_program(executor, completion, &calls);
+    task.start();
+    completion.complete(success());
+    run();
+    EXPECT_EQ(calls, 2);
+    EXPECT_FALSE(executor.has_program_work());
+    EXPECT_TRUE(task.done());
+}
+
+TEST_F(TaskTest, WaitsForFunctionsOfTheProgramInTheBackground) {
     Completion completion(executor);
     int calls = 0;
     Task<Status> task = calls_the_program(executor, completion, &calls);
@@ -71,12 +87,35 @@ TEST_F(TaskTest, WhatIsTheProgramsWaitsForItsThread) {
     completion.complete(success());
     executor.set_background(true);
     run();
-    EXPECT_EQ(calls, 0);
-    EXPECT_FALSE(executor.has_ready());  // for the background there is nothing
     executor.set_background(false);
-    EXPECT_TRUE(executor.has_ready());
-    EXPECT_EQ(executor.run_ready(), 1);
+    EXPECT_EQ(calls, 0);
+    EXPECT_FALSE(executor.has_ready());
+    ASSERT_TRUE(executor.has_program_work());
+    ProgramWork& work = executor.take_program_work();
+    work.call();
+    EXPECT_EQ(calls, 1);
+    executor.make_ready(work);
+    run();  // the second one is called at once
     EXPECT_EQ(calls, 2);
+    EXPECT_TRUE(task.done());
+}
+
+TEST_F(TaskTest, WaitsForFunctionsOfTheProgramBesideOtherThreads) {
+    Completion completion(executor);
+    int calls = 0;
+    executor.set_several_threads(true);
+    Task<Status> task = calls_the_program(executor, completion, &calls);
+    task.start();
+    completion.complete(success());
+    for (int call = 0; call < 2; ++call) {
+        run();
+        EXPECT_EQ(calls, call);
+        ASSERT_TRUE(executor.has_program_work());
+        ProgramWork& work = executor.take_program_work();
+        work.call();
+        executor.make_ready(work);
+    }
+    run();
     EXPECT_TRUE(task.done());
 }
 

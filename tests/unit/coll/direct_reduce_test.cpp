@@ -223,6 +223,32 @@ TEST(DirectReduction, ReducesWholeVectorsAsLongAsTheyAreShorterThanALaunch) {
     EXPECT_EQ(long_ones.messages, 0u);
 }
 
+TEST(DirectReduction, PutsResultsAsideThatAreInTheWayInPlace) {
+    for (const int ranks : {2, 3, 5})
+        for (const int gpus : {1, 8})
+            for (const std::size_t count : {std::size_t{1}, kShort, kLong})
+                for (const Operations operations : {&reduce_scatters, &scans}) {
+                    const Trial trial{
+                        .ranks = ranks, .gpus = gpus, .count = count, .in_place = true};
+                    const Costs costs = run(operations, trial);
+                    EXPECT_EQ(costs.staged + costs.messages, 0u) << ranks << " of " << count;
+                }
+}
+
+TEST(DirectReduction, CopiesVectorsThatCannotBeMapped) {
+    for (const int ranks : {2, 3})
+        for (const bool in_place : {false, true})
+            for (const std::size_t count : {kShort, kLong})
+                for (const Operations operations :
+                     {&allreduces, &reduces, &reduce_scatters, &scans}) {
+                    const Costs costs = run(operations, {.ranks = ranks,
+                                                         .count = count,
+                                                         .in_place = in_place,
+                                                         .ipc = device::IpcKind::none});
+                    EXPECT_EQ(costs.staged + costs.messages, 0u) << ranks << " of " << count;
+                }
+}
+
 TEST(DirectReduction, GoesOnWhereRanksShareAGpu) {
     for (const int gpus : {1, 2})
         for (const std::size_t count : {kShort, kLong})

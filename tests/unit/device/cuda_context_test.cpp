@@ -95,16 +95,16 @@ TEST_F(CudaContexts, WhoGotReadyForACopyHasItsContext) {
         const std::uint64_t before = cuda->calls().contexts;
         cuda->copy(order, done);
         const std::uint64_t made = cuda->calls().contexts - before;
-        cuda->let_go();
+        cuda->get_ready(nullptr);
         finish(done);
         EXPECT_TRUE(done.status().ok()) << done.status().text();
         return made;
     };
-    cuda->get_ready(order);  // nothing like it was made yet: no harm
+    cuda->get_ready(&order);  // nothing like it was made yet: no harm
     EXPECT_GT(calls_of_a_start(), 0u);
     EXPECT_GT(calls_of_a_start(), 0u);
     ASSERT_EQ(gpu.cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
-    cuda->get_ready(order);
+    cuda->get_ready(&order);
     EXPECT_EQ(calls_of_a_start(), 0u);
     CUcontext current = primary;
     EXPECT_EQ(gpu.cuCtxGetCurrent(&current), CUDA_SUCCESS);
@@ -127,10 +127,10 @@ TEST_F(CudaContexts, WhileReadyForOneContextCopiesAreMadeInOthers) {
     classify(pointer(second), 4096);
     write(second, pattern(4096, 2));
     std::uint8_t other[256] = {};
-    cuda->get_ready(out);
+    cuda->get_ready(&out);
     EXPECT_TRUE(copy({other, pointer(second), 256, 0, Engine::d2h}).ok());
     EXPECT_TRUE(copy(out).ok());
-    cuda->let_go();
+    cuda->get_ready(nullptr);
     EXPECT_EQ(std::memcmp(host, pattern(4096, 1).data(), 256), 0);
     EXPECT_EQ(std::memcmp(other, pattern(4096, 2).data(), 256), 0);
     CUcontext current = nullptr;
@@ -183,13 +183,13 @@ TEST_F(CudaContexts, NobodyIsReadyInAContextThatWasReset) {
     CUcontext again = nullptr;
     ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
     ASSERT_EQ(gpu.cuCtxSetCurrent(again), CUDA_SUCCESS);
-    cuda->get_ready(before);
+    cuda->get_ready(&before);
     memory = allocate(4096);
     const auto data = pattern(256, 5);
     write(memory, data);
     classify(pointer(memory), 4096);
     const Status status = copy({host, pointer(memory), 256, 0, Engine::d2h});
-    cuda->let_go();
+    cuda->get_ready(nullptr);
     EXPECT_TRUE(status.ok()) << status.text();
     EXPECT_EQ(std::memcmp(host, data.data(), 256), 0);
     gpu.cuMemFree_v2(memory);

@@ -82,7 +82,7 @@ TEST_F(CudaFlow, EachPieceIsToldWhenItLiesThere) {
             std::memset(slots, 0, kBytes);
             const Copy flowing = out(bytes, at);
             Completion done(executor);
-            ASSERT_TRUE(cuda->cut_through(flowing, done));
+            ASSERT_TRUE(cuda->cut_through(flowing, &done));
             const Bytes pieces = divide_up(bytes, kPiece);
             std::vector<bool> seen(pieces, false);
             Bytes missing = pieces;
@@ -121,7 +121,7 @@ TEST_F(CudaFlow, WhatHasComeGoesInPartByPart) {
         for (Bytes at = 0; at < bytes;) {
             const Bytes part = std::min(bytes - at, kPiece * (1 + dice() % 9));
             done.emplace_back(executor);
-            ASSERT_TRUE(cuda->cut_through(in(at, part), done.back()));
+            ASSERT_TRUE(cuda->cut_through(in(at, part), &done.back()));
             at += part;
         }
         finish(done.back());
@@ -145,7 +145,7 @@ TEST_F(CudaFlow, NewMemoryFlowsToo) {
     Copy flowing = out(kBytes);
     flowing.source = pointer(fresh);
     Completion done(executor);
-    ASSERT_TRUE(cuda->cut_through(flowing, done));
+    ASSERT_TRUE(cuda->cut_through(flowing, &done));
     finish(done);
     EXPECT_EQ(std::memcmp(slots, pattern(kBytes, 3).data(), kBytes), 0);
     gpu.cuMemFree_v2(fresh);
@@ -163,18 +163,18 @@ TEST_F(CudaFlow, IsRefusedWhereItCannotBeOrNoneStays) {
     std::vector<std::byte> foreign(kPiece);
     Copy elsewhere = out(kPiece);
     elsewhere.destination = foreign.data();
-    EXPECT_FALSE(cuda->cut_through(elsewhere, done));
+    EXPECT_FALSE(cuda->cut_through(elsewhere, &done));
     std::uint32_t foreign_words[4] = {};
     Copy unsent_rts = out(kPiece);
     unsent_rts.pieces.words = foreign_words;
-    EXPECT_FALSE(cuda->cut_through(unsent_rts, done));
+    EXPECT_FALSE(cuda->cut_through(unsent_rts, &done));
     ASSERT_TRUE(copy(in(0, kBytes)).ok());
     // At odd addresses it would go by single bytes.
     for (Copy odd : {in(0, kPiece), out(kPiece)}) {
         odd.source = static_cast<const std::byte*>(odd.source) + 1;
-        EXPECT_FALSE(cuda->cut_through(odd, done));
+        EXPECT_FALSE(cuda->cut_through(odd, &done));
     }
-    EXPECT_FALSE(cuda->cut_through({pointer(to), slots, kPiece, 0, Engine::h2d}, done))
+    EXPECT_FALSE(cuda->cut_through({pointer(to), slots, kPiece, 0, Engine::h2d}, &done))
         << "no pieces";
     EXPECT_TRUE(cuda->would_cut_through(Engine::d2h));
     // The same without kernels.
@@ -183,7 +183,7 @@ TEST_F(CudaFlow, IsRefusedWhereItCannotBeOrNoneStays) {
     ASSERT_TRUE(cuda->pin(slots, kBytes + kWords).ok());
     ASSERT_TRUE(copy(out(kBytes)).ok());
     EXPECT_FALSE(cuda->would_cut_through(Engine::d2h));
-    EXPECT_FALSE(cuda->cut_through(out(kPiece), done));
+    EXPECT_FALSE(cuda->cut_through(out(kPiece), &done));
     EXPECT_FALSE(done.done());
 }
 
@@ -200,7 +200,7 @@ TEST_F(CudaFlow, LargeCopiesAreWorthAKernel) {
         while (cuda->calls().launches < before + 3 && std::chrono::steady_clock::now() < limit) {
             const Copy next = outwards ? out(kBytes) : in(0, kBytes);
             Completion done(executor);
-            if (!cuda->would_cut_through(next.engine) || !cuda->cut_through(next, done))
+            if (!cuda->would_cut_through(next.engine) || !cuda->cut_through(next, &done))
                 cuda->copy(next, done);
             finish(done);
         }

@@ -83,19 +83,22 @@ TEST_F(CudaIpc, ASecondOpenMakesNoDriverCallsOfIpc) {
 
 TEST_F(CudaIpc, OpeningAgainAsksTheDriverNothing) {
     const IpcHandle handle = peer->allocate(kBytes, 7);
-    EXPECT_EQ(cuda->open_again(handle, 0), nullptr) << "it is not mapped";
+    EXPECT_EQ(cuda->open_memory(handle, 0, Opening::known_only).value(), nullptr)
+        << "it is not mapped";
     void* mapped = open(handle);
     cuda->close_memory(handle, 0);
-    EXPECT_EQ(cuda->open_again(handle, 0), nullptr)
+    EXPECT_EQ(cuda->open_memory(handle, 0, Opening::known_only).value(), nullptr)
         << "nobody copies in its context, so nobody finds out whether that lives";
     fetch(open(handle), kBytes);
     cuda->close_memory(handle, 0);
     const std::uint64_t before = cuda->calls().total();
-    EXPECT_EQ(cuda->open_again(handle, 0), mapped);
-    EXPECT_EQ(cuda->open_again(handle, 0), mapped) << "now it is in use";
+    EXPECT_EQ(cuda->open_memory(handle, 0, Opening::known_only).value(), mapped);
+    EXPECT_EQ(cuda->open_memory(handle, 0, Opening::known_only).value(), mapped)
+        << "now it is in use";
     EXPECT_EQ(cuda->calls().total(), before);
     cuda->forget_memory(handle.buffer_id, handle.gpu);
-    EXPECT_EQ(cuda->open_again(handle, 0), nullptr) << "its owner freed it";
+    EXPECT_EQ(cuda->open_memory(handle, 0, Opening::known_only).value(), nullptr)
+        << "its owner freed it";
     EXPECT_EQ(fetch(mapped, kBytes), all(7)) << "it was counted as used twice";
     cuda->close_memory(handle, 0);
     EXPECT_EQ(fetch(mapped, kBytes), all(7));
@@ -109,7 +112,7 @@ TEST_F(CudaIpc, WhatIsOpenedAgainAfterAResetIsMappedAnew) {
     ASSERT_EQ(gpu.cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
     ASSERT_EQ(gpu.cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
     ASSERT_EQ(gpu.cuCtxSetCurrent(primary), CUDA_SUCCESS);
-    void* again = cuda->open_again(handle, 0);
+    void* again = cuda->open_memory(handle, 0, Opening::known_only).value();
     if (again == nullptr) again = open(handle);
     EXPECT_EQ(fetch(again, kBytes), all(7));
     cuda->close_memory(handle, 0);

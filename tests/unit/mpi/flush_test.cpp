@@ -32,9 +32,6 @@ class Holding final : public Transport {
              Completion& done) override {
         done.complete(no());
     }
-    Result<std::span<std::byte>> own_pool(Pool) override { return no(); }
-    Result<std::span<std::byte>> peer_pool(int, Pool) override { return no(); }
-    std::uint32_t* claim_words(int) override { return nullptr; }
     int progress() override { return 0; }
     bool holds_back() const override { return holds_; }
     void flush() override { ++flushes_; }

@@ -19,7 +19,7 @@ wire::Handle handle(std::uint64_t buffer_id) {
     device::IpcHandle exports;
     exports.kind = device::IpcKind::legacy;
     exports.buffer_id = buffer_id;
-    return wire::encode(exports);
+    return exports;
 }
 
 TEST(ReadyToReceive, AreForOneEnvelope) {

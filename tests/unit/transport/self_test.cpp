@@ -57,10 +57,8 @@ TEST_F(SelfTransportTest, AMessageSentByAHandlerComesInTheNextCall) {
     EXPECT_EQ(handled, 3);
 }
 
-TEST_F(SelfTransportTest, HasNoPoolsAndSaysSo) {
-    EXPECT_EQ(transport.own_pool(Pool::host_cells).status().error_class(),
-              MPI_ERR_UNSUPPORTED_OPERATION);
-    EXPECT_EQ(transport.claim_words(2), nullptr);
+TEST_F(SelfTransportTest, SharesNothing) {
+    EXPECT_EQ(transport.shared_segment(2), nullptr);
 }
 
 }  // namespace

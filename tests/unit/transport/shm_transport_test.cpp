@@ -109,27 +109,32 @@ TEST(ShmTransport, AQuietPairIsHeardAmongManyBusyOnes) {
 
 TEST(ShmTransport, PoolsAreReservedByTheirOwnerAndSeenByThePeer) {
     World world(2);
-    EXPECT_FALSE(world[1].transport.peer_pool(0, Pool::host_cells).ok())
+    EXPECT_FALSE(world[1].transport.shared_segment(0)->pool(Pool::host_cells).ok())
         << "nothing is reserved yet";
-    const std::span<std::byte> own = world[0].transport.own_pool(Pool::host_cells).value();
+    const std::span<std::byte> own =
+        world[0].transport.shared_segment(0)->pool(Pool::host_cells).value();
     EXPECT_EQ(own.size(), world[0].config.host_pool);
-    const std::span<std::byte> seen = world[1].transport.peer_pool(0, Pool::host_cells).value();
+    const std::span<std::byte> seen =
+        world[1].transport.shared_segment(0)->pool(Pool::host_cells).value();
     ASSERT_EQ(seen.size(), own.size());
     own[12345] = std::byte{77};
     EXPECT_EQ(seen[12345], std::byte{77});
-    const std::span<std::byte> device = world[0].transport.own_pool(Pool::device_slots).value();
+    const std::span<std::byte> device =
+        world[0].transport.shared_segment(0)->pool(Pool::device_slots).value();
     EXPECT_EQ(device.size(), world[0].config.device_pool);
-    EXPECT_EQ(world[0].transport.own_pool(Pool::device_slots).value().data(), device.data())
+    EXPECT_EQ(world[0].transport.shared_segment(0)->pool(Pool::device_slots).value().data(),
+              device.data())
         << "reserved once";
     device.back() = std::byte{5};
-    EXPECT_EQ(world[1].transport.peer_pool(0, Pool::device_slots).value().back(), std::byte{5});
+    EXPECT_EQ(world[1].transport.shared_segment(0)->pool(Pool::device_slots).value().back(),
+              std::byte{5});
 }
 
 TEST(ShmTransport, APoolThatTheNodeCannotHoldIsAnErrorAndTheRestGoesOn) {
     config::Config config;
     config.device_pool = Bytes{1} << 44;
     World world(2, config);
-    const auto pool = world[0].transport.own_pool(Pool::device_slots);
+    const auto pool = world[0].transport.shared_segment(0)->pool(Pool::device_slots);
     ASSERT_FALSE(pool.ok());
     EXPECT_EQ(pool.status().error_class(), MPI_ERR_NO_MEM);
     EXPECT_NE(std::string(pool.status().text()).find("GANTRY_DEVICE_POOL"), std::string::npos)
@@ -140,8 +145,8 @@ TEST(ShmTransport, APoolThatTheNodeCannotHoldIsAnErrorAndTheRestGoesOn) {
 
 TEST(ShmTransport, ClaimWordsAreTheSameForBothSides) {
     World world(2);
-    std::uint32_t* own = world[0].transport.claim_words(0);
-    std::uint32_t* seen = world[1].transport.claim_words(0);
+    std::uint32_t* own = world[0].transport.shared_segment(0)->claim_words();
+    std::uint32_t* seen = world[1].transport.shared_segment(0)->claim_words();
     ASSERT_NE(own, nullptr);
     ASSERT_NE(seen, nullptr);
     std::uint32_t expected = 0;
@@ -153,10 +158,10 @@ TEST(ShmTransport, EachRankHasAFlagOfItsPutsToEachOther) {
     World world(3);
     std::set<const Flag*> seen;
     for (int from = 0; from < 3; ++from) {
-        const std::span<Flag> all = world[from].transport.flags(from);
+        const std::span<Flag> all = world[from].transport.shared_segment(from)->flags();
         EXPECT_EQ(all.size(), kSlotFlags + 3);
         for (int to = 0; to < 3; ++to) {
-            Flag* const own = world[from].transport.put_flag(from, to);
+            Flag* const own = world[from].transport.shared_segment(from)->put_flag(to);
             ASSERT_NE(own, nullptr);
             EXPECT_GE(own, all.data() + kSlotFlags) << "it is a slot's";
             EXPECT_LE(own, &all.back());
@@ -166,7 +171,7 @@ TEST(ShmTransport, EachRankHasAFlagOfItsPutsToEachOther) {
     }
     for (int from = 0; from < 3; ++from)
         for (int to = 0; to < 3; ++to)
-            EXPECT_EQ(world[to].transport.put_flag(from, to)->number,
+            EXPECT_EQ(world[to].transport.shared_segment(from)->put_flag(to)->number,
                       static_cast<std::uint32_t>(10 * from + to + 1))
                 << from << " to " << to;
 }
@@ -176,7 +181,7 @@ TEST(ShmTransport, ARankAloneHasPoolsAndNoPeers) {
     ASSERT_TRUE(alone.publish().ok() && alone.open().ok());
     EXPECT_FALSE(alone.transport.reaches(0));
     EXPECT_EQ(alone.transport.progress(), 0);
-    EXPECT_TRUE(alone.transport.own_pool(Pool::device_slots).ok());
+    EXPECT_TRUE(alone.transport.shared_segment(0)->pool(Pool::device_slots).ok());
     EXPECT_TRUE(alone.close());
 }
 

@@ -431,11 +431,11 @@ TEST(UcxFrame, HoldsMessagesOneBehindTheOther) {
     frame->append(1, std::as_bytes(std::span("abc", 3)), {});
     frame->append(2, {}, std::as_bytes(std::span("defgh", 5)));
     // On the wire: what other processes read (docs/wire.md section 4).
-    EXPECT_EQ(frame->used, 8u + (8 + 8) + (8 + 8));
+    EXPECT_EQ(frame->used, 16u + (8 + 8) + (8 + 8));
     const std::string image(reinterpret_cast<const char*>(frame->bytes()), frame->used);
-    EXPECT_EQ(image.substr(0, 8), std::string("20RG\3\0\0\0", 8));
-    EXPECT_EQ(image.substr(8, 8), std::string("\0\0\0\0\3\0\1\0", 8));
-    EXPECT_EQ(image.substr(24, 8), std::string("\5\0\0\0\0\0\2\0", 8));
+    EXPECT_EQ(image.substr(0, 16), std::string("30RG\3\0\0\0\0\0\0\0\0\0\0\0", 16));
+    EXPECT_EQ(image.substr(16, 8), std::string("\0\0\0\0\3\0\1\0", 8));
+    EXPECT_EQ(image.substr(32, 8), std::string("\5\0\0\0\0\0\2\0", 8));
     int from = -1, seen = 0;
     EXPECT_TRUE(each_record({frame->bytes(), frame->used}, from,
                             [&](MessageKind kind, ConstSpan header, ConstSpan payload) {

@@ -15,6 +15,10 @@ namespace gantry::world {
 enum class Place : std::uint8_t { host, pinned, device };
 std::string_view name(Place place);
 
+// Byte i becomes a function of (key, i), and whether it is.
+void fill_pattern(std::byte* memory, std::uint64_t key, Bytes bytes);
+bool holds_pattern(const std::byte* memory, std::uint64_t key, Bytes bytes);
+
 // A contiguous byte buffer of one rank. Device bytes are filled and checked behind the device's
 // back.
 class Bytebuffer {
@@ -30,7 +34,6 @@ class Bytebuffer {
     std::byte* address() { return address_; }
     Bytes bytes() const { return bytes_; }
 
-    // Byte i becomes a function of (key, i).
     void fill(std::uint64_t key);
     void clear();
     // Whether the first `bytes` are those of fill(key) and the rest is clear.

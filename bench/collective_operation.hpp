@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The collective operations that are measured, and what their buffers hold before and behind a call.
+// A buffer is blocks of `count` numbers: one for each rank where the operation has a block for each.
+#pragma once
+
+#include "options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace gantry::bench {
+
+using Number = std::int32_t;  // MPI_INT, summed where an operation reduces
+
+enum class Operation {
+    barrier,
+    bcast,
+    gather,
+    gatherv,
+    scatter,
+    scatterv,
+    allgather,
+    allgatherv,
+    alltoall,
+    alltoallv,
+    alltoallw,
+    reduce,
+    allreduce,
+    reduce_scatter,
+    scan,
+    exscan
+};
+std::optional<Operation> operation_named(std::string_view name);
+std::string_view name(Operation operation);
+
+inline constexpr int kCollectiveRoot = 0;
+
+// One call: `count` numbers a block. In a broadcast's buffers the vector lies in `in`, also the root's.
+struct Collective {
+    Operation operation = Operation::barrier;
+    int rank = 0, ranks = 1;
+    std::size_t count = 0;
+};
+
+// Blocks of the buffers of this rank; 0: the rank has no such buffer.
+int blocks_out(const Collective& call);
+int blocks_in(const Collective& call);
+
+// Before sample `sample`: what is sent, and what must be overwritten.
+void write_outgoing(const Collective& call, int sample, std::vector<Number>& numbers);
+void write_incoming(const Collective& call, int sample, std::vector<Number>& numbers);
+
+struct WrongNumber {
+    int block = 0;
+    std::size_t index = 0;
+    Number is = 0, wanted = 0;
+};
+// The first number that is not what the operation gives.
+std::optional<WrongNumber> wrong_number(const Collective& call, int sample,
+                                        const std::vector<Number>& numbers);
+
+}  // namespace gantry::bench
