@@ -11,9 +11,8 @@
 #include "transfer/context.hpp"
 
 namespace gantry::coll {
-namespace {
 
-plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
+plan::CollQuestion alltoall_question(const Blocks& blocks, bool in_place) {
     plan::CollQuestion question{.operation = plan::Collective::alltoallv};
     question.in_place = in_place;
     if (!blocks.counts.empty() || blocks.layout == nullptr) return question;
@@ -21,6 +20,8 @@ plan::CollQuestion question_of(const Blocks& blocks, bool in_place) {
     question.bytes = blocks.count * blocks.layout->size;
     return question;
 }
+
+namespace {
 
 Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
                          plan::CollPlan plan) {
@@ -59,7 +60,7 @@ Task<Status> on_node(Executor& executor, Team team, Blocks outgoing, Blocks inco
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollQuestion question = question_of(incoming, false);
+    const plan::CollQuestion question = alltoall_question(incoming, false);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
         return on_node(executor, team, std::move(outgoing), std::move(incoming), question);
@@ -122,7 +123,7 @@ class Outgoing {
 // By messages, each pair of ranks has one message each way, whether a rank swaps its blocks one after
 // the other or sends all from a copy.
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
-    const plan::CollQuestion question = question_of(all, true);
+    const plan::CollQuestion question = alltoall_question(all, true);
     const plan::CollPlan plan = plan_of(team, question);
     Run run(team);
     Outgoing outgoing(team, all);

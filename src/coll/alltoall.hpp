@@ -6,8 +6,12 @@
 #include "base/task.hpp"
 #include "coll/blocks.hpp"
 #include "coll/exchange.hpp"
+#include "plan/coll_question.hpp"
 
 namespace gantry::coll {
+
+// What all ranks know of an all-to-all alike.
+plan::CollQuestion alltoall_question(const Blocks& blocks, bool in_place);
 
 Task<Status> alltoall_spread(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
                              int outstanding);

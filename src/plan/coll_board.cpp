@@ -6,7 +6,8 @@
 //            a copy out of the GPU before, and one into it behind
 //   device   meeting, launch, bytes over the links; the root of an operation carries all of them
 //
-// One shot moves P - 1 vectors to each GPU, two shots 2 (P - 1) / P.
+// One shot moves P - 1 vectors to each GPU, two shots 2 (P - 1) / P. Launches and rates are those of two
+// and four H100s (bench/results).
 #include "plan/coll_model.hpp"
 
 #include <algorithm>
@@ -15,8 +16,11 @@ namespace gantry::plan {
 namespace {
 
 constexpr int kMostOperands = 16;  // vectors that a kernel takes
-// Stores of a kernel to another GPU, of what a copy engine reaches (H100s: 3.3e11 of 3.9e11).
-constexpr double kKernelStores = 0.85;
+// Stores of kernels to other GPUs, of what a copy engine reaches (H100s: 3.3e11 of 3.9e11); between one
+// GPU and all others alone.
+constexpr double kKernelStores = 0.85, kStoresOfOne = 0.93;
+// Loads of a kernel that reduces vectors of other GPUs: of two, and the part that each further one costs.
+constexpr double kKernelLoads = 0.75, kFurtherVector = 0.15;
 // A kernel that stores into other GPUs' memory ends so much later.
 constexpr double kStoredElsewhere = 1000;
 
@@ -47,13 +51,19 @@ struct OnBoard {
                                                cost.row * static_cast<Nanoseconds>(read));
     }
     // A launch by each, or by one for all that share its GPU, and the step that says it has ended.
-    double launch() const {
-        return meeting(others) + static_cast<double>(gpu.meeting + gpu.launch + cost.flag);
+    // `buffers` of each peer are looked up by everybody.
+    double launch(Nanoseconds buffers) const {
+        return meeting(others) + static_cast<double>(gpu.meeting + cost.flag + gpu.launch) +
+               (ask.ranks - 2) * static_cast<double>(buffers * gpu.mapping);
     }
-    double links(Bytes bytes) const {
-        return ask.question.board.time_sliced
-                   ? time_of(bytes, gpu.local_bytes_per_second)
-                   : time_of(bytes, kKernelStores * gpu.peer_bytes_per_second);
+    double stores(Bytes bytes) const { return moved(bytes, kKernelStores); }
+    // Of the vectors of all other ranks, so many bytes together.
+    double loads(Bytes bytes) const {
+        return moved(bytes, kKernelLoads / (1 + kFurtherVector * (ask.ranks - 2)));
+    }
+    double moved(Bytes bytes, double part) const {
+        return ask.question.board.time_sliced ? time_of(bytes, gpu.local_bytes_per_second)
+                                              : time_of(bytes, part * gpu.peer_bytes_per_second);
     }
     // Out of a GPU into the cells, and in again.
     double through_gpus() const {
@@ -99,6 +109,8 @@ Moved moved_of(const OnBoard& way) {
 void exchange(const OnBoard& way, CollCandidates& list) {
     const Moved moved = moved_of(way);
     const CollAsk& ask = way.ask;
+    const bool by_all = moved.rows == way.others && ask.question.operation != Collective::gather &&
+                        ask.question.operation != Collective::gatherv;
     list.add(
         {.algorithm = Algorithm::cells,
          .time = way.meeting(moved.rows) + way.through_gpus() +
@@ -106,7 +118,8 @@ void exchange(const OnBoard& way, CollCandidates& list) {
          .why = "short, in host memory: blocks lie on the board",
          .impossible = way.not_in_cells(moved.brought)});
     list.add({.algorithm = Algorithm::direct,
-              .time = way.launch() + way.links(moved.carried),
+              .time = by_all ? way.launch(1) + way.stores(moved.carried)
+                             : way.launch(0) + way.moved(moved.carried, kStoresOfOne),
               .why = "blocks are stored where they belong, in one launch",
               .impossible = way.not_on_devices()});
 }
@@ -139,8 +152,10 @@ void reduction(const OnBoard& way, CollCandidates& list) {
               .why = "short, in host memory: vectors lie on the board",
               .impossible = way.not_in_cells(ask.bytes),
               .rank_order = true});
+    // The root alone looks up vectors, everybody else vectors and results.
+    const Nanoseconds buffers = operation == Collective::reduce ? 1 : 2;
     list.add({.algorithm = Algorithm::one_shot,
-              .time = way.launch() + way.links(part * way.others),
+              .time = way.launch(buffers) + way.loads(part * way.others),
               .why = "each reduces what it gets, out of the memory of all, in one launch",
               .impossible = not_in_one_shot(way),
               .rank_order = true});
@@ -149,8 +164,8 @@ void reduction(const OnBoard& way, CollCandidates& list) {
     // Shares that a GPU reads, and as many that it stores; the root's takes those of all.
     const Bytes shares = ask.share() * way.others;
     list.add({.algorithm = Algorithm::two_shots,
-              .time = way.launch() + 2 * way.links(shares) + (everywhere ? kStoredElsewhere : 0) +
-                      static_cast<double>(way.cost.flag),
+              .time = way.launch(buffers) + (everywhere ? kStoredElsewhere : 0) +
+                      way.loads(shares) + way.stores(shares) + static_cast<double>(way.cost.flag),
               .why = everywhere ? "long: each reduces a share, and stores it into all results"
                                 : "long: each reduces a share into the root's result",
               .impossible = no_kernel(way),

@@ -61,7 +61,14 @@ double ordered_reduction(const CollAsk& ask) {
     return ask.to_all(ask.share()) + ask.combine(ask.bytes);
 }
 
+// In device memory a rank tells all its children at once, and they share its link.
 double tree(const CollAsk& ask, bool combining) {
+    if (ask.on_device() && ask.question.shape.nodes <= 1 && !combining) {
+        double time = 0;
+        for (int children = 1; children <= ask.rounds; ++children)
+            time += ask.from_device(ask.bytes, children);
+        return time;
+    }
     return sum_of_rounds(ask.ranks, [&](int distance) {
         return ask.one_way(ask.bytes, distance) + (combining ? ask.combine(ask.bytes) : 0);
     });

@@ -12,7 +12,7 @@ double over(Bytes bytes, double bytes_per_second) {
 }
 
 // Two H100s: one message 8.7 us, an exchange about 15.
-constexpr double kExchangeOnDevices = 1.75;
+constexpr double kExchangeOnDevices = 1.8;
 // Each further message at once, of one: eight H200s, a copy engine for each peer, 45 us for 7 blocks.
 constexpr double kFurtherOnDevice = 0.5;
 // A vector in device memory is combined in pieces, a launch for each.
@@ -47,6 +47,11 @@ double CollAsk::between_devices(Bytes each, int directions) const {
     const double rate =
         question.board.time_sliced ? gpu.local_bytes_per_second : gpu.peer_bytes_per_second;
     return messages * static_cast<double>(gpu.message) + turn + over(each, rate);
+}
+
+double CollAsk::from_device(Bytes each, int others) const {
+    return between_devices(each * static_cast<Bytes>(others), 1) +
+           (others - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message);
 }
 
 double CollAsk::inside(Bytes each, int directions) const {
@@ -98,9 +103,7 @@ double CollAsk::to_all(Bytes each) const {
 double CollAsk::at_root(Bytes each) const {
     const CollShape& shape = question.shape;
     const double near = shape.most - 1, far = ranks - shape.most;
-    if (on_device() && shape.nodes <= 1)
-        return between_devices(each * static_cast<Bytes>(near), 1) +
-               (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message);
+    if (on_device() && shape.nodes <= 1) return from_device(each, ranks - 1);
     const double by_processor =
         crowd * near *
         (static_cast<double>(facts.inside.handling) + over(each, facts.inside.bytes_per_second));

@@ -44,6 +44,8 @@ struct CollAsk {
     double to_all(Bytes each) const;
     // One rank hears from all others or tells them, so much each.
     double at_root(Bytes each) const;
+    // The same between device memories of a node: one rank and `others`.
+    double from_device(Bytes each, int others) const;
     double combine(Bytes vector) const;
     double copy(Bytes moved) const;
     // A rank's block for itself, where copying it is a step of its own.

@@ -106,6 +106,7 @@ struct CollGpu {
     double peer_bytes_per_second = 3.9e11;    // to another GPU of the node
     double local_bytes_per_second = 1.49e12;  // inside the GPU
     double host_bytes_per_second = 5.5e10;    // to page-locked memory of the host
+    Nanoseconds mapping = 1500;               // each buffer of a further peer that a rank looks up
     bool operator==(const CollGpu&) const = default;
 };
 

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 namespace gantry::plan {
 namespace {
@@ -178,12 +179,14 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         const std::string sentence(refused.text());
         const std::string list = sentence.substr(sentence.find("takes ") + 6);
         std::vector<std::string> expected = {"auto"};
-        // Two nodes of GPUs whose ranks share a board, where all of them can be.
+        // On two nodes of GPUs, and on one whose ranks share a board, all of them can be.
         CollQuestion any = question(asked, 256, 8);
+        CollQuestion on_board = any;
+        on_board.board.there = true;
         any.shape.nodes = 2;
         any.shape.most = any.shape.fewest = 4;
-        any.board.there = true;
-        for (const CollCandidate& candidate : candidates_of(CollAsk(any, {}, {})))
+        const CollFacts facts;
+        for (const CollCandidate& candidate : candidates_of(CollAsk(on_board, facts, {})))
             expected.emplace_back(name(candidate.algorithm));
         EXPECT_THAT(words_of(list), testing::UnorderedElementsAreArray(expected)) << parameter;
         for (const std::string& word : expected) {
@@ -191,37 +194,13 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
             const CollTuning tuning = coll_tuning_from(config);
             if (word == "auto") continue;
             const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(asked)];
-            any.memory = !is_on_board(fixed)         ? CollMemory::other
-                         : fixed == Algorithm::cells ? CollMemory::cells
-                                                     : CollMemory::device;
-            const CollChoice choice = choose_collective(any, {}, tuning);
+            on_board.memory = fixed == Algorithm::cells ? CollMemory::cells : CollMemory::device;
+            const CollChoice choice =
+                choose_collective(is_on_board(fixed) ? on_board : any, facts, tuning);
             EXPECT_EQ(name(choice.plan.algorithm), word);
             EXPECT_STREQ(choice.plan.why, "fixed by a parameter");
         }
     }
-}
-
-TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
-    CollFacts facts;
-    CollQuestion asked = question(Collective::allreduce, 64 * kKiB, 32);
-    asked.count = 8 * kKiB;
-    const auto chosen = [&] { return choose_collective(asked, facts, {}).plan; };
-    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
-    asked.shape.nodes = 4;
-    asked.shape.most = asked.shape.fewest = 8;
-    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
-    EXPECT_EQ(chosen().lanes, 8);
-    asked.shape.fewest = 3;
-    EXPECT_EQ(chosen().lanes, 3);
-    // The order of ranks is kept where those of a node follow each other.
-    asked.commutative = false;
-    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
-    asked.shape.in_order = false;
-    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
-    asked.commutative = true;
-    const CollTuning reproducible{.reproducible = true};
-    EXPECT_NE(choose_collective(asked, facts, reproducible).plan.algorithm,
-              Algorithm::hierarchical);
 }
 
 CollFacts facts_of(const char* machine) {
@@ -273,7 +252,10 @@ TEST(CollPlan, TwoRanksBroadcastDeviceMemoryByAMessage) {
     for (Bytes bytes = 8; bytes <= 64 * kMiB; bytes *= 2)
         EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, bytes, 2, CollMemory::device))))
             << bytes;
-    EXPECT_EQ(taken(on_node(Collective::bcast, 8, 4, CollMemory::device)), Algorithm::direct);
+    for (Bytes bytes = 8; bytes <= 4 * kMiB; bytes *= 2)
+        EXPECT_EQ(taken(on_node(Collective::bcast, bytes, 4, CollMemory::device)),
+                  Algorithm::direct)
+            << bytes;
     EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device))));
 }
 
@@ -281,7 +263,7 @@ TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
     const auto allreduce = [](Bytes bytes, int ranks) {
         return on_node(Collective::allreduce, bytes, ranks, CollMemory::device);
     };
-    EXPECT_EQ(taken(allreduce(64 * kMiB, 2)), Algorithm::one_shot);
+    EXPECT_EQ(taken(allreduce(kMiB, 2)), Algorithm::one_shot);
     EXPECT_EQ(taken(allreduce(64 * kKiB, 4)), Algorithm::one_shot);
     EXPECT_EQ(taken(allreduce(kMiB, 4)), Algorithm::two_shots);
     CollQuestion asked = allreduce(8, 4);
@@ -296,20 +278,34 @@ TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
     EXPECT_FALSE(is_on_board(taken(asked))) << "no kernel has the program's function";
 }
 
+struct Measured {
+    Collective operation;
+    Bytes bytes;
+    Algorithm algorithm;
+    double microseconds;
+};
+
+void expect(std::span<const Measured> rows, int ranks) {
+    for (const Measured& row : rows) {
+        CollTuning tuning;
+        tuning.fixed.fill(row.algorithm);
+        const CollChoice choice = choose_collective(
+            on_node(row.operation, row.bytes, ranks, CollMemory::device), facts_of("h100"), tuning);
+        ASSERT_EQ(choice.plan.algorithm, row.algorithm);
+        const double ratio = static_cast<double>(choice.plan.expected) / 1e3 / row.microseconds;
+        EXPECT_GT(ratio, 0.8) << name(row.operation) << " of " << row.bytes;
+        EXPECT_LT(ratio, 1.25) << name(row.operation) << " of " << row.bytes;
+    }
+}
+
+constexpr Collective kAlltoall = Collective::alltoall, kAllgather = Collective::allgather,
+                     kAllreduce = Collective::allreduce, kBcast = Collective::bcast,
+                     kScatter = Collective::reduce_scatter;
+using enum Algorithm;
+
 // bench/results/collectives-h100-2026-11-27.md
 TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheBoard) {
-    struct Row {
-        Collective operation;
-        Bytes bytes;
-        Algorithm algorithm;
-        double microseconds;
-    };
-    constexpr Collective kAlltoall = Collective::alltoall, kAllgather = Collective::allgather,
-                         kAllreduce = Collective::allreduce, kBcast = Collective::bcast,
-                         kScatter = Collective::reduce_scatter;
-    using enum Algorithm;
-    // A reduce_scatter's vector has a block for each rank.
-    const Row rows[] = {
+    const Measured rows[] = {
         {kAlltoall, 8, direct, 15.5},
         {kAlltoall, 256 * kKiB, direct, 14.8},
         {kAlltoall, 4 * kMiB, direct, 27.1},
@@ -331,16 +327,63 @@ TEST(CollPlan, ExpectsWhatTwoH100sTookOverTheBoard) {
         {kScatter, 128 * kMiB, one_shot, 219.3},
         {kAllgather, 64 * kMiB, recursive_doubling, 257.2},
     };
-    for (const Row& row : rows) {
-        CollTuning tuning;
-        tuning.fixed.fill(row.algorithm);
-        const CollChoice choice = choose_collective(
-            on_node(row.operation, row.bytes, 2, CollMemory::device), facts_of("h100"), tuning);
-        ASSERT_EQ(choice.plan.algorithm, row.algorithm);
-        const double ratio = static_cast<double>(choice.plan.expected) / 1e3 / row.microseconds;
-        EXPECT_GT(ratio, 0.8) << name(row.operation) << " of " << row.bytes;
-        EXPECT_LT(ratio, 1.25) << name(row.operation) << " of " << row.bytes;
-    }
+    expect(rows, 2);
+}
+
+// bench/results/collectives-4xh100-2026-11-27.md
+TEST(CollPlan, ExpectsWhatFourH100sTookOverTheBoard) {
+    const Measured rows[] = {
+        {kAlltoall, 8, direct, 18.8},
+        {kAlltoall, 256 * kKiB, direct, 22.1},
+        {kAlltoall, 4 * kMiB, direct, 57.5},
+        {kAllgather, 8, direct, 17.9},
+        {kAllgather, kMiB, direct, 27.7},
+        {kAllgather, 64 * kMiB, direct, 675.9},
+        {kAllreduce, 8, one_shot, 22.7},
+        {kAllreduce, 64 * kKiB, one_shot, 23.0},
+        {kBcast, 8, direct, 16.1},
+        {kBcast, 256 * kKiB, direct, 17.6},
+        {kBcast, kMiB, direct, 25.4},
+        {kBcast, 4 * kMiB, direct, 51.6},
+        {kBcast, 64 * kMiB, direct, 571.2},
+        {kScatter, 32, one_shot, 23.6},
+        {kScatter, 4 * kMiB, one_shot, 37.0},
+        {kScatter, 16 * kMiB, one_shot, 88.3},
+        {Collective::reduce, 8, one_shot, 18.5},
+        {Collective::reduce, 64 * kKiB, one_shot, 18.0},
+        {Collective::reduce, 4 * kMiB, two_shots, 40.8},
+        {Collective::reduce, 64 * kMiB, two_shots, 324.4},
+        {Collective::gather, 8, direct, 17.2},
+        {Collective::gather, 4 * kMiB, direct, 50.5},
+        {Collective::gather, 64 * kMiB, direct, 557.6},
+        {Collective::scatter, 8, direct, 17.6},
+        {Collective::scatter, 4 * kMiB, direct, 52.0},
+        {Collective::scatter, 64 * kMiB, direct, 562.5},
+    };
+    expect(rows, 4);
+}
+
+TEST(CollPlan, InsideNodesFirstWhereNodesHaveManyRanks) {
+    CollFacts facts;
+    CollQuestion asked = question(Collective::allreduce, 64 * kKiB, 32);
+    asked.count = 8 * kKiB;
+    const auto chosen = [&] { return choose_collective(asked, facts, {}).plan; };
+    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
+    asked.shape.nodes = 4;
+    asked.shape.most = asked.shape.fewest = 8;
+    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
+    EXPECT_EQ(chosen().lanes, 8);
+    asked.shape.fewest = 3;
+    EXPECT_EQ(chosen().lanes, 3);
+    // The order of ranks is kept where those of a node follow each other.
+    asked.commutative = false;
+    EXPECT_EQ(chosen().algorithm, Algorithm::hierarchical);
+    asked.shape.in_order = false;
+    EXPECT_NE(chosen().algorithm, Algorithm::hierarchical);
+    asked.commutative = true;
+    const CollTuning reproducible{.reproducible = true};
+    EXPECT_NE(choose_collective(asked, facts, reproducible).plan.algorithm,
+              Algorithm::hierarchical);
 }
 
 TEST(CollPlan, AFixedAlgorithmThatCannotBeIsReplacedAndSaysWhy) {
