@@ -61,6 +61,7 @@ struct Exchange {
             question.board.time_sliced |= offer(member).time_sliced;
             question.board.on_devices |= offer(member).on_device;
         }
+        if (question.board.time_sliced) note_time_sliced(team);
         return question;
     }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.

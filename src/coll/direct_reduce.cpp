@@ -85,6 +85,11 @@ struct Running {
             if (worker(member) != member) return true;
         return false;
     }
+    bool any_time_sliced() const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).time_sliced) return true;
+        return false;
+    }
     bool any_on_device() const {
         for (int member = 0; member < size(); ++member)
             if (offer(member).source == Vector::in_cell && offer(member).on_device) return true;
@@ -459,6 +464,7 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     }
     question.memory = memory_of(running);
     question.board.time_sliced = running.shares_gpus();
+    if (running.any_time_sliced()) note_time_sliced(team);
     question.board.in_place = running.any_in_place();
     question.board.on_devices = running.any_on_device();
     const plan::CollPlan plan = plan_of(team, question);

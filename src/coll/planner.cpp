@@ -96,8 +96,13 @@ plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
     return entry.choice.plan;
 }
 
+void note_time_sliced(const Team& team) {
+    if (team.planner != nullptr) team.planner->time_sliced(team) = true;
+}
+
 bool brings_in_cell(const Team& team, plan::CollQuestion question) {
     if (!team.messenger->device().active()) return false;
+    if (team.planner != nullptr && team.planner->time_sliced(team)) return false;
     question.memory = plan::CollMemory::own_device;
     return plan_of(team, question).algorithm == plan::Algorithm::cells;
 }

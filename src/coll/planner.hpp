@@ -52,6 +52,9 @@ class Planner {
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
+    // Whether ranks of the team are known to share a GPU that works for one process at a time. Offers on
+    // the board say so, which all ranks read alike.
+    bool& time_sliced(const Team& team) { return part_of(team).time_sliced; }
     std::uint64_t asked() const { return asked_; }        // calls of plan()
     std::uint64_t answered() const { return answered_; }  // of them, those that made a choice
 
@@ -61,6 +64,7 @@ class Planner {
         plan::CollShape shape;
         bool board;                    // its members see each other's pages of the board
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
+        bool time_sliced = false;
     };
     struct Entry {
         plan::CollQuestion question;
@@ -78,8 +82,12 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
-// Whether short blocks or a short vector of device memory shall lie in this rank's cell of the board.
+// Whether short blocks or a short vector of device memory shall lie in this rank's cell of the board: not
+// where the others could not do the same.
 bool brings_in_cell(const Team& team, plan::CollQuestion question);
+
+// The ranks have met: some of them share a GPU.
+void note_time_sliced(const Team& team);
 
 // What the user has fixed, for all ranks.
 const plan::CollTuning& tuning_of(const Team& team);
