@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transfer/slots.hpp"
 
+#include <algorithm>
+
 namespace gantry::transfer {
 
 SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes)
@@ -10,22 +12,26 @@ SlotPool::SlotPool(std::span<std::byte> memory, Bytes unit_bytes)
       lent_(used_.size()),
       free_units_(static_cast<std::uint32_t>(used_.size())) {}
 
-// Pools too small to be parted are shared by all.
+// Below four units: one for sinks alone and one for sources alone, the one between them for chunks
+// ahead. A pool of one unit serves sources; whoever needs sinks has two units at least.
 SlotPool::Part SlotPool::part(SlotUse use) const {
-    const std::uint32_t quarter = total_units() / 4;
-    if (quarter == 0) return {0, total_units()};
+    const std::uint32_t total = total_units(), quarter = total / 4;
+    if (total == 1) return {0, use == SlotUse::ahead ? 0u : 1u};
+    if (quarter == 0) {
+        if (use == SlotUse::sink) return {0, 1};
+        return {1, use == SlotUse::ahead ? total - 1 : total};
+    }
     switch (use) {
         case SlotUse::sink: return {0, 2 * quarter};
         case SlotUse::ahead: return {2 * quarter, 3 * quarter};
         case SlotUse::source: break;
     }
-    return {quarter, total_units()};
+    return {quarter, total};
 }
 
 // What a quarter holds: no more is sure to come free in one piece.
 Bytes SlotPool::largest() const {
-    const std::uint32_t quarter = total_units() / 4;
-    return (quarter > 0 ? quarter : total_units()) * unit_bytes_;
+    return std::max(total_units() / 4, std::min(total_units(), 1u)) * unit_bytes_;
 }
 
 Slot SlotPool::take(std::uint32_t units, SlotUse use) {

@@ -70,6 +70,83 @@ TEST(SmallPools, HostMessagesOfOneNodeWaitAndDoNotDeadlock) {
     expect_no_deadlock(Place::host, 4, 4);
 }
 
+// Slots that a peer puts into and slots of this rank's own messages come out of the same few: neither
+// use may take the last slot of the other.
+void expect_few_slots_to_do(int ranks_per_node, const char* mechanisms) {
+    for (const Bytes pool : {128 * kKiB, 192 * kKiB, 256 * kKiB}) {
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+            World world({.ranks = 2,
+                         .ranks_per_node = ranks_per_node,
+                         .seed = seed,
+                         .jitter = 10 * kMicrosecond,
+                         .mechanisms = mechanisms,
+                         .change_config = [pool](config::Config& config) {
+                             config.ipc = false;
+                             config.device_pool = pool;
+                         }});
+            const Ending ending = world.run([](Rank& rank) {
+                return everybody_to_everybody(rank, Place::device, 300 * kKiB + 77);
+            });
+            ASSERT_TRUE(ending.good()) << ending << ", a pool of " << pool << " bytes";
+            ASSERT_TRUE(world.settle()) << "something was left over, seed " << seed;
+        }
+    }
+}
+
+TEST(SmallPools, TwoToFourSlotsServeDeviceMessagesBothWaysBetweenNodes) {
+    for (const char* mechanisms : {"all", "none"})
+        expect_few_slots_to_do(1, mechanisms);
+}
+TEST(SmallPools, TwoToFourSlotsServeDeviceMessagesBothWaysInsideANode) {
+    for (const char* mechanisms : {"all", "none"})
+        expect_few_slots_to_do(2, mechanisms);
+}
+
+// The last message is received first: pieces of the others that were copied ahead must not hold the
+// slots that it needs.
+Task<Status> received_in_turned_order(Rank& rank, Place place) {
+    constexpr Bytes kBytes = 300 * kKiB;
+    constexpr int kMessages = 4;
+    const int other = 1 - rank.number;
+    std::vector<std::unique_ptr<Bytebuffer>> out;
+    std::vector<Result<p2p::Request*>> sends;
+    for (int tag = 0; tag < kMessages; ++tag) {
+        out.push_back(std::make_unique<Bytebuffer>(rank, place, kBytes));
+        out.back()->fill(static_cast<std::uint64_t>(10 * rank.number + tag));
+        sends.push_back(rank.messenger.isend(rank.all, out.back()->whole(), other, tag,
+                                             p2p::SendMode::standard));
+    }
+    for (int tag = kMessages - 1; tag >= 0; --tag) {
+        Bytebuffer in(rank, place, kBytes);
+        Received got = co_await receive(rank, in.whole(), other, tag);
+        GANTRY_CO_TRY(got.status);
+        WORLD_CHECK(in.holds(static_cast<std::uint64_t>(10 * other + tag), kBytes));
+    }
+    for (Result<p2p::Request*>& send : sends) {
+        Received ended = co_await finish(rank.executor, rank, std::move(send));
+        GANTRY_CO_TRY(ended.status);
+    }
+    co_return success();
+}
+
+TEST(SmallPools, ChunksAheadLeaveASlotToWhatIsReceivedFirst) {
+    for (const Place place : {Place::device, Place::host})
+        for (const int ranks_per_node : {1, 2}) {
+            World world({.ranks = 2,
+                         .ranks_per_node = ranks_per_node,
+                         .seed = 1,
+                         .change_config = [](config::Config& config) {
+                             config.ipc = false;
+                             config.device_pool = 128 * kKiB;
+                             config.host_pool = config.host_cell = 64 * kKiB;
+                         }});
+            const Ending ending =
+                world.run([place](Rank& rank) { return received_in_turned_order(rank, place); });
+            EXPECT_TRUE(ending.good()) << ending;
+            EXPECT_TRUE(world.settle()) << "something was left over";
+        }
+}
+
 Task<Status> flood(Rank& rank) {
     constexpr int kMessages = 400;
     constexpr Bytes kBytes = 4000;

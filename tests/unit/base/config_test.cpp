@@ -51,7 +51,7 @@ TEST(Config, RefusesNonsenseWithASentenceThatNamesTheVariable) {
 // Less of these and a job hangs, or divides by zero.
 TEST(Config, RefusesNumbersThatCannotWork) {
     Config config;
-    for (auto [name, value] : {std::pair{"device_pool", "48K"},
+    for (auto [name, value] : {std::pair{"device_pool", "64K"},
                                {"host_pool", "4K"},
                                {"host_cell", "0"},
                                {"chunk", "1"},
@@ -63,7 +63,7 @@ TEST(Config, RefusesNumbersThatCannotWork) {
         EXPECT_NE(status.text().find("at least"), std::string_view::npos) << status.text();
         EXPECT_EQ(value_text(config, name), before) << "a refused number changes nothing";
     }
-    EXPECT_TRUE(set(config, "device_pool", "64K").ok());
+    EXPECT_TRUE(set(config, "device_pool", "128K").ok());
     EXPECT_TRUE(set(config, "chunk", "0").ok()) << "the default is always taken";
     EXPECT_TRUE(set(config, "rank", "-1").ok());
     EXPECT_NE(set(config, "chunk", "1").text().find("or 0"), std::string_view::npos);

@@ -63,6 +63,30 @@ TEST_F(SlotPoolTest, ChunksAheadOfTheirVerdictHoldAtMostAQuarter) {
     EXPECT_NE(pool.try_acquire(1024, SlotUse::source).units, 0u);
 }
 
+TEST_F(SlotPoolTest, FewUnitsKeepOneForSourcesAndOneForSinks) {
+    for (const std::size_t units : {2u, 3u}) {
+        SCOPED_TRACE(units);
+        SlotPool few(std::span<std::byte>(memory).first(units * 1024), 1024);
+        EXPECT_EQ(few.largest(), 1024u);
+        int sinks = 0, ahead = 0;
+        while (few.try_acquire(1024, SlotUse::sink).units != 0)
+            ++sinks;
+        while (few.try_acquire(1024, SlotUse::ahead).units != 0)
+            ++ahead;
+        EXPECT_EQ(sinks, 1);
+        EXPECT_EQ(ahead, static_cast<int>(units) - 2);
+        const Slot source = few.try_acquire(1024, SlotUse::source);
+        EXPECT_NE(source.units, 0u) << "all slots are lent to peers, who wait for ours";
+        EXPECT_EQ(few.try_acquire(1024, SlotUse::sink).units, 0u);
+    }
+}
+
+TEST_F(SlotPoolTest, TheOnlyUnitIsNeverHeldByAChunkAheadOfItsVerdict) {
+    SlotPool one(std::span<std::byte>(memory).first(1024), 1024);
+    EXPECT_EQ(one.try_acquire(1024, SlotUse::ahead).units, 0u);
+    EXPECT_EQ(one.try_acquire(1024, SlotUse::source).units, 1u);
+}
+
 TEST_F(SlotPoolTest, WaitersAreServedInOrder) {
     std::vector<Slot> held;
     for (int i = 0; i < 12; ++i)
