@@ -61,7 +61,13 @@ struct Exchange {
             question.board.time_sliced |= offer(member).time_sliced;
             question.board.on_devices |= offer(member).on_device;
         }
-        if (question.board.time_sliced) note_time_sliced(team);
+        bool some_in_cells = false, some_not = false;
+        for (int member = first; member < end; ++member) {
+            some_in_cells |= offer(member).sends == Sends::in_cell && !offer(member).on_device;
+            some_not |= offer(member).sends == Sends::device || offer(member).on_device;
+        }
+        if (end - first == size())
+            note_met(team, {question.board.time_sliced, some_in_cells && some_not});
         return question;
     }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.

@@ -90,6 +90,16 @@ struct Running {
             if (offer(member).time_sliced) return true;
         return false;
     }
+    // Short vectors, of the host and of devices.
+    bool is_mixed() const {
+        bool host = false, devices = false;
+        for (int member = 0; member < size(); ++member) {
+            const Offer& its = offer(member);
+            if (its.source == Vector::nothing) continue;
+            (its.on_device ? devices : host) |= its.source == Vector::in_cell || its.on_device;
+        }
+        return host && devices;
+    }
     bool any_on_device() const {
         for (int member = 0; member < size(); ++member)
             if (offer(member).source == Vector::in_cell && offer(member).on_device) return true;
@@ -464,7 +474,7 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     }
     question.memory = memory_of(running);
     question.board.time_sliced = running.shares_gpus();
-    if (running.any_time_sliced()) note_time_sliced(team);
+    note_met(team, {running.any_time_sliced(), running.is_mixed()});
     question.board.in_place = running.any_in_place();
     question.board.on_devices = running.any_on_device();
     const plan::CollPlan plan = plan_of(team, question);

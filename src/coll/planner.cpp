@@ -96,14 +96,16 @@ plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
     return entry.choice.plan;
 }
 
-void note_time_sliced(const Team& team) {
-    if (team.planner != nullptr) team.planner->time_sliced(team) = true;
+void note_met(const Team& team, Planner::Met met) {
+    if (team.planner != nullptr) team.planner->met(team) = met;
 }
 
 bool brings_in_cell(const Team& team, plan::CollQuestion question) {
     if (!team.messenger->device().active()) return false;
-    if (team.planner != nullptr && team.planner->time_sliced(team)) return false;
-    question.memory = plan::CollMemory::own_device;
+    const Planner::Met met = team.planner != nullptr ? team.planner->met(team) : Planner::Met{};
+    if (met.time_sliced || !plan::all_know_the_bytes(question.operation)) return false;
+    question.memory = met.mixed ? plan::CollMemory::cells : plan::CollMemory::own_device;
+    question.board.on_devices = met.mixed;
     return plan_of(team, question).algorithm == plan::Algorithm::cells;
 }
 

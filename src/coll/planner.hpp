@@ -52,9 +52,12 @@ class Planner {
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
-    // Whether ranks of the team are known to share a GPU that works for one process at a time. Offers on
-    // the board say so, which all ranks read alike.
-    bool& time_sliced(const Team& team) { return part_of(team).time_sliced; }
+    // What the ranks of the team read on the board when they met last, all of them alike.
+    struct Met {
+        bool time_sliced = false;  // some share a GPU that works for one process at a time
+        bool mixed = false;        // small memory of the host and of devices
+    };
+    Met& met(const Team& team) { return part_of(team).met; }
     std::uint64_t asked() const { return asked_; }        // calls of plan()
     std::uint64_t answered() const { return answered_; }  // of them, those that made a choice
 
@@ -64,7 +67,7 @@ class Planner {
         plan::CollShape shape;
         bool board;                    // its members see each other's pages of the board
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
-        bool time_sliced = false;
+        Met met;
     };
     struct Entry {
         plan::CollQuestion question;
@@ -86,8 +89,8 @@ plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 // where the others could not do the same.
 bool brings_in_cell(const Team& team, plan::CollQuestion question);
 
-// The ranks have met: some of them share a GPU.
-void note_time_sliced(const Team& team);
+// The ranks have met.
+void note_met(const Team& team, Planner::Met met);
 
 // What the user has fixed, for all ranks.
 const plan::CollTuning& tuning_of(const Team& team);

@@ -211,6 +211,9 @@ transfer::BounceBuffer Messenger::bounce_buffer(const Buffer& replaced) {
     return transfer::BounceBuffer(messages.device, like, bytes);
 }
 
+// Copies that somebody waits for, one after the other.
+constexpr Bytes kMostByFlag = 64 * kKiB;
+
 Task<Status> Messenger::copy(Executor& executor, void* destination, const void* source,
                              Bytes bytes) {
     Messages& messages = *messages_;
@@ -222,9 +225,10 @@ Task<Status> Messenger::copy(Executor& executor, void* destination, const void* 
         if (!from.ok()) co_return from.status();
         if (const int gpu = std::max(to->gpu, from->gpu); gpu >= 0) {
             messages.context.arbiter.use(gpu);
-            Status status =
-                co_await transfer::device_copy(executor, messages.context, destination, source,
-                                               bytes, gpu, device::Engine::automatic);
+            Status status = co_await transfer::device_copy(
+                executor, messages.context, destination, source, bytes, gpu,
+                device::Engine::automatic,
+                bytes <= kMostByFlag ? device::Notice::flag : device::Notice::event);
             co_return status;
         }
     }

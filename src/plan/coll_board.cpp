@@ -13,6 +13,12 @@
 #include <algorithm>
 
 namespace gantry::plan {
+
+bool all_know_the_bytes(Collective operation) {
+    return operation != Collective::alltoallv && operation != Collective::gatherv &&
+           operation != Collective::scatterv && operation != Collective::allgatherv;
+}
+
 namespace {
 
 constexpr int kMostOperands = 16;  // vectors that a kernel takes
@@ -31,12 +37,6 @@ constexpr const char* kNotOnDevices = "not in device memory that all ranks can m
 
 double time_of(Bytes bytes, double bytes_per_second) {
     return bytes_per_second > 0 ? static_cast<double>(bytes) * 1e9 / bytes_per_second : 0;
-}
-
-// What every rank brings; of the others each rank knows its own blocks alone.
-bool all_know_the_bytes(Collective operation) {
-    return operation != Collective::alltoallv && operation != Collective::gatherv &&
-           operation != Collective::scatterv && operation != Collective::allgatherv;
 }
 
 struct OnBoard {

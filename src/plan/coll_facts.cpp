@@ -16,11 +16,6 @@ CollWay way_of(const model::Link& link) {
             .eager_limit = link.eager_limit};
 }
 
-// `resident`: by a persistent kernel; 0: there is none.
-Nanoseconds shorter(Nanoseconds by_engine, Nanoseconds resident) {
-    return resident > 0 ? std::min(by_engine, resident) : by_engine;
-}
-
 }  // namespace
 
 CollFacts coll_facts_of(const model::Machine& machine) {
@@ -35,8 +30,6 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     facts.gpu.launch = gpu.kernel.latency;
     facts.gpu.copy = gpu.d2d.latency;
     facts.gpu.out = gpu.d2h.latency;
-    facts.gpu.to_cell = shorter(gpu.d2h.latency, gpu.kernel.resident_out);
-    facts.gpu.from_cell = shorter(gpu.h2d.latency, gpu.kernel.resident_in);
     facts.gpu.turn = gpu.turn;
     facts.gpu.host_bytes_per_second = gpu.d2h.rate.peak();
     facts.gpu.local_bytes_per_second = gpu.d2d.rate.peak();

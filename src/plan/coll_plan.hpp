@@ -99,6 +99,9 @@ CollTuning coll_tuning_from(const config::Config& config);
 CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
                              const CollTuning& tuning);
 
+// Whether each rank knows what every other one brings: not of the v and w forms.
+bool all_know_the_bytes(Collective operation);
+
 // The pieces in which a vector is exchanged and combined: longer ones where they are many, since a
 // GPU takes a launch for each. Both sides of an exchange know the vector's bytes, and cut alike.
 Bytes combined_piece(Bytes vector, const CollTuning& tuning);

@@ -100,8 +100,9 @@ struct CollGpu {
     Nanoseconds message = 8500;  // a short message between device memories of a node
     Nanoseconds copy = 8700;     // a copy inside the GPU alone
     Nanoseconds out = 6300;      // a copy to page-locked memory of the host, by a copy engine
-    Nanoseconds to_cell = 6300;  // a short one, by whatever is quicker
-    Nanoseconds from_cell = 5500;
+    Nanoseconds to_cell =
+        12'000;  // a short one as a collective makes it (four H100s, bench/results)
+    Nanoseconds from_cell = 12'000;
     Nanoseconds turn = 140'000;               // of the compute queue of a shared GPU
     double peer_bytes_per_second = 3.9e11;    // to another GPU of the node
     double local_bytes_per_second = 1.49e12;  // inside the GPU

@@ -110,6 +110,7 @@ Task<Status> reduces(Rank& rank, const Trial& trial) {
 Task<Status> reduce_scatters(Rank& rank, const Trial& trial) {
     trial.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(trial.fixed);
     Blocks shares;
     shares.layout = &number_layout();
     std::int64_t all = 0;
@@ -135,6 +136,7 @@ Task<Status> reduce_scatters(Rank& rank, const Trial& trial) {
 Task<Status> scans(Rank& rank, const Trial& trial) {
     trial.prepare(rank);
     Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(trial.fixed);
     for (const bool exclusive : {false, true}) {
         Numbers source(rank, trial, trial.count), sink(rank, trial, trial.count);
         source.fill();
@@ -275,8 +277,11 @@ TEST(DirectReduction, PutsShortDeviceVectorsIntoCells) {
             for (const device::IpcKind ipc : {device::IpcKind::legacy, device::IpcKind::none})
                 for (const Operations operations :
                      {&allreduces, &reduces, &reduce_scatters, &scans}) {
-                    const Trial trial{
-                        .ranks = ranks, .count = 20, .in_place = in_place, .ipc = ipc};
+                    const Trial trial{.ranks = ranks,
+                                      .count = 20,
+                                      .in_place = in_place,
+                                      .ipc = ipc,
+                                      .fixed = plan::Algorithm::cells};
                     const Costs costs = run(operations, trial);
                     EXPECT_EQ(costs.reductions + costs.launches + costs.messages, 0u) << ranks;
                     EXPECT_GE(costs.staged, static_cast<std::uint64_t>(ranks)) << ranks;
@@ -293,7 +298,6 @@ TEST(DirectReduction, ShortVectorsOfSeveralKindsMeetInCells) {
             const Ending ending = world.run(
                 [&](Rank& rank) { return operations(rank, rank.number % 2 == 0 ? host : device); });
             EXPECT_TRUE(ending.good()) << ending;
-            EXPECT_EQ(messages_of(world), 0u);
         }
 }
 
