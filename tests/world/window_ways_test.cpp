@@ -196,6 +196,25 @@ TEST(WindowWays, TwoRailsCarryAlmostTwiceAsMuch) {
     EXPECT_GE(static_cast<double>(times[0]) / static_cast<double>(times[1]), 1.95);
 }
 
+TEST(WindowWays, ExplainSaysHowOperationsTravelAndWhatRailsDid) {
+    World world(with(2));
+    world.timeline().at(0, [&] { world.network().fail_rail(0, 1, 500 * kMicrosecond); });
+    const Ending ending =
+        world.run([](Rank& rank) { return put_and_get(rank, 8 * kMiB, 8 * kMiB, Place::host); });
+    ASSERT_TRUE(ending.good()) << ending;
+    const std::string text = world.rank(0).explain.text(0);
+    EXPECT_NE(
+        text.find("operations at 1 rank go straight over the network from 32768 on, over 2 rails"),
+        std::string::npos)
+        << text;
+    const std::string rails =
+        transfer::RailScheduler::sentence(world.rank(0).transfer.endpoints.to(1), "ib0,ib1");
+    EXPECT_NE(rails.find("rails to rank 1: 0 ib0 100 % of the bytes of puts"), std::string::npos)
+        << rails;
+    EXPECT_NE(rails.find(" 1 ib1 0 % of the bytes of puts"), std::string::npos) << rails;
+    EXPECT_NE(rails.find("(down); parts that failed: 1"), std::string::npos) << rails;
+}
+
 constexpr Bytes kPart = 200 * kKiB;
 constexpr int kRounds = 6;
 constexpr Bytes kSums = 64 * sizeof(std::uint64_t);
