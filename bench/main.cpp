@@ -27,11 +27,12 @@ int main(int argc, char** argv) {
     Options options = parse(argc, argv, is_first);
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (!options.peers.empty()) {
+    if (!options.peers.empty() || !options.rails.empty()) {
         if (is_first)
-            fmt::print(stderr,
-                       "gantry-bench: --peers starts jobs itself: run gantry-bench without "
-                       "mpiexec\n");
+            fmt::print(
+                stderr,
+                "gantry-bench: --peers and --rails start jobs themselves: run gantry-bench without "
+                "mpiexec\n");
         finish(1);
     }
     if (ranks != 2 * options.pairs) {

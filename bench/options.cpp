@@ -210,9 +210,13 @@ Options parse(int argc, char** argv, bool talk) {
         command->add_option("--peers", options.peers,
                             "a folder with impi/, ompi/, ucx/: run them too, one table (start "
                             "gantry-bench without mpiexec)");
+        command->add_option(
+            "--rails", options.rails,
+            "network devices with commas between them, as in GANTRY_RAILS: each "
+            "alone and all together, one table (start gantry-bench without mpiexec)");
         command
             ->add_option("--rounds", options.rounds,
-                         "with --peers, overlap and fresh: rounds of all runs (default 3)")
+                         "with --peers, --rails, overlap and fresh: rounds of all runs (default 3)")
             ->check(CLI::PositiveNumber);
         command
             ->add_option("--patience", options.patience,

@@ -33,6 +33,7 @@ struct Options {
     double compute = 2;   // overlap: computing lasts so many transfers
     int buffers = 1000;   // fresh: on each side
     int uses = 1;         // fresh: messages to each of them
+    std::string rails;    // network devices, compared with each other and all together
     std::string peers;    // a folder with other libraries
     int rounds = 3;       // of jobs beside each other
     int patience = 0;     // seconds for one of them; 0: by the first one

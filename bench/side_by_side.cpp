@@ -282,15 +282,38 @@ bool wants_side_by_side(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "overlap") return true;
     if (argc > 1 && std::string_view(argv[1]) == "fresh") return true;
     return std::any_of(argv, argv + argc, [](std::string_view word) {
-        return word == "--peers" || word.starts_with("--peers=");
+        return word == "--peers" || word.starts_with("--peers=") || word == "--rails" ||
+               word.starts_with("--rails=");
     });
 }
+
+namespace {
+
+// Also between ranks of one machine the messages take the network then.
+void add_rails(std::vector<Contender>& contenders, const Options& options) {
+    const auto add = [&](const std::string& name, const std::string& rails) {
+        contenders.push_back(
+            gantry(name, {{"GANTRY_RAILS", rails}, {"GANTRY_SHM", "off"}}, options));
+    };
+    std::string_view rest = options.rails;
+    int rails = 0;
+    for (; !rest.empty(); ++rails) {
+        const std::string_view name = rest.substr(0, rest.find(','));
+        add(std::string(name), std::string(name));
+        rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    }
+    if (rails > 1) add("all", options.rails);
+}
+
+}  // namespace
 
 int side_by_side(const Options& options) {
     std::vector<Contender> contenders;
     if (options.benchmark == Benchmark::overlap) {
         contenders.push_back(gantry("calls", {{"GANTRY_PROGRESS", "calls"}}, options));
         contenders.push_back(gantry("thread", {{"GANTRY_PROGRESS", "thread"}}, options));
+    } else if (!options.rails.empty()) {
+        add_rails(contenders, options);
     } else {
         contenders.push_back(gantry("Gantry", {}, options));
     }

@@ -14,6 +14,8 @@ Status Window::take_failure(Target& target) {
 
 Task<Status> Window::until_quiet(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
+    Status shipped = ship_batch(of_rank);
+    if (!shipped.ok() && of.failure.ok()) of.failure = std::move(shipped);
     if (of.busy == 0) co_return success();
     Status waited = co_await windows.until(executor, [&of] { return of.busy == 0; });
     co_return waited;
@@ -68,6 +70,7 @@ Task<Status> Window::complete_everywhere(Executor& executor) {
     // All are asked before any is waited for.
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const Target& of = target(of_rank);
+        failed.note(ship_batch(of_rank));
         if (of.busy == 0 && of.sent > of.executed) failed.note(ask_for_report(of_rank));
     }
     for (int of_rank = 0; of_rank < size(); ++of_rank) {

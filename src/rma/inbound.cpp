@@ -116,6 +116,13 @@ bool Window::serve_now(int from, wire::Kind kind, transport::ConstSpan header,
     if (kind == wire::kFlush) return report(from), true;
     if (kind == wire::kUnlock) return take_lock_from(from), true;
     if (kind == wire::kComplete) return ++of.completes, true;
+    if (kind == wire::kGetInto) return serve_get_into(from, header, payload);
+    if (kind == wire::kSettle) {
+        const Status settled = windows.context.device.settle_network_writes(mine().location.gpu);
+        served(from, settled, 0);
+        return true;
+    }
+    if (kind == wire::kPuts) return serve_puts(from, payload);
     Request request = request_of(kind, header, payload);
     Result<Region> region = region_of(from, request.span);
     if (!region.ok()) {
@@ -169,6 +176,10 @@ Task<Status> Window::serve_all(Executor& executor, int from) {
 }
 
 Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& message) {
+    if (message.kind == wire::kPuts) {
+        Status put = co_await serve_puts_slowly(executor, from, message.payload);
+        co_return put;
+    }
     Request request = request_of(message.kind, message.header, message.payload);
     Result<Region> region = region_of(from, request.span);
     GANTRY_ASSERT(region.ok());
@@ -197,10 +208,11 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
 }
 
 void Window::answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
-                    transport::ConstSpan bytes) {
+                    transport::ConstSpan bytes, Bytes in_place) {
     if (!status.ok()) bytes = {};
-    Status sent = send(from, wire::kAnswer,
-                       wire::Answer{{}, operation, span.first, status.error_class()}, bytes);
+    Status sent =
+        send(from, wire::kAnswer,
+             wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
     if (!sent.ok()) log::info("rma: rank {} gets no answer: {}", from, sent.text());
 }
 

@@ -54,6 +54,7 @@ struct Operation : Link<Operation> {
     std::uint64_t id = 0;       // of those that wait for answers
     Bytes missing = 0;          // bytes of the answer that have not come
     int stores = 0;             // parts of the answer on their way to a device
+    transport::Region into;     // where the target puts what is read, if it does
     bool being_sent = false;    // its task still sends parts of it
     Status status;
     Completion* done = nullptr;  // the program has a request for it

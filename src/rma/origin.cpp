@@ -95,6 +95,10 @@ Result<bool> Window::begin(const Access& access, Completion* done) {
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
     if (flavor == Flavor::dynamic && of.direct) GANTRY_TRY(check_attached(access, *address));
+    if (!of.direct && goes_straight(access)) {
+        GANTRY_TRY(queue(access, *address, done));
+        return false;
+    }
     const bool waits_behind = of.carrying && (changes_items(access.verb) || !of.direct);
     if (!waits_behind) {
         Result<bool> ended =
@@ -177,6 +181,10 @@ Status Window::queue(const Access& access, std::uint64_t address, Completion* do
     Executor& executor = windows.executor();
     if (of.direct && !changes_items(access.verb)) {
         operations_.spawn(copy_directly(executor, operation));
+        return success();
+    }
+    if (goes_straight(access)) {
+        operations_.spawn(carry_straight(executor, operation));
         return success();
     }
     of.queue.push_back(*operation);
@@ -288,6 +296,8 @@ void Window::ended(Operation& operation, Status status) {
     Target& of = target(operation.access.target);
     --of.busy;
     if (operation.id != 0) windows.answered(operation.id);
+    if (operation.into.id != 0)
+        windows.context.endpoints.to(of.peer).transport->release_memory(operation.into);
     if (operation.done != nullptr)
         operation.done->complete(std::move(status));
     else if (!status.ok() && of.failure.ok())

@@ -92,6 +92,10 @@ Result<bool> Window::try_message(const Access& access, std::uint64_t address) {
     if (!simple || !has_room(of)) return false;
     Result<wire::Span> span = span_for(access, address);
     GANTRY_TRY(span.status());
+    if (joins_batch(access, *span)) {
+        GANTRY_TRY(add_to_batch(access.target, *span, access.origin.at(0)));
+        return true;
+    }
     transport::ConstSpan payload;
     if (access.operation != layout::Operation::no_op) payload = {access.origin.at(0), access.bytes};
     GANTRY_TRY(send_piece(access, 0, *span, payload));
@@ -169,7 +173,13 @@ void Window::on_answer(const wire::Answer& answer, transport::ConstSpan payload)
                         operation->access.target);
         return end_if_over(*operation);
     }
-    operation->missing -= std::min<Bytes>(operation->missing, payload.size());
+    operation->missing -= std::min<Bytes>(operation->missing, payload.size() + answer.in_place);
+    if (answer.in_place > 0) {
+        const Side& into = operation->access.sink();
+        if (into.on_device() && operation->status.ok())
+            operation->status = windows.context.device.settle_network_writes(into.location.gpu);
+        return end_if_over(*operation);
+    }
     const Side& sink = operation->access.sink();
     if (!sink.on_device()) {
         transfer::copy_in(sink, answer.first, payload.size(), payload.data());

@@ -28,6 +28,9 @@ struct Ready {
     std::uint64_t base = 0;
     std::int32_t error_class = MPI_SUCCESS;
     std::uint32_t all_direct = 0;  // at this origin
+    std::uint64_t keyed_base = 0;
+    std::uint64_t keyed_on_device = 0;
+    transport::RemoteKey key;  // empty: puts of the network do not reach it
 };
 
 // Everybody's, by rank.
@@ -66,6 +69,7 @@ Window::Window(Windows& its_windows, p2p::Group its_group)
 
 Window::~Window() {
     unmap_devices();
+    if (registered_with_ != nullptr) registered_with_->release_memory(registered_);
     windows.by_id_.erase(id());
 }
 
@@ -131,7 +135,12 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
             all_direct_ = all_direct_ && of.direct;
         }
     }
-    const Ready ready{mine().base, usable.error_class(), all_direct_ ? 1u : 0u};
+    Ready ready;
+    ready.base = mine().base;
+    ready.error_class = usable.error_class();
+    ready.all_direct = all_direct_ ? 1 : 0;
+    if (usable.ok()) register_own(&ready.key, &ready.keyed_base);
+    ready.keyed_on_device = location.on_device() ? 1 : 0;
     std::vector<Ready> states;
     everybody = team();
     told = co_await gather_all(executor, everybody, ready, &states);
@@ -140,10 +149,17 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     GANTRY_CO_TRY(usable);
     for (int rank = 0; rank < size(); ++rank) {
         const Ready& its = states[static_cast<std::size_t>(rank)];
-        target(rank).base = its.base;
+        Target& of = target(rank);
+        of.base = its.base;
+        if (!of.direct && its.key.length > 0) {
+            of.key = std::make_unique<transport::RemoteKey>(its.key);
+            of.keyed_base = its.keyed_base;
+            of.keyed_on_device = its.keyed_on_device != 0;
+        }
         all_direct_ = all_direct_ && its.all_direct != 0;
     }
     mine().memory = reinterpret_cast<std::byte*>(mine().base);
+    explain_ways();
     co_return success();
 }
 
@@ -225,7 +241,10 @@ void Window::on_peer_lost(int peer, const Status& why) {
     std::erase_if(lock_requests_,
                   [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
     for (int of_rank = 0; of_rank < size(); ++of_rank)
-        if (target(of_rank).peer == peer) take_lock_from(of_rank);
+        if (target(of_rank).peer == peer) {
+            take_lock_from(of_rank);
+            target(of_rank).batch.clear();
+        }
     std::vector<Operation*> over;
     for (const auto& [operation_id, operation] : windows.awaiting_answers()) {
         const bool ours = operation->window == this;

@@ -5,11 +5,13 @@
 //
 //   direct      the target's memory is reached here: my own, or a peer's that is mapped, or that the
 //               kernel copies. Loads, stores and copies; the target need not call MPI
+//   straight    the network reaches it: large puts go there, large gets come from there, as puts
 //   by message  else: an active message which the target executes when it makes progress
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
 //   attached.cpp         dynamic memory          origin.cpp     operations begin here
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
+//   straight.cpp         puts of the network     batches.cpp    small puts that travel together
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
@@ -19,6 +21,7 @@
 
 #include "coll/team.hpp"
 #include "p2p/group.hpp"
+#include "plan/window_ways.hpp"
 #include "rma/layouts.hpp"
 #include "rma/node_memory.hpp"
 #include "rma/operation.hpp"
@@ -53,7 +56,11 @@ struct Target {
     std::int64_t unit = 1;
     bool direct = false;
     std::byte* memory = nullptr;  // where `base` is here, if it is mapped
-    int process = 0;              // direct by copies of the kernel: whose memory; else 0
+    // Memory of another node that puts of the network reach; its key is null where they do not.
+    std::unique_ptr<transport::RemoteKey> key;
+    std::uint64_t keyed_base = 0;  // address of the registered region, by the target's count
+    bool keyed_on_device = false;  // what is put there shows when the target has settled it
+    int process = 0;               // direct by copies of the kernel: whose memory; else 0
     device::Location location;
     device::IpcHandle mapped;         // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
@@ -69,6 +76,8 @@ struct Target {
     std::uint64_t sent = 0, sent_bytes = 0;          // messages that the target executes
     std::uint64_t executed = 0, executed_bytes = 0;  // of these, as it said
     std::uint64_t asked = 0;                         // how many were sent when it was asked last
+    std::vector<std::byte> batch;                    // small puts that have not left
+    Bytes batch_bytes = 0;                           // of data in it
     Status failure;                                  // the first one since the last synchronisation
     ToldLayouts told;
 
@@ -216,6 +225,31 @@ class Window {
     void on_executed(int from, const wire::Executed& executed);
     void end_if_over(Operation& operation);
 
+    // straight.cpp
+    void register_own(transport::RemoteKey* key, std::uint64_t* base);
+    bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
+    bool goes_straight(const Access& access) const;
+    void explain_ways() const;
+    plan::WindowFacts ways_to(int of_rank) const;
+    Task<Status> put_run(Executor& executor, int of_rank, device::Location location,
+                         const std::byte* source, Bytes bytes, const transport::RemoteKey* key,
+                         Bytes offset);
+    Task<Status> put_every_other(Executor& executor, Operation* operation, Bytes first);
+    Task<Status> carry_straight(Executor& executor, Operation* operation);
+    Task<Status> put_straight(Executor& executor, Operation& operation);
+    Task<Status> put_staged(Executor& executor, Operation& operation);
+    Task<Status> ask_for_puts(Executor& executor, Operation* operation);
+    bool serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    Task<Status> put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
+                                 transport::RemoteKey key);
+
+    // batches.cpp
+    bool joins_batch(const Access& access, const wire::Span& span) const;
+    Status add_to_batch(int of_rank, const wire::Span& span, const std::byte* bytes);
+    Status ship_batch(int of_rank);
+    bool serve_puts(int from, transport::ConstSpan payload);
+    Task<Status> serve_puts_slowly(Executor& executor, int from, transport::ConstSpan payload);
+
     // inbound.cpp
     bool serve_now(int from, wire::Kind kind, transport::ConstSpan header,
                    transport::ConstSpan payload);
@@ -223,7 +257,7 @@ class Window {
     Task<Status> serve(Executor& executor, int from, const Target::Arrived& message);
     Result<Region> region_of(int from, const wire::Span& span);
     void answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
-                transport::ConstSpan bytes);
+                transport::ConstSpan bytes, Bytes in_place = 0);
     void served(int from, const Status& status, Bytes bytes);
     void report(int from);
 
@@ -257,6 +291,8 @@ class Window {
 
     std::vector<std::unique_ptr<Target>> targets_;
     NodeMemory node_memory_;
+    transport::Region registered_;  // my part, with the network
+    transport::Transport* registered_with_ = nullptr;
     std::vector<int> local_ranks_;  // of this node, by number
     std::size_t self_ = 0;          // my number among them
     bool all_direct_ = true;

@@ -9,7 +9,8 @@ Windows::Windows(transfer::Context& its_context, p2p::Messenger& its_messenger)
     : context(its_context), messenger(its_messenger), channels(its_context) {
     register_kinds<wire::kPut, wire::kGet, wire::kAccumulate, wire::kFetch, wire::kCompareAndSwap,
                    wire::kAnswer, wire::kLayout, wire::kFlush, wire::kExecuted, wire::kLock,
-                   wire::kGranted, wire::kUnlock, wire::kPost, wire::kComplete>();
+                   wire::kGranted, wire::kUnlock, wire::kPost, wire::kComplete, wire::kGetInto,
+                   wire::kPuts, wire::kSettle>();
     context.messages.tell_of_losses<&Windows::on_peer_lost>(*this);
 }
 

@@ -26,6 +26,9 @@ enum Kind : transport::MessageKind {
     kUnlock = 75,
     kPost = 76,
     kComplete = 77,
+    kGetInto = 78,
+    kPuts = 79,
+    kSettle = 80,
 };
 
 // Every header begins with this. `sequence` numbers all one-sided messages of one rank to another, so
@@ -70,6 +73,24 @@ struct Answer {
     Head head;
     std::uint64_t id, first;
     std::int32_t error_class;
+    std::uint64_t in_place;  // bytes that were put where they belong, instead of a payload
+};
+// A get whose bytes the target puts into memory of the origin, at `offset` of the region whose key
+// follows as payload.
+struct GetInto {
+    Head head;
+    Span span;
+    std::uint64_t id;
+    std::uint64_t offset;
+};
+// Small puts, one behind the other: for each a PutRow and its bytes.
+struct Puts {
+    Head head;
+};
+struct PutRow {
+    std::uint64_t address;
+    std::uint32_t bytes;
+    std::uint32_t unused;
 };
 // Part of the description of a layout, from byte `offset` of `size`.
 struct Layout {

@@ -46,6 +46,10 @@ class Endpoints {
         Endpoint* const known = endpoints_[static_cast<std::size_t>(rank)].get();
         return known != nullptr ? *known : make(rank);
     }
+    // Null: it was never used.
+    const Endpoint* known(int rank) const {
+        return endpoints_[static_cast<std::size_t>(rank)].get();
+    }
     int size() const { return static_cast<int>(endpoints_.size()); }
     // The transport that reaches a rank; null: none does.
     transport::Transport* transport_to(int rank) const;

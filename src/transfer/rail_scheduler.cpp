@@ -4,6 +4,10 @@
 #include "base/log.hpp"
 #include "base/scope.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace gantry::transfer {
 namespace {
 
@@ -66,6 +70,28 @@ Task<Status> RailScheduler::carry(Executor& executor, Endpoint& peer, Put put, S
         log::info("transfer: rail {} to rank {} failed, {} bytes go again over rail {}", lost,
                   peer.rank, stripe.bytes, stripe.rail);
     }
+}
+
+std::string RailScheduler::sentence(const Endpoint& peer, std::string_view names) {
+    const RailShares& rails = *peer.rails;
+    const std::uint32_t up = peer.transport->rails_up(peer.rank);
+    Bytes all = 0;
+    std::uint64_t again = 0;
+    for (int rail = 0; rail < rails.rails(); ++rail) {
+        all += rails.carried(rail);
+        again += rails.failed_parts(rail);
+    }
+    std::string text = fmt::format("rails to rank {}:", peer.rank);
+    for (int rail = 0; rail < rails.rails(); ++rail) {
+        const std::size_t end = std::min(names.find(','), names.size());
+        const std::string_view name = names.substr(0, end);
+        names.remove_prefix(std::min(end + 1, names.size()));
+        const Bytes share = all > 0 ? 100 * rails.carried(rail) / all : 0;
+        text += fmt::format("{} {}{}{} {} % of the bytes of puts, {:.2g} GB/s{}",
+                            rail > 0 ? "," : "", rail, name.empty() ? "" : " ", name, share,
+                            rails.rate(rail) / 1e9, (up >> rail & 1) != 0 ? "" : " (down)");
+    }
+    return text + fmt::format("; parts that failed: {}", again);
 }
 
 }  // namespace gantry::transfer

@@ -16,6 +16,9 @@
 #include "transfer/endpoint.hpp"
 #include "transfer/rail_shares.hpp"
 
+#include <string>
+#include <string_view>
+
 namespace gantry::transfer {
 
 // Bytes for a peer's registered memory. Everything that is pointed to outlives the put.
@@ -39,6 +42,8 @@ class RailScheduler {
 
     // Parts that went again, because their rail failed.
     std::uint64_t repeats() const { return repeats_; }
+    // A sentence for people about the rails to one peer, whose names (GANTRY_RAILS) may be missing.
+    static std::string sentence(const Endpoint& peer, std::string_view names);
 
   private:
     Task<Status> carry(Executor& executor, Endpoint& peer, Put put, Stripe stripe);

@@ -160,6 +160,7 @@ void RailShares::end(int rail, Bytes bytes, Nanoseconds now, bool arrived) {
     Rail& carrier = at(rail);
     GANTRY_ASSERT(carrier.outstanding >= bytes);
     carrier.outstanding -= bytes;
+    if (!arrived) ++carrier.failed_parts;
     if (!arrived) return;
     carrier.carried += bytes;
     carrier.arrived += bytes;

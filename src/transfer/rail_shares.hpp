@@ -75,6 +75,7 @@ class RailShares {
     // What is told to people: the share of all bytes so far, and the rate as measured.
     Bytes carried(int rail) const { return at(rail).carried; }
     double rate(int rail) const { return at(rail).rate; }
+    std::uint64_t failed_parts(int rail) const { return at(rail).failed_parts; }
 
   private:
     struct Rail {
@@ -82,6 +83,7 @@ class RailShares {
         double rate = 0;
         Bytes outstanding = 0;
         Bytes carried = 0;
+        std::uint64_t failed_parts = 0;
         // The measurement under way: since the rail was idle, or since the last one ended.
         Nanoseconds since = 0;
         Bytes arrived = 0;

@@ -60,7 +60,7 @@ struct PutWindow {
     std::vector<std::byte> expected = std::vector<std::byte>(kPutBytes);
 };
 
-// Everybody puts into the other one's half of each window.
+// Everybody puts into the other one's half of each window, and reads that again.
 void exchange_puts(std::array<PutWindow*, 2> windows, unsigned round) {
     const int peer = 1 - rank();
     for (PutWindow* each : windows) {
@@ -70,6 +70,14 @@ void exchange_puts(std::array<PutWindow*, 2> windows, unsigned round) {
                    static_cast<MPI_Aint>(static_cast<std::size_t>(rank()) * kPutBytes),
                    static_cast<int>(kPutBytes), MPI_BYTE, each->window.win()));
         OK(MPI_Win_fence(0, each->window.win()));
+        std::vector<std::byte> again(kPutBytes);
+        OK(MPI_Get(again.data(), static_cast<int>(kPutBytes), MPI_BYTE, peer,
+                   static_cast<MPI_Aint>(static_cast<std::size_t>(rank()) * kPutBytes),
+                   static_cast<int>(kPutBytes), MPI_BYTE, each->window.win()));
+        OK(MPI_Win_fence(0, each->window.win()));
+        for (std::size_t i = 0; i < kPutBytes; ++i)
+            each->expected[i] = pattern(2 * round + static_cast<unsigned>(rank()), i);
+        CHECK(again == each->expected);
     }
     for (PutWindow* each : windows) {
         std::vector<std::byte> got(kPutBytes);

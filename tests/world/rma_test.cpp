@@ -439,6 +439,19 @@ TEST(Rma, RandomProgramsDoWhatTheSequentialModelDoes) {
     run_seeds(1, 60, {});
 }
 
+// Everything that may go straight does, over two rails.
+TEST(Rma, RandomProgramsDoSoWhereAllPutsGoStraight) {
+    Options straight{.jitter = 30 * kMicrosecond,
+                     .network_order = transport::fake::Order::shuffled,
+                     .duplicate_envelopes = true};
+    straight.change_config = [](config::Config& config) { config.window_straight = 1; };
+    straight.change_machine = [](model::Machine& machine) { machine.network.rails = 2; };
+    run_seeds(201, 240, straight);
+    // Small ones alone, each by itself.
+    straight.change_config = [](config::Config& config) { config.window_batch = 0; };
+    run_seeds(241, 260, straight);
+}
+
 TEST(Rma, RandomProgramsDoSoOnARoughNetworkToo) {
     Options rough{.jitter = 30 * kMicrosecond,
                   .network_order = transport::fake::Order::shuffled,

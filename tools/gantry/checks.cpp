@@ -3,6 +3,7 @@
 
 #include "device/cuda/gdr_library.hpp"
 #include "plan/text.hpp"
+#include "transport/ucx/home_rail.hpp"
 #include "transport/ucx/rail.hpp"
 
 #include <fmt/format.h>
@@ -152,6 +153,26 @@ Check gdrcopy() {
             "only small device messages would gain: install gdrcopy and load its module gdrdrv"};
 }
 
+// The rails of a job, and where each card is.
+Check rails_check(const std::vector<transport::ucx::Rail>& rails, const config::Config& config) {
+    if (rails.size() < 2)
+        return {"rails", Verdict::note,
+                "one: large messages do not use several ports, and one that fails ends the job",
+                "name the ports of this machine in GANTRY_RAILS, with commas between them"};
+    std::string text;
+    for (const transport::ucx::Rail& rail : rails) {
+        text += fmt::format("{}{}", text.empty() ? "" : "; ", &rail - rails.data());
+        for (const std::string& device : rail.devices())
+            text += " " + device;
+        const int node = transport::ucx::numa_node_of(rail, "/sys");
+        if (node >= 0) text += fmt::format(" at NUMA node {}", node);
+    }
+    return {"rails", Verdict::good,
+            fmt::format("{}; policy {}, home of the first rank of a node: {}", text,
+                        config.rail_policy, transport::ucx::find_home_rail(rails, 0)),
+            ""};
+}
+
 std::vector<Check> network() {
     const Result<config::Config> read = config::from_environment();
     const config::Config config = read.ok() ? read.value() : config::Config{};
@@ -186,7 +207,8 @@ std::vector<Check> network() {
             "only TCP, though the machine has InfiniBand: this UCX lacks its verbs module (the "
             "wheel has none); install the distribution's UCX, or unset UCX_TLS";
     }
-    return {check, gpudirect(config, ucx, tcp ? Wire::tcp_only : Wire::cards)};
+    return {check, rails_check(rails.value(), config),
+            gpudirect(config, ucx, tcp ? Wire::tcp_only : Wire::cards)};
 }
 
 // Direct reads of another process's memory, and descriptors taken from it, need this.

@@ -197,6 +197,11 @@ void Engine::write_explanation() {
         explain_.note(fmt::format(
             "small device copies taken by persistent kernels: {} (launched: {}; GANTRY_LINGER)",
             resident.copies, resident.launches));
+    for (int peer = 0; peer < transfer_->endpoints.size(); ++peer) {
+        const transfer::Endpoint* const known = transfer_->endpoints.known(peer);
+        if (known != nullptr && transfer::RailScheduler::serves(*known))
+            explain_.note(transfer::RailScheduler::sentence(*known, parts_.config->rails));
+    }
     const Status written = explain_.write(rank(), parts_.config->explain_file);
     if (!written.ok()) log::warn("mpi: the record of paths is lost: {}", written.text());
 }

@@ -18,6 +18,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.self = peer == rank_;
     facts.shared_memory = fabric_.options_.medium == Medium::shared_memory;
     facts.put = fabric_.options_.medium == Medium::network;
+    facts.unattended = facts.put;
     facts.device_memory = facts.put && fabric_.reaches_device(rank_);
     facts.device_read_bytes_per_second = link.device_read;
     facts.device_write_bytes_per_second = link.device_write;

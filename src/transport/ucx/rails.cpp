@@ -28,8 +28,6 @@
 namespace gantry::transport::ucx {
 namespace {
 
-// A rail whose pulse is silent for so long has failed.
-constexpr Nanoseconds kSilence = 350 * kMillisecond;
 constexpr Nanoseconds kBeatBusy = 50 * kMillisecond, kBeatIdle = kSecond;
 constexpr Nanoseconds kLook = 10 * kMillisecond;
 // Between tries to take a rail back.
@@ -319,7 +317,7 @@ void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
         rail.pulse.beat(now);
     }
     for (RailTo& rail : peer.rails) {
-        if (!rail.may_carry() || rail.pulse.silent(now) < kSilence) continue;
+        if (!rail.may_carry() || rail.pulse.silent(now) < config_.rail_silence) continue;
         const bool only_this = std::ranges::any_of(peer.rails, [&](const RailTo& other) {
             return &other != &rail && other.may_carry() && other.pulse.answered() &&
                    *other.pulse.answered() > now - rail.pulse.silent(now);

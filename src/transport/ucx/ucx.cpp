@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Start and end; connections.cpp connects, messages.cpp and puts.cpp move the bytes.
+#include "transport/ucx/home_rail.hpp"
 #include "transport/ucx/ucx.hpp"
 
 #include "base/log.hpp"
@@ -90,6 +91,7 @@ PeerFacts UcxTransport::facts(int) const {
     const bool some_tcp =
         std::any_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
     facts.registers_sources = !tcp;
+    facts.unattended = !some_tcp;
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_tcp && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
@@ -119,6 +121,8 @@ Status UcxTransport::publish(job::Job& job) {
     Result<std::vector<Rail>> rails = open_rails(*library_, config_);
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
+    home_rail_ = find_home_rail(rails_, job.local_rank());
+    log::info("ucx: small messages go by rail {} of {}", home_rail_, rails_.size());
     memory_.emplace(*library_, rails_,
                     RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
                                        config_.registration_bytes});

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How an operation of a window travels to one target: the only place where that is decided.
+//
+//   direct    the target's memory is reached here: loads, stores and copies
+//   straight  puts of the network between the two memories, without a copy in messages
+//   batch     a small put that waits for others to the same target
+//   message   an active message that the target executes
+//
+// What changes items goes by message always: a put may be repeated when a rail fails, an accumulate
+// may not, and messages are numbered.
+#pragma once
+
+#include "base/units.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace gantry::plan {
+
+enum class WindowWay : std::uint8_t { direct, straight, batch, message };
+
+// What is known of one target.
+struct WindowFacts {
+    bool direct = false;
+    bool keyed = false;       // puts of the network reach it
+    bool unattended = false;  // and need no call of the target's
+    int rails = 1;
+    Bytes straight_from = 0;  // 0: never
+    Bytes batch_bytes = 0;    // a batch holds so much; 0: there are none
+};
+
+struct WindowQuestion {
+    enum class Verb : std::uint8_t { put, get, changes_items };
+    Verb verb = Verb::put;
+    Bytes bytes = 0;
+    bool one_run = true;       // of bytes at the target
+    bool origin_plain = true;  // one run of host memory
+};
+
+WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts);
+// For people: how operations travel to `targets` ranks of which all this is known.
+std::string window_sentence(std::uint32_t window, int targets, const WindowFacts& facts);
+
+}  // namespace gantry::plan

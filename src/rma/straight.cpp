@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Operations that the network carries between the two memories. A put goes to where the target's
+// region has been registered; a get asks the target to put the bytes into memory of the origin that is
+// registered for as long as the get takes. Memory may be device memory where cards reach that.
+//
+//   put   origin == bytes ====================> target          ended: the bytes are there
+//   get   origin -- 78 get into | key --------> target
+//         origin <==================== bytes == target
+//         origin <- 69 answer | bytes in place - target
+//
+// Both end at the origin only when all bytes lie where they belong, so flushes and the ends of epochs
+// have nothing else to count. A put that is repeated, because a rail failed, does no harm.
+#include "base/log.hpp"
+#include "base/scope.hpp"
+#include "rma/windows.hpp"
+
+#include "transfer/mover.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace gantry::rma {
+namespace {
+
+// Of puts that are copied to host memory first: two pieces are under way at once.
+constexpr Bytes kPiece = kMiB;
+
+bool is_one_run(const Access& access) {
+    const layout::Layout& layout = *access.layout;
+    return layout.contiguous() || (access.count == 1 && layout.one_run);
+}
+
+}  // namespace
+
+// One run of host memory, or of device memory that cards reach.
+bool Window::network_reaches(const Side& side, const transfer::Endpoint& peer) const {
+    const bool reached = transfer::in_host_memory(side.location) ||
+                         (side.location.on_device() && peer.facts.device_memory);
+    return reached && side.contiguous();
+}
+
+// Memory that cannot be registered is reached by messages.
+void Window::register_own(transport::RemoteKey* key, std::uint64_t* base) {
+    *key = transport::RemoteKey(transport::ConstSpan{});
+    const Target& own = mine();
+    if (flavor == Flavor::dynamic || own.bytes == 0 || windows.context.config.window_straight == 0)
+        return;
+    for (const auto& each : targets_) {
+        const transfer::Endpoint& peer = windows.context.endpoints.to(each->peer);
+        if (each->direct || peer.transport == nullptr || !peer.facts.put) continue;
+        const Side all{transfer::Buffer{}, own.location};
+        if (!network_reaches(all, peer)) continue;
+        Result<transport::Region> region = peer.transport->register_memory(
+            transfer::extent_of(own.location, reinterpret_cast<void*>(own.base), own.bytes));
+        if (!region.ok())
+            return log::info("rma: {} bytes of a window are reached by messages only: {}",
+                             own.bytes, region.status().text());
+        registered_ = *region;
+        registered_with_ = peer.transport;
+        *key = peer.transport->key(*region);
+        *base = reinterpret_cast<std::uintptr_t>(region->address);
+        return;
+    }
+}
+
+plan::WindowFacts Window::ways_to(int of_rank) const {
+    const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
+    plan::WindowFacts facts;
+    facts.direct = of.direct;
+    if (of.direct) return facts;
+    const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
+    facts.keyed = of.key != nullptr;
+    facts.unattended = peer.facts.unattended;
+    facts.rails = peer.facts.rails;
+    facts.straight_from = windows.context.config.window_straight;
+    facts.batch_bytes = windows.context.config.window_batch;
+    return facts;
+}
+
+bool Window::goes_straight(const Access& access) const {
+    const Target& of = *targets_[static_cast<std::size_t>(access.target)];
+    if (of.direct || of.key == nullptr || changes_items(access.verb)) return false;
+    using Question = plan::WindowQuestion;
+    const Question question{
+        .verb = access.verb == Verb::put ? Question::Verb::put : Question::Verb::get,
+        .bytes = access.bytes,
+        .one_run = is_one_run(access),
+        .origin_plain = network_reaches(access.origin, windows.context.endpoints.to(of.peer))};
+    return plan::window_way(question, ways_to(access.target)) == plan::WindowWay::straight;
+}
+
+// One sentence for all ranks that are reached alike.
+void Window::explain_ways() const {
+    if (!windows.context.explain.on()) return;
+    std::map<std::tuple<bool, bool, bool, int>, std::pair<int, plan::WindowFacts>> alike;
+    for (int of_rank = 0; of_rank < size(); ++of_rank) {
+        if (of_rank == rank()) continue;
+        const plan::WindowFacts facts = ways_to(of_rank);
+        auto& [ranks, known] = alike[{facts.direct, facts.keyed, facts.unattended, facts.rails}];
+        ++ranks;
+        known = facts;
+    }
+    for (const auto& [key, of] : alike)
+        windows.context.explain.note(plan::window_sentence(id(), of.first, of.second));
+}
+
+Task<Status> Window::put_run(Executor& executor, int of_rank, device::Location location,
+                             const std::byte* source, Bytes bytes, const transport::RemoteKey* key,
+                             Bytes offset) {
+    transfer::Endpoint& peer = windows.context.endpoints.to(target(of_rank).peer);
+    if (!peer.lost.ok()) co_return peer.lost;
+    transport::Region from{};
+    if (peer.facts.registers_sources || location.on_device()) {
+        Result<transport::Region> region = peer.transport->register_memory(
+            transfer::extent_of(location, const_cast<std::byte*>(source), bytes));
+        if (region.ok())
+            from = *region;
+        else if (location.on_device())
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", region.status().text());
+        // Without a registration of host memory the network copies, or registers by itself.
+    }
+    Status status;
+    if (transfer::RailScheduler::serves(peer)) {
+        const transfer::Put put{source, bytes, from, key, offset};
+        status = co_await windows.context.rails.put(executor, peer, put);
+    } else {
+        Completion arrived(executor);
+        peer.transport->put(peer.rank, peer.facts.home_rail, source, bytes, from, *key, offset,
+                            arrived);
+        status = co_await arrived;
+    }
+    if (from.id != 0) peer.transport->release_memory(from);
+    if (!status.ok() && !peer.lost.ok()) co_return peer.lost;
+    co_return status;
+}
+
+Task<Status> Window::carry_straight(Executor& executor, Operation* operation) {
+    if (operation->access.verb != Verb::put) {
+        Status asked = co_await ask_for_puts(executor, operation);
+        operation->being_sent = false;
+        if (!asked.ok()) operation->status = std::move(asked);
+        end_if_over(*operation);
+        co_return success();
+    }
+    Status put = co_await put_straight(executor, *operation);
+    ended(*operation, std::move(put));
+    co_return success();
+}
+
+namespace {
+
+Bytes offset_at(const Target& of, const Operation& operation) {
+    return operation.address + static_cast<std::uint64_t>(operation.access.layout->first) -
+           of.keyed_base;
+}
+
+}  // namespace
+
+Task<Status> Window::put_straight(Executor& executor, Operation& operation) {
+    const Access& access = operation.access;
+    Target& of = target(access.target);
+    Status put = failure(MPI_ERR_UNSUPPORTED_OPERATION, "not tried");
+    if (network_reaches(access.origin, windows.context.endpoints.to(of.peer)))
+        put = co_await put_run(executor, access.target, access.origin.location, access.origin.at(0),
+                               access.bytes, of.key.get(), offset_at(of, operation));
+    if (put.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        put = co_await put_staged(executor, operation);
+    GANTRY_CO_TRY(put);
+    if (!of.keyed_on_device) co_return success();
+    // One more message that the target executes: its epoch and our flush wait for that.
+    Status told = signal(access.target, wire::kSettle);
+    GANTRY_CO_TRY(told);
+    ++of.sent;
+    co_return success();
+}
+
+Task<Status> Window::put_staged(Executor& executor, Operation& operation) {
+    Scope pieces(executor);
+    pieces.spawn(put_every_other(executor, &operation, 0));
+    pieces.spawn(put_every_other(executor, &operation, kPiece));
+    Status joined = co_await pieces.join(executor);
+    co_return joined;
+}
+
+// By way of host memory here: while one piece is put, the next one is copied.
+Task<Status> Window::put_every_other(Executor& executor, Operation* operation, Bytes first) {
+    const Access& access = operation->access;
+    const Target& of = target(access.target);
+    if (first >= access.bytes) co_return success();
+    Result<std::unique_ptr<std::byte[]>> memory =
+        transfer::host_memory(std::min(kPiece, access.bytes - first), "a put on its way");
+    if (!memory.ok()) co_return std::move(memory).status();
+    const device::Location on_host;
+    for (; first < access.bytes; first += 2 * kPiece) {
+        const Bytes some = std::min(kPiece, access.bytes - first);
+        const Region from{access.origin, first, some, 0};
+        Status status = co_await read(executor, windows.context, from, memory->get());
+        GANTRY_CO_TRY(status);
+        status = co_await put_run(executor, access.target, on_host, memory->get(), some,
+                                  of.key.get(), offset_at(of, *operation) + first);
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
+Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
+    const Access& access = operation->access;
+    Target& of = target(access.target);
+    transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
+    operation->being_sent = true;
+    if (!peer.lost.ok()) co_return peer.lost;
+    std::byte* const sink = access.origin.at(0);
+    Result<transport::Region> region = peer.transport->register_memory(
+        transfer::extent_of(access.origin.location, sink, access.bytes));
+    if (!region.ok()) {
+        log::info("rma: a get of {} bytes comes by messages: {}", access.bytes,
+                  region.status().text());
+        Status sent = co_await carry_out_by_message(executor, *operation);
+        co_return sent;
+    }
+    operation->into = *region;
+    if (!has_room(of)) {
+        Status waited = co_await windows.until(
+            executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
+        GANTRY_CO_TRY(waited);
+    }
+    if (!peer.lost.ok()) co_return peer.lost;
+    operation->missing = access.bytes;
+    windows.await_answer(*operation);
+    wire::GetInto get{};
+    get.span = {operation->address + static_cast<std::uint64_t>(access.layout->first), access.bytes,
+                0, access.bytes, 0};
+    get.id = operation->id;
+    get.offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
+    const transport::RemoteKey key = peer.transport->key(*region);
+    Status sent = send(access.target, wire::kGetInto, get, key.view());
+    GANTRY_CO_TRY(sent);
+    ++of.sent;
+    co_return success();
+}
+
+// At the target. The bytes travel beside the messages that follow; the answer counts it as executed.
+bool Window::serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload) {
+    const auto get = wire::read<wire::GetInto>(header);
+    Result<Region> region = region_of(from, get.span);
+    Status possible = region.status();
+    const bool reached =
+        region.ok() &&
+        network_reaches(region->side, windows.context.endpoints.to(target(from).peer));
+    if (region.ok() && (!reached || payload.size() > transport::RemoteKey::kLongest))
+        possible = failure(MPI_ERR_INTERN, "rank {} asks for bytes that cannot be put", from);
+    if (!possible.ok()) {
+        log::warn("rma: {}", possible.text());
+        answer(from, get.id, get.span, possible, {});
+        served(from, possible, 0);
+        return true;
+    }
+    operations_.spawn(put_where_asked(windows.executor(), from, get, region->side,
+                                      transport::RemoteKey(payload)));
+    return true;
+}
+
+Task<Status> Window::put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
+                                     transport::RemoteKey key) {
+    Status put = co_await put_run(executor, from, source.location, source.at(0), get.span.bytes,
+                                  &key, get.offset);
+    if (!put.ok()) log::warn("rma: {}", put.text());
+    answer(from, get.id, get.span, put, {}, put.ok() ? get.span.bytes : 0);
+    served(from, put, 0);
+    co_return success();
+}
+
+}  // namespace gantry::rma

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/window_ways.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gantry::plan {
+namespace {
+
+using Verb = WindowQuestion::Verb;
+
+const WindowFacts kFar{.keyed = true, .straight_from = 32 * kKiB, .batch_bytes = 4 * kKiB};
+
+TEST(WindowWays, WhatIsReachedHereIsDirect) {
+    for (const Verb verb : {Verb::put, Verb::get, Verb::changes_items})
+        EXPECT_EQ(window_way({.verb = verb, .bytes = kMiB}, {.direct = true}), WindowWay::direct);
+}
+
+TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
+    for (const Verb verb : {Verb::put, Verb::get}) {
+        EXPECT_EQ(window_way({.verb = verb, .bytes = 32 * kKiB}, kFar), WindowWay::straight);
+        EXPECT_EQ(window_way({.verb = verb, .bytes = 32 * kKiB - 1}, kFar), WindowWay::message);
+        WindowFacts no_key = kFar;
+        no_key.keyed = false;
+        EXPECT_EQ(window_way({.verb = verb, .bytes = kMiB}, no_key), WindowWay::message);
+        EXPECT_EQ(window_way({.verb = verb, .bytes = kMiB, .one_run = false}, kFar),
+                  WindowWay::message);
+    }
+    EXPECT_EQ(window_way({.verb = Verb::put, .bytes = kMiB, .origin_plain = false}, kFar),
+              WindowWay::straight);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = kMiB, .origin_plain = false}, kFar),
+              WindowWay::message);
+}
+
+// It must not be executed twice, and puts are repeated when a rail fails.
+TEST(WindowWays, WhatChangesItemsIsAlwaysAMessage) {
+    for (const Bytes bytes : {Bytes{8}, kMiB})
+        EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = bytes}, kFar),
+                  WindowWay::message);
+}
+
+TEST(WindowWays, SmallPutsShareAMessage) {
+    EXPECT_EQ(window_way({.bytes = 8}, kFar), WindowWay::batch);
+    EXPECT_EQ(window_way({.bytes = 512}, kFar), WindowWay::batch);
+    EXPECT_EQ(window_way({.bytes = 513}, kFar), WindowWay::message);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 8}, kFar), WindowWay::message);
+    WindowFacts none = kFar;
+    none.batch_bytes = 0;
+    EXPECT_EQ(window_way({.bytes = 8}, none), WindowWay::message);
+}
+
+TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
+    EXPECT_NE(window_sentence(5, 3, kFar).find("GANTRY_PROGRESS=thread"), std::string::npos);
+    WindowFacts card = kFar;
+    card.unattended = true;
+    card.rails = 2;
+    const std::string sentence = window_sentence(5, 1, card);
+    EXPECT_NE(sentence.find("over 2 rails"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("need no call of the target's"), std::string::npos) << sentence;
+    EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
+}
+
+}  // namespace
+}  // namespace gantry::plan
