@@ -13,6 +13,9 @@ double over(Bytes bytes, double bytes_per_second) {
 
 // Two H100s: one message 8.7 us, an exchange about 15.
 constexpr double kExchangeOnDevices = 1.8;
+// What long messages reach of the rate of one way, in each direction: both ways between two GPUs, and
+// between all of several (four H100s: an allgather of 64 MiB so took 1,157 us, by stores 676).
+constexpr double kBothWays = 0.85, kAllAtOnce = 0.5;
 // Each further message at once, of one: eight H200s, a copy engine for each peer, 45 us for 7 blocks.
 constexpr double kFurtherOnDevice = 0.5;
 // A vector in device memory is combined in pieces, a launch for each.
@@ -44,8 +47,9 @@ double CollAsk::between_devices(Bytes each, int directions) const {
     // Both sides of an exchange are the receiver of one message: two calls, one after the other.
     const double messages = directions > 1 ? kExchangeOnDevices : 1;
     const double turn = question.board.time_sliced ? static_cast<double>(gpu.turn) : 0;
-    const double rate =
-        question.board.time_sliced ? gpu.local_bytes_per_second : gpu.peer_bytes_per_second;
+    const double rate = question.board.time_sliced
+                            ? gpu.local_bytes_per_second
+                            : gpu.peer_bytes_per_second * (directions > 1 ? kBothWays : 1);
     return messages * static_cast<double>(gpu.message) + turn + over(each, rate);
 }
 
@@ -91,7 +95,8 @@ double CollAsk::to_all(Bytes each) const {
     if (on_device() && shape.nodes <= 1)
         return between_devices(0, 2) +
                (near - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message) +
-               near * over(each, facts.gpu.peer_bytes_per_second);
+               near * over(each,
+                           facts.gpu.peer_bytes_per_second * (near > 1 ? kAllAtOnce : kBothWays));
     const double by_processors = crowd * near *
                                  (2 * static_cast<double>(facts.inside.handling) +
                                   2 * over(each, facts.inside.bytes_per_second));

@@ -131,22 +131,21 @@ CollChoice best_of(const CollQuestion& question, const CollFacts& facts, const C
     return choice;
 }
 
-// Whether memory of that kind would go over the board.
-bool goes_over_board(CollQuestion question, CollMemory memory, const CollFacts& facts,
-                     const CollTuning& tuning) {
-    question.memory = memory;
-    return is_on_board(best_of(question, facts, tuning).plan.algorithm);
-}
-
 }  // namespace
 
 CollChoice choose_collective(const CollQuestion& question, const CollFacts& facts,
                              const CollTuning& tuning) {
     CollChoice choice = best_of(question, facts, tuning);
-    choice.plan.meet = question.board.there && question.memory == CollMemory::unknown &&
-                       (goes_over_board(question, CollMemory::cells, facts, tuning) ||
-                        goes_over_board(question, CollMemory::own_device, facts, tuning) ||
-                        goes_over_board(question, CollMemory::device, facts, tuning));
+    if (!question.board.there || question.memory != CollMemory::unknown) return choice;
+    // What some kind of memory would take: another way than the one by messages is worth a meeting.
+    const auto goes_another_way = [&](CollMemory memory) {
+        CollQuestion met = question;
+        met.memory = memory;
+        return best_of(met, facts, tuning).plan.algorithm != choice.plan.algorithm;
+    };
+    choice.plan.meet = goes_another_way(CollMemory::cells) ||
+                       goes_another_way(CollMemory::own_device) ||
+                       goes_another_way(CollMemory::device);
     return choice;
 }
 

@@ -6,7 +6,7 @@
 // question (coll_question.hpp says what may be in it) and so reach the same answer.
 //
 // Ranks of one node that share a board may have faster ways than messages, which depend on the memory
-// that each of them brings. So they ask twice: if some kind of memory would go over the board, the first
+// that each of them brings. So they ask twice: if some kind of memory would go another way, the first
 // answer is to meet there; the second question has what the board says, and its answer is final.
 //
 // With GANTRY_REPRODUCIBLE every reduction is (((x0 op x1) op x2) ... op xn-1), element by element,

@@ -237,6 +237,12 @@ TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
     asked.memory = CollMemory::unknown;
     asked.board.there = false;
     EXPECT_FALSE(meet(asked, {}));
+    // By messages, but by others than host memory would go.
+    EXPECT_TRUE(meet(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::unknown), {}));
+    EXPECT_EQ(taken(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device)),
+              Algorithm::scatter_allgather);
+    EXPECT_EQ(taken(on_node(Collective::allgather, 64 * kMiB, 4, CollMemory::device)),
+              Algorithm::direct);
     // Neither cells nor stores: nothing to meet for.
     EXPECT_FALSE(meet(on_node(Collective::bcast, kMiB, 2, CollMemory::unknown), {}));
 }
