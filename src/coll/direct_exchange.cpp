@@ -61,14 +61,20 @@ struct Exchange {
             question.board.time_sliced |= offer(member).time_sliced;
             question.board.on_devices |= offer(member).on_device;
         }
-        bool some_in_cells = false, some_not = false;
-        for (int member = first; member < end; ++member) {
-            some_in_cells |= offer(member).sends == Sends::in_cell && !offer(member).on_device;
-            some_not |= offer(member).sends == Sends::device || offer(member).on_device;
-        }
-        if (end - first == size())
-            note_met(team, {question.board.time_sliced, some_in_cells && some_not});
         return question;
+    }
+    // Of all offers.
+    Planner::Met met() const {
+        Planner::Met met;
+        bool host = false, devices = false;
+        for (int member = 0; member < size(); ++member) {
+            const DirectOffer& its = offer(member);
+            met.time_sliced |= its.time_sliced;
+            devices |= its.sends == Sends::device || its.on_device;
+            host |= its.sends == Sends::in_cell && !its.on_device;
+        }
+        met.mixed = host && devices;
+        return met;
     }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
     int storing(int member) const {
@@ -268,13 +274,14 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     if (!opened.ok()) co_return opened;
     DirectScratch scratch(team);
     CellCopies copies;
-    CellCopies* const in_cell = brings_in_cell(team, question) ? &copies : nullptr;
-    DirectOffer offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), in_cell);
-    const std::vector<p2p::Buffer> incoming = exchange.traffic.incoming;
+    DirectOffer offer =
+        make_offer(team, exchange.traffic, exchange.meeting.cell(), question, copies);
+    std::vector<p2p::Buffer> incoming;  // where scratch memory takes their place
     if (offer.sends == Sends::other || offer.takes == Takes::other) {
+        incoming = exchange.traffic.incoming;
         scratch.replace(exchange.traffic);
         if (scratch.replaces() && offer.sends != Sends::in_cell)
-            offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), in_cell);
+            offer = make_offer(team, exchange.traffic, exchange.meeting.cell(), question, copies);
     }
     if (offer.on_device) {
         Status filled = co_await scratch.pack(executor);
@@ -297,6 +304,7 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     }
     if (posted.ok() && plan.algorithm == plan::Algorithm::direct) {
         posted = co_await exchange.meeting.all_posted(executor);
+        if (posted.ok()) note_met(team, exchange.met());
         if (posted.ok() && (sender < 0 || !exchange.all_take_on_device()))
             plan = plan_of(team, exchange.asked_of(question, 0, exchange.size()));
     }
@@ -307,10 +315,11 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     Status done;
     if (plan.algorithm == plan::Algorithm::cells) {
         // Contiguous blocks are put in their places at once; others are unpacked on the GPU.
-        const bool at_once = std::ranges::all_of(incoming, [](const p2p::Buffer& block) {
-            return block.bytes() == 0 || block.contiguous();
-        });
-        if (at_once) exchange.traffic.incoming = incoming;
+        const bool at_once =
+            !incoming.empty() && std::ranges::all_of(incoming, [](const p2p::Buffer& block) {
+                return block.bytes() == 0 || block.contiguous();
+            });
+        if (at_once) exchange.traffic.incoming = std::move(incoming);
         done = co_await take_from_cells(executor, exchange);
         if (done.ok() && !at_once) done = co_await scratch.unpack(executor);
     } else if (plan.algorithm == plan::Algorithm::direct) {

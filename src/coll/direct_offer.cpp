@@ -8,6 +8,7 @@
 
 #include "coll/exchange.hpp"
 #include "coll/mapped_peers.hpp"
+#include "coll/planner.hpp"
 #include "layout/layout.hpp"
 
 #include <algorithm>
@@ -188,7 +189,7 @@ BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, 
 }  // namespace
 
 DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
-                       CellCopies* copies) {
+                       const plan::CollQuestion& question, CellCopies& copies) {
     using Sends = DirectOffer::Sends;
     using Takes = DirectOffer::Takes;
     transfer::Context& context = team.messenger->context();
@@ -231,17 +232,17 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     if (!location.on_device()) return offer;
     context.arbiter.use(location.gpu);
     offer.time_sliced = context.arbiter.is_time_sliced(location.gpu);
-    if (copies != nullptr && !offer.time_sliced &&
+    if (!offer.time_sliced && brings_in_cell(team, question) &&
         put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
-                      copies)) {
+                      &copies)) {
         context.pin_board();
         offer.sends = Sends::in_cell;
         offer.on_device = true;
         offer.own_in_cell = offer.has_own && offer.sources.listed == 0 &&
-                            traffic.only_receiver < 0 && !copies->from.empty();
+                            traffic.only_receiver < 0 && !copies.from.empty();
         return offer;
     }
-    if (copies != nullptr) *copies = {};
+    copies = {};
     if (offer.time_sliced) offer.source = export_to_all(team, location);
     offer.source.gpu = device.gpu_facts(location.gpu).uuid;
     if (describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "coll/team.hpp"
+#include "plan/coll_question.hpp"
 #include "transfer/board.hpp"
 #include "transfer/context.hpp"
 
@@ -57,10 +58,10 @@ struct CellCopies {
     std::vector<p2p::Buffer> from, to;
 };
 
-// The offer of this rank. It writes lists, and small blocks in host memory, into the cell. `copies`: small
-// blocks in device memory go there, too, by these copies; null: they stay.
+// The offer of this rank. It writes lists, and small blocks in host memory, into the cell. Small blocks in
+// device memory go there, too, by `copies`, where the planner would have it so.
 DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
-                       CellCopies* copies = nullptr);
+                       const plan::CollQuestion& question, CellCopies& copies);
 
 // Block of `owner` for or of `member`, as the offer and cell of the owner say.
 BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell, int member);

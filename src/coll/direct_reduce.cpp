@@ -455,7 +455,7 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
     if (!opened.ok()) co_return opened;
     Offer offer = make_offer(running);
     reduction->reducer = running.what.reducer;
-    if (brings_in_cell(team, question)) {
+    if (offer.on_device && brings_in_cell(team, question)) {
         Status filled = co_await put_into_cell(executor, running, offer);
         running.unusable = !filled.ok();
         if (running.unusable) offer = make_offer(running);

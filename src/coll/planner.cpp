@@ -78,7 +78,7 @@ Nodes& Planner::nodes(const Team& team) {
     return *part.nodes;
 }
 
-plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
+const Planner::Entry& Planner::entry_of(const Team& team, plan::CollQuestion question) {
     ++asked_;
     const JobWide& job = common_ != nullptr ? common_->job : unknown_job();
     const Part& part = part_of(team);
@@ -90,9 +90,14 @@ plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
         ++answered_;
         entry = {question, choose_collective(question, job.facts, job.tuning), true};
     }
+    return entry;
+}
+
+plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
+    const Entry& entry = entry_of(team, question);
     if (common_ != nullptr && common_->explain != nullptr && common_->explain->on() &&
         !entry.choice.plan.meet) [[unlikely]]
-        common_->explain->collective(question, entry.choice);
+        common_->explain->collective(entry.question, entry.choice);
     return entry.choice.plan;
 }
 
@@ -101,12 +106,12 @@ void note_met(const Team& team, Planner::Met met) {
 }
 
 bool brings_in_cell(const Team& team, plan::CollQuestion question) {
-    if (!team.messenger->device().active()) return false;
-    const Planner::Met met = team.planner != nullptr ? team.planner->met(team) : Planner::Met{};
+    if (team.planner == nullptr) return false;
+    const Planner::Met met = team.planner->met(team);
     if (met.time_sliced || !plan::all_know_the_bytes(question.operation)) return false;
     question.memory = met.mixed ? plan::CollMemory::cells : plan::CollMemory::own_device;
     question.board.on_devices = met.mixed;
-    return plan_of(team, question).algorithm == plan::Algorithm::cells;
+    return team.planner->would_plan(team, question).algorithm == plan::Algorithm::cells;
 }
 
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question) {

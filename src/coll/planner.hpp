@@ -49,6 +49,10 @@ class Planner {
 
     // `question` without its shape and board, which the team has.
     plan::CollPlan plan(const Team& team, plan::CollQuestion question);
+    // The same of an operation that may go otherwise in the end: it is not explained.
+    plan::CollPlan would_plan(const Team& team, plan::CollQuestion question) {
+        return entry_of(team, question).choice.plan;
+    }
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
@@ -75,6 +79,7 @@ class Planner {
         bool used = false;
     };
     Part& part_of(const Team& team);
+    const Entry& entry_of(const Team& team, plan::CollQuestion question);
 
     Common* common_;
     std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it
@@ -85,7 +90,7 @@ class Planner {
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
 plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
 
-// Whether short blocks or a short vector of device memory shall lie in this rank's cell of the board: not
+// Whether this rank's short blocks or vector of device memory shall lie in this rank's cell of the board: not
 // where the others could not do the same.
 bool brings_in_cell(const Team& team, plan::CollQuestion question);
 

@@ -270,6 +270,25 @@ TEST(DirectReduction, ReadsShortHostVectorsFromCells) {
             }
 }
 
+// What a rank asks for itself alone is no call.
+Task<Status> explained(Rank& rank, const Trial& trial) {
+    Status done = co_await allreduces(rank, trial);
+    GANTRY_CO_TRY(done);
+    const std::string text = rank.explain.text(rank.number);
+    const std::size_t row = text.find("allreduce ");
+    WORLD_CHECK(row != std::string::npos);
+    WORLD_CHECK(text.find("allreduce ", row + 1) == std::string::npos);
+    WORLD_CHECK(text.find("3 calls", row) != std::string::npos);
+    co_return success();
+}
+
+TEST(DirectReduction, IsExplainedOncePerCall) {
+    for (const Place place : {Place::host, Place::device})
+        for (const plan::Algorithm fixed :
+             {plan::Algorithm::automatic, plan::Algorithm::cells, plan::Algorithm::one_shot})
+            run(&explained, {.ranks = 3, .count = 20, .place = place, .fixed = fixed});
+}
+
 // A copy out of the GPU and one into it; the processor reduces.
 TEST(DirectReduction, PutsShortDeviceVectorsIntoCells) {
     for (const int ranks : {2, 3, 8})
