@@ -84,13 +84,21 @@ bool Board::find(int rank, std::uint64_t key, Found& found) {
     return true;
 }
 
+bool Board::is_gone(int rank) {
+    if (!endpoints_.to(rank).lost.ok()) return true;
+    return std::any_of(transports_.begin(), transports_.end(), [rank](auto* transport) {
+        const transport::SharedSegment* const segment = transport->shared_segment(rank);
+        return segment != nullptr && segment->left();
+    });
+}
+
 // A row that its owner uses again was passed by everybody.
 bool Board::has_passed(int rank, const Found& found) {
-    if (!endpoints_.to(rank).lost.ok() || found.serial == 0) return true;
+    if (found.serial == 0) return true;
     const Peer& from = *peer(rank);
     const BoardPage::Row& row = from.page->rows[found.row];
     return found.serial < from.passed_below || load(row.serial) != found.serial ||
-           load(row.passed) != 0;
+           load(row.passed) != 0 || is_gone(rank);
 }
 
 bool Board::is_free(Record& record) {
@@ -106,8 +114,7 @@ bool Board::is_free(Record& record) {
 void Board::pass(std::size_t row) {
     Record& record = records_[row];
     for (std::size_t i = 0; i < record.ranks.size(); ++i)
-        if (!find(record.ranks[i], record.key, record.found[i]) &&
-            endpoints_.to(record.ranks[i]).lost.ok())
+        if (!find(record.ranks[i], record.key, record.found[i]) && !is_gone(record.ranks[i]))
             return;
     record.passed = true;
     store(own_->rows[row].passed, 1u);
@@ -142,12 +149,26 @@ int Board::progress() {
     Wait* next = nullptr;
     for (Wait* wait = waits_.front(); wait != nullptr; wait = next) {
         next = waits_.next(wait);
-        if (!wait->meeting->look(*wait)) continue;
+        if (wait->meeting != nullptr ? !wait->meeting->look(*wait) : !nothing_unread()) continue;
         wait->unlink();
         wait->done.complete(std::move(wait->first_failure));
         ++events;
     }
     return events;
+}
+
+bool Board::nothing_unread() {
+    pass_what_was_left();
+    return std::all_of(records_.begin(), records_.end(),
+                       [this](Record& each) { return is_free(each); });
+}
+
+Task<Status> Board::all_read(Executor& executor) {
+    Wait waiting(executor);
+    if (nothing_unread()) co_return success();
+    waits_.push_back(waiting);
+    Status ended = co_await waiting.done;
+    co_return ended;
 }
 
 // --- Meeting -------------------------------------------------------------------------------------

@@ -85,6 +85,9 @@ class Board {
     bool idle() const { return waits_.empty(); }
     // Ends waits whose time has come; returns how many.
     int progress();
+    // Before this rank leaves MPI, and its page with it: waits until the others have read what they
+    // need of its rows, or are gone themselves.
+    Task<Status> all_read(Executor& executor);
 
   private:
     friend class Meeting;
@@ -110,8 +113,8 @@ class Board {
     };
     struct Wait : Link<Wait> {
         explicit Wait(Executor& executor) : done(executor) {}
-        Meeting* meeting = nullptr;
-        int next = 0, end = 0;  // who is waited for still
+        Meeting* meeting = nullptr;  // null: all_read()
+        int next = 0, end = 0;       // who is waited for still
         int step = kPosted;
         Status first_failure{};
         Completion done;
@@ -122,6 +125,8 @@ class Board {
     bool find(int rank, std::uint64_t key, Found& found);
     bool has_passed(int rank, const Found& found);
     bool is_free(Record& record);
+    bool is_gone(int rank);
+    bool nothing_unread();
     void pass(std::size_t row);
     // A row for a new meeting; kBoardRows: all are in use.
     std::size_t free_row();

@@ -114,6 +114,8 @@ class SharedSegment {
     // The board, kBoardBytes on pages of their own, at first all zero; makes this rank's own. Empty as
     // long as that rank has no segment.
     virtual std::span<std::byte> board() = 0;
+    // Whether that rank has left MPI in order: nothing more comes from it.
+    virtual bool left() const = 0;
     // Of this rank's own segment: it uses a GPU, named by a number that is not 0
     // (transfer/gpu_neighbours.hpp); and whether another rank does, as far as it said so.
     virtual void note_gpu(std::uint64_t gpu) = 0;

@@ -110,6 +110,35 @@ TEST(Board, UsesARowAgainWhenEverybodyHasLeftIt) {
         expect_good(ranks, ahead_of_the_readers);
 }
 
+// Rank 0 is through with an operation before the others look for its row, and wants to leave MPI.
+Task<Status> leaves_first(Rank& rank) {
+    if (rank.number != 0) {
+        Status slept = co_await rank.sleep(rank.executor, kMillisecond);
+        GANTRY_CO_TRY(slept);
+    }
+    {
+        Meeting meeting(rank.transfer.board, rank.all.peers, rank.number, {1, 7, 0});
+        Status opened = co_await meeting.open(rank.executor);
+        GANTRY_CO_TRY(opened);
+        meeting.post(Brought{rank.number, 5});
+        if (rank.number != 0) {
+            Status posted = co_await meeting.posted(rank.executor, 0);
+            GANTRY_CO_TRY(posted);
+            WORLD_CHECK(meeting.offer<Brought>(0).value == 5);
+        }
+    }
+    const Nanoseconds since = rank.processor.now();
+    Status read = co_await rank.transfer.board.all_read(rank.executor);
+    if (rank.number == 0 && rank.all.peers.size() > 1)
+        WORLD_CHECK(rank.processor.now() - since >= kMillisecond / 2);
+    co_return read;
+}
+
+TEST(Board, KeepsARankUntilTheOthersHaveReadItsRow) {
+    for (const int ranks : {1, 2, 5})
+        expect_good(ranks, leaves_first);
+}
+
 // Rank 0's rows are all that the others read, in two operations out of three.
 Task<Status> one_key_read_now_and_then(Rank& rank) {
     for (int round = 0; round < 300; ++round) {

@@ -136,6 +136,8 @@ Task<Status> Engine::stop(Executor& executor) {
 Task<Status> Engine::leave(Executor& executor) {
     Status drained = co_await messenger_->drain(executor);
     GANTRY_CO_TRY(drained);
+    Status read = co_await transfer_->board.all_read(executor);
+    GANTRY_CO_TRY(read);
     write_explanation();
     if (postbox_.count() > 0)
         log::info("mpi: {} sends and receives were left to the progress thread, {} taken from it",

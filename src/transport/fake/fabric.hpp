@@ -270,6 +270,7 @@ class FakeTransport final : public Transport, private Registrar {
             return &all_flags[kSlotFlags + static_cast<std::size_t>(to)];
         }
         std::span<std::byte> board() override;
+        bool left() const override { return false; }  // nobody leaves the world
         void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
         bool others_use(std::uint64_t gpu) const override;
 

@@ -336,6 +336,10 @@ std::span<std::byte> ShmTransport::Shared::board() {
     return segment != nullptr ? segment->board() : std::span<std::byte>();
 }
 
+bool ShmTransport::Shared::left() const {
+    return shm.node_ && shm.node_.state(owner.number) == MemberState::left;
+}
+
 void ShmTransport::Shared::note_gpu(std::uint64_t gpu) {
     if (shm.node_) shm.node_.note_gpu(shm.self_, gpu);
 }

@@ -58,6 +58,7 @@ class ShmTransport final : public Transport {
         std::span<Flag> flags() override;
         Flag* put_flag(int to) override;
         std::span<std::byte> board() override;
+        bool left() const override;
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
         ShmTransport& shm;
