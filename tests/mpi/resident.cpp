@@ -119,7 +119,8 @@ void check_that_kernels_take(const Wanted& wanted, int device, std::size_t bytes
     constexpr int kRounds = 200, kLateRounds = 8;
     constexpr double kLate = 200e-6;
     int untaken = wanted.untaken + 1, late = 0;
-    for (int round = 0; round < kRounds && untaken > wanted.untaken && late < kLateRounds; ++round) {
+    for (int round = 0; round < kRounds && untaken > wanted.untaken && late < kLateRounds;
+         ++round) {
         OK(MPI_Barrier(MPI_COMM_WORLD));
         if (gpu().simulated) reset_calls();
         double since = MPI_Wtime();

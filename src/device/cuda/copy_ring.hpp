@@ -62,6 +62,33 @@ class CopyRing {
                                                 << (8 * (i % kernels::kBytesOfWord));
         write(item, {destination, words[0], bytes | kernels::kEnclosed, words[1]});
     }
+    // A reduction, in as many items as items_of() says, all with their flags; `addresses` of the GPU.
+    static constexpr std::uint64_t kMostReduced = (std::uint64_t{1} << kernels::kCountBits) - 1;
+    static unsigned items_of(const kernels::ReduceWork& work) {
+        return kernels::items_before(work.operands, work.destinations) + 1;
+    }
+    void put_reduction(std::uint64_t item, const kernels::ReduceWork& work,
+                       kernels::ResidentElement element) {
+        std::uint64_t words[kernels::kAddressesOfItem] = {};
+        unsigned filled = 0;
+        const auto put_addresses = [&] {
+            write(item++, {words[0], words[1], kernels::kAddresses, words[2]});
+            filled = 0;
+            for (std::uint64_t& word : words)
+                word = 0;
+        };
+        const auto add = [&](std::uint64_t address) {
+            words[filled++] = address;
+            if (filled == kernels::kAddressesOfItem) put_addresses();
+        };
+        for (kernels::Word i = 2; i < work.operands; ++i)
+            add(work.source[i]);
+        for (kernels::Word i = 1; i < work.destinations; ++i)
+            add(work.destination[i]);
+        if (filled > 0) put_addresses();
+        write(item, {work.destination[0], work.source[0], kernels::told_reduction(work, element),
+                     work.operands > 1 ? work.source[1] : 0});
+    }
     // Each item has a slot in the same memory, for host memory that the GPU does not reach.
     static constexpr Bytes kSlotBytes = 1 * kKiB;
     std::byte* slot(std::uint64_t item) const { return memory_ + slot_at(item); }

@@ -2,7 +2,8 @@
 //
 // ResidentCopies: small copies of one context by a persistent kernel
 // (device/kernels/copy_resident.cu): those between devices (fused.hpp), and those to and from host
-// memory (streams.hpp); and those of messages that flow (Device::cut_through). Starting one is a few stores
+// memory (streams.hpp); and those of messages that flow (Device::cut_through). It makes short reductions,
+// too (resident_together.cpp). Starting one is a few stores
 // to page-locked memory, its end a load; the driver is called only to ask whether the program's host
 // memory of more than a kibibyte is page-locked still.
 //
@@ -53,6 +54,12 @@ class ResidentCopies {
     // A copy to or from page-locked memory of ours, as part of a message that flows through slots
     // (Device::cut_through). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
+    // Copy::parts, and a short reduction: by as many items as they need, with one end.
+    bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
+    bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
+    // Whether it would have taken them, had it been there: then consider() follows.
+    static bool suits(std::span<const CopyPart> parts);
+    static bool suits(const Reduce& reduction);
     bool would_cut_through(Ends ends) const;
     // Such a message was begun another way.
     void consider_flow(Ends ends, Bytes message);
@@ -91,6 +98,7 @@ class ResidentCopies {
     bool stays(Nanoseconds now);
     bool has_ended();
     bool has_room(Bytes items) const;
+    bool takes_between_devices(Nanoseconds now);
     void took(const Copy& copy, User& user, std::uint64_t first, Bytes share, bool in_slots,
               std::uint64_t* counted, Nanoseconds now, Nanoseconds until);
     bool may_launch();

@@ -55,7 +55,7 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
       large_(driver, context, facts, settings, resident_, Sizes::large),
-      together_(driver, context, settings),
+      together_(driver, context, settings, resident_),
       row_kernel_(driver, context, facts, settings.kernels),
       reductions_(driver, context, settings.kernels) {}
 
@@ -80,6 +80,12 @@ bool Streams::start(const Order& order, Completion& done) {
     const std::size_t index = lane(order);
     LaneState& lane = use(index);
     const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
+    if (order.reduction != nullptr && copies == Copies::alone &&
+        resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
+        push_taken(lane, order.copy, done);
+        lane.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
+        return true;
+    }
     if (suits_a_kernel(order, copies)) {
         Copy copy = order.copy;
         if (copy.engine == Engine::automatic) copy.engine = engine_of(order.lane);
@@ -98,7 +104,7 @@ Streams::LaneState& Streams::use(std::size_t index) {
 }
 
 void Streams::push_taken(LaneState& lane, const Copy& copy, Completion& done) {
-    lane.pending.push_back({&done, nullptr, 0, copy, {}, 0, By::resident});
+    lane.pending.push_back({&done, nullptr, 0, copy, {}, 0, By::resident, nullptr, nullptr});
     ++in_flight_;
 }
 
@@ -168,6 +174,8 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
+    else if (order.reduction != nullptr && alone && ResidentCopies::suits(*order.reduction))
+        resident_.consider(Ends::devices, Copies::alone);
     else if (order.may_cut_through && order.copy.pieces.message > 0)
         resident_.consider_flow(ends_of_flow(order.lane), order.copy.pieces.message);
     return true;
@@ -201,12 +209,18 @@ void Streams::start_untaken(std::size_t index) {
         if (refused == CUDA_SUCCESS) {
             Order order{each.copy, static_cast<Lane>(index)};
             order.from_host = order.lane == Lane::h2d;
+            if (each.reduction != nullptr) order.reduction = &each.reduction->reduce;
             issued = issue_in(lane, order);
         }
         if (is_lost(issued.result) || issued.result == CUDA_ERROR_INVALID_HANDLE)
             return abandon(issued.result);
-        if (issued.result != CUDA_SUCCESS)
-            each.failure = driver_.failed(issued.call, issued.result, describe(each.copy));
+        if (issued.result != CUDA_SUCCESS) {
+            each.failure =
+                issued.call != nullptr
+                    ? driver_.failed(issued.call, issued.result, describe(each.copy))
+                    : failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                              "a reduction {}: no kernel can make it", describe(each.copy));
+        }
         each.by = issued.started > 0 ? By::stream : By::nobody;
         if (issued.started > 0) each.event = record(lane.stream);
     }
@@ -291,13 +305,14 @@ std::optional<Status> Streams::Taken::take_end() {
 
 int Streams::progress() {
     const int before = in_flight_;
-    const bool small_pending = small_.pending(), large_pending = large_.pending();
+    const bool small_pending = small_.pending(), large_pending = large_.pending(),
+               together_pending = together_.pending();
     if (resident_.pending()) resident_.progress();
     for (const std::size_t index : used_)
         if (lanes_[index].taken.has_untaken() && !lost()) start_untaken(index);
     int fused = small_pending && !lost() ? small_.progress() : 0;
     if (large_pending && !lost()) fused += large_.progress();
-    if (together_.pending() && !lost()) fused += together_.progress();
+    if (together_pending && !lost()) fused += together_.progress();
     if (lost()) {
         abandon(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         return fused + before;
@@ -398,6 +413,8 @@ void Streams::abandon_head(LaneState& lane, CUresult why) {
                                            describe(head.copy)));
     } else if (std::optional<Status> end = lane.taken.take_end()) {
         complete_head(lane, std::move(*end));
+    } else if (head.reduction != nullptr) {
+        complete_head(lane, context_destroyed(head.copy));
     } else {
         unstarted_.push_back({head.copy, head.done});
         lane.pending.pop_front();

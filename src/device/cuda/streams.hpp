@@ -14,8 +14,8 @@
 // that somebody else waits for, if the copy names one. Copies between devices that come together have
 // ways of their own (fused.hpp).
 //
-// Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too.
-// They have their place in the lane, and are told in their turn, although no stream knows of them.
+// Where a kernel stays on the GPU (resident.hpp), it makes small copies to and from host memory, too,
+// and short reductions. They have their place in the lane, and are told in their turn, although no stream knows of them.
 //
 // A copy that the driver refused, or whose event failed, completes only when the stream is known to
 // be done with it, or when the context is known to be dead;
@@ -30,6 +30,7 @@
 #include "device/device.hpp"
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -77,6 +78,19 @@ class Streams {
     std::vector<FusedQueue::Item> take_unstarted();
 
   private:
+    // A reduction whose lists outlive the call.
+    struct KeptReduction {
+        explicit KeptReduction(const Reduce& of)
+            : sources(of.sources.begin(), of.sources.end()),
+              also(of.also.begin(), of.also.end()),
+              reduce(of) {
+            reduce.sources = sources;
+            reduce.also = also;
+        }
+        std::vector<const void*> sources;
+        std::vector<void*> also;
+        Reduce reduce;
+    };
     enum class By : std::uint8_t { stream, resident, nobody };  // nobody: it failed to start
     struct Pending {
         Completion* done;
@@ -86,7 +100,8 @@ class Streams {
         Status failure;  // what went wrong after the copy had started
         RowTables::Held tables = 0;
         By by = By::stream;
-        const std::uint32_t* word = nullptr;  // the flag, where it is not the lane's
+        const std::uint32_t* word = nullptr;         // the flag, where it is not the lane's
+        std::unique_ptr<KeptReduction> reduction{};  // that the kernel makes instead of a copy
     };
     // The copies of a lane that a kernel which stays has: those before the first that was not taken
     // are told with the lane's others.

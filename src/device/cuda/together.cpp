@@ -5,6 +5,8 @@
 #include "device/kernels/copy_many.hpp"
 #include "device/kernels/images.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,18 +34,39 @@ unsigned parts_of(std::span<const CopyPart> copies, std::size_t flags) {
 
 }  // namespace
 
-TogetherCopies::TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings)
+TogetherCopies::TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings,
+                               ResidentCopies& resident)
     : driver_(driver),
       context_(context),
       flags_(driver, kBatches * kFlags, kernels::kFlagBytes, settings.kernels),
-      module_(driver, settings.kernels) {
+      module_(driver, settings.kernels),
+      resident_(resident) {
     for (std::size_t i = 0; i < kBatches; ++i)
         batches_[i].first_flag = i * kFlags;
 }
 
 bool TogetherCopies::pending() const {
-    return std::any_of(batches_.begin(), batches_.end(),
+    return taken_.pending() ||
+           std::any_of(batches_.begin(), batches_.end(),
                        [](const Batch& batch) { return batch.done != nullptr; });
+}
+
+TogetherCopies::TakenJob TogetherCopies::Taken::take() {
+    TakenJob job = std::move(jobs_.front());
+    jobs_.pop_front();
+    return job;
+}
+
+void TogetherCopies::Taken::tell(const Status& status) {
+    ++ended_;
+    take().done->complete(status);
+}
+
+// Copies that were made already are made once more, which does no harm.
+void TogetherCopies::start_again(TakenJob job) {
+    if (launch_all(job.copy, job.parts, *job.done)) return;
+    job.done->complete(
+        failure(MPI_ERR_UNSUPPORTED_OPERATION, "copies together: no launch takes them now"));
 }
 
 bool TogetherCopies::prepare() {
@@ -55,6 +78,19 @@ bool TogetherCopies::prepare() {
 
 bool TogetherCopies::start(const Copy& copy, Completion& done) {
     const std::span<const CopyPart> copies = copy.parts;
+    Copy all = copy;
+    all.parts = {};
+    if (!lost_ && resident_.take_parts(all, copies, taken_)) {
+        taken_.add(all, copies, done);
+        return true;
+    }
+    if (!launch_all(all, copies, done)) return false;
+    if (ResidentCopies::suits(copies)) resident_.consider(Ends::devices, Copies::alone);
+    return true;
+}
+
+bool TogetherCopies::launch_all(const Copy& copy, std::span<const CopyPart> copies,
+                                Completion& done) {
     if (lost_ || !module_.wanted() || copies.empty() || copies.size() > kFlags) return false;
     const auto free = std::find_if(batches_.begin(), batches_.end(),
                                    [](const Batch& batch) { return batch.done == nullptr; });
@@ -71,7 +107,6 @@ bool TogetherCopies::start(const Copy& copy, Completion& done) {
         ++batch.sequence;
         batch.raised = 0;
         batch.copy = copy;
-        batch.copy.parts = {};
         batch.doubt.reset();
         const unsigned parts = parts_of(copies, kFlags);
         batch.flags = copies.size() * parts;
@@ -146,7 +181,7 @@ void TogetherCopies::finish(Batch& batch, Status status) {
 }
 
 int TogetherCopies::progress() {
-    int ended = 0;
+    int ended = taken_.take_ended();
     for (Batch& batch : batches_) {
         if (lost_ || batch.done == nullptr) continue;
         if (has_ended(batch)) {
@@ -180,6 +215,8 @@ void TogetherCopies::abandon(CUresult why) {
             finish(batch, driver_.failed("the context was destroyed during a copy", why,
                                          describe(batch.copy)));
     }
+    while (taken_.pending())
+        taken_.tell(failure(MPI_ERR_OTHER, "the context was destroyed during copies"));
 }
 
 void TogetherCopies::close() {

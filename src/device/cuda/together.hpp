@@ -6,22 +6,27 @@
 //
 //   copy 0: [block block block]   copy 1: [block block block]   ...   flags, looked at in order
 //
-// Unlike FusedCopies nothing waits for company, and large copies get as many blocks as the link can
+// Where a kernel stays on the GPU (resident.hpp), it takes small ones. Unlike FusedCopies nothing waits for company, and large copies get as many blocks as the link can
 // use: stores to three peers of 1 MiB each need 16 blocks of 512 threads a peer (bench/results).
 #pragma once
 
 #include "device/cuda/copies.hpp"
 #include "device/cuda/flags.hpp"
 #include "device/cuda/kernel_module.hpp"
+#include "device/cuda/resident.hpp"
 
 #include <array>
+#include <deque>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace gantry::device::cuda {
 
 class TogetherCopies {
   public:
-    TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings);
+    TogetherCopies(Driver& driver, const Context& context, const CopySettings& settings,
+                   ResidentCopies& resident);
     TogetherCopies(const TogetherCopies&) = delete;
     TogetherCopies& operator=(const TogetherCopies&) = delete;
 
@@ -49,6 +54,35 @@ class TogetherCopies {
         Copy copy;                   // without its parts
         Doubt doubt;
     };
+    // What a persistent kernel has; it ends in this order.
+    struct TakenJob {
+        Copy copy;  // without its parts
+        std::vector<CopyPart> parts;
+        Completion* done;
+    };
+    class Taken final : public ResidentCopies::User {
+      public:
+        explicit Taken(TogetherCopies& owner) : owner_(owner) {}
+        void ended() override { tell(success()); }
+        void untaken(const Copy&) override { owner_.start_again(take()); }
+        void failed(const Status& why) override { tell(why); }
+        bool pending() const { return !jobs_.empty(); }
+        void add(const Copy& copy, std::span<const CopyPart> parts, Completion& done) {
+            jobs_.push_back({copy, {parts.begin(), parts.end()}, &done});
+        }
+        int take_ended() { return std::exchange(ended_, 0); }
+        void tell(const Status& status);
+
+      private:
+        TakenJob take();
+
+        TogetherCopies& owner_;
+        std::deque<TakenJob> jobs_;
+        int ended_ = 0;
+    };
+
+    bool launch_all(const Copy& copy, std::span<const CopyPart> copies, Completion& done);
+    void start_again(TakenJob job);
     bool prepare();
     CUresult launch(Batch& batch, std::span<const CopyPart> copies, unsigned parts);
     template <class Work>
@@ -64,6 +98,8 @@ class TogetherCopies {
     KernelModule module_;
     CUfunction many_ = nullptr, few_ = nullptr;
     std::array<Batch, kBatches> batches_;
+    ResidentCopies& resident_;
+    Taken taken_{*this};
     bool lost_ = false;
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// gantry_copy_resident: a persistent kernel, which copies what the host puts into a ring meanwhile.
+// gantry_copy_resident: a persistent kernel, which copies and reduces what the host puts into a ring
+// meanwhile.
 //
 //   block 0      one warp; each lane reads half an item of the ring over the link, side by side: a
 //                look is four requests and finds up to 16 items, which go on to a ring in device
 //                memory
-//   blocks 1..   each draws the number of the next item, looks for it in device memory, copies it,
-//                and raises its flag
+//   blocks 1..   each draws the number of the next item, looks for it in device memory, copies what it
+//                says or reduces short vectors, and raises its flag
 //
 // Where the program's kernels leave room for some blocks only, those do all the work; the host counts
 // on the kernel when block 0 and another one run.
@@ -21,6 +22,7 @@
 // one is. So the reader gives each a time from which on it may leave.
 #include "copy_resident.hpp"
 #include "copy_units.hpp"
+#include "reduce_loops.hpp"
 
 namespace gantry::kernels {
 namespace {
@@ -52,7 +54,7 @@ GANTRY_DEVICE inline unsigned leading_items(bool mine) {
 // How long the item whose second half this lane holds keeps the link to the host; 0: nobody else
 // waits for it.
 GANTRY_DEVICE inline unsigned takes_to_leave(const TwoWords& half, Word pace) {
-    if ((half.first & kEnclosed) != 0 || (half.second & ~kLapMask) == 0) return 0;
+    if ((half.first & kNoCopy) != 0 || (half.second & ~kLapMask) == 0) return 0;
     return static_cast<unsigned>(bytes_of(half.first) * pace >> 20);
 }
 
@@ -150,9 +152,32 @@ GANTRY_DEVICE inline void copy_paced(const RingItem& item, Word bytes, Word numb
             reinterpret_cast<const unsigned char*>(item.source)[behind];
 }
 
-GANTRY_DEVICE inline void copy_item(const RingItem& item, Word number) {
+GANTRY_DEVICE inline void reduce_item(const Resident& work, const RingItem& item, Word number) {
+    GANTRY_SHARED ReduceWork all;
+    if (thread() == 0) {
+        const Word first = number - items_before(field_of(item.bytes, 2), field_of(item.bytes, 3));
+        read_reduction(item, all, [&](unsigned n) GANTRY_DEVICE {
+            RingItem addresses;
+            await_item(work, first + n, addresses);
+            return addresses;
+        });
+    }
+    meet();
+    switch (element_of(item.bytes)) {
+#define GANTRY_REDUCE(name, ...) \
+    case ResidentElement::name: return reduce_in_block<__VA_ARGS__>(all);
+        GANTRY_REDUCE_RESIDENT(GANTRY_REDUCE)
+#undef GANTRY_REDUCE
+    }
+}
+
+GANTRY_DEVICE inline void do_item(const Resident& work, const RingItem& item, Word number) {
     const Word bytes = bytes_of(item.bytes);
-    if ((item.bytes & kEnclosed) != 0) {
+    if ((item.bytes & kReduces) != 0) {
+        reduce_item(work, item, number);
+    } else if ((item.bytes & kAddresses) != 0) {
+        // Whoever has the reduction behind it reads them.
+    } else if ((item.bytes & kEnclosed) != 0) {
         if (thread() < bytes)
             reinterpret_cast<unsigned char*>(item.destination)[thread()] =
                 enclosed_byte(item, thread());
@@ -169,13 +194,13 @@ GANTRY_DEVICE inline void tell(const Resident& work, const RingItem& item, Word 
     meet();
     if (thread() != 0) return;
     publish();
-    if ((item.bytes & kEnclosed) == 0 && item.more != 0)
+    if ((item.bytes & kNoCopy) == 0 && item.more != 0)
         *reinterpret_cast<volatile unsigned*>(item.more) = number_of(item.bytes);
     *reinterpret_cast<volatile unsigned*>(work.flags + number % kRingItems * kItemFlagBytes) =
         static_cast<unsigned>(number + 1);
 }
 
-GANTRY_DEVICE inline void copy_items(const Resident& work) {
+GANTRY_DEVICE inline void do_items(const Resident& work) {
     Word* const numbers = &drawn[work.launch % 2];
     Word next = thread() == 0 ? draw(numbers) : 0;
     for (;;) {
@@ -189,7 +214,7 @@ GANTRY_DEVICE inline void copy_items(const Resident& work) {
         }
         meet();
         if (!goes_on) return;
-        copy_item(item, number);
+        do_item(work, item, number);
         tell(work, item, number);
     }
 }
@@ -198,7 +223,7 @@ GANTRY_DEVICE inline void copy_items(const Resident& work) {
 
 GANTRY_KERNEL void gantry_copy_resident(Resident work) {
     if (block() != 0)
-        copy_items(work);
+        do_items(work);
     else if (thread() < 32)
         read_ring(work);
 }

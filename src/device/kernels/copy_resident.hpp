@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the kernel `gantry_copy_resident` and the host tell each other. The kernel stays for a while
-// and takes copies out of a ring in page-locked memory as the host writes them there; none costs a
-// call of the driver (docs/design/persistent-kernel.md).
+// and takes copies and reductions out of a ring in page-locked memory as the host writes them there; none
+// costs a call of the driver (docs/design/persistent-kernel.md).
 //
 //   host ----items----> ring --+-- block 0 reads it and passes items on --> device memory
 //                              |                                        blocks 1.. copy
@@ -13,9 +13,9 @@
 // the ring in its upper bits, so that a word of the lap before is never taken for a new one.
 #pragma once
 
-namespace gantry::kernels {
+#include "reduce.hpp"
 
-using Word = unsigned long long;
+namespace gantry::kernels {
 
 inline constexpr unsigned kRingItems = 1024;
 inline constexpr unsigned kResidentThreads = 256;
@@ -56,6 +56,61 @@ inline constexpr unsigned kMostEnclosed = 2 * kBytesOfWord;
 constexpr unsigned char enclosed_byte(const RingItem& item, unsigned index) {
     const Word word = index < kBytesOfWord ? item.source : item.more;
     return static_cast<unsigned char>(word >> (8 * (index % kBytesOfWord)));
+}
+
+// An item may be a reduction of short vectors (reduce.hpp): then `bytes` says so, and holds the number of
+// elements and what is done to them; `source` and `more` are the first two vectors. The addresses of the
+// others, and then of more destinations, came right before it, three in an item that does nothing else.
+// So the kernel has taken all of them when it takes the reduction.
+inline constexpr Word kReduces = kEnclosed >> 1, kAddresses = kEnclosed >> 2;
+inline constexpr Word kNoCopy = kEnclosed | kReduces | kAddresses;
+inline constexpr unsigned kAddressesOfItem = 3;
+inline constexpr unsigned kCountBits = 20, kFieldBits = 5;
+constexpr Word field_of(Word told, unsigned field) {
+    return told >> (kCountBits + field * kFieldBits) & ((Word{1} << kFieldBits) - 1);
+}
+constexpr Word told_reduction(const ReduceWork& work, ResidentElement element) {
+    const Word fields[] = {work.operation, static_cast<Word>(element), work.operands,
+                           work.destinations};
+    Word told = kReduces | work.count;
+    for (unsigned i = 0; i < 4; ++i)
+        told |= fields[i] << (kCountBits + i * kFieldBits);
+    return told;
+}
+constexpr ResidentElement element_of(Word told) {
+    return static_cast<ResidentElement>(field_of(told, 1));
+}
+// How many addresses come before a reduction, and in how many items.
+constexpr unsigned addresses_before(Word operands, Word destinations) {
+    return static_cast<unsigned>((operands > 2 ? operands - 2 : 0) + destinations - 1);
+}
+constexpr unsigned items_before(Word operands, Word destinations) {
+    return (addresses_before(operands, destinations) + kAddressesOfItem - 1) / kAddressesOfItem;
+}
+constexpr Word address_of(const RingItem& item, unsigned index) {
+    return index == 0 ? item.destination : index == 1 ? item.source : item.more;
+}
+// The work that an item tells of. `before(n)`: the n-th of the items before it, asked for in their order.
+template <class Before>
+constexpr void read_reduction(const RingItem& item, ReduceWork& work, Before before) {
+    work.count = item.bytes & ((Word{1} << kCountBits) - 1);
+    work.operation = field_of(item.bytes, 0);
+    work.operands = field_of(item.bytes, 2);
+    work.destinations = field_of(item.bytes, 3);
+    work.destination[0] = item.destination;
+    work.source[0] = item.source;
+    work.source[1] = item.more;
+    const unsigned all = addresses_before(work.operands, work.destinations);
+    const unsigned sources = all - static_cast<unsigned>(work.destinations - 1);
+    for (unsigned n = 0; n * kAddressesOfItem < all; ++n) {
+        const RingItem addresses = before(n);
+        for (unsigned i = 0; i < kAddressesOfItem && n * kAddressesOfItem + i < all; ++i) {
+            const unsigned index = n * kAddressesOfItem + i;
+            Word& place =
+                index < sources ? work.source[2 + index] : work.destination[1 + index - sources];
+            place = address_of(addresses, i);
+        }
+    }
 }
 
 // A number and a place in the ring, told in one word.

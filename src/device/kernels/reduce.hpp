@@ -63,4 +63,16 @@ struct ReduceWork {
     KERNEL(float_float, Pairs<float, float>) \
     KERNEL(double_double, Pairs<double, double>)
 
+// The elements that gantry_copy_resident reduces, too (copy_resident.hpp): those that most programs have.
+#define GANTRY_REDUCE_RESIDENT(KERNEL) \
+    KERNEL(int32, Integers<unsigned>)  \
+    KERNEL(int64, Integers<Word>)      \
+    KERNEL(float32, Reals<float>)      \
+    KERNEL(float64, Reals<double>)
+enum class ResidentElement : unsigned {
+#define GANTRY_NAME(name, ...) name,
+    GANTRY_REDUCE_RESIDENT(GANTRY_NAME)
+#undef GANTRY_NAME
+};
+
 }  // namespace gantry::kernels

@@ -78,6 +78,15 @@ struct Part {
     Word begin, count;
 };
 
+// This thread, of those that share the work.
+struct Worker {
+    Word number, of;
+};
+GANTRY_DEVICE inline Worker of_the_grid() {
+    return {static_cast<Word>(block()) * threads() + thread(),
+            static_cast<Word>(blocks()) * threads()};
+}
+
 GANTRY_DEVICE inline Word alignment_of_all(const ReduceWork& work) {
     Word odd = 0;
 #pragma unroll 1
@@ -93,9 +102,9 @@ GANTRY_DEVICE inline Word alignment_of_all(const ReduceWork& work) {
 template <class Function, class T>
 GANTRY_DEVICE inline Word reduce_lanes(const ReduceWork& work, Part part) {
     const Word units = part.count / Lanes<T>::kCount;
-    const Word stride = static_cast<Word>(blocks()) * threads();
+    const Worker worker = of_the_grid();
 #pragma unroll 1
-    for (Word at = static_cast<Word>(block()) * threads() + thread(); at < units; at += stride) {
+    for (Word at = worker.number; at < units; at += worker.of) {
         const auto load = [&](Word source) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
             return load_lanes<T>(source + part.begin, at);
         };
@@ -111,13 +120,12 @@ GANTRY_DEVICE inline Word reduce_lanes(const ReduceWork& work, Part part) {
 }
 
 template <class Function, class T>
-GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Word first) {
-    const Word stride = static_cast<Word>(blocks()) * threads();
+GANTRY_DEVICE inline void reduce_elements(const ReduceWork& work, Part part, Word first,
+                                          Worker worker) {
     const auto of = [&](Word vector, Word at)
                         GANTRY_DEVICE { return reinterpret_cast<T*>(vector + part.begin) + at; };
 #pragma unroll 1
-    for (Word at = first + static_cast<Word>(block()) * threads() + thread(); at < part.count;
-         at += stride) {
+    for (Word at = first + worker.number; at < part.count; at += worker.of) {
         const auto load = [&](Word source) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
             return load_element(of(source, at));
         };
@@ -141,7 +149,7 @@ GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work
                       if constexpr (Family::kVectors)
                           if (odd % kUnitBytes<T> == 0)
                               done = reduce_lanes<Function, T>(work, part);
-                      reduce_elements<Function, T>(work, part, done);
+                      reduce_elements<Function, T>(work, part, done, of_the_grid());
                   });
 }
 
@@ -149,6 +157,16 @@ GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work
 template <class Family>
 GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_all(const ReduceWork& work) {
     reduce_all<Family>(work, {0, work.count}, alignment_of_all(work));
+}
+
+// Likewise, of short vectors, by the threads of one block.
+template <class Family>
+GANTRY_ALWAYS_INLINE GANTRY_DEVICE inline void reduce_in_block(const ReduceWork& work) {
+    Family::visit(static_cast<Combine>(work.operation),
+                  [&](auto function) GANTRY_DEVICE GANTRY_ALWAYS_INLINE {
+                      reduce_elements<decltype(function), typename Family::Element>(
+                          work, {0, work.count}, 0, {thread(), threads()});
+                  });
 }
 
 #define GANTRY_REDUCE_KERNEL(name, ...)                        \

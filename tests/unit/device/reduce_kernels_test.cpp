@@ -258,10 +258,16 @@ struct CudaReduce : CudaTest {
             expected = all;
         else
             layout::reduction(Operation::replace, pair.element)(all.data(), expected.data(), count);
+        const Bytes8 at_first = read(destination, expected.size());
         const std::uint64_t before = cuda->calls().launches;
-        const Status status = reduce(pair, at, pointer(destination), count);
-        ASSERT_TRUE(status.ok()) << status.text();
-        EXPECT_EQ(cuda->calls().launches, before + 1);
+        const auto reducing = [&] { return reduce(pair, at, pointer(destination), count); };
+        if (by_a_persistent_kernel) {
+            ASSERT_TRUE(reduce_until_taken(destination, at_first, reducing));
+        } else {
+            const Status status = reducing();
+            ASSERT_TRUE(status.ok()) << status.text();
+            EXPECT_EQ(cuda->calls().launches, before + 1);
+        }
         EXPECT_EQ(first_difference(pair, read(destination, expected.size()), expected), -1)
             << pair.text() << ", " << operands << " operands, " << count << " elements, shift "
             << shift << (in_place ? ", in place" : "") << ", seed " << seed;
@@ -270,7 +276,28 @@ struct CudaReduce : CudaTest {
                         sources[static_cast<std::size_t>(i)]);
     }
 
+    // By a kernel that stays, which comes when enough were reduced close to each other. On a busy machine
+    // it may go again before it takes this one: only the time limit of the test ends this.
+    template <class Reducing>
+    bool reduce_until_taken(CUdeviceptr destination, const Bytes8& at_first, Reducing reducing) {
+        std::uint64_t launches = 0;
+        void* const spare = pointer(vectors[5] + kRoom - 8);
+        do {
+            do {
+                launches = cuda->calls().launches;
+                if (!reduce({Operation::sum, Element::int32}, {spare}, spare, 1).ok()) return false;
+            } while (cuda->calls().launches != launches);
+            // Not by the program's stream, which waits until no kernel runs.
+            if (!copy({pointer(destination), at_first.data(), at_first.size(), 0, Engine::h2d})
+                     .ok())
+                return false;
+            if (!reducing().ok()) return false;
+        } while (cuda->calls().launches != launches);
+        return true;
+    }
+
     CUdeviceptr vectors[kVectors] = {};
+    bool by_a_persistent_kernel = false;
 };
 
 TEST_F(CudaReduce, EveryPairHasTheBitsOfTheHost) {
@@ -322,6 +349,51 @@ TEST_F(CudaReduce, SeveralDestinationsGetTheSame) {
                         << pair.text() << ", vector " << i << ", " << count << " elements, shift "
                         << shift << ", seed " << seed - 1;
             }
+}
+
+// Short vectors of the most common elements cost no launch while a kernel stays.
+struct CudaResidentReduce : CudaReduce {
+    void SetUp() override {
+        CudaReduce::SetUp();
+        if (IsSkipped()) return;
+        config.linger = 20 * kMillisecond;
+        config.machine = "h200";
+        make_device();
+        by_a_persistent_kernel = true;
+    }
+};
+
+TEST_F(CudaResidentReduce, EveryPairHasTheBitsOfTheHost) {
+    unsigned seed = 1;
+    for (const Pair& pair : of_kernels()) {
+        const bool common = pair.element == Element::int32 || pair.element == Element::uint64 ||
+                            pair.element == Element::float32 || pair.element == Element::float64;
+        const bool bits = pair.operation == Operation::band || pair.operation == Operation::bor ||
+                          pair.operation == Operation::bxor;
+        if (!common || bits) continue;
+        const Bytes alignment = reduce_kernel(pair.operation, pair.element)->alignment;
+        check(pair, 2, seed % 2 == 0 ? 1024 : 257, alignment, true, seed);
+        check(pair, 1 + static_cast<int>(seed % 5), 2000 - seed, 0, false, seed);
+        ++seed;
+    }
+}
+
+TEST_F(CudaResidentReduce, SeveralDestinationsGetTheSame) {
+    const Pair pair{Operation::sum, Element::float64};
+    const auto at = [&](int i) { return pointer(vectors[i]); };
+    for (const std::size_t count : {1, 255, 1000}) {
+        std::mt19937 dice(static_cast<unsigned>(count));
+        const Bytes8 first = values(pair, count, dice), second = values(pair, count, dice);
+        Bytes8 expected = second;
+        layout::reduction(pair.operation, pair.element)(first.data(), expected.data(), count);
+        write(vectors[0], first);
+        ASSERT_TRUE(reduce_until_taken(vectors[1], second, [&] {
+            return reduce(pair, {at(0), at(1)}, at(1), count, {at(2), at(3), at(4), at(5)});
+        }));
+        for (int i = 1; i < kVectors; ++i)
+            EXPECT_EQ(first_difference(pair, read(vectors[i], expected.size()), expected), -1)
+                << "vector " << i << ", " << count << " elements";
+    }
 }
 
 TEST_F(CudaReduce, RefusesWhatNoGpuReads) {

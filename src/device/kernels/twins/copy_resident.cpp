@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Host twin of gantry_copy_resident, on a thread of its own: one loop that reads the ring and copies.
+// Host twin of gantry_copy_resident, on a thread of its own: one loop that reads the ring, copies and
+// reduces.
 #include "device/kernels/copy_resident.hpp"
 #include "kernels.hpp"
 #include "twins.hpp"
@@ -32,8 +33,34 @@ bool take(const RingItem& from, Word lap, RingItem& item) {
            word(from.bytes, item.bytes) && word(from.more, item.more);
 }
 
+void reduce(const simgpu_launch& launch, const RingItem& item, const std::deque<RingItem>& before) {
+    ReduceWork work{};
+    const std::size_t first =
+        before.size() - items_before(field_of(item.bytes, 2), field_of(item.bytes, 3));
+    read_reduction(item, work, [&](unsigned n) { return before[first + n]; });
+    const auto translate = [&launch](Word* addresses, Word count) {
+        for (Word i = 0; i < count; ++i)
+            addresses[i] = reinterpret_cast<Word>(launch.translate(addresses[i]));
+    };
+    translate(work.source, work.operands);
+    translate(work.destination, work.destinations);
+    reduce_on_host(work, element_of(item.bytes));
+}
+
+// The items of addresses that a reduction may still need.
+constexpr std::size_t kMostBefore = items_before(kMostOperands, kMostOperands);
+
 // Returns how long it takes.
-Word copy(const simgpu_launch& launch, const RingItem& item) {
+Word perform(const simgpu_launch& launch, const RingItem& item, std::deque<RingItem>& before) {
+    if ((item.bytes & kAddresses) != 0) {
+        before.push_back(item);
+        if (before.size() > kMostBefore) before.pop_front();
+        return launch.resident_ns;
+    }
+    if ((item.bytes & kReduces) != 0) {
+        reduce(launch, item, before);
+        return launch.resident_ns;
+    }
     // Addresses in host memory come back unchanged.
     const auto is_of_host = [&launch](Word address) {
         return launch.translate(address) == reinterpret_cast<void*>(address);
@@ -75,6 +102,7 @@ void copy_resident(const simgpu_launch* launch) {
     auto* state = reinterpret_cast<ResidentState*>(work.state);
     __atomic_store_n(&state->started, work.launch, __ATOMIC_RELEASE);
     std::deque<Copied> copied;
+    std::deque<RingItem> addresses;
     const Word begin = now();
     Word head = work.first, link_taken = 0;
     for (Word last = begin, time = begin; time - begin <= work.life && time <= last + work.idle;
@@ -85,8 +113,8 @@ void copy_resident(const simgpu_launch* launch) {
             sched_yield();
             continue;
         }
-        const Word takes = copy(*launch, item);
-        const bool told = (item.bytes & kEnclosed) == 0 && item.more != 0;
+        const Word takes = perform(*launch, item, addresses);
+        const bool told = (item.bytes & kNoCopy) == 0 && item.more != 0;
         last = now();
         if (told) {
             const Word leaves = std::max(link_taken, time);

@@ -17,8 +17,7 @@ ReduceWork work_of(const simgpu_launch* launch) {
 }
 
 template <class Family>
-void reduce(const simgpu_launch* launch) {
-    const ReduceWork work = work_of(launch);
+void reduce_vectors(const ReduceWork& work) {
     using T = typename Family::Element;
     const auto of = [](Word vector, Word at) { return reinterpret_cast<T*>(vector) + at; };
     Family::visit(static_cast<Combine>(work.operation), [&](auto function) {
@@ -33,6 +32,11 @@ void reduce(const simgpu_launch* launch) {
 }
 
 template <class Family>
+void reduce(const simgpu_launch* launch) {
+    reduce_vectors<Family>(work_of(launch));
+}
+
+template <class Family>
 void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link_bytes) {
     const ReduceWork work = work_of(launch);
     *device_bytes =
@@ -41,6 +45,15 @@ void traffic(const simgpu_launch* launch, uint64_t* device_bytes, uint64_t* link
 }
 
 }  // namespace
+
+void reduce_on_host(const ReduceWork& work, ResidentElement element) {
+    switch (element) {
+#define GANTRY_REDUCE(name, ...) \
+    case ResidentElement::name: return reduce_vectors<__VA_ARGS__>(work);
+        GANTRY_REDUCE_RESIDENT(GANTRY_REDUCE)
+#undef GANTRY_REDUCE
+    }
+}
 
 void add_reduce(void (*add)(const simgpu_twin* twin)) {
 #define GANTRY_REDUCE_TWIN(name, ...) \
