@@ -15,6 +15,7 @@ void message_rate(const Options& options);
 void overlap(const Options& options);
 void fresh(const Options& options);
 void demo(const Options& options);
+void one_sided(const Options& options);  // put, get, accumulate, fetch_op, cas
 
 // After MPI_Finalize, when Gantry has written its record: which path the demo's messages took.
 // Prints nothing for other libraries.

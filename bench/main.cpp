@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // gantry-bench latency | sendrecv | bw | bibw | mr | overlap | fresh | demo: messages between pairs of
-// ranks. allreduce, alltoall, ...: a collective operation of any number of ranks. Runs with any MPI.
+// ranks. put | get | accumulate | fetch_op | cas: one-sided operations between two ranks. allreduce, alltoall, ...: a collective operation of any number of ranks. Runs with any MPI.
 #include "benchmarks.hpp"
 #include "busy.hpp"
 #include "collectives.hpp"
@@ -55,6 +55,11 @@ int main(int argc, char** argv) {
         case Benchmark::overlap: overlap(options); break;
         case Benchmark::fresh: fresh(options); break;
         case Benchmark::demo: demo(options); break;
+        case Benchmark::put:
+        case Benchmark::get:
+        case Benchmark::accumulate:
+        case Benchmark::fetch_op:
+        case Benchmark::cas: one_sided(options); break;
     }
     std::fflush(stdout);
     neighbour.reset();

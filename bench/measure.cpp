@@ -41,14 +41,8 @@ class Exercise {
     void warm_up(Way& way) {
         contents_.renew();
         meet();
-        const double begin = now_seconds();
-        int more = 1;
-        for (int sent = 0; more != 0 && sent < kWarmUpMessages;) {
-            for (int i = 0; i < kWarmUpRounds; ++i, sent += contents_.outgoing().messages())
-                exchange_(way, contents_.outgoing(), contents_.incoming());
-            more = now_seconds() - begin < kWarmUpSeconds ? 1 : 0;
-            MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        }
+        warm_up_by(contents_.outgoing().messages(),
+                   [&] { exchange_(way, contents_.outgoing(), contents_.incoming()); });
         way.settle();
     }
 
@@ -111,12 +105,47 @@ void prepare_device(Options& options) {
     driver().start(options.gpus[static_cast<std::size_t>(side())]);
 }
 
+void warm_up_by(int messages, const std::function<void()>& round) {
+    const double begin = now_seconds();
+    int more = 1;
+    for (int sent = 0; more != 0 && sent < kWarmUpMessages;) {
+        for (int i = 0; i < kWarmUpRounds; ++i, sent += messages)
+            round();
+        more = now_seconds() - begin < kWarmUpSeconds ? 1 : 0;
+        MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+}
+
+std::vector<Figure> sample_in_turn(const Options& options, const std::vector<Candidate>& candidates,
+                                   int samples) {
+    std::vector<int> rounds;
+    for (const Candidate& candidate : candidates) {
+        if (any_device(options)) candidate.warm_up();
+        double seconds = 0;
+        for (int sample = 0; sample < kWarmUp; ++sample)
+            seconds = candidate.sample(kFewestRoundsBefore);
+        rounds.push_back(rounds_before_the_clock(seconds));
+    }
+    std::vector<std::vector<double>> times(candidates.size());
+    for (int sample = 0; sample < samples; ++sample)
+        for (std::size_t i = 0; i < candidates.size(); ++i)
+            times[i].push_back(candidates[i].sample(rounds[i]));
+    std::vector<Figure> figures;
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+        figures.push_back({candidates[i].name, median(std::move(times[i])), candidates[i].block});
+    return figures;
+}
+
 std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange) {
     Exercise exercise(options, plan, exchange);
     std::vector<std::unique_ptr<Way>> ways;
-    std::vector<Figure> figures;
+    std::vector<Candidate> candidates;
     auto add = [&](std::unique_ptr<Way> way, Bytes block) {
-        figures.push_back({way->name(), {}, block});
+        Way* const way_there = way.get();
+        candidates.push_back(
+            {way->name(),
+             [&, way_there](int rounds) { return exercise.sample(*way_there, rounds); },
+             [&, way_there] { exercise.warm_up(*way_there); }, block});
         ways.push_back(std::move(way));
     };
     if (options.library) add(library_way(), 0);
@@ -130,22 +159,7 @@ std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange e
         const Bytes block = best_block(exercise, plan);
         add(pipelined_way(plan.bytes, plan.messages, block), block);
     }
-
-    std::vector<int> rounds;
-    for (const auto& way : ways) {
-        if (any_device(options)) exercise.warm_up(*way);
-        double seconds = 0;
-        for (int sample = 0; sample < kWarmUp; ++sample)
-            seconds = exercise.sample(*way);
-        rounds.push_back(rounds_before_the_clock(seconds));
-    }
-    std::vector<std::vector<double>> times(ways.size());
-    for (int sample = 0; sample < plan.samples; ++sample)
-        for (std::size_t i = 0; i < ways.size(); ++i)
-            times[i].push_back(exercise.sample(*ways[i], rounds[i]));
-    for (std::size_t i = 0; i < ways.size(); ++i)
-        figures[i].seconds = median(std::move(times[i]));
-    return figures;
+    return sample_in_turn(options, candidates, plan.samples);
 }
 
 }  // namespace gantry::bench

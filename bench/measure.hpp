@@ -12,6 +12,7 @@
 #include "statistics.hpp"
 #include "way.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,20 @@ struct Figure {
     Median seconds;   // of one sample
     Bytes block = 0;  // user-pipelined: the best block size found
 };
+
+// One way as it is sampled.
+struct Candidate {
+    std::string name;
+    // Seconds of one round, behind so many unmeasured ones; checked.
+    std::function<double(int rounds_before)> sample;
+    std::function<void()> warm_up;  // where any buffer is on a device
+    Bytes block = 0;
+};
+// So many samples of each, in turn.
+std::vector<Figure> sample_in_turn(const Options& options, const std::vector<Candidate>& candidates,
+                                   int samples);
+// Rounds of so many messages, until mappings of device memory have been opened.
+void warm_up_by(int messages, const std::function<void()>& round);
 
 // The library first, then the baselines that were asked for.
 std::vector<Figure> measure(const Options& options, const Plan& plan, Exchange exchange);

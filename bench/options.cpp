@@ -60,6 +60,9 @@ std::vector<Bytes> default_sizes(Benchmark benchmark) {
         case Benchmark::overlap: return doubling(64 * kKiB, 4 * kMiB);
         case Benchmark::mr: return doubling(1, 64 * kKiB);
         case Benchmark::fresh: return sizes_of("8,1K,16K,64K,256K,1M");
+        case Benchmark::accumulate: return doubling(kItemBytes, 4 * kMiB);
+        case Benchmark::fetch_op:
+        case Benchmark::cas: return {kItemBytes};
         default: return doubling(1, 4 * kMiB);
     }
 }
@@ -72,6 +75,45 @@ Placement placement_of(const std::string& text) {
     throw CLI::ValidationError(
         "placement",
         "'" + text + "' is none of D (device), H (host), M (managed), P (pinned host)");
+}
+
+// MPI allocates host memory; other memory is the program's.
+WindowKind default_window(const Options& options) {
+    const bool host = options.placement[1] == Placement::host &&
+                      (!goes_both_ways(options) || options.placement[0] == Placement::host);
+    return host ? WindowKind::allocate : WindowKind::create;
+}
+
+// The value that has this name; CLI11 has checked that one has.
+template <class Value>
+Value named(const std::string& text, std::initializer_list<Value> values) {
+    return *std::ranges::find_if(values, [&text](Value value) { return text == name(value); });
+}
+
+void check_one_sided(const Options& options) {
+    const bool one_item =
+        options.benchmark == Benchmark::fetch_op || options.benchmark == Benchmark::cas;
+    const bool bandwidth = options.measure == Measure::bw || options.measure == Measure::bibw;
+    if (one_item && bandwidth)
+        throw CLI::ValidationError("--measure", "one item has no bandwidth: take latency or rate");
+    for (const Bytes bytes : options.sizes) {
+        if (one_item && bytes != kItemBytes)
+            throw CLI::ValidationError("-m",
+                                       fmt::format("{} is of one item of 8 bytes, not of {} bytes",
+                                                   name(options.benchmark), bytes));
+        if (bytes == 0 || (options.benchmark == Benchmark::accumulate && bytes % kItemBytes != 0))
+            throw CLI::ValidationError(
+                "-m", fmt::format("{} of {} bytes: {}", name(options.benchmark), bytes,
+                                  bytes == 0 ? "there is nothing to time"
+                                             : "it adds doubles, of 8 bytes each"));
+    }
+    const bool by_mpi =
+        options.window_kind == WindowKind::allocate || options.window_kind == WindowKind::shared;
+    if (by_mpi && default_window(options) != WindowKind::allocate)
+        throw CLI::ValidationError(
+            "--window", fmt::format("{} is host memory that MPI allocates: the target's placement "
+                                    "must be H; for the others take create or dynamic",
+                                    name(options.window_kind)));
 }
 
 // What makes a job what it is; an option that was not given is not named.
@@ -94,6 +136,12 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
                           : options.staged                    ? "staged"
                                                               : "user-pipelined");
     const Options by_default;
+    if (is_one_sided(options.benchmark)) {
+        if (options.measure != by_default.measure) add("--measure", name(options.measure));
+        if (options.sync != by_default.sync) add("--sync", name(options.sync));
+        if (options.window_kind != default_window(options))
+            add("--window", name(options.window_kind));
+    }
     if (!options.library) add("--no-library");
     if (!options.validate) add("--no-validation");
     if (options.busy) add("--busy");
@@ -108,26 +156,14 @@ std::vector<std::string> words_of(const Options& options, const std::vector<Byte
 
 }  // namespace
 
-const char* name(Benchmark benchmark) {
-    switch (benchmark) {
-        case Benchmark::latency: return "latency";
-        case Benchmark::sendrecv: return "sendrecv";
-        case Benchmark::bw: return "bw";
-        case Benchmark::bibw: return "bibw";
-        case Benchmark::mr: return "mr";
-        case Benchmark::overlap: return "overlap";
-        case Benchmark::fresh: return "fresh";
-        case Benchmark::demo: return "demo";
-    }
-    return "?";
-}
-
 Options parse(int argc, char** argv, bool talk) {
     Options options;
     std::vector<std::string> placements;
-    std::string sizes, baseline;
+    std::string sizes, baseline, measure, sync, window_kind;
     bool no_validation = false, pageable = false;
-    CLI::App app("gantry-bench: point-to-point messages between two ranks, host and device memory");
+    CLI::App app(
+        "gantry-bench: messages and one-sided operations between two ranks, host and device "
+        "memory");
     app.require_subcommand(1);
     struct Row {
         Benchmark benchmark;
@@ -143,7 +179,13 @@ Options parse(int argc, char** argv, bool talk) {
               "share of a transfer that hides behind computing, without and with the progress "
               "thread"},
           Row{Benchmark::fresh,
-              "first messages to buffers that no message used before, beside staging them all"}}) {
+              "first messages to buffers that no message used before, beside staging them all"},
+          Row{Benchmark::put, "MPI_Put: from rank 0 (the origin) into rank 1 (the target)"},
+          Row{Benchmark::get, "MPI_Get: by rank 0 (the origin) from rank 1 (the target)"},
+          Row{Benchmark::accumulate, "MPI_Accumulate: doubles are added at the target"},
+          Row{Benchmark::fetch_op, "MPI_Fetch_and_op: one item of 8 bytes"},
+          Row{Benchmark::cas, "MPI_Compare_and_swap: one item of 8 bytes"}}) {
+        const bool one_sided = is_one_sided(row.benchmark);
         const bool has_ways = row.benchmark != Benchmark::fresh;
         CLI::App* command = app.add_subcommand(name(row.benchmark), row.help);
         command
@@ -154,7 +196,8 @@ Options parse(int argc, char** argv, bool talk) {
         command
             ->add_option("-m,--sizes", sizes,
                          "message sizes: 8,64K,4M or, doubling, MIN:MAX (default 1:4M; overlap "
-                         "from 64K, mr to 64K, fresh 8,1K,16K,64K,256K,1M)")
+                         "from 64K, mr to 64K, fresh 8,1K,16K,64K,256K,1M, accumulate from 8, "
+                         "fetch_op and cas 8)")
             ->type_name("SIZES");
         command->add_flag("--pageable", pageable,
                           "host buffers are pageable: placement P then means H");
@@ -164,15 +207,38 @@ Options parse(int argc, char** argv, bool talk) {
                              "samples of each size (default: by size)")
                 ->check(CLI::PositiveNumber);
             command
-                ->add_option("-w,--window", options.window,
-                             "messages in flight (default: by size, at most 64)")
+                ->add_option(one_sided ? "-w,--operations" : "-w,--window", options.window,
+                             one_sided ? "operations before one synchronisation, of bw, bibw and "
+                                         "rate (default: by size, at most 64)"
+                                       : "messages in flight (default: by size, at most 64)")
                 ->check(CLI::PositiveNumber);
         }
         command
             ->add_option("--gpus", options.gpus,
                          "device of rank 0 and of rank 1 (default: 0,1 if there are two)")
             ->delimiter(',');
-        if (has_ways) {
+        if (one_sided) {
+            command
+                ->add_option("--measure", measure,
+                             "latency: one operation and its synchronisation; bw: a window of "
+                             "operations, then one synchronisation; bibw: both ranks at once; "
+                             "rate: operations a second (default latency)")
+                ->check(CLI::IsMember({"latency", "bw", "bibw", "rate"}));
+            command
+                ->add_option("--sync", sync,
+                             "flush in an epoch of MPI_Win_lock_all, fence, pscw (post, start, "
+                             "complete, wait), lock (and unlock) (default flush)")
+                ->check(CLI::IsMember({"flush", "fence", "pscw", "lock"}));
+            command
+                ->add_option("--window", window_kind,
+                             "made by MPI_Win_allocate, _create, _create_dynamic or "
+                             "_allocate_shared (default allocate for a target in H, else create)")
+                ->check(CLI::IsMember({"allocate", "create", "dynamic", "shared"}));
+            command->add_flag("--floor", options.floors,
+                              "beside the library: the processor's copy, or the driver's, into "
+                              "memory that is mapped, no MPI");
+        }
+        if (has_ways && !one_sided) {
             command
                 ->add_option(
                     "--baseline", baseline,
@@ -248,6 +314,17 @@ Options parse(int argc, char** argv, bool talk) {
             options.placement[i] = placement_of(placements[i]);
         if (placements.size() == 1) options.placement[1] = options.placement[0];
         if (pageable) std::ranges::replace(options.placement, Placement::pinned, Placement::host);
+        if (is_one_sided(options.benchmark)) {
+            using enum Measure;
+            using enum Sync;
+            using enum WindowKind;
+            if (!measure.empty()) options.measure = named(measure, {latency, bw, bibw, rate});
+            if (!sync.empty()) options.sync = named(sync, {flush, fence, pscw, lock});
+            options.window_kind = window_kind.empty()
+                                      ? default_window(options)
+                                      : named(window_kind, {allocate, create, dynamic, shared});
+            check_one_sided(options);
+        }
     } catch (const CLI::ParseError& error) {
         int status = 0;
         if (talk)

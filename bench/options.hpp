@@ -10,7 +10,28 @@
 
 namespace gantry::bench {
 
-enum class Benchmark { latency, sendrecv, bw, bibw, mr, overlap, fresh, demo };
+enum class Benchmark {
+    latency,
+    sendrecv,
+    bw,
+    bibw,
+    mr,
+    overlap,
+    fresh,
+    demo,
+    // One-sided operations.
+    put,
+    get,
+    accumulate,
+    fetch_op,
+    cas
+};
+bool is_one_sided(Benchmark benchmark);
+
+// Of one-sided operations: what is measured, what ends them, and how the window was made.
+enum class Measure { latency, bw, bibw, rate };
+enum class Sync { flush, fence, pscw, lock };
+enum class WindowKind { allocate, create, dynamic, shared };
 
 // Where a rank's message buffers are.
 enum class Placement : char { device = 'D', host = 'H', managed = 'M', pinned = 'P' };
@@ -20,8 +41,11 @@ struct Options {
     Placement placement[2] = {Placement::device, Placement::device};
     std::vector<Bytes> sizes;  // of messages; never empty once parsed
     int iterations = 0;        // samples per size; 0: by size
-    int window = 0;            // messages in flight of bw and bibw; 0: by size
-    std::vector<int> gpus;     // of rank 0 and 1; empty: one each if there are two
+    int window = 0;            // messages in flight of bw, bibw and mr; 0: by size
+    Measure measure = Measure::latency;
+    Sync sync = Sync::flush;
+    WindowKind window_kind = WindowKind::create;
+    std::vector<int> gpus;  // of rank 0 and 1; empty: one each if there are two
     bool validate = true;
     bool staged = false, pipelined = false;  // baselines beside the library
     bool library =
@@ -40,6 +64,15 @@ struct Options {
 };
 
 const char* name(Benchmark benchmark);
+const char* name(Measure measure);
+const char* name(Sync sync);
+const char* name(WindowKind kind);
+// Of accumulate, fetch_op and cas.
+inline constexpr Bytes kItemBytes = 8;
+// Where both ranks are origin and target.
+inline bool goes_both_ways(const Options& options) {
+    return options.measure == Measure::bibw;
+}
 // Ends the program itself for --help and mistakes (told by `talk` only, so that two ranks do not
 // say it twice).
 Options parse(int argc, char** argv, bool talk);

@@ -123,6 +123,38 @@ std::optional<std::vector<double>> final_line(const std::string& output) {
     return numbers;
 }
 
+// The test of ucx_perftest that does the same as nearly as any, and the number of its line.
+struct UcxTest {
+    const char* name;
+    std::size_t column;  // 1: us, the median; 5: MB/s; 7: operations a second
+    bool in_flight;      // several at once
+};
+std::optional<UcxTest> ucx_test(const Options& options) {
+    constexpr std::size_t kTime = 1, kRate = 7, kBandwidth = 5;
+    const Measure measured = options.measure;
+    switch (options.benchmark) {
+        case Benchmark::latency: return UcxTest{"tag_lat", kTime, true};
+        case Benchmark::bw: return UcxTest{"tag_bw", kBandwidth, true};
+        case Benchmark::mr: return UcxTest{"tag_bw", kRate, true};
+        case Benchmark::put:
+        case Benchmark::get: {
+            const bool put = options.benchmark == Benchmark::put;
+            if (measured == Measure::latency)
+                return UcxTest{put ? "ucp_put_lat" : "ucp_get", kTime, false};
+            if (measured == Measure::bibw) return std::nullopt;
+            return UcxTest{put ? "ucp_put_bw" : "ucp_get",
+                           measured == Measure::bw ? kBandwidth : kRate, true};
+        }
+        case Benchmark::fetch_op:
+        case Benchmark::cas: {
+            const char* test = options.benchmark == Benchmark::cas ? "ucp_cswap" : "ucp_fadd";
+            if (measured == Measure::latency) return UcxTest{test, kTime, false};
+            return UcxTest{test, kRate, true};
+        }
+        default: return std::nullopt;
+    }
+}
+
 Told run_ucx(const std::string& folder, const Options& options, int seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::seconds(seconds);
@@ -130,10 +162,12 @@ Told run_ucx(const std::string& folder, const Options& options, int seconds) {
     const Placement placement = options.placement[0];
     const bool comparable = options.placement[1] == placement && options.pairs == 1 &&
                             (placement == Placement::device || placement == Placement::host);
-    const bool latency = options.benchmark == Benchmark::latency;
-    const bool window = options.benchmark == Benchmark::bw || options.benchmark == Benchmark::mr;
-    if (!comparable || !(latency || window) || options.busy) {
-        told.why_not = "ucx_perftest has no such test (latency, bw and mr of one pair, D D or H H)";
+    const std::optional<UcxTest> test = ucx_test(options);
+    if (!comparable || !test || options.busy) {
+        told.why_not =
+            "ucx_perftest has no such test (of one pair, D D or H H: latency, bw, mr, and put, "
+            "get, "
+            "fetch_op and cas but for bibw)";
         return told;
     }
     Environment environment = {
@@ -143,12 +177,14 @@ Told run_ucx(const std::string& folder, const Options& options, int seconds) {
         {"LD_LIBRARY_PATH",
          folder + "/ucx/lib:" + folder + "/libucx_cu13.libs:" + inherited("LD_LIBRARY_PATH")}};
     told.columns = {"ucx"};
+    constexpr double kMegabyte = 1.048576;
+    const bool in_megabytes = test->column == 5;
     int port = 13000 + static_cast<int>(getpid() % 20000);
     for (const Bytes bytes : options.sizes) {
         if (bytes == 0) continue;
-        const int in_flight = options.window > 0 ? options.window : 32;
-        Command server{{folder + "/ucx/bin/ucx_perftest", "-t", latency ? "tag_lat" : "tag_bw",
-                        "-m", placement == Placement::device ? "cuda" : "host", "-s",
+        const int in_flight = !test->in_flight ? 1 : options.window > 0 ? options.window : 32;
+        Command server{{folder + "/ucx/bin/ucx_perftest", "-t", test->name, "-m",
+                        placement == Placement::device ? "cuda" : "host", "-s",
                         std::to_string(bytes), "-n", bytes > 100000 ? "200" : "5000", "-w", "50",
                         "-O", std::to_string(in_flight), "-p", std::to_string(++port)},
                        environment};
@@ -171,13 +207,9 @@ Told run_ucx(const std::string& folder, const Options& options, int seconds) {
             told.why_not = fmt::format("ucx_perftest of {} bytes gave no result", bytes);
             return told;
         }
-        constexpr double kMegabyte = 1.048576;
-        told.values["ucx"][bytes] = latency ? (*numbers)[1]
-                                    : options.benchmark == Benchmark::mr
-                                        ? (*numbers)[7]
-                                        : (*numbers)[5] * kMegabyte;
+        told.values["ucx"][bytes] = (*numbers)[test->column] * (in_megabytes ? kMegabyte : 1);
     }
-    told.unit = latency ? "us" : "MB/s";
+    told.unit = test->column == 1 ? "us" : in_megabytes ? "MB/s" : "operations/s";
     return told;
 }
 

@@ -125,8 +125,13 @@ void Report::end() {
                                   static_cast<char>(options_.placement[1])}},
         {"pairs", pairs()},
         {"busy", options_.busy},
-        {"gpus", options_.gpus},
-        {"rows", nlohmann::ordered_json::parse("[" + rows_ + "]")}};
+        {"gpus", options_.gpus}};
+    if (is_one_sided(options_.benchmark)) {
+        document["measure"] = name(options_.measure);
+        document["sync"] = name(options_.sync);
+        document["window"] = name(options_.window_kind);
+    }
+    document["rows"] = nlohmann::ordered_json::parse("[" + rows_ + "]");
     fmt::print("{}\n", document.dump(2));
 }
 

@@ -36,6 +36,7 @@ SharedPinned::SharedPinned(Place place, Bytes bytes) : bytes_(bytes) {
                             path));
     ::close(file);
     Driver& cuda = driver();
+    if (!cuda.started()) return;
     cuda.check(cuda.cuMemHostRegister_v2(memory_, bytes_, kPortableMapped), "cuMemHostRegister",
                bytes_);
     cuda.check(cuda.cuMemHostGetDevicePointer_v2(&device_, memory_, 0),
@@ -43,7 +44,7 @@ SharedPinned::SharedPinned(Place place, Bytes bytes) : bytes_(bytes) {
 }
 
 SharedPinned::~SharedPinned() {
-    driver().cuMemHostUnregister(memory_);
+    if (device_ != 0) driver().cuMemHostUnregister(memory_);
     munmap(memory_, bytes_);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Page-locked memory that several ranks of one machine share, each GPU of theirs included.
+// Memory that several ranks of one machine share; page-locked, and shared by each GPU of theirs, where
+// a driver runs.
 #pragma once
 
 #include "driver.hpp"
@@ -24,6 +25,7 @@ class SharedPinned {
     SharedPinned& operator=(const SharedPinned&) = delete;
 
     std::byte* data() const { return static_cast<std::byte*>(memory_); }
+    // 0 without a driver.
     CUdeviceptr device() const { return device_; }
 
   private:

@@ -207,7 +207,7 @@ void print_json(const Options& options, const Table& table, const Told& first,
             }
         rows.push_back(row);
     }
-    const nlohmann::ordered_json document = {
+    nlohmann::ordered_json document = {
         {"benchmark", name(options.benchmark)},
         {"library", first.library},
         {"unit", first.unit},
@@ -222,6 +222,11 @@ void print_json(const Options& options, const Table& table, const Told& first,
         {"note", note_on(options)},
         {"rows", rows},
         {"not_run", not_run}};
+    if (is_one_sided(options.benchmark)) {
+        document["measure"] = name(options.measure);
+        document["sync"] = name(options.sync);
+        document["window"] = name(options.window_kind);
+    }
     fmt::print("{}\n", document.dump(2));
 }
 

@@ -19,7 +19,7 @@
 
 #include "driver.hpp"
 #include "job.hpp"
-#include "shared_pinned.hpp"
+#include "pair_memory.hpp"
 #include "side_by_side.hpp"
 
 #include "device/kernels/copy_many.hpp"
@@ -38,7 +38,6 @@
 namespace gantry::bench {
 namespace {
 
-constexpr int kTag = 5;
 constexpr Bytes kBytesPerPart = 8 * kKiB;
 // Of a window: they fill the link; more only mean more words to look at (docs/design/batches.md).
 constexpr unsigned kEnoughBlocks = 64;
@@ -47,30 +46,7 @@ constexpr unsigned kWords = 1024;  // of one rank: one per block of a launch
 // Of two copies: pieces so large are as quick as any on the machines measured, four of them where
 // the message has fewer.
 constexpr Bytes kSmallestBlock = 256 * kKiB, kLargestBlock = 768 * kKiB;
-constexpr unsigned kMapPeer = 1;           // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kLooksBeforeYield = 100000;  // for machines with fewer processors than ranks
-
-// Of both ranks of a pair.
-class PairsMemory : public SharedPinned {
-  public:
-    explicit PairsMemory(Bytes bytes) : PairsMemory(agree(bytes), bytes) {}
-
-  private:
-    PairsMemory(Place place, Bytes bytes) : SharedPinned(place, bytes) {
-        meet();
-        if (side() == 0) close(place);
-    }
-    static Place agree(Bytes bytes) {
-        Place place;
-        if (side() == 0) {
-            place = make(bytes);
-            MPI_Send(&place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD);
-        } else {
-            MPI_Recv(&place, 2, MPI_LONG, peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
-        return place;
-    }
-};
 
 // Words that both ranks of a pair and their GPUs write: first those that side 0 reads. Behind them
 // is room for so many bytes of messages to each side.
@@ -95,33 +71,7 @@ class Words {
         return (static_cast<Bytes>(reader) * kWords + index) * kWordStride;
     }
     Bytes room_;
-    PairsMemory memory_;
-};
-
-// The peer's device buffer as mapped here.
-class Mapped {
-  public:
-    Mapped(const Buffer& mine, bool mine_is_device, bool peers_is_device) {
-        CUipcMemHandle own{}, other{};
-        Driver& cuda = driver();
-        if (mine_is_device)
-            cuda.check(cuda.cuIpcGetMemHandle(&own, address_of(mine.message(0))),
-                       "cuIpcGetMemHandle");
-        MPI_Sendrecv(&own, sizeof own, MPI_BYTE, peer(), kTag, &other, sizeof other, MPI_BYTE,
-                     peer(), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (peers_is_device)
-            cuda.check(cuda.cuIpcOpenMemHandle_v2(&address_, other, kMapPeer), "cuIpcOpenMemHandle",
-                       mine.total_bytes());
-    }
-    ~Mapped() {
-        if (address_ != 0) driver().cuIpcCloseMemHandle(address_);
-    }
-    Mapped(const Mapped&) = delete;
-    Mapped& operator=(const Mapped&) = delete;
-    CUdeviceptr at(Bytes offset) const { return address_ + offset; }
-
-  private:
-    CUdeviceptr address_ = 0;
+    PairMemory memory_;
 };
 
 class BareWay final : public Way {
@@ -312,7 +262,7 @@ class BareWay final : public Way {
     Bare kind_;
     bool device_here_, device_there_;
     Words words_;
-    Mapped their_incoming_, their_outgoing_;
+    PeersDevice their_incoming_, their_outgoing_;
     CUstream stream_ = nullptr;
     CUmodule module_ = nullptr;
     CUfunction many_ = nullptr, few_ = nullptr;

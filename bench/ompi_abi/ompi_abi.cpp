@@ -5,7 +5,7 @@
 // and no compiler is needed where the measuring is done.
 //
 // Open MPI's predefined handles are the addresses of its objects (ompi_mpi_comm_world, ...), and
-// its requests are pointers, which pass through; only the null request differs. Statuses are
+// its requests, windows and groups are pointers, which pass through; only the null request differs. Statuses are
 // ignored here as in the program. Anything else is refused with a sentence and an abort.
 #include <mpi.h>
 
@@ -61,8 +61,26 @@ void* of(MPI_Datatype type) {
 }
 
 void* of(MPI_Op op) {
-    if (op != MPI_MAX) unknown("reduction");
-    return find("ompi_mpi_op_max");
+    static void* const sum = find("ompi_mpi_op_sum");
+    if (op == MPI_SUM) return sum;
+    if (op == MPI_MAX) return find("ompi_mpi_op_max");
+    unknown("reduction");
+}
+
+void* of(MPI_Info info) {
+    if (info != MPI_INFO_NULL) unknown("info");
+    return find("ompi_mpi_info_null");
+}
+
+int lock_type(int type) {
+    constexpr int kExclusive = 1, kShared = 2;
+    if (type == MPI_LOCK_SHARED) return kShared;
+    if (type == MPI_LOCK_EXCLUSIVE) return kExclusive;
+    unknown("kind of lock");
+}
+
+void check_assert(int assertion) {
+    if (assertion != 0) unknown("assertion");
 }
 
 void check(const void* status) {
@@ -216,5 +234,126 @@ int MPI_Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuse
     check(statuses);
     const Requests converted(count, requests);
     return theirs(count, requests, flag, nullptr);
+}
+int MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
+    THEIRS("MPI_Comm_group", void*, MPI_Group*);
+    return theirs(of(comm), group);
+}
+int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group* made) {
+    THEIRS("MPI_Group_incl", MPI_Group, int, const int*, MPI_Group*);
+    return theirs(group, count, ranks, made);
+}
+int MPI_Group_free(MPI_Group* group) {
+    THEIRS("MPI_Group_free", MPI_Group*);
+    return theirs(group);
+}
+int MPI_Get_address(const void* location, MPI_Aint* address) {
+    THEIRS("MPI_Get_address", const void*, MPI_Aint*);
+    return theirs(location, address);
+}
+int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                     MPI_Win* win) {
+    THEIRS("MPI_Win_allocate", MPI_Aint, int, void*, void*, void*, MPI_Win*);
+    return theirs(bytes, unit, of(info), of(comm), base, win);
+}
+int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                            MPI_Win* win) {
+    THEIRS("MPI_Win_allocate_shared", MPI_Aint, int, void*, void*, void*, MPI_Win*);
+    return theirs(bytes, unit, of(info), of(comm), base, win);
+}
+int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win* win) {
+    THEIRS("MPI_Win_create", void*, MPI_Aint, int, void*, void*, MPI_Win*);
+    return theirs(base, bytes, unit, of(info), of(comm), win);
+}
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    THEIRS("MPI_Win_create_dynamic", void*, void*, MPI_Win*);
+    return theirs(of(info), of(comm), win);
+}
+int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint bytes) {
+    THEIRS("MPI_Win_attach", MPI_Win, void*, MPI_Aint);
+    return theirs(win, base, bytes);
+}
+int MPI_Win_detach(MPI_Win win, const void* base) {
+    THEIRS("MPI_Win_detach", MPI_Win, const void*);
+    return theirs(win, base);
+}
+int MPI_Win_free(MPI_Win* win) {
+    THEIRS("MPI_Win_free", MPI_Win*);
+    return theirs(win);
+}
+int MPI_Win_fence(int assertion, MPI_Win win) {
+    THEIRS("MPI_Win_fence", int, MPI_Win);
+    check_assert(assertion);
+    return theirs(assertion, win);
+}
+int MPI_Win_post(MPI_Group group, int assertion, MPI_Win win) {
+    THEIRS("MPI_Win_post", MPI_Group, int, MPI_Win);
+    check_assert(assertion);
+    return theirs(group, assertion, win);
+}
+int MPI_Win_start(MPI_Group group, int assertion, MPI_Win win) {
+    THEIRS("MPI_Win_start", MPI_Group, int, MPI_Win);
+    check_assert(assertion);
+    return theirs(group, assertion, win);
+}
+int MPI_Win_complete(MPI_Win win) {
+    THEIRS("MPI_Win_complete", MPI_Win);
+    return theirs(win);
+}
+int MPI_Win_wait(MPI_Win win) {
+    THEIRS("MPI_Win_wait", MPI_Win);
+    return theirs(win);
+}
+int MPI_Win_lock(int type, int rank, int assertion, MPI_Win win) {
+    THEIRS("MPI_Win_lock", int, int, int, MPI_Win);
+    check_assert(assertion);
+    return theirs(lock_type(type), rank, assertion, win);
+}
+int MPI_Win_unlock(int rank, MPI_Win win) {
+    THEIRS("MPI_Win_unlock", int, MPI_Win);
+    return theirs(rank, win);
+}
+int MPI_Win_lock_all(int assertion, MPI_Win win) {
+    THEIRS("MPI_Win_lock_all", int, MPI_Win);
+    check_assert(assertion);
+    return theirs(assertion, win);
+}
+int MPI_Win_unlock_all(MPI_Win win) {
+    THEIRS("MPI_Win_unlock_all", MPI_Win);
+    return theirs(win);
+}
+int MPI_Win_flush(int rank, MPI_Win win) {
+    THEIRS("MPI_Win_flush", int, MPI_Win);
+    return theirs(rank, win);
+}
+int MPI_Win_sync(MPI_Win win) {
+    THEIRS("MPI_Win_sync", MPI_Win);
+    return theirs(win);
+}
+int MPI_Put(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint at, int there,
+            MPI_Datatype as, MPI_Win win) {
+    THEIRS("MPI_Put", const void*, int, void*, int, MPI_Aint, int, void*, MPI_Win);
+    return theirs(from, count, of(type), rank, at, there, of(as), win);
+}
+int MPI_Get(void* to, int count, MPI_Datatype type, int rank, MPI_Aint at, int there,
+            MPI_Datatype as, MPI_Win win) {
+    THEIRS("MPI_Get", void*, int, void*, int, MPI_Aint, int, void*, MPI_Win);
+    return theirs(to, count, of(type), rank, at, there, of(as), win);
+}
+int MPI_Accumulate(const void* from, int count, MPI_Datatype type, int rank, MPI_Aint at, int there,
+                   MPI_Datatype as, MPI_Op op, MPI_Win win) {
+    THEIRS("MPI_Accumulate", const void*, int, void*, int, MPI_Aint, int, void*, void*, MPI_Win);
+    return theirs(from, count, of(type), rank, at, there, of(as), of(op), win);
+}
+int MPI_Fetch_and_op(const void* from, void* result, MPI_Datatype type, int rank, MPI_Aint at,
+                     MPI_Op op, MPI_Win win) {
+    THEIRS("MPI_Fetch_and_op", const void*, void*, void*, int, MPI_Aint, void*, MPI_Win);
+    return theirs(from, result, of(type), rank, at, of(op), win);
+}
+int MPI_Compare_and_swap(const void* from, const void* compare, void* result, MPI_Datatype type,
+                         int rank, MPI_Aint at, MPI_Win win) {
+    THEIRS("MPI_Compare_and_swap", const void*, const void*, void*, void*, int, MPI_Aint, MPI_Win);
+    return theirs(from, compare, result, of(type), rank, at, win);
 }
 }

@@ -71,6 +71,13 @@ INSTANTIATE_TEST_SUITE_P(
         Given{"overlap --compute 2.5", "2 gantry-bench overlap D D -m 8 --compute 2.5"},
         Given{"fresh -n 12", "2 gantry-bench fresh D D -m 8 -n 12"},
         Given{"fresh --uses 4", "2 gantry-bench fresh D D -m 8 --uses 4"},
+        Given{"put", "2 gantry-bench put D D -m 8"},
+        Given{"get D H --measure rate -w 9 --sync pscw",
+              "2 gantry-bench get D H -m 8 -w 9 --measure rate --sync pscw"},
+        Given{"accumulate H H --window allocate --measure bibw",
+              "2 gantry-bench accumulate H H -m 8 --measure bibw"},
+        Given{"cas H H --window shared --floor",
+              "2 gantry-bench cas H H -m 8 --window shared --floor"},
         Given{"demo", "2 gantry-bench demo"},
         Given{"demo --gpus 0,0", "2 gantry-bench demo --gpus 0,0"},
         // A job of a comparison is started by hand like any other.
@@ -98,6 +105,14 @@ TEST(Sizes, OfEachBenchmarkByDefault) {
     EXPECT_EQ(parsed("gantry-bench overlap").sizes.front(), 64 * kKiB);
     EXPECT_EQ(parsed("gantry-bench mr").sizes.back(), 64 * kKiB);
     EXPECT_EQ(parsed("gantry-bench latency").sizes.back(), 4 * kMiB);
+    EXPECT_EQ(parsed("gantry-bench accumulate").sizes.front(), kItemBytes);
+    EXPECT_THAT(parsed("gantry-bench fetch_op").sizes, testing::ElementsAre(kItemBytes));
+}
+
+TEST(WindowOfOneSidedOperations, IsOfMpisMemoryWhereTheTargetIsInHostMemory) {
+    EXPECT_EQ(parsed("gantry-bench put D H").window_kind, WindowKind::allocate);
+    EXPECT_EQ(parsed("gantry-bench put H D").window_kind, WindowKind::create);
+    EXPECT_EQ(parsed("gantry-bench put D H --measure bibw").window_kind, WindowKind::create);
 }
 
 }  // namespace

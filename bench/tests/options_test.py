@@ -13,12 +13,13 @@ BUILD = Path(os.environ.get("GANTRY_BUILD_FOLDER", Path(__file__).resolve().pare
 MPIEXEC = str(BUILD / "bin" / "mpiexec")
 BENCH = str(BUILD / "bin" / "gantry-bench")
 BENCH_FOLDER = Path(__file__).resolve().parents[1]
+ONE_SIDED = ("put", "get", "accumulate", "fetch_op", "cas")
 
 
 def run(*words, job=0, **env):
     """(exit status, standard output, standard error); `job`: under mpiexec, with so many ranks."""
     launcher = [MPIEXEC, "-n", str(job)] if job else []
-    done = subprocess.run([*launcher, BENCH, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100,
+    done = subprocess.run([*launcher, BENCH, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280,
                           env=dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=options{os.getpid()}", **env))
     return done.returncode, done.stdout, done.stderr
 
@@ -52,7 +53,7 @@ class Options(unittest.TestCase):
         command = [BENCH_FOLDER / "processors", "--prefix", BUILD, "--pairs", pair, "--rounds", "1"]
         env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=processors{os.getpid()}")
         for library, row in (("", rf"^ *{pair} +[0-9.]+ +[0-9.]+ +[0-9.]+ +-?[0-9.]+$"), ("/nowhere", rf"^ *{pair} +[0-9.]+ +- +-$")):
-            done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=dict(env, GANTRY_CUDA_LIBRARY=library))
+            done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=dict(env, GANTRY_CUDA_LIBRARY=library))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertRegex(done.stdout.splitlines()[-1], row)
 
@@ -149,7 +150,7 @@ class Options(unittest.TestCase):
         for placement, floors in [("D D", ["put+flag", "copy", "kernel"]), ("D P", ["put+flag", "copy"]),
                                   ("H D", ["put+flag", "copy"]), ("H H", []), ("M D", [])]:
             with self.subTest(placement):
-                found = self.document("latency", *placement.split(), "--floor", "-m", "1:9", "-i", "2", job=2)
+                found = self.document("latency", *placement.split(), "--floor", "-m", "1,9", "-i", "2", job=2)
                 for row in found["rows"]:
                     self.assertEqual([way["name"] for way in row["ways"]], ["Gantry", *floors])
 
@@ -223,7 +224,7 @@ class Options(unittest.TestCase):
         command = [BENCH_FOLDER / "device", "--prefix", BUILD, "--iterations", "2", "--rounds", "1", "--page", "day.md", "--section", "first",
                    "--commit", "abc", "--only", "fresh buffers two GPUs", "--only", "latency, busy", "--only", "latency, no IPC"]
         env = dict(os.environ, SIMGPU=f"machine=h200,dev=2,scale=0,run=device{os.getpid()}")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         keys = [(line["test"], line["placement"], line["bytes"], line.get("progress")) for line in lines]
@@ -244,6 +245,64 @@ class Options(unittest.TestCase):
         for line in lines:
             if line["test"] == "fresh buffers":
                 self.assertAlmostEqual(line["ratio"], line["value"] / line["staged"], places=2)
+
+    def test_one_sided_operations_by_every_synchronisation(self):
+        for operation in ONE_SIDED:
+            for sync in ("flush", "fence", "pscw", "lock"):
+                with self.subTest(f"{operation} {sync}"):
+                    found = self.document(operation, "H", "H", "-m", "8", "-i", "1", "--sync", sync, job=2)
+                    self.assertEqual([found[name] for name in ("benchmark", "unit", "measure", "sync", "window", "validated")],
+                                     [operation, "us", "latency", sync, "allocate", True])
+                    self.assertGreater(found["rows"][0]["ways"][0]["value"], 0)
+
+    def test_one_sided_operations_in_every_window(self):
+        for window in ("allocate", "create", "dynamic", "shared"):
+            for operation, measure in (("put", "bw"), ("get", "bibw"), ("accumulate", "bibw"), ("cas", "rate")):
+                with self.subTest(f"{operation} {window}"):
+                    words = (operation, "H", "H", "-i", "1", "-w", "5", "--window", window, "--measure", measure)
+                    found = self.document(*words, *(() if operation == "cas" else ("-m", "8,24K")), job=2)
+                    self.assertEqual((found["window"], found["unit"]), (window, "operations/s" if measure == "rate" else "MB/s"))
+                    self.assertEqual([row["messages"] for row in found["rows"]], [5] if operation == "cas" else [5, 5])
+
+    def test_one_sided_operations_in_any_memory(self):
+        for operation, placement in (("put", "D D"), ("get", "D H"), ("accumulate", "D D"), ("fetch_op", "M P"), ("cas", "H D")):
+            with self.subTest(f"{operation} {placement}"):
+                found = self.document(operation, *placement.split(), "-m", "8", "-i", "1", job=2)
+                self.assertEqual(found["window"], "allocate" if placement[-1] == "H" else "create")
+
+    def test_floors_of_one_sided_operations(self):
+        for words, floors in (("put H H", ["memcpy"]), ("get H P", ["memcpy"]), ("fetch_op H H", ["atomic"]), ("cas H H", ["atomic"]),
+                              ("put D D", ["copy", "kernel"]), ("get D D --measure bw -w 3", ["copy", "kernel"]), ("accumulate D H", ["copy"]),
+                              ("put M H", []), ("cas D D", [])):
+            with self.subTest(words):
+                row = self.document(*words.split(), "-m", "8", "-i", "1", "--floor", job=2)["rows"][0]
+                self.assertEqual([way["name"] for way in row["ways"]], ["Gantry", *floors])
+
+    def test_one_sided_figures_that_there_are_not_are_refused(self):
+        for words, why in (("cas H H --measure bw", "one item has no bandwidth"), ("fetch_op H H -m 16", "of one item of 8 bytes, not of 16"),
+                           ("accumulate H H -m 12", "it adds doubles"), ("put H H -m 0", "there is nothing to time"),
+                           ("put H D --window allocate", "the target's placement must be H"),
+                           ("put D H --measure bibw --window shared", "the target's placement must be H"),
+                           ("get H H --sync barrier", "barrier not in"), ("get H H --window own", "own not in")):
+            with self.subTest(words):
+                self.assertIn(why, "".join(self.refused(*words.split())))
+
+    def test_ucx_has_tests_of_one_sided_operations(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, "ucx/bin/ucx_perftest", 'for word; do last=$word; done; [ "$last" = 127.0.0.1 ] || exit 0; '
+                       'echo "$@" > "$(dirname "$0")/../../seen"; echo "Final: 5000 2.5 2.6 2.7 10 11 100 110"')
+            for words, test, value in (("put", "-t ucp_put_lat -m host -s 8", 2.5), ("get", "-t ucp_get -m host -s 8", 2.5),
+                                       ("put --measure bw", "-t ucp_put_bw -m host -s 8", 11 * 1.048576), ("fetch_op", "-t ucp_fadd -m host -s 8", 2.5),
+                                       ("cas --measure rate", "-t ucp_cswap -m host -s 8", 110)):
+                with self.subTest(words):
+                    first, *rest = words.split()
+                    found = self.document(first, "H", "H", *rest, "-m", "8", "-i", "1", "--rounds", "1", "--peers", folder)
+                    self.assertAlmostEqual(found["rows"][0]["values"]["ucx"], value)
+                    self.assertIn(test, (Path(folder) / "seen").read_text())
+            for words in ("accumulate", "put --measure bibw"):
+                first, *rest = words.split()
+                found = self.document(first, "H", "H", *rest, "-m", "8", "-i", "1", "--rounds", "1", "--peers", folder)
+                self.assertIn("ucx_perftest has no such test", found["not_run"]["ucx"])
 
     def test_peers_are_run_beside_gantry(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -292,8 +351,9 @@ class Options(unittest.TestCase):
             with self.subTest(**ipc), tempfile.TemporaryDirectory() as folder:
                 self.write(folder, "impi/bin/mpiexec.hydra", 'echo "${I_MPI_OFFLOAD_IPC:-none}" > "$I_MPI_ROOT/../impi.seen"; exit 1')
                 self.write(folder, "ompi/bin/mpiexec", 'echo "$UCX_TLS" > "$OPAL_PREFIX/../ompi.seen"; exit 1')
-                self.write(folder, "ucx/bin/ucx_perftest", 'echo "$UCX_TLS" > "$UCX_MODULE_DIR/../../../ucx.seen"; '
-                           'for word; do last=$word; done; [ "$last" = 127.0.0.1 ] && echo "Final: 5000 2.5 2.6 2.7 10 11 100 110"; true')
+                # The client alone writes: the server is killed when the client is done, perhaps inside its own writing.
+                self.write(folder, "ucx/bin/ucx_perftest", 'for word; do last=$word; done; [ "$last" = 127.0.0.1 ] || exit 0; '
+                           'echo "$UCX_TLS" > "$UCX_MODULE_DIR/../../../ucx.seen"; echo "Final: 5000 2.5 2.6 2.7 10 11 100 110"')
                 (Path(folder) / "ucx" / "lib" / "ucx").mkdir(parents=True)
                 words = ("latency", "D", "D", "-m", "8", "-i", "1", "--rounds", "1", "--peers", folder)
                 out = self.good(*words, **ipc)

@@ -10,6 +10,7 @@
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
 //   attached.cpp         dynamic memory          origin.cpp     operations begin here
+//   at_once.cpp          a few loads and stores
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
@@ -97,6 +98,16 @@ struct Target {
     Lock holds = Lock::none;                   // which I took for it, of mine
 };
 
+// What is done to one item of a target; all of it in host memory here.
+struct ItemChange {
+    Verb verb = Verb::fetch;  // or compare_and_swap
+    Items items;
+    layout::Reduction reduce = nullptr;  // fetch
+    const std::byte* operand = nullptr;
+    const std::byte* compare = nullptr;  // compare_and_swap
+    std::byte* result = nullptr;
+};
+
 // How the program synchronises now.
 struct Epochs {
     enum class Fence : std::uint8_t { none, open, used };
@@ -130,6 +141,12 @@ class Window {
     // Checks and begins it. True: it has ended. Else, and if `done` is not null, `done` tells when the
     // origin's buffers are the program's again.
     Result<bool> begin(const Access& access, Completion* done);
+    // at_once.cpp: short ways; null or false: take begin(), which also tells what is wrong.
+    // So many bytes of a target as they are mapped here, for a put or get inside the call.
+    std::byte* reached(int of_rank, std::int64_t displacement, Bytes bytes);
+    bool change_at_once(int of_rank, std::int64_t displacement, const ItemChange& change);
+    // Whether a flush of that rank has nothing to wait for, and nothing to tell.
+    bool is_quiet(int of_rank);
     // One for which the program has a request.
     Task<Status> begin_and_wait(Executor& executor, Access access);
 

@@ -163,3 +163,34 @@ MPI_CASE(rma_refuses_to_attach_memory_twice, 1) {
     OK(MPI_Win_attach(win, numbers + 1, 4));
     OK(MPI_Win_free(&win));
 }
+
+// An operation that is done inside its call counts for its epoch like any other.
+MPI_CASE(rma_fences_know_of_operations_that_end_at_once, 2) {
+    static long in_program_data = 5;
+    for (Window::Made how : every_made()) {
+        Window window(how, 64);
+        return_errors(window);
+        window.set(7, 0L);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_fence(0, window.win()));
+        long on_stack = 0;
+        if (rank() == 0) {
+            OK(MPI_Put(&in_program_data, 1, MPI_LONG, 1, window.at(1, 56), 1, MPI_LONG,
+                       window.win()));
+            expect(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window.win()), MPI_ERR_RMA_SYNC,
+                   {"that has operations"}, "a lock behind a put");
+        }
+        OK(MPI_Win_fence(0, window.win()));
+        const auto last = std::make_unique<long>(7);
+        if (rank() == 0) {
+            OK(MPI_Fetch_and_op(last.get(), &on_stack, MPI_LONG, 1, window.at(1, 56), MPI_SUM,
+                                window.win()));
+            expect(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window.win()), MPI_ERR_RMA_SYNC,
+                   {"that has operations"}, "a lock behind a fetch");
+        }
+        OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, window.win()));
+        if (rank() == 0) CHECK_EQ(on_stack, 5L);
+        if (rank() == 1) CHECK_EQ(window.value<long>(7), 12L);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}

@@ -3,6 +3,7 @@
 // Win: what MPI adds to a rma::Window: a name, attributes, an error handler, hints.
 #pragma once
 
+#include "device/host_memory.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/engine/object.hpp"
 #include "mpi/errhandler/errhandler.hpp"
@@ -32,6 +33,8 @@ struct Win : Object<MPI_Win> {
     int unit = 1;
     int flavor = MPI_WIN_FLAVOR_CREATE;
     int model = MPI_WIN_UNIFIED;
+    unsigned quiet_flushes = 0;  // that had nothing to wait for
+    device::HostMemory program;  // the stack and heap of small origins, about which nobody is asked
 };
 
 }  // namespace gantry::mpi
