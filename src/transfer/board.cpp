@@ -84,6 +84,19 @@ bool Board::find(int rank, std::uint64_t key, Found& found) {
     return true;
 }
 
+// What an operation with the same key, which this rank has left, did not read is still that one's.
+bool Board::find_in_turn(Record& record, std::size_t member) {
+    if (record.found[member].serial != 0) return true;
+    const int rank = record.ranks[member];
+    for (const std::size_t left : left_) {  // the oldest first
+        Record& before = records_[left];
+        if (before.key == record.key && before.serial < record.serial &&
+            !find(rank, record.key, before.found[member]))
+            return false;
+    }
+    return find(rank, record.key, record.found[member]);
+}
+
 bool Board::is_gone(int rank) {
     if (!endpoints_.to(rank).lost.ok()) return true;
     return std::any_of(transports_.begin(), transports_.end(), [rank](auto* transport) {
@@ -114,8 +127,7 @@ bool Board::is_free(Record& record) {
 void Board::pass(std::size_t row) {
     Record& record = records_[row];
     for (std::size_t i = 0; i < record.ranks.size(); ++i)
-        if (!find(record.ranks[i], record.key, record.found[i]) && !is_gone(record.ranks[i]))
-            return;
+        if (!find_in_turn(record, i) && !is_gone(record.ranks[i])) return;
     record.passed = true;
     store(own_->rows[row].passed, 1u);
 }
@@ -215,17 +227,9 @@ void Meeting::publish(const void* offer, Bytes bytes) {
     record_->found[static_cast<std::size_t>(me_)] = {row_, record_->serial};
 }
 
-// What an operation with the same key, which this rank has left, did not read is still that one's.
 bool Meeting::find(int member) {
-    const auto index = static_cast<std::size_t>(member);
     if (member == me_) return posted_;
-    if (record_->found[index].serial != 0) return true;
-    for (const std::size_t left : board_.left_) {
-        Board::Record& before = board_.records_[left];
-        if (before.key == key_ && !board_.find(ranks_[index], key_, before.found[index]))
-            return false;
-    }
-    return board_.find(ranks_[index], key_, record_->found[index]);
+    return board_.find_in_turn(*record_, static_cast<std::size_t>(member));
 }
 
 BoardPage::Row& Meeting::row(int member) const {

@@ -123,6 +123,7 @@ class Board {
 
     Peer* peer(int rank);
     bool find(int rank, std::uint64_t key, Found& found);
+    bool find_in_turn(Record& record, std::size_t member);
     bool has_passed(int rank, const Found& found);
     bool is_free(Record& record);
     bool is_gone(int rank);

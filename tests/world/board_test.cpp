@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace gantry::world {
 namespace {
@@ -108,6 +109,35 @@ Task<Status> ahead_of_the_readers(Rank& rank) {
 TEST(Board, UsesARowAgainWhenEverybodyHasLeftIt) {
     for (const int ranks : {2, 3})
         expect_good(ranks, ahead_of_the_readers);
+}
+
+// Each rank in turn is the only one who is read, and is through before the others come. They leave rows
+// that nobody has found yet: those of one operation are never taken for another's.
+Task<Status> one_key_read_in_turns(Rank& rank) {
+    const int size = static_cast<int>(rank.all.peers.size());
+    std::mt19937 dice(static_cast<unsigned>(rank.number));
+    for (int round = 0; round < 200; ++round) {
+        const int root = round / 3 % size;
+        Meeting meeting(rank.transfer.board, rank.all.peers, rank.number, {1, 7, 0});
+        Status opened = co_await meeting.open(rank.executor);
+        GANTRY_CO_TRY(opened);
+        meeting.post(Brought{rank.number, round});
+        if (rank.number == root) continue;
+        if (dice() % 4 == 0) {
+            Status slept = co_await rank.sleep(rank.executor, 10 * kMicrosecond);
+            GANTRY_CO_TRY(slept);
+        }
+        Status posted = co_await meeting.posted(rank.executor, root);
+        GANTRY_CO_TRY(posted);
+        WORLD_CHECK(meeting.offer<Brought>(root).value == round);
+    }
+    Status read = co_await rank.transfer.board.all_read(rank.executor);
+    co_return read;
+}
+
+TEST(Board, GivesRowsOfOneKeyToOperationsInTheirOrder) {
+    for (const int ranks : {2, 3, 4})
+        expect_good(ranks, one_key_read_in_turns);
 }
 
 // Rank 0 is through with an operation before the others look for its row, and wants to leave MPI.
