@@ -3,6 +3,7 @@
 // Messages at the target. Those of one origin are executed in the order in which they were sent: at
 // once inside progress() where that takes loads and stores only; else they wait, with copies of what
 // they carry, for a task that executes one after the other.
+#include "rma/gpu_change.hpp"
 #include "rma/windows.hpp"
 
 #include "base/log.hpp"
@@ -195,15 +196,28 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
             result.resize(request.span.bytes);
             request.change.result = result.data();
         }
-        ControlBlock& control = *mine().control;
-        status = co_await lock_accumulates(executor, control);
-        if (status.ok()) {
-            status = co_await change(executor, windows.context, *region, request.change);
-            control.end_accumulate();
-        }
+        status = co_await change_here(executor, *region, request.change);
     }
     if (request.id != 0) answer(from, request.id, request.span, status, result);
     served(from, status, request.span.bytes);
+    co_return status;
+}
+
+// A piece of at most kMostPiece (outbound.cpp): all of it, or nothing, is made by the GPU.
+Task<Status> Window::change_here(Executor& executor, Region region, Change change) {
+    ControlBlock& control = *mine().control;
+    const device::Location on_host;
+    const Side operand{Buffer{.address = const_cast<std::byte*>(change.operand)}, on_host};
+    const Side result{Buffer{.address = change.result}, on_host};
+    GpuChange on_gpu(windows.context, change, region, operand, result);
+    if (on_gpu.possible()) {
+        Status changed = co_await change_by_gpu(executor, control, &on_gpu);
+        if (changed.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return changed;
+    }
+    Status status = co_await lock_accumulates(executor, control);
+    GANTRY_CO_TRY(status);
+    status = co_await rma::change(executor, windows.context, region, change);
+    control.end_accumulate();
     co_return status;
 }
 

@@ -69,6 +69,9 @@ plan::WindowFacts Window::ways_to(int of_rank) const {
     const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
     plan::WindowFacts facts;
     facts.direct = of.direct;
+    facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
+                           windows.context.tuning.kernels &&
+                           windows.context.config.reduce_on != "host";
     if (of.direct) return facts;
     const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     facts.keyed = of.key != nullptr;
@@ -94,11 +97,12 @@ bool Window::goes_straight(const Access& access) const {
 // One sentence for all ranks that are reached alike.
 void Window::explain_ways() const {
     if (!windows.context.explain.on()) return;
-    std::map<std::tuple<bool, bool, bool, int>, std::pair<int, plan::WindowFacts>> alike;
+    std::map<std::tuple<bool, bool, bool, bool, int>, std::pair<int, plan::WindowFacts>> alike;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         if (of_rank == rank()) continue;
         const plan::WindowFacts facts = ways_to(of_rank);
-        auto& [ranks, known] = alike[{facts.direct, facts.keyed, facts.unattended, facts.rails}];
+        auto& [ranks, known] =
+            alike[{facts.direct, facts.changed_by_gpu, facts.keyed, facts.unattended, facts.rails}];
         ++ranks;
         known = facts;
     }
