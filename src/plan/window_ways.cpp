@@ -8,7 +8,7 @@
 namespace gantry::plan {
 namespace {
 
-// A batch of fewer is not worth the copy.
+// A batch of fewer is not worth the copy; so what counts as small follows GANTRY_WINDOW_BATCH.
 constexpr Bytes kLeastInBatch = 8;
 
 // Reading two vectors and writing one, in copies of one vector.

@@ -12,7 +12,8 @@
 namespace gantry::rma {
 namespace {
 
-// An origin is told of what is executed before it has to wait for it (outbound.cpp).
+// An origin is told of what is executed before it has to wait for it: a quarter of its bounds
+// (outbound.cpp), and no parameters for the same reason.
 constexpr std::uint64_t kReportMessages = 64;
 constexpr Bytes kReportBytes = kMiB;
 
@@ -224,9 +225,9 @@ Task<Status> Window::change_here(Executor& executor, Region region, Change chang
 void Window::answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
                     transport::ConstSpan bytes, Bytes in_place) {
     if (!status.ok()) bytes = {};
-    Status sent =
-        send(from, wire::kAnswer,
-             wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
+    Status sent = send_behind_batch(
+        from, wire::kAnswer,
+        wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
     if (!sent.ok()) log::info("rma: rank {} gets no answer: {}", from, sent.text());
 }
 
@@ -245,12 +246,12 @@ void Window::report(int from) {
     Target& of = target(from);
     of.reported = of.served;
     of.reported_bytes = of.served_bytes;
-    Status sent =
-        send(from, wire::kExecuted,
-             wire::Executed{{},
-                            of.served,
-                            of.served_bytes,
-                            std::exchange(of.first_error, static_cast<int>(MPI_SUCCESS))});
+    Status sent = send_behind_batch(
+        from, wire::kExecuted,
+        wire::Executed{{},
+                       of.served,
+                       of.served_bytes,
+                       std::exchange(of.first_error, static_cast<int>(MPI_SUCCESS))});
     if (!sent.ok()) log::info("rma: rank {} is not told: {}", from, sent.text());
 }
 

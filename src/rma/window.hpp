@@ -16,8 +16,8 @@
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
-// What changes items, and what goes by message, is carried out in its order by one task for each target,
-// unless it ends inside its call; other copies and puts have a task each, and no order.
+// What changes items, and what goes by message, is carried out in its order by one task for each
+// target, unless it ends inside its call; other copies and puts have a task each, and no order.
 // Nothing here blocks: what waits is a Task.
 #pragma once
 
@@ -292,7 +292,14 @@ class Window {
 
     template <class Header>
     Status send(int to, wire::Kind kind, Header header, transport::ConstSpan payload = {});
-    Status signal(int to, wire::Kind kind) { return send(to, kind, wire::Signal{}); }
+    // The small puts that wait for company were begun before, so they leave first.
+    template <class Header>
+    Status send_behind_batch(int to, wire::Kind kind, Header header,
+                             transport::ConstSpan payload = {}) {
+        GANTRY_TRY(ship_batch(to));
+        return send(to, kind, header, payload);
+    }
+    Status signal(int to, wire::Kind kind) { return send_behind_batch(to, kind, wire::Signal{}); }
 
     std::vector<std::unique_ptr<Target>> targets_;
     NodeMemory node_memory_;
