@@ -5,6 +5,7 @@
 // virtual, so every run prints the same. Exit status 1 when a claim is missed.
 #include "world/harness/published.hpp"
 #include "world/harness/published_alltoall.hpp"
+#include "world/harness/published_rails.hpp"
 
 #include <fmt/format.h>
 
@@ -126,6 +127,25 @@ bool print_alltoall() {
     return all;
 }
 
+bool ratio(std::string_view what, std::string_view required, double reached, bool holds) {
+    fmt::print("  {:<72} required {:>7}  reached {:>7.3f}  {}\n", what, required, reached,
+               holds ? "holds" : "MISSED");
+    return holds;
+}
+
+bool print_rails() {
+    fmt::print("\nHost messages over several rails between two nodes, QDR each\n");
+    const gantry::world::PublishedRails rails = gantry::world::measure_rails();
+    const double ports = rails.two_ports_both_ways / gantry::world::kPublishedPorts;
+    bool all = ratio("claim 15: two ports behind one bus, both ways, of one (published 1.37)",
+                     "1.37", rails.two_ports_both_ways, ports > 0.97 && ports < 1.03);
+    all &= ratio("claim 16: two adapters, bandwidth of 64 MiB, of one (published about 2)",
+                 ">= 1.95", rails.two_adapters_bandwidth, rails.two_adapters_bandwidth >= 1.95);
+    all &= ratio("          two adapters, latency of 4 MiB, of one (published about half)",
+                 "<= 0.55", rails.two_adapters_latency, rails.two_adapters_latency <= 0.55);
+    return all;
+}
+
 // What bench/published_network compares real processes with.
 int print_json() {
     const gantry::Nanoseconds ideal = gantry::world::measure_published(SharedPinned::with).ideal;
@@ -153,5 +173,6 @@ int main(int argc, char** argv) {
     const bool with = print(SharedPinned::with);
     const bool without = print(SharedPinned::without);
     const bool alltoall = print_alltoall();
-    return with && without && alltoall ? 0 : 1;
+    const bool rails = print_rails();
+    return with && without && alltoall && rails ? 0 : 1;
 }

@@ -1,15 +1,35 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/window_ways.hpp"
 
+#include "plan/p2p_model.hpp"
+
 #include <fmt/format.h>
 
 namespace gantry::plan {
 namespace {
 
-// A batch of fewer is not worth the copy.
+// A batch of fewer is not worth the copy; so what counts as small follows GANTRY_WINDOW_BATCH.
 constexpr Bytes kLeastInBatch = 8;
 
+// Reading two vectors and writing one, in copies of one vector.
+constexpr Bytes kHalfPasses = 3;
+
 }  // namespace
+
+ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
+                         std::string_view fixed) {
+    if (fixed == "host") return ChangePlace::host;
+    if (fixed == "gpu") return ChangePlace::gpu;
+    const Bytes bytes = question.bytes;
+    const Nanoseconds once = transfer_time(bytes, gpu.pageable_bytes_per_second);
+    const Nanoseconds out = gpu.pageable_latency + once, in = gpu.copy_in_latency + once;
+    const Nanoseconds on_host = out + in + (question.operand_on_device ? out : 0) +
+                                transfer_time(kHalfPasses * bytes / 2, gpu.host_bytes_per_second);
+    const Nanoseconds on_gpu = gpu.kernel_latency + (question.time_sliced ? gpu.queue_turn : 0) +
+                               (question.operand_there ? 0 : in) +
+                               transfer_time(kHalfPasses * bytes / 2, gpu.d2d_bytes_per_second);
+    return on_gpu < on_host ? ChangePlace::gpu : ChangePlace::host;
+}
 
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     using Verb = WindowQuestion::Verb;
@@ -28,7 +48,9 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
     std::string text = fmt::format("window {}: operations at {} rank{} ", window, targets,
                                    targets == 1 ? "" : "s");
     if (facts.direct)
-        return text + "are loads, stores and copies, and need no call of the target's";
+        return text +
+               fmt::format("are loads, stores and copies{}, and need no call of the target's",
+                           facts.changed_by_gpu ? ", accumulates kernels of its GPU" : "");
     if (facts.keyed && facts.straight_from > 0) {
         text += fmt::format("go straight over the network from {} on", facts.straight_from);
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);

@@ -12,9 +12,11 @@
 #pragma once
 
 #include "base/units.hpp"
+#include "device/facts.hpp"
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace gantry::plan {
 
@@ -23,8 +25,9 @@ enum class WindowWay : std::uint8_t { direct, straight, batch, message };
 // What is known of one target.
 struct WindowFacts {
     bool direct = false;
-    bool keyed = false;       // puts of the network reach it
-    bool unattended = false;  // and need no call of the target's
+    bool keyed = false;           // puts of the network reach it
+    bool unattended = false;      // and need no call of the target's
+    bool changed_by_gpu = false;  // direct: accumulates there are made by a GPU, where they may be
     int rails = 1;
     Bytes straight_from = 0;  // 0: never
     Bytes batch_bytes = 0;    // a batch holds so much; 0: there are none
@@ -37,6 +40,21 @@ struct WindowQuestion {
     bool one_run = true;       // of bytes at the target
     bool origin_plain = true;  // one run of host memory
 };
+
+// An accumulate at device memory that this process reaches, for which there is a kernel: made by the GPU
+// there, or by the processor on copies.
+struct ChangeQuestion {
+    Bytes bytes = 0;
+    bool operand_there = false;  // the kernel reads the operand where it lies
+    bool operand_on_device = false;
+    bool time_sliced = false;  // a kernel waits for a time slice of its GPU
+};
+
+enum class ChangePlace : std::uint8_t { host, gpu };
+
+// `fixed`: what the user said (GANTRY_REDUCE_ON).
+ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
+                         std::string_view fixed = "auto");
 
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts);
 // For people: how operations travel to `targets` ranks of which all this is known.

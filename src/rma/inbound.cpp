@@ -3,6 +3,7 @@
 // Messages at the target. Those of one origin are executed in the order in which they were sent: at
 // once inside progress() where that takes loads and stores only; else they wait, with copies of what
 // they carry, for a task that executes one after the other.
+#include "rma/gpu_change.hpp"
 #include "rma/windows.hpp"
 
 #include "base/log.hpp"
@@ -11,7 +12,8 @@
 namespace gantry::rma {
 namespace {
 
-// An origin is told of what is executed before it has to wait for it (outbound.cpp).
+// An origin is told of what is executed before it has to wait for it: a quarter of its bounds
+// (outbound.cpp), and no parameters for the same reason.
 constexpr std::uint64_t kReportMessages = 64;
 constexpr Bytes kReportBytes = kMiB;
 
@@ -195,24 +197,37 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
             result.resize(request.span.bytes);
             request.change.result = result.data();
         }
-        ControlBlock& control = *mine().control;
-        status = co_await lock_accumulates(executor, control);
-        if (status.ok()) {
-            status = co_await change(executor, windows.context, *region, request.change);
-            control.end_accumulate();
-        }
+        status = co_await change_here(executor, *region, request.change);
     }
     if (request.id != 0) answer(from, request.id, request.span, status, result);
     served(from, status, request.span.bytes);
     co_return status;
 }
 
+// A piece of at most kMostPiece (outbound.cpp): all of it, or nothing, is made by the GPU.
+Task<Status> Window::change_here(Executor& executor, Region region, Change change) {
+    ControlBlock& control = *mine().control;
+    const device::Location on_host;
+    const Side operand{Buffer{.address = const_cast<std::byte*>(change.operand)}, on_host};
+    const Side result{Buffer{.address = change.result}, on_host};
+    GpuChange on_gpu(windows.context, change, region, operand, result);
+    if (on_gpu.possible()) {
+        Status changed = co_await change_by_gpu(executor, control, &on_gpu);
+        if (changed.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return changed;
+    }
+    Status status = co_await lock_accumulates(executor, control);
+    GANTRY_CO_TRY(status);
+    status = co_await rma::change(executor, windows.context, region, change);
+    control.end_accumulate();
+    co_return status;
+}
+
 void Window::answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
                     transport::ConstSpan bytes, Bytes in_place) {
     if (!status.ok()) bytes = {};
-    Status sent =
-        send(from, wire::kAnswer,
-             wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
+    Status sent = send_behind_batch(
+        from, wire::kAnswer,
+        wire::Answer{{}, operation, span.first, status.error_class(), in_place}, bytes);
     if (!sent.ok()) log::info("rma: rank {} gets no answer: {}", from, sent.text());
 }
 
@@ -231,12 +246,12 @@ void Window::report(int from) {
     Target& of = target(from);
     of.reported = of.served;
     of.reported_bytes = of.served_bytes;
-    Status sent =
-        send(from, wire::kExecuted,
-             wire::Executed{{},
-                            of.served,
-                            of.served_bytes,
-                            std::exchange(of.first_error, static_cast<int>(MPI_SUCCESS))});
+    Status sent = send_behind_batch(
+        from, wire::kExecuted,
+        wire::Executed{{},
+                       of.served,
+                       of.served_bytes,
+                       std::exchange(of.first_error, static_cast<int>(MPI_SUCCESS))});
     if (!sent.ok()) log::info("rma: rank {} is not told: {}", from, sent.text());
 }
 

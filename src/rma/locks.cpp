@@ -63,10 +63,10 @@ Task<Status> Window::acquire(Executor& executor, int of_rank, Lock kind) {
         co_return gone >= 0 ? windows.lost(gone) : windows.lost(of.peer);
     }
     of.granted = false;
-    Status asked =
-        send(of_rank, wire::kLock,
-             wire::Lock{
-                 {}, kind == Lock::exclusive ? wire::LockKind::exclusive : wire::LockKind::shared});
+    Status asked = send_behind_batch(
+        of_rank, wire::kLock,
+        wire::Lock{{},
+                   kind == Lock::exclusive ? wire::LockKind::exclusive : wire::LockKind::shared});
     GANTRY_CO_TRY(asked);
     Status waited = co_await windows.until(
         executor, [this, &of] { return of.granted || !windows.lost(of.peer).ok(); });

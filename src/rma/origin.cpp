@@ -3,6 +3,7 @@
 // Where operations begin. Between host memories that this process reaches they are loads and stores
 // inside the call, and small ones by message are sent there and then. The rest is carried out by tasks:
 // what changes items, and what goes by message, in its order; other copies on their own.
+#include "rma/gpu_change.hpp"
 #include "rma/windows.hpp"
 
 #include "transfer/local_move.hpp"
@@ -15,7 +16,8 @@
 namespace gantry::rma {
 namespace {
 
-// Items that are changed under one hold of the lock.
+// Items that are changed under one hold of the lock: some tens of microseconds of a processor, which
+// others may have to wait for. No result and no other process depends on it, so it is no parameter.
 constexpr Bytes kMostUnderLock = 256 * kKiB;
 constexpr Bytes kStridedPiece = 16 * kKiB;
 
@@ -252,11 +254,32 @@ Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
     co_return success();
 }
 
+// MPI_ERR_UNSUPPORTED_OPERATION: what has not been changed can be by the host.
+Task<Status> Window::change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change) {
+    while (!change->ended()) {
+        Status status = co_await change->bring(executor);
+        GANTRY_CO_TRY(status);
+        status = co_await lock_accumulates(executor, control);
+        GANTRY_CO_TRY(status);
+        status = co_await change->make(executor);
+        control.end_accumulate();
+        GANTRY_CO_TRY(status);
+    }
+    co_return success();
+}
+
 Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Side target_side = there(access, operation.address);
     ControlBlock& control = *target(access.target).control;
     const int process = target(access.target).process;
+    const Change of_gpu{access.verb, access.operation, access.items, nullptr, nullptr, nullptr};
+    const Region whole{target_side, 0, access.bytes, process};
+    GpuChange on_gpu(windows.context, of_gpu, whole, access.origin, access.result);
+    if (on_gpu.possible()) {
+        Status changed = co_await change_by_gpu(executor, control, &on_gpu);
+        if (changed.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return changed;
+    }
     const Bytes most = access.items.size * std::max<Bytes>(kMostUnderLock / access.items.size, 1);
     const Bytes piece = std::min(most, access.bytes);
     const bool compares = access.verb == Verb::compare_and_swap;
@@ -265,7 +288,7 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
     if (!memory.ok()) co_return std::move(memory).status();
     std::byte *const operand = memory->get(), *const compare = operand + piece,
                      *const result = compare + piece;
-    for (Bytes first = 0; first < access.bytes; first += piece) {
+    for (Bytes first = on_gpu.done(); first < access.bytes; first += piece) {
         const Bytes some = std::min(piece, access.bytes - first);
         Change change{access.verb, access.operation, access.items, operand, compare, nullptr};
         if (access.verb != Verb::accumulate) change.result = result;

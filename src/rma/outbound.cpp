@@ -14,8 +14,10 @@
 namespace gantry::rma {
 namespace {
 
+// No parameters: a piece is copied whole into one message of the transport, which bounds it further.
 constexpr Bytes kMostPiece = 64 * kKiB;
-// The target reports more often than either bound is reached (inbound.cpp).
+// The target reports four times before either bound is reached (inbound.cpp), so both ends must have the
+// same numbers; a target that keeps up makes no origin wait.
 constexpr std::uint64_t kMostMessages = 256;
 constexpr Bytes kMostBytes = 4 * kMiB;
 
@@ -50,7 +52,8 @@ Result<wire::Span> Window::span_for(const Access& access, std::uint64_t address)
     wire::Layout header{{}, number.layout, 0, description.size(), layout.extent};
     for (; header.offset < header.size; header.offset += most) {
         const Bytes some = std::min<Bytes>(most, header.size - header.offset);
-        GANTRY_TRY(send(access.target, wire::kLayout, header, {bytes + header.offset, some}));
+        GANTRY_TRY(
+            send_behind_batch(access.target, wire::kLayout, header, {bytes + header.offset, some}));
     }
     return span;
 }
@@ -61,19 +64,21 @@ Status Window::send_piece(const Access& access, std::uint64_t operation, const w
     const auto how = static_cast<std::uint8_t>(access.operation);
     const auto element = static_cast<std::uint8_t>(access.items.element);
     switch (access.verb) {
-        case Verb::put: sent = send(access.target, wire::kPut, wire::Put{{}, span}, payload); break;
+        case Verb::put:
+            sent = send_behind_batch(access.target, wire::kPut, wire::Put{{}, span}, payload);
+            break;
         case Verb::get:
-            sent = send(access.target, wire::kGet, wire::Get{{}, span, operation});
+            sent = send_behind_batch(access.target, wire::kGet, wire::Get{{}, span, operation});
             break;
         case Verb::accumulate:
         case Verb::fetch:
-            sent =
-                send(access.target, access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
-                     wire::Accumulate{{}, span, operation, how, element}, payload);
+            sent = send_behind_batch(access.target,
+                                     access.verb == Verb::fetch ? wire::kFetch : wire::kAccumulate,
+                                     wire::Accumulate{{}, span, operation, how, element}, payload);
             break;
         case Verb::compare_and_swap:
-            sent = send(access.target, wire::kCompareAndSwap,
-                        wire::CompareAndSwap{{}, span, operation}, payload);
+            sent = send_behind_batch(access.target, wire::kCompareAndSwap,
+                                     wire::CompareAndSwap{{}, span, operation}, payload);
             break;
     }
     GANTRY_TRY(sent);

@@ -24,7 +24,8 @@
 namespace gantry::rma {
 namespace {
 
-// Of puts that are copied to host memory first: two pieces are under way at once.
+// Of puts that are copied to host memory first: two pieces are under way at once. Large enough that the
+// cost of beginning one is hidden on any link; it bounds nothing but this memory, so it is no parameter.
 constexpr Bytes kPiece = kMiB;
 
 bool is_one_run(const Access& access) {
@@ -69,6 +70,9 @@ plan::WindowFacts Window::ways_to(int of_rank) const {
     const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
     plan::WindowFacts facts;
     facts.direct = of.direct;
+    facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
+                           windows.context.tuning.kernels &&
+                           windows.context.config.reduce_on != "host";
     if (of.direct) return facts;
     const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     facts.keyed = of.key != nullptr;
@@ -94,11 +98,12 @@ bool Window::goes_straight(const Access& access) const {
 // One sentence for all ranks that are reached alike.
 void Window::explain_ways() const {
     if (!windows.context.explain.on()) return;
-    std::map<std::tuple<bool, bool, bool, int>, std::pair<int, plan::WindowFacts>> alike;
+    std::map<std::tuple<bool, bool, bool, bool, int>, std::pair<int, plan::WindowFacts>> alike;
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         if (of_rank == rank()) continue;
         const plan::WindowFacts facts = ways_to(of_rank);
-        auto& [ranks, known] = alike[{facts.direct, facts.keyed, facts.unattended, facts.rails}];
+        auto& [ranks, known] =
+            alike[{facts.direct, facts.changed_by_gpu, facts.keyed, facts.unattended, facts.rails}];
         ++ranks;
         known = facts;
     }
@@ -235,7 +240,7 @@ Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
     get.id = operation->id;
     get.offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
     const transport::RemoteKey key = peer.transport->key(*region);
-    Status sent = send(access.target, wire::kGetInto, get, key.view());
+    Status sent = send_behind_batch(access.target, wire::kGetInto, get, key.view());
     GANTRY_CO_TRY(sent);
     ++of.sent;
     co_return success();

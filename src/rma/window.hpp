@@ -11,12 +11,14 @@
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
 //   attached.cpp         dynamic memory          origin.cpp     operations begin here
 //   at_once.cpp          a few loads and stores
+//   gpu_change.cpp       accumulates by a GPU    target_memory.cpp  and by the processor
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
-// Operations that do not end inside their call are carried out by a task for each target, in order.
+// What changes items, and what goes by message, is carried out in its order by one task for each
+// target, unless it ends inside its call; other copies and puts have a task each, and no order.
 // Nothing here blocks: what waits is a Task.
 #pragma once
 
@@ -34,6 +36,7 @@
 
 namespace gantry::rma {
 
+class GpuChange;
 class Windows;
 
 enum class Flavor : std::uint8_t { create, allocate, shared, dynamic };
@@ -226,6 +229,7 @@ class Window {
     Task<Status> carry_out_all(Executor& executor, int of_rank);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
+    Task<Status> change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change);
     void ended(Operation& operation, Status status);
 
     // outbound.cpp
@@ -272,6 +276,7 @@ class Window {
                    transport::ConstSpan payload);
     Task<Status> serve_all(Executor& executor, int from);
     Task<Status> serve(Executor& executor, int from, const Target::Arrived& message);
+    Task<Status> change_here(Executor& executor, Region region, Change change);
     Result<Region> region_of(int from, const wire::Span& span);
     void answer(int from, std::uint64_t operation, const wire::Span& span, const Status& status,
                 transport::ConstSpan bytes, Bytes in_place = 0);
@@ -304,7 +309,14 @@ class Window {
 
     template <class Header>
     Status send(int to, wire::Kind kind, Header header, transport::ConstSpan payload = {});
-    Status signal(int to, wire::Kind kind) { return send(to, kind, wire::Signal{}); }
+    // The small puts that wait for company were begun before, so they leave first.
+    template <class Header>
+    Status send_behind_batch(int to, wire::Kind kind, Header header,
+                             transport::ConstSpan payload = {}) {
+        GANTRY_TRY(ship_batch(to));
+        return send(to, kind, header, payload);
+    }
+    Status signal(int to, wire::Kind kind) { return send_behind_batch(to, kind, wire::Signal{}); }
 
     std::vector<std::unique_ptr<Target>> targets_;
     NodeMemory node_memory_;

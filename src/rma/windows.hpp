@@ -70,7 +70,6 @@ class Windows {
 
 template <class Header>
 Status Window::send(int to, wire::Kind kind, Header header, transport::ConstSpan payload) {
-    if (!target(to).batch.empty()) GANTRY_TRY(ship_batch(to));
     header.head.window = id();
     header.head.from = rank();
     return windows.channels.send(target(to).peer, kind, header, payload);

@@ -319,7 +319,7 @@ bool CudaDevice::still_valid(const IpcHandle& handle) {
 void* CudaDevice::borrow(const void* like, Bytes bytes) {
     Place home = place(like);
     if (!home.device && classify(like, 1).ok()) home = place(like);
-    if (!home.device || home.mapped || home.pages) return nullptr;
+    if (!home.device || home.home != home.gpu || home.pages) return nullptr;
     Result<Streams*> streams = streams_in(home.context, home.gpu);
     return streams.ok() ? scratch_.borrow((*streams)->context(), bytes) : nullptr;
 }

@@ -3,9 +3,9 @@
 // Several rails: one that fails is not the loss of the peer.
 //
 // Frames are numbered and kept until the peer has acknowledged them; those of a rail that failed go
-// again by another one, and the receiver drops repeats. Puts go again by order of whoever divided
-// them (transfer/rail_scheduler), so a put may be reported as failed only when its bytes cannot arrive
-// any more: they could overwrite what the program has there by then.
+// again by another one, and the receiver drops repeats. Puts go again when whoever divided them
+// (transfer/rail_scheduler) starts them anew. So a put is reported as failed only when its bytes cannot
+// arrive any more: late ones could overwrite what the program has there by then.
 //
 //   who notices                                   peer
 //     |  closes its end, holds its failed puts      |

@@ -59,5 +59,19 @@ TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
     EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
 }
 
+TEST(WindowWays, AccumulatesAtDeviceMemoryAreKernelsUnlessTimeSlicesOrTheUserForbid) {
+    device::GpuFacts gpu;
+    for (const Bytes bytes : {Bytes{8}, kMiB}) {
+        ChangeQuestion question{.bytes = bytes, .operand_there = true, .operand_on_device = true};
+        EXPECT_EQ(change_place(gpu, question), ChangePlace::gpu) << bytes;
+        EXPECT_EQ(change_place(gpu, question, "host"), ChangePlace::host) << bytes;
+        gpu.queue_turn = 50 * kMillisecond;
+        question.time_sliced = true;
+        EXPECT_EQ(change_place(gpu, question), ChangePlace::host) << bytes;
+        EXPECT_EQ(change_place(gpu, question, "gpu"), ChangePlace::gpu) << bytes;
+        gpu.queue_turn = 0;
+    }
+}
+
 }  // namespace
 }  // namespace gantry::plan
