@@ -424,42 +424,6 @@ MPI_CASE(neighbor_collectives_without_neighbors, 2) {
 }
 
 // Of two neighbors each one gets nothing: its count is 0 and there is no type.
-MPI_CASE(neighbor_alltoallw_takes_addresses_for_displacements, 2) {
-    const int dims[1] = {2}, periods[1] = {1};
-    MPI_Comm ring;
-    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &ring));
-    int out[2] = {10 * rank(), 10 * rank() + 1}, in[2] = {-1, -1};
-    MPI_Aint from[2], to[2];
-    for (int i = 0; i < 2; ++i) {
-        OK(MPI_Get_address(&out[i], &from[i]));
-        OK(MPI_Get_address(&in[i], &to[i]));
-    }
-    const int counts[2] = {1, 1};
-    const MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-    MPI_Request request;
-    for (int form = 0; form < 3; ++form) {
-        in[0] = in[1] = -1;
-        if (form == 0) {
-            OK(MPI_Neighbor_alltoallw(MPI_BOTTOM, counts, from, types, MPI_BOTTOM, counts, to, types,
-                                      ring));
-        } else if (form == 1) {
-            OK(MPI_Ineighbor_alltoallw(MPI_BOTTOM, counts, from, types, MPI_BOTTOM, counts, to, types,
-                                       ring, &request));
-            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        } else {
-            OK(MPI_Neighbor_alltoallw_init(MPI_BOTTOM, counts, from, types, MPI_BOTTOM, counts, to,
-                                           types, ring, MPI_INFO_NULL, &request));
-            OK(MPI_Start(&request));
-            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-            OK(MPI_Request_free(&request));
-        }
-        const int other = 10 * (1 - rank());
-        CHECK_EQ(in[0], other + 1);
-        CHECK_EQ(in[1], other);
-    }
-    OK(MPI_Comm_free(&ring));
-}
-
 MPI_CASE(neighbor_alltoallw_needs_no_type_beside_a_count_of_0, 2) {
     Pattern at = grid({2}, {1}, 0);  // the other rank, twice
     const MPI_Datatype out[] = {MPI_DATATYPE_NULL, MPI_INT}, in[] = {MPI_INT, MPI_DATATYPE_NULL};
