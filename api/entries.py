@@ -225,8 +225,10 @@ class Entry:
         counts, kind = self.described_by(p)
         if counts is None or not self.function.form:
             return ""
+        between = self.parameters[self.parameters.index(counts) + 1 : self.parameters.index(kind)]
+        places = next((other.name for other in between if "displs" in other.name), "nullptr")
         extent = self.extent_of(counts)
-        return f'call.blocks("{p.name}", {p.name}, {counts.name}, {extent}, {kind.name});'
+        return f'call.blocks("{p.name}", {p.name}, {counts.name}, {places}, {extent}, {kind.name});'
 
     def judge_array(self, p) -> str:
         extent = self.extent_of(p)

@@ -166,22 +166,20 @@ class Call {
             refuse_null(name, MPI_ERR_BUFFER);
     }
     // The same for a list of blocks, of one type or each of its own; lists that are null themselves
-    // are judged where they stand.
-    template <class T>
-    void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
-                MPI_Datatype type) {
-        if (is_address(address) || counts == nullptr) [[likely]]
-            return;
-        for (MPI_Count i = 0; i < number && !failed(); ++i)
-            buffer(name, address, counts[i], type);
-    }
-    template <class T>
-    void blocks(const char* name, const void* address, const T* counts, MPI_Count number,
-                const MPI_Datatype* types) {
+    // are judged where they stand. Behind MPI_BOTTOM a displacement may be an address.
+    template <class T, class Places, class Types>
+    void blocks(const char* name, const void* address, const T* counts, Places displs,
+                MPI_Count number, Types types) {
         if (is_address(address) || counts == nullptr || types == nullptr) [[likely]]
             return;
-        for (MPI_Count i = 0; i < number && !failed(); ++i)
-            buffer(name, address, counts[i], types[i]);
+        for (MPI_Count i = 0; i < number && !failed(); ++i) {
+            if constexpr (!std::is_null_pointer_v<Places>)
+                if (address == MPI_BOTTOM && displs != nullptr && displs[i] != 0) continue;
+            if constexpr (std::is_same_v<Types, MPI_Datatype>)
+                buffer(name, address, counts[i], types);
+            else
+                buffer(name, address, counts[i], types[i]);
+        }
     }
     void distinct(const void* sendbuf, const void* recvbuf) {
         if (sendbuf == recvbuf && sendbuf != MPI_BOTTOM) [[unlikely]]

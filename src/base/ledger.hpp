@@ -39,7 +39,7 @@ struct BothWays {
 };
 
 struct Ledger {
-    static constexpr std::size_t kWays = 5;  // values of plan::Protocol
+    static constexpr std::size_t kWays = 6;  // values of plan::Protocol
 
     BothWays elsewhere;  // messages of no communicator's; the others each communicator counts
     Traffic sent_later;  // of all: those that had not left when their call ended

@@ -32,8 +32,18 @@ bool on_host(const Team& team, const p2p::Buffer& buffer) {
     return location.ok() && !location->on_device();
 }
 
+namespace {
+
+// In place: one buffer. Behind MPI_BOTTOM the layouts hold the addresses.
+bool are_one(const p2p::Buffer& source, const p2p::Buffer& sink) {
+    return source.address == sink.address &&
+           (source.address != nullptr || source.layout == sink.layout);
+}
+
+}  // namespace
+
 Task<Status> copy(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink) {
-    if (source.bytes() == 0 || source.address == sink.address) co_return success();
+    if (source.bytes() == 0 || are_one(source, sink)) co_return success();
     // What does not fit is an error of messages.
     if (source.contiguous() && sink.contiguous() && source.bytes() <= sink.bytes()) {
         if (!team.messenger->device().active()) {

@@ -133,6 +133,10 @@ struct Link {
     // What all rails of a rank carry together, in and out (ports of one card behind one bus); 0: no
     // limit.
     double shared_cap = 0;
+    // A process of the node reads another one's memory (process_vm_readv): one call, and its rate;
+    // empty: it may not.
+    Nanoseconds read_latency = 0;
+    Rate read_rate;
     bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
     // Bytes per second that one rail reads out of device memory and writes into it; 0: as its rate.
     double device_read = 0, device_write = 0;

@@ -229,6 +229,8 @@ void read_link(Fields& fields, Link& link) {
     fields.integer("header_bytes", link.header);
     fields.integer("control_max_bytes", link.control_max);
     fields.rate("bytes_per_second", link.rate);
+    fields.integer("read_ns", link.read_latency);
+    fields.rate("read_bytes_per_second", link.read_rate);
     fields.flag("device_memory", link.device_memory);
     fields.real("device_read_bytes_per_second", link.device_read);
     fields.real("device_write_bytes_per_second", link.device_write);
@@ -343,6 +345,10 @@ Json link_json(const Link& link) {
               {"device_read_bytes_per_second", link.device_read},
               {"device_write_bytes_per_second", link.device_write}};
     if (!link.rate.points().empty()) json["bytes_per_second"] = rate_json(link.rate);
+    if (!link.read_rate.points().empty()) {
+        json["read_ns"] = link.read_latency;
+        json["read_bytes_per_second"] = rate_json(link.read_rate);
+    }
     if (!link.rail_rates.empty()) json["rail_bytes_per_second"] = link.rail_rates;
     if (link.shared_cap > 0) json["shared_cap_bytes_per_second"] = link.shared_cap;
     return json;

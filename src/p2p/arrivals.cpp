@@ -160,6 +160,7 @@ void Messages::on_cts(int from, const wire::Cts& cts, transport::ConstSpan paylo
     const plan::Plan verdict = wire::decode(cts.verdict);
     if (cts.direct_next != 0) receiver.endpoint.memory.ask_for(cts.direct_next);
     if (cts.inbox != 0) context.exports.send_descriptor(cts.wanted, cts.inbox);
+    if (cts.cannot_read != 0) receiver.endpoint.refuses_reads = true;
     receiver.destinations.learn_strided(verdict);
     Outgoing* message = outgoing.find(cts.send_id);
     const Request* const sent = send_by_flags_of(*this, cts.send_id);

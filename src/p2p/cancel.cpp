@@ -21,20 +21,27 @@ void Messages::cancel(const Request& send_request) {
     Outgoing* const message = outgoing.find(send_request);
     if (message == nullptr || message->withdrawn != nullptr) return;
     message->withdrawn = std::make_unique<Completion>(executor);
+    // To oneself the answer is known at once, if the message has arrived.
+    if (message->peer == context.world_rank && drop_unexpected(message->peer, message->id))
+        return on_cancelled(message->peer, {message->id, 1}, {});
     Status asked = send(message->peer, wire::kCancel, wire::Cancel{message->id});
     if (asked.ok()) return;
     message->withdrawn.reset();
     log::info("p2p: a send to rank {} cannot be cancelled: {}", message->peer, asked.text());
 }
 
+// False: a receive has that message, or it has not come.
+bool Messages::drop_unexpected(int from, std::uint64_t send_id) {
+    const std::unique_ptr<Incoming> message = matcher.take_sent(from, send_id);
+    if (message == nullptr) return false;
+    if (message->rendezvous) incoming.remove(from, send_id);
+    message->synchronous_id = 0;  // the answer is what the sender waits for
+    give_back(*message);
+    return true;
+}
+
 void Messages::on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan) {
-    const std::unique_ptr<Incoming> message = matcher.take_sent(from, cancel.send_id);
-    if (message != nullptr) {
-        if (message->rendezvous) incoming.remove(from, cancel.send_id);
-        message->synchronous_id = 0;  // the answer is what the sender waits for
-        give_back(*message);
-    }
-    const wire::Cancelled answer{cancel.send_id, message != nullptr ? 1u : 0u};
+    const wire::Cancelled answer{cancel.send_id, drop_unexpected(from, cancel.send_id) ? 1u : 0u};
     Status told = send(from, wire::kCancelled, answer);
     if (!told.ok() && lost(from).ok())
         log::error("rank {} was not told about a cancelled send: {}", from, told.text());

@@ -168,6 +168,7 @@ void Messages::write(const BothWays& of_communicators, Counters& counters) const
     show(of(self), counters.messages_received_self, counters.bytes_received_self);
     show(of(rdma), counters.messages_received_rdma, counters.bytes_received_rdma);
     show(of(ipc), counters.messages_received_ipc, counters.bytes_received_ipc);
+    show(of(cma), counters.messages_received_cma, counters.bytes_received_cma);
     show(of(pipeline), counters.messages_received_pipeline, counters.bytes_received_pipeline);
     counters.bytes_staged = counted.staged;
     counters.unexpected_messages = matcher.unexpected().now();

@@ -159,6 +159,7 @@ class Messages {
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
     // cancel.cpp
+    bool drop_unexpected(int from, std::uint64_t send_id);
     void on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan);
     void on_cancelled(int from, const wire::Cancelled& answer, transport::ConstSpan);
     // eager.cpp

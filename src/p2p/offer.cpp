@@ -14,6 +14,16 @@ bool may_expose(const Conversation& to, const Departure& departure) {
            to.endpoint.transport->exposes(departure.to);
 }
 
+// What the receiver can be expected to read of our memory: what we could read of its.
+plan::Reads reads_of(transfer::Context& context, transfer::Endpoint& to,
+                     const Departure& departure) {
+    const bool large = departure.bytes() > plan::eager_limit(to.facts, context.tuning);
+    if (!large || departure.location.kind != device::MemoryKind::host ||
+        !departure.buffer.contiguous())
+        return plan::Reads::not_offered;
+    return context.host_reads.state(to);
+}
+
 // The receiver asked for this allocation, so that later messages from there need no copy ahead. False:
 // it cannot be named after all.
 bool name_what_was_asked_for(transfer::Context& context, transfer::Endpoint& to,
@@ -73,6 +83,7 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
     plan::Facts facts = facts_for_offer(messages.context, to.endpoint, departure.location);
     facts.gpu_shared = !question.source.contiguous && to.destinations.gpu_shared();
     facts.exposed = may_expose(to, departure);
+    facts.reads = reads_of(messages.context, to.endpoint, departure);
     plan::Selection& selection = messages.context.selections.select(question, facts);
     if (hinted) messages.context.selections.note(hint, selection);
     return selection;

@@ -21,6 +21,8 @@ Status answer(Receiving& receiving, wire::Cts cts, const transport::RemoteKey& k
         cts.wanted = receiving.message.rts.handle.buffer_id;
         cts.inbox = receiving.messages.device.descriptor_inbox();
     }
+    cts.cannot_read = wire::offers_read(receiving.message.rts.offer) &&
+                      receiving.verdict.facts.reads == plan::Reads::refused;
     receiving.answered = true;
     cts.key_bytes = key.length;
     std::vector<std::byte> payload(key.view().begin(), key.view().end());
@@ -49,6 +51,8 @@ Task<Status> carry_out(Executor& executor, Receiving& receiving) {
             status = co_await get_by_ipc(executor, receiving);
     } else if (plan.protocol == plan::Protocol::rdma && plan.executor == plan::Executor::receiver) {
         status = co_await get_exposed(executor, receiving);
+    } else if (plan.protocol == plan::Protocol::cma) {
+        status = co_await read_by_cma(executor, receiving);
     } else if (receiving.shared) {
         status = answer(receiving, wire::Cts{});
         if (status.ok()) status = co_await take_chunks(executor, receiving);
@@ -77,6 +81,12 @@ bool goes_another_way(Receiving& receiving, const Asked& asked, const Status& st
     }
     if (plan.protocol == plan::Protocol::ipc && status.error_class() == MPI_ERR_PENDING) {
         look_at_mappings(receiving.context(), asked, verdict);  // it has to repay itself again
+        return true;
+    }
+    if (plan.protocol == plan::Protocol::cma && unsupported) {
+        log::info("p2p: message from rank {} goes through slots: {}", receiving.message.peer,
+                  status.text());
+        verdict.facts.reads = plan::Reads::refused;
         return true;
     }
     const bool puts_directly = !receiving.shared && plan.protocol != plan::Protocol::ipc &&

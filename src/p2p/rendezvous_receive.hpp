@@ -50,6 +50,9 @@ Task<Status> take_puts_in_slots(Executor& executor, Receiving& receiving);
 Task<Status> take_puts_directly(Executor& executor, Receiving& receiving);
 // The transport writes what the sender exposed straight to its place.
 Task<Status> get_exposed(Executor& executor, Receiving& receiving);
+// We read the sender's host memory, and say FIN. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be read, and
+// nobody was told anything yet.
+Task<Status> read_by_cma(Executor& executor, Receiving& receiving);
 // Both ends in this process.
 Task<Status> copy_locally(Executor& executor, Receiving& receiving);
 // We copy out of the sender's device memory. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be mapped

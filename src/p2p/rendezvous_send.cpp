@@ -8,6 +8,7 @@
 //   put wire:     user -> my slot -> put into the receiver's slot, `chunk` -> [receiver: slot ->
 //                 user, grants it again]; either slot falls away where that side is direct
 //   small, from a device, put wire:  user -> my slot -> `payload`; nobody answers
+//   cma:          the receiver reads the user's buffer through the kernel (FIN tells me)
 //   exposed:      the receiver's transport gets it from the user's buffer; nobody says anything
 //   ipc:          the receiver copies out of my device memory (FIN tells me), or I copy into its
 #include "p2p/rendezvous_send.hpp"

@@ -57,6 +57,7 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     facts = context.facts_for(asked.from, asked.receive.location, false,
                               source_on_device ? &source_gpu : nullptr);
     facts.exposed = wire::exposes(rts.offer) && asked.accepted == asked.own.envelope.bytes;
+    if (wire::offers_read(rts.offer)) facts.reads = context.host_reads.state(asked.from);
     facts.source_reach = static_cast<plan::Reach>(rts.source_reach);
     facts.sender_opens = rts.uses_driver != 0;
     facts.receiver_opens = context.device.active() && context.device.gpu_of(source_gpu) >= 0;

@@ -155,6 +155,7 @@ struct Cts {
     std::uint64_t wanted;       // source allocation whose file descriptor should be sent to `inbox`
     std::uint32_t inbox;        // of the receiver; 0: none is wanted
     std::uint8_t sink_open;     // the receiver believes that the sender has mapped `handle` already
+    std::uint8_t cannot_read;   // the receiver may not read the sender's memory
 };
 
 enum class For : std::uint8_t { sender = 0, receiver = 1 };
@@ -208,6 +209,12 @@ template <class AnyPlan>  // as planned, or as written
 bool expects_get(const AnyPlan& offer) {
     return offer.protocol == plan::Protocol::ipc && offer.executor == plan::Executor::receiver &&
            offer.ahead == 0;
+}
+
+// Of a node: the receiver reads the sender's host memory, and the sender only waits for its FIN.
+template <class AnyPlan>
+bool offers_read(const AnyPlan& offer) {
+    return offer.protocol == plan::Protocol::cma;
 }
 
 // Of a node: all of the message is put into slots before the verdict.

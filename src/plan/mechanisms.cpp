@@ -20,6 +20,7 @@ constexpr Named kAll[] = {
     {"batches", &Mechanisms::batches},
     {"board", &Mechanisms::board},
     {"claims", &Mechanisms::claims},
+    {"cma", &Mechanisms::cma},
 };
 
 std::string all_names() {

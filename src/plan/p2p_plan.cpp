@@ -9,6 +9,7 @@
 // While the sink is unknown (the sender's offer) a device source expects a device sink like itself,
 // a host source a host sink.
 #include "plan/ask.hpp"
+#include "plan/cma_candidate.hpp"
 #include "plan/direct_copy.hpp"
 #include "plan/ipc_candidate.hpp"
 #include "plan/p2p_model.hpp"
@@ -185,6 +186,8 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
              Executor executor) {
     if (engine == CopyEngine::cpu) {
         double rate = ask.peer.shared_memory ? ask.peer.bytes_per_second : kHostCopyRate;
+        if (ask.facts.reads == Reads::measured && ask.peer.slot_bytes_per_second > 0)
+            rate = ask.peer.slot_bytes_per_second;
         // Beside a device's slot: in the cache, or by streaming stores past it.
         if (by_copy_engine(ask.source) || by_copy_engine(ask.sink)) {
             const bool into = executor == Executor::sender && ask.peer.shared_memory;
@@ -334,8 +337,8 @@ Candidate pipeline_candidate(const Ask& ask) {
 
 // The cheapest of all candidates, and what it beat.
 Choice best_of(const Ask& ask) {
-    Candidate candidates[] = {self_candidate(ask), eager_candidate(ask), rdma_candidate(ask),
-                              ipc_candidate(ask), pipeline_candidate(ask)};
+    Candidate candidates[] = {self_candidate(ask), eager_candidate(ask),    rdma_candidate(ask),
+                              ipc_candidate(ask),  pipeline_candidate(ask), cma_candidate(ask)};
     // Its sender may be done, and its buffer hold something else.
     if (ask.question.already_staged)
         for (Candidate& candidate : candidates)

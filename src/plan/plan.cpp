@@ -54,6 +54,7 @@ std::string_view name(Protocol protocol) {
         case Protocol::rdma: return "rdma";
         case Protocol::ipc: return "ipc";
         case Protocol::pipeline: return "pipeline";
+        case Protocol::cma: return "cma";
     }
     return "?";
 }
@@ -79,6 +80,7 @@ std::string describe(const Plan& plan, Bytes bytes) {
             text += fmt::format(", {}", name(plan.sink_engine));
             break;
         case Protocol::pipeline: text = pipeline_text(plan, bytes); break;
+        case Protocol::cma: text += ", read by the receiver"; break;
     }
     if (plan.why[0] != '\0') text += fmt::format(" ({})", plan.why);
     return text;
@@ -91,6 +93,7 @@ Tuning tuning_from(const config::Config& config) {
     tuning.depth = static_cast<int>(std::clamp<config::Integer>(config.depth, 0, INT_MAX));
     tuning.ipc = config.ipc;
     tuning.ipc_threshold = config.ipc_threshold;
+    tuning.cma_threshold = config.cma_threshold;
     tuning.kernels = config.kernels;
     tuning.host_cell = std::max<Bytes>(1, config.host_cell);
     tuning.host_pool = config.host_pool;

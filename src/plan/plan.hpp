@@ -24,6 +24,7 @@ enum class Protocol : std::uint8_t {
         2,    // zero copy: one put into the receiver's buffer, or exposed to it (receiver executes)
     ipc = 3,  // one side copies directly from or to the other's device memory
     pipeline = 4,  // chunks: source stage, wire, sink stage
+    cma = 5,       // the receiver reads the sender's host memory (cross-memory attach)
 };
 
 enum class Executor : std::uint8_t {
@@ -119,6 +120,7 @@ struct Mechanisms {
     bool board =
         true;  // ranks of a node agree on its board instead of by messages (all or none of them)
     bool claims = true;  // who is not late copies what either end could
+    bool cma = true;     // a receiver reads host memory of its node itself, where that is faster
     bool operator==(const Mechanisms&) const = default;
 };
 // What a list such as "all" or "none" or "all,-claims" or "none,batches" switches on; an error names the
@@ -132,6 +134,7 @@ struct Tuning {
     int depth = 0;          // 0: likewise
     bool ipc = true;
     Bytes ipc_threshold = 0;  // 0: where the model says it wins
+    Bytes cma_threshold = 0;  // 0: where measurements say it wins
     bool kernels = true;
     Bytes host_cell = 64 * kKiB;
     Bytes host_pool = 4 * kMiB;

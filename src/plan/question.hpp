@@ -48,6 +48,15 @@ enum class Reach : std::uint8_t {
     device_memory = 2,  // that too (GPUDirect)
 };
 
+// What is known of reading the sender's host memory from the receiver's process (transfer/host_reads.hpp).
+enum class Reads : std::uint8_t {
+    not_offered = 0,
+    refused = 1,
+    unmeasured = 2,  // copies through slots are to be measured first
+    trial = 3,       // this message measures what reading costs
+    measured = 4,    // PeerFacts says what both cost
+};
+
 // What the indexes of Facts name.
 struct Machine {
     std::vector<device::GpuFacts> gpus;                 // by GPU of this process
@@ -81,6 +90,7 @@ struct Facts {
     bool rtr = false;          // the receiver waits, and has named its buffer to the sender (RTR)
     bool exposed = false;      // the transport exposes the source's memory with the RTS
     bool descriptor = true;    // what the receiver needs to open the source's memory is there
+    Reads reads = Reads::not_offered;
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU

@@ -66,7 +66,8 @@ SelectionCache::Key SelectionCache::key_of(const Question& question, const Facts
         .add(facts.sender_opens, 1)
         .add(facts.receiver_opens, 1)
         .add(facts.source_bar, 1)
-        .add(facts.sink_bar, 1);
+        .add(facts.sink_bar, 1)
+        .add(facts.reads, 3);
     Packer places;
     places.add(static_cast<std::uint32_t>(facts.network), 32)
         .add(static_cast<std::uint16_t>(facts.source_gpu), 16)

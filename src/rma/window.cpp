@@ -4,10 +4,10 @@
 // nobody returns from the creation before all are ready, or all have failed alike.
 #include "rma/window.hpp"
 
+#include "base/process_memory.hpp"
 #include "coll/barrier.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
-#include "rma/process_memory.hpp"
 #include "rma/windows.hpp"
 
 #include <algorithm>

@@ -18,6 +18,7 @@
 #include "transfer/export_table.hpp"
 #include "transfer/gpu_arbiter.hpp"
 #include "transfer/host_copies.hpp"
+#include "transfer/host_reads.hpp"
 #include "transfer/notify_flags.hpp"
 #include "transfer/rail_scheduler.hpp"
 #include "transfer/staging_pool.hpp"
@@ -53,6 +54,7 @@ class Context {
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;
+    HostReads host_reads;
     GpuArbiter arbiter;
     NotifyFlags flags;
     device::InUse in_use;

@@ -33,7 +33,8 @@ struct Endpoint {
         return static_cast<std::uint64_t>(rank) << 32 | memory.epoch();
     }
     SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
-    bool pool_pinned[2] = {false, false};     // its pools, as mapped here, are known to the driver
+    bool refuses_reads = false;            // the peer may not read this rank's memory: it said so
+    bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
 };
 
 class Endpoints {

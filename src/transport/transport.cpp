@@ -20,6 +20,10 @@ bool Transport::put_and_tell(int, int, const void*, Bytes, const Region&, const 
     return false;
 }
 
+void Transport::read_memory(int, std::uint64_t, void*, Bytes, Completion& done) {
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} reads no memory of peers", name()));
+}
+
 void Transport::get_exposed(int, std::uint64_t, void*, Bytes, Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not expose memory", name()));
 }

@@ -94,6 +94,14 @@ struct alignas(64) Flag {
 // Where a rank posts what it brings to collective operations (transfer/board.hpp).
 inline constexpr Bytes kBoardBytes = 256 * kKiB;
 
+// What ranks of a node have measured of copies between their host memories: words that whoever was first
+// stored, once. 0: nobody has yet.
+struct alignas(64) HostRates {
+    std::uint64_t slot_bytes_per_second = 0;  // out of a slot that another rank has filled
+    std::uint64_t read_bytes_per_second = 0;  // Transport::read_memory
+    std::uint64_t read_latency = 0;           // nanoseconds, of one such call
+};
+
 // The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
@@ -120,6 +128,8 @@ class SharedSegment {
     // (transfer/gpu_neighbours.hpp); and whether another rank does, as far as it said so.
     virtual void note_gpu(std::uint64_t gpu) = 0;
     virtual bool others_use(std::uint64_t gpu) const = 0;
+    // One for all ranks of the node; null: there is none.
+    virtual HostRates* host_rates() { return nullptr; }
 };
 
 class Transport {
@@ -194,6 +204,14 @@ class Transport {
     // Of this rank or of another one of the node; null: nothing is shared with it. It lives as long as
     // the transport.
     virtual SharedSegment* shared_segment(int) { return nullptr; }
+
+    // --- the peer's own memory, of the same node, which it shares with nobody (process_vm_readv)
+    // Whether this process may read that of the peer; the first call finds out.
+    virtual bool reads_memory(int) { return false; }
+    // Bytes at an address of the peer's. `done`: they are at `sink`; MPI_ERR_UNSUPPORTED_OPERATION: they
+    // cannot be read, and may come another way.
+    virtual void read_memory(int peer, std::uint64_t address, void* sink, Bytes bytes,
+                             Completion& done);
 
     // --- progress --------------------------------------------------------------------------------
     // Delivers what has arrived and pushes what is queued; returns how many events it handled.

@@ -171,6 +171,13 @@ inline std::vector<Scene> scenes() {
     add("two GPUs without peer access (H200)", two_gpus, IpcKind::legacy).facts.peer_access = false;
     add("two GPUs, default-pool memory (H200)", two_gpus, IpcKind::none);
     add("two GPUs, GANTRY_IPC=off (H200)", two_gpus, IpcKind::legacy).tuning.ipc = false;
+    Described& reads = add("two GPUs, host memory is read at 20 GB/s and leaves slots at 12 (H200)",
+                           two_gpus, IpcKind::legacy)
+                           .facts;
+    reads.reads = plan::Reads::measured;
+    reads.peer.slot_bytes_per_second = 12e9;
+    reads.peer.read_bytes_per_second = 20e9;
+    reads.peer.read_latency = 1400;
     add("receiver without a driver (H200)", two_gpus, IpcKind::legacy).facts.receiver_opens = false;
     add("two nodes, C2050 and QDR", facts(qdr(), c2050(), c2050()), IpcKind::none);
     add("two nodes, PCIe 5 and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()),

@@ -388,3 +388,20 @@ MPI_CASE(everybody_to_everybody, 8) {
     for (int peer = 0; peer < size(); ++peer)
         CHECK(in[static_cast<std::size_t>(peer)] == std::vector<int>(kCount, peer * 100 + rank()));
 }
+
+// A message to oneself that no receive has is gone when MPI_Cancel returns.
+MPI_CASE(a_cancelled_message_to_oneself_is_known_to_be, 1) {
+    MPI_Request request;
+    OK(MPI_Issend(nullptr, 0, MPI_BYTE, 0, 123, MPI_COMM_WORLD, &request));
+    OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Cancel(&request));
+    int done = 0, cancelled = 0, there = 1;
+    MPI_Status status;
+    OK(MPI_Request_get_status(request, &done, &status));
+    CHECK_EQ(done, 1);
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    CHECK_EQ(cancelled, 1);
+    OK(MPI_Request_free(&request));
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+    CHECK_EQ(there, 0);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "checks.hpp"
 
+#include "base/process_memory.hpp"
 #include "device/cuda/gdr_library.hpp"
 #include "plan/text.hpp"
 #include "transport/ucx/home_rail.hpp"
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -211,14 +213,39 @@ std::vector<Check> network() {
             gpudirect(config, ucx, tcp ? Wire::tcp_only : Wire::cards)};
 }
 
-// Direct reads of another process's memory, and descriptors taken from it, need this.
+// Whether a process may read the memory of one that did not start it, as ranks of a node do: a child looks
+// into this one. The errno of a refusal; -1: no process could be started.
+int why_not_read() {
+    const Probe probe = own_probe();
+    const pid_t child = fork();
+    if (child < 0) return -1;
+    if (child == 0) {
+        std::uint64_t seen = 0;
+        iovec there{reinterpret_cast<void*>(probe.address), sizeof seen}, here{&seen, sizeof seen};
+        const int why = access_process(ProcessAccess::read, probe.process, {&there, 1}, {&here, 1});
+        _exit(why == 0 && seen != probe.number ? ESRCH : why);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return EPERM;
+    return WEXITSTATUS(status);
+}
+
+// Reads of another process's memory (large host messages of a node, one-sided operations), and descriptors
+// taken from it, need this.
 Check tracing() {
+    const int why = why_not_read();
+    if (why == 0)
+        return {"process access", Verdict::good,
+                "processes of one user may read each other's memory", ""};
     std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
     int scope = 0;
-    if (!(file >> scope) || scope == 0)
-        return {"process access", Verdict::good, "processes of one user may reach each other", ""};
+    const bool yama = static_cast<bool>(file >> scope) && scope != 0;
     return {"process access", Verdict::note,
-            fmt::format("restricted (yama ptrace_scope is {})", scope), ""};
+            fmt::format("a process may not read another one's memory ({}){}",
+                        why < 0 ? "none could be started" : std::strerror(why),
+                        yama ? fmt::format("; yama ptrace_scope is {}", scope) : ""),
+            "everything works; large host messages of a node are then always copied twice, and "
+            "one-sided operations on memory of the program's own go by messages"};
 }
 
 }  // namespace

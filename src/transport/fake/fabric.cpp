@@ -272,6 +272,30 @@ void Fabric::get_exposed(int to, int from, std::uint64_t number, std::byte* sink
     });
 }
 
+// The reader's processor copies, and the bytes are read at the end: an owner that reuses its memory before
+// it hears of the end corrupts them, always.
+void Fabric::read_memory(int to, int from, const std::byte* source, std::byte* sink, Bytes bytes,
+                         Completion& done) {
+    const Nanoseconds time = options_.link.read_latency + options_.link.read_rate.time(bytes);
+    ++puts_.messages;
+    puts_.payload_bytes += bytes;
+    trace_.push_back({timeline_.now(), from, to, kRead, 0, bytes});
+    if (options_.spend) options_.spend(to, time);
+    timeline_.at(timeline_.now() + time, [=, this, &done] {
+        if (dead(to)) return;
+        timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfc, bytes);
+        Status status = success();
+        if (dead(from))
+            status = gone(from);
+        else if (options_.refuse_read && options_.refuse_read(to))
+            status = failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake read of {} bytes of rank {}",
+                             bytes, from);
+        else if (bytes > 0)
+            std::memcpy(sink, source, bytes);
+        end(to).put_ends_.push_back({&done, std::move(status)});
+    });
+}
+
 // Where a put or an atomic of a peer goes.
 Result<std::byte*> Fabric::place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                                  const char* what) {

@@ -59,6 +59,10 @@ struct FabricOptions {
     std::function<bool(int rank)> gpudirect;
     // Messages of at least so much expose the memory that they are about; 0: none.
     Bytes exposes_from = 0;
+    // Whether that rank may read the memory of others; empty: where the link says what it costs.
+    std::function<bool(int rank)> reads;
+    // Asked at each such read of that rank: a refusal in the middle.
+    std::function<bool(int rank)> refuse_read;
     // The rank's processor works for so long.
     std::function<void(int rank, Nanoseconds time)> spend;
 };
@@ -71,12 +75,13 @@ struct Count {
 struct TraceRow {
     Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;  // MessageKind, kPut, kAtomic or kFetch
+    int kind;  // MessageKind, kPut, kAtomic, kFetch or kRead
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
 inline constexpr int kAtomic = -2;
 inline constexpr int kFetch = -3;
+inline constexpr int kRead = -4;
 
 class FakeTransport;
 
@@ -111,6 +116,7 @@ class Fabric {
     const Count& atomics() const { return atomics_; }
     Bytes bytes_on_the_wire() const;
     std::uint64_t messages() const;
+    HostRates& host_rates() { return host_rates_; }
     const std::vector<TraceRow>& trace() const { return trace_; }
     void reset_counts();
 
@@ -170,6 +176,8 @@ class Fabric {
                 const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
     void get_exposed(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
                      Completion& done);
+    void read_memory(int to, int from, const std::byte* source, std::byte* sink, Bytes bytes,
+                     Completion& done);
     Result<std::byte*> place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                              const char* what);
     MemoryPlace place_of(int to, const RemoteKey& key) const;
@@ -197,6 +205,7 @@ class Fabric {
     std::array<Count, 256> counts_;
     Count puts_, atomics_;
     std::vector<TraceRow> trace_;
+    HostRates host_rates_;
 };
 
 class FakeTransport final : public Transport, private Registrar {
@@ -225,6 +234,12 @@ class FakeTransport final : public Transport, private Registrar {
                 const RemoteKey& key, Bytes offset, std::uint64_t* result,
                 Completion& done) override;
     SharedSegment* shared_segment(int rank) override;
+    bool reads_memory(int) override;
+    void read_memory(int peer, std::uint64_t address, void* sink, Bytes bytes,
+                     Completion& done) override {
+        fabric_.read_memory(rank_, peer, reinterpret_cast<const std::byte*>(address),
+                            static_cast<std::byte*>(sink), bytes, done);
+    }
     int progress() override;
     std::uint64_t looks() const { return looks_; }  // calls of progress()
     Stats stats() const override { return {cache_.counts(), {}}; }
@@ -273,6 +288,7 @@ class FakeTransport final : public Transport, private Registrar {
         bool left() const override { return false; }  // nobody leaves the world
         void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
         bool others_use(std::uint64_t gpu) const override;
+        HostRates* host_rates() override { return &owner.fabric_.host_rates_; }
 
         FakeTransport& owner;
         std::vector<std::byte> pools[2];

@@ -121,6 +121,13 @@ void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOper
     fabric_.atomic(rank_, peer, operation, operands, key, offset, result, done);
 }
 
+bool FakeTransport::reads_memory(int) {
+    const FabricOptions& options = fabric_.options_;
+    const bool possible =
+        options.medium == Medium::shared_memory && !options.link.read_rate.points().empty();
+    return possible && (!options.reads || options.reads(rank_));
+}
+
 SharedSegment* FakeTransport::shared_segment(int rank) {
     if (fabric_.options_.medium != Medium::shared_memory || !reaches(rank)) return nullptr;
     FakeTransport& owner = fabric_.end(rank);

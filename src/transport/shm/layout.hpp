@@ -15,8 +15,10 @@
 // their owner's first use.
 #pragma once
 
+#include "base/process_memory.hpp"
 #include "transport/shm/ring.hpp"
 #include "transport/shm/segment.hpp"
+#include "transport/transport.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -29,6 +31,7 @@ struct alignas(kLine) Member {
     std::uint32_t state = 0;  // MemberState; `here` is stored with release after the fields below
     SegmentName segment;
     std::uint64_t start_time = 0;
+    Probe probe;  // of whether others may read its memory
     // GPUs that it uses, at any time; the last place takes kEveryGpu when there are more.
     static constexpr std::uint64_t kEveryGpu = ~std::uint64_t{0};
     std::uint64_t gpus[16] = {};
@@ -37,6 +40,7 @@ struct alignas(kLine) Member {
 struct alignas(kLine) NodeHead {
     std::uint32_t version = 0;
     std::uint32_t members = 0;
+    HostRates rates;
 };
 
 class NodeLayout {

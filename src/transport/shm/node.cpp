@@ -95,6 +95,7 @@ void Node::enter(int self, const SegmentName& segment) {
     Member& own = entry(self);
     own.segment = segment;
     own.start_time = own_start_time();
+    own.probe = own_probe();
     // Pairs with the acquire in state().
     std::atomic_ref<std::uint32_t>(own.state).store(static_cast<std::uint32_t>(MemberState::here),
                                                     std::memory_order_release);
@@ -114,6 +115,10 @@ MemberState Node::state(int member) const {
 
 const Member& Node::member(int member) const {
     return entry(member);
+}
+
+HostRates& Node::rates() const {
+    return reinterpret_cast<NodeHead*>(mapping_.address())->rates;
 }
 
 void Node::note_gpu(int self, std::uint64_t gpu) {

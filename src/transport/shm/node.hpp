@@ -29,6 +29,8 @@ class Node {
     // Only for a member that is or was here.
     const Member& member(int member) const;
 
+    HostRates& rates() const;
+
     void note_gpu(int self, std::uint64_t gpu);
     bool others_use(int self, std::uint64_t gpu) const;
 

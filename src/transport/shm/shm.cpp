@@ -4,6 +4,8 @@
 #include "base/log.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace gantry::transport::shm {
 namespace {
@@ -346,6 +348,37 @@ void ShmTransport::Shared::note_gpu(std::uint64_t gpu) {
 
 bool ShmTransport::Shared::others_use(std::uint64_t gpu) const {
     return shm.node_ && shm.node_.others_use(shm.self_, gpu);
+}
+
+// --- a peer's own memory -------------------------------------------------------------------------
+
+bool ShmTransport::reads_memory(int rank) {
+    Peer* const peer = peer_of(rank);
+    if (peer == nullptr || peer->lost) return false;
+    if (peer->reads == Reads::unknown && node_.state(peer->number) != MemberState::absent) {
+        const bool allowed = gantry::reaches(node_.member(peer->number).probe);
+        peer->reads = allowed ? Reads::allowed : Reads::refused;
+        if (!allowed)
+            log::info("shm: this process may not read the memory of rank {} (gantry doctor)", rank);
+    }
+    return peer->reads == Reads::allowed;
+}
+
+void ShmTransport::read_memory(int rank, std::uint64_t address, void* sink, Bytes bytes,
+                               Completion& done) {
+    Peer& peer = *peer_of(rank);
+    if (peer.lost)
+        return done.complete(failure(MPI_ERR_PROC_ABORTED,
+                                     "reading the memory of rank {}: its process has ended", rank));
+    iovec there{reinterpret_cast<void*>(address), bytes}, here{sink, bytes};
+    const int process = node_.member(peer.number).probe.process;
+    const int why = access_process(ProcessAccess::read, process, {&there, 1}, {&here, 1});
+    if (why == 0) return done.complete(success());
+    // What is not there concerns this message; everything else all of them.
+    if (why != EFAULT) peer.reads = Reads::refused;
+    done.complete(failure(why == ESRCH ? MPI_ERR_PROC_ABORTED : MPI_ERR_UNSUPPORTED_OPERATION,
+                          "reading {} bytes of rank {} (process {}): {}", bytes, rank, process,
+                          std::strerror(why)));
 }
 
 // --- remote memory: none; peers read our pools in place ------------------------------------------

@@ -45,6 +45,9 @@ class ShmTransport final : public Transport {
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
     SharedSegment* shared_segment(int rank) override;
+    bool reads_memory(int rank) override;
+    void read_memory(int rank, std::uint64_t address, void* sink, Bytes bytes,
+                     Completion& done) override;
     int progress() override;
     bool busy() const override { return !backlogged_.empty(); }
 
@@ -61,9 +64,11 @@ class ShmTransport final : public Transport {
         bool left() const override;
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
+        HostRates* host_rates() override { return shm.node_ ? &shm.node_.rates() : nullptr; }
         ShmTransport& shm;
         Peer& owner;
     };
+    enum class Reads : std::uint8_t { unknown, allowed, refused };
     // A local rank as we know it; `number` counts the ranks of the node.
     struct Peer {
         Peer(ShmTransport& shm, int its_rank, int its_number, BacklogMemory& memory)
@@ -71,6 +76,7 @@ class ShmTransport final : public Transport {
         int rank;
         int number;
         bool lost = false;
+        Reads reads = Reads::unknown;
         Shared shared;
         RankSegment segment;  // its memory, mapped at first contact
         Mapping outgoing_memory;

@@ -81,6 +81,12 @@ Described any_facts(Dice& dice) {
     with.sender_opens = dice.upto(3) != 0;
     with.receiver_opens = dice.upto(3) != 0;
     with.last_user = static_cast<plan::GpuUser>(dice.upto(2));
+    if (dice.coin()) {
+        with.reads = plan::Reads::measured;
+        with.peer.slot_bytes_per_second = dice.rate(0.1e9, 100e9);
+        with.peer.read_bytes_per_second = dice.rate(0.1e9, 100e9);
+        with.peer.read_latency = static_cast<Nanoseconds>(dice.upto(5000));
+    }
     return with;
 }
 
@@ -151,6 +157,13 @@ void expect_possible(const plan::Question& question, const Described& with,
             EXPECT_TRUE(reached(question.source, with.source_reach));
             EXPECT_TRUE(!question.sink_known || reached(sink, with.sink_reach));
             break;
+        case Protocol::cma:
+            EXPECT_TRUE(with.peer.shared_memory);
+            EXPECT_EQ(with.reads, plan::Reads::measured);
+            EXPECT_EQ(question.source.kind, MemoryKind::host);
+            EXPECT_TRUE(!question.sink_known || sink.kind == MemoryKind::host);
+            EXPECT_TRUE(question.source.contiguous && sink.contiguous);
+            break;
         case Protocol::ipc: {
             EXPECT_TRUE(tuning.ipc && with.peer.shared_memory);
             EXPECT_GE(question.bytes, tuning.ipc_threshold);
@@ -202,7 +215,7 @@ TEST(ChooseProperty, NoPlanNeedsWhatTheFactsDeny) {
         const auto tuning = any_tuning(dice);
         const auto choice = choose(question, with, tuning);
         expect_possible(question, with, tuning, choice.plan);
-        EXPECT_EQ(choice.rejected_count, 4) << "every other protocol lost for a reason";
+        EXPECT_EQ(choice.rejected_count, 5) << "every other protocol lost for a reason";
         if (testing::Test::HasFailure()) {
             FAIL() << plan::describe(choice.plan, question.bytes);
         }

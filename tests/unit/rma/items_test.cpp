@@ -2,6 +2,8 @@
 //
 // Packed items and how they are combined, padded pairs among them; memory of another process.
 #include "rma/items.hpp"
+
+#include "base/process_memory.hpp"
 #include "rma/process_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <set>
@@ -305,6 +306,44 @@ TEST_F(ShmProcesses, APeerThatClosesWaitsUntilItsMessagesAreTaken) {
     EXPECT_EQ(end_of_child(), 0);
     EXPECT_TRUE(ours->close()) << "it has left, nobody needs to wait for it";
     EXPECT_TRUE(ours->notebook.lost.empty());
+}
+
+TEST_F(ShmProcesses, MemoryOfAPeerIsReadWhereTheSystemAllowsIt) {
+    static std::string from;
+    from = pattern(300000, 1);
+    start([](Rank& rank) {
+        std::ranges::copy(pattern(300000, 2), from.begin());
+        if (!rank.send(0, 1, "here it is", "").ok()) _exit(11);
+        if (!rank.progress_until([&] { return rank.notebook.messages.size() == 1; })) _exit(12);
+    });
+    ASSERT_TRUE(ours->progress_until([&] { return ours->notebook.messages.size() == 1; }));
+    if (!ours->transport.reads_memory(1)) GTEST_SKIP() << "not allowed here";
+    // A fork has it at the same address.
+    std::string to(from.size(), 'x');
+    Completion whole(ours->executor), nothing(ours->executor), late(ours->executor);
+    ours->transport.read_memory(1, reinterpret_cast<std::uintptr_t>(from.data()), to.data(),
+                                to.size(), whole);
+    ASSERT_TRUE(whole.done());
+    EXPECT_TRUE(whole.status().ok()) << whole.status().text();
+    EXPECT_TRUE(to == pattern(300000, 2));
+    ours->transport.read_memory(1, 16, to.data(), 8, nothing);
+    EXPECT_EQ(nothing.status().error_class(), MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_TRUE(ours->transport.reads_memory(1)) << "another address may be right";
+    ASSERT_TRUE(ours->send(1, 1, "go", "").ok());
+    EXPECT_EQ(end_of_child(), 0);
+    ours->transport.read_memory(1, reinterpret_cast<std::uintptr_t>(from.data()), to.data(), 8,
+                                late);
+    EXPECT_EQ(late.status().error_class(), MPI_ERR_PROC_ABORTED) << late.status().text();
+}
+
+TEST(ShmTransport, RanksOfANodeSeeTheSameRates) {
+    World world(2);
+    HostRates* const first = world[0].transport.shared_segment(0)->host_rates();
+    HostRates* const second = world[1].transport.shared_segment(0)->host_rates();
+    ASSERT_TRUE(first != nullptr && second != nullptr);
+    EXPECT_EQ(second->read_bytes_per_second, 0u);
+    first->read_bytes_per_second = 5;
+    EXPECT_EQ(second->read_bytes_per_second, 5u);
 }
 
 TEST_F(ShmProcesses, TheLastWordsOfAKilledPeerArriveBeforeTheNewsOfItsDeath) {

@@ -83,6 +83,8 @@ struct World::State {
         fabric.order =
             medium == Medium::network ? options.network_order : options.shared_memory_order;
         fabric.on_send = medium == Medium::network ? options.on_send : options.on_send_in_node;
+        fabric.reads = options.reads;
+        fabric.refuse_read = options.refuse_read;
         if (medium == Medium::network) {
             fabric.exposes_from = options.exposes_from;
             if (options.duplicate_envelopes) fabric.duplicate = &is_envelope;

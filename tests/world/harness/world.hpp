@@ -64,6 +64,10 @@ struct Options {
     std::function<Status(int rank, transport::MessageKind kind)> on_send_in_node = {};
     // Messages over the network of at least so much expose host memory (Transport::expose); 0: none.
     Bytes exposes_from = 0;
+    // Whether that rank may read the memory of others of its node, on a machine whose shared memory says
+    // what that costs (empty: everybody), and which of these reads are refused all the same.
+    std::function<bool(int rank)> reads = {};
+    std::function<bool(int rank)> refuse_read = {};
     // Whose rails reach device memory, on a machine whose network does; empty: everybody's.
     std::function<bool(int rank)> gpudirect = {};
     std::function<void(model::Machine&)> change_machine = {};

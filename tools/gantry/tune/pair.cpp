@@ -2,6 +2,7 @@
 //
 // Two processes. The other one serves: it uses the compute queue when told to, opens what it is
 // named and says how long that took. One order and one answer at a time over a socket pair.
+#include "base/process_memory.hpp"
 #include "device/descriptor_inbox.hpp"
 #include "tune.hpp"
 
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -275,6 +277,30 @@ class Client {
     std::uint32_t inbox_ = 0;
 };
 
+// Host memory that both processes have at this address: a fork's copy.
+std::byte read_from[kMiB] = {std::byte{1}};
+
+// What reading the other process's memory costs; false: the system refuses.
+bool measure_reads(int process, model::Link& link) {
+    std::vector<std::byte> here(sizeof read_from);
+    int why = 0;
+    const auto time = [&](Bytes bytes) {
+        return time_of(21, [&] {
+            iovec there{read_from, bytes}, mine{here.data(), bytes};
+            why = access_process(ProcessAccess::read, process, {&there, 1}, {&mine, 1});
+        });
+    };
+    const double call = time(8);
+    if (why != 0) return false;
+    link.read_latency = whole(call);
+    std::vector<model::Rate::Point> points;
+    for (const Bytes bytes : {64 * kKiB, kMiB})
+        points.push_back(
+            {bytes, static_cast<double>(bytes) * 1e9 / std::max(time(bytes) - call, 1.0)});
+    link.read_rate = model::Rate(points);
+    return true;
+}
+
 }  // namespace
 
 Pair::Pair(std::string library) {
@@ -309,6 +335,9 @@ void Pair::measure(Cuda& cuda, int gpu, int other_gpu, model::Machine& machine,
     model::Gpu& described = machine.gpu;
     progress.step("a flag between two processes");
     machine.host.flag = whole(client.flag_ns());
+
+    progress.step("reading memory of another process");
+    if (!measure_reads(process_, machine.shared_memory)) machine.shared_memory.read_rate = {};
 
     progress.step("turns of the compute queue");
     cuda.use(gpu);

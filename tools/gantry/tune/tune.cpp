@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kSteps = 17;
+constexpr int kSteps = 18;
 constexpr double kWorthSaying = 0.15;
 
 // The description that everything starts from: what cannot be measured here (the network) stays.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// When a receiver reads host memory of its node itself (plan/cma_candidate.cpp).
+#include "unit/plan/questions.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gantry::test {
+namespace {
+
+using device::MemoryKind;
+using plan::Protocol;
+
+// Slots at 12 GB/s; 1 MiB through them takes about 96 us.
+Described measured_reads(double read_bytes_per_second) {
+    auto with = facts(shared_memory(), h200(), h200());
+    with.reads = plan::Reads::measured;
+    with.peer.slot_bytes_per_second = 12e9;
+    with.peer.read_bytes_per_second = read_bytes_per_second;
+    with.peer.read_latency = 500;
+    return with;
+}
+
+TEST(Choose, HostMessagesAreReadByTheirReceiverWhereThatWasMeasuredFaster) {
+    for (const bool known : {false, true}) {
+        const auto question = known ? verdict(kMiB, MemoryKind::host, MemoryKind::host)
+                                    : offer(kMiB, MemoryKind::host);
+        EXPECT_EQ(plan_for(question, measured_reads(20e9)).protocol, Protocol::cma);
+        EXPECT_EQ(plan_for(question, measured_reads(5e9)).protocol, Protocol::pipeline);
+        auto with = measured_reads(20e9);
+        with.reads = plan::Reads::trial;
+        EXPECT_EQ(plan_for(question, with).protocol, Protocol::cma);
+        for (const auto reads :
+             {plan::Reads::not_offered, plan::Reads::refused, plan::Reads::unmeasured}) {
+            with.reads = reads;
+            EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+        }
+        plan::Tuning tuning;
+        tuning.mechanisms.cma = false;
+        EXPECT_EQ(plan_for(question, measured_reads(20e9), tuning).protocol, Protocol::pipeline);
+    }
+}
+
+TEST(Choose, OnlyPageableContiguousMemoryIsReadByTheReceiver) {
+    const auto with = measured_reads(1000e9);
+    for (const auto source : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device})
+        for (const auto sink : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device})
+            EXPECT_EQ(plan_for(verdict(kMiB, source, sink), with).protocol == Protocol::cma,
+                      source == MemoryKind::host && sink == MemoryKind::host);
+    auto question = verdict(kMiB, MemoryKind::host, MemoryKind::host);
+    question.sink.contiguous = false;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::pipeline);
+    EXPECT_EQ(plan_for(verdict(8 * kKiB, MemoryKind::host, MemoryKind::host), with).protocol,
+              Protocol::eager);
+}
+
+TEST(Choose, TheUsersCmaThresholdIsRespected) {
+    plan::Tuning tuning;
+    tuning.cma_threshold = 128 * kKiB;
+    const auto with = measured_reads(1e9);
+    const auto protocol = [&](Bytes bytes) {
+        return plan_for(verdict(bytes, MemoryKind::host, MemoryKind::host), with, tuning).protocol;
+    };
+    EXPECT_EQ(protocol(128 * kKiB - 1), Protocol::pipeline);
+    EXPECT_EQ(protocol(128 * kKiB), Protocol::cma);
+}
+
+}  // namespace
+}  // namespace gantry::test
