@@ -141,8 +141,8 @@ void send_through_mapping(bool packed_source, bool packed_sink, std::uint64_t of
     bool right = true;
     for (std::size_t i = 0; i < bytes && !sends; ++i) {
         const bool sent = i % pitch < 8;
-        right = right && found[i] == (sent ? pattern(1, i / pitch * theirs + i % pitch)
-                                           : pattern(2, i));
+        right = right &&
+                found[i] == (sent ? pattern(1, i / pitch * theirs + i % pitch) : pattern(2, i));
     }
     CHECK(right);
     OK(MPI_Type_free(&type));
