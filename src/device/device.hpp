@@ -37,8 +37,9 @@ struct Location {
 // Which engine does a copy. `automatic` lets the device choose from the locations. `fused`, between
 // device memories: by a copy engine at once, or, while others are in flight, with those that come
 // meanwhile in one kernel or one call (facts.hpp). `kernel`, of at most kMostSetsOfKernel sets of
-// rows, also inside one GPU: all in one launch; MPI_ERR_UNSUPPORTED_OPERATION where there are no
-// kernels, or the host's end is not page-locked. `bar`: by the processor, through a BAR mapping of
+// rows, also inside one GPU or to and from a peer's memory that is mapped for it: all in one launch;
+// MPI_ERR_UNSUPPORTED_OPERATION where there are no kernels, the host's end is not page-locked, or
+// another GPU's memory is this process's own. `bar`: by the processor, through a BAR mapping of
 // `Copy::allocation` (GDRCopy): the copy has ended when copy() returns;
 // MPI_ERR_UNSUPPORTED_OPERATION: there is no mapping (any more), and nothing happened.
 enum class Engine : std::uint8_t { automatic, d2h, h2d, h2d_2d, d2d, peer, fused, kernel, bar };
@@ -51,7 +52,7 @@ enum class Notice : std::uint8_t { event, flag };
 // nothing is in flight; `expected`, it waits at least for flush_batch().
 enum class BatchHint : std::uint8_t { unknown, expected, none };
 
-// Rows of a copy between host and device memory, or by a kernel inside a GPU: `count` runs of `width` bytes, in each of `planes`
+// Rows of a copy between host and device memory, or by a kernel between device memories: `count` runs of `width` bytes, in each of `planes`
 // planes. Nothing between them is touched. More planes than one are for a kernel, in a copy of at most
 // kMostBoxesOfKernel sets.
 struct Rows {

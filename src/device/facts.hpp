@@ -81,6 +81,8 @@ struct GpuFacts {
     Bytes launch_worth_bytes = 2 * kMiB;
     unsigned launch_worth_copies = 64;
     unsigned launch_enough_blocks = 64;
+    // Kernels that store to another GPU, and that load from one: of the rate of a copy engine.
+    double kernel_stores = 0.85, kernel_loads = 0.75;
     // The processor's own loads and stores through a BAR mapping (model::WindowCost says whose figures).
     Nanoseconds bar_open = 150000, bar_read = 1800, bar_write = 200;
     double bar_read_bytes_per_second = 4.5e8, bar_write_bytes_per_second = 8e9;

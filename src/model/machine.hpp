@@ -45,6 +45,8 @@ struct KernelCost {
     Bytes worth_bytes = 2 * kMiB;
     int worth_copies = 64;
     int enough_blocks = 64;
+    // Kernels that store to another GPU, and that load from one: of the rate of a copy engine.
+    double peer_stores = 0.85, peer_loads = 0.75;
     bool operator==(const KernelCost&) const = default;
 };
 

@@ -173,6 +173,8 @@ void read_kernel(Fields& fields, KernelCost& kernel) {
     fields.integer("worth_bytes", kernel.worth_bytes);
     fields.integer("worth_copies", kernel.worth_copies);
     fields.integer("enough_blocks", kernel.enough_blocks);
+    fields.real("peer_stores", kernel.peer_stores);
+    fields.real("peer_loads", kernel.peer_loads);
     if (kernel.enough_blocks < 1) fields.complain("enough_blocks", "at least 1");
 }
 
@@ -299,7 +301,8 @@ Json kernel_json(const KernelCost& kernel) {
     return {{"latency_ns", kernel.latency},         {"thread_ns", kernel.thread},
             {"resident_ns", kernel.resident},       {"resident_out_ns", kernel.resident_out},
             {"resident_in_ns", kernel.resident_in}, {"worth_bytes", kernel.worth_bytes},
-            {"worth_copies", kernel.worth_copies},  {"enough_blocks", kernel.enough_blocks}};
+            {"worth_copies", kernel.worth_copies},  {"enough_blocks", kernel.enough_blocks},
+            {"peer_stores", kernel.peer_stores},    {"peer_loads", kernel.peer_loads}};
 }
 
 Json window_json(const WindowCost& window) {

@@ -54,14 +54,14 @@ bool is_busy(const Messages& messages) {
 }
 
 plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
-                            const device::Location& source) {
+                            const device::Location& source, bool contiguous) {
     if (source.on_device()) context.arbiter.use(source.gpu);
     plan::Facts facts = context.facts_for(to, source, true, nullptr);
     // It asked for this allocation by name, so its GPU reaches ours; whether they are one only it
-    // knows.
-    const bool asked_for = source.ipc != device::IpcKind::none &&
-                           to.memory.is_asked_for(source.buffer_id) &&
-                           name_what_was_asked_for(context, to, source);
+    // knows. A strided buffer is packed by this process, and needs no name.
+    const bool asked_for = source.buffer_id != 0 && to.memory.is_asked_for(source.buffer_id) &&
+                           (!contiguous || (source.ipc != device::IpcKind::none &&
+                                            name_what_was_asked_for(context, to, source)));
     facts.ipc_open = facts.peer_access = asked_for;
     return facts;
 }
@@ -80,7 +80,8 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
         hinted ? hint_of(to.endpoint, departure) : plan::SelectionCache::Hint{};
     if (hinted)
         if (plan::Selection* const known = messages.context.selections.known(hint)) return *known;
-    plan::Facts facts = facts_for_offer(messages.context, to.endpoint, departure.location);
+    plan::Facts facts = facts_for_offer(messages.context, to.endpoint, departure.location,
+                                        question.source.contiguous);
     facts.gpu_shared = !question.source.contiguous && to.destinations.gpu_shared();
     facts.exposed = may_expose(to, departure);
     facts.reads = reads_of(messages.context, to.endpoint, departure);
@@ -133,6 +134,9 @@ wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::S
         rts.handle = wire::all_ahead(rts.offer, departure.bytes())
                          ? context.exports.export_lazily(departure.to, location)
                          : context.exports.name(departure.to, location);
+    // What is to be packed from there is asked for by that (Cts::direct_next).
+    if (may_map && location.on_device() && !departure.buffer.contiguous())
+        rts.handle.buffer_id = location.buffer_id;
     rts.source_reach = static_cast<std::uint8_t>(offer.facts.source_reach);
     rts.uses_driver = context.device.active() ? 1 : 0;
     if (rts.uses_driver != 0 && may_map) {

@@ -23,7 +23,7 @@ struct Departure {
 };
 
 plan::Facts facts_for_offer(transfer::Context& context, transfer::Endpoint& to,
-                            const device::Location& source);
+                            const device::Location& source, bool contiguous = true);
 // Whether this process has device work pending, as its RTS says.
 bool is_busy(const Messages& messages);
 // Asks the planner.

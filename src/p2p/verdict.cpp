@@ -27,7 +27,24 @@ bool takes_the_gpu(transfer::Context& context, const Asked& asked, const plan::A
                                               context.gpu(gpu).queue_turn, context.executor.now());
 }
 
+// Not the id of an allocation: memory of ours on that GPU, into which strided blocks are packed.
+constexpr std::uint64_t kPacked = std::uint64_t{1} << 63;
+
+// Where a sender would put the message.
+device::Location put_sink(const Asked& asked) {
+    device::Location sink = asked.receive.location;
+    if (asked.whole.contiguous != 0 || asked.receive.buffer.contiguous() || !sink.on_device())
+        return sink;
+    sink.buffer_id = packed_puts(sink);
+    sink.ipc = IpcKind::legacy;
+    return sink;
+}
+
 }  // namespace
+
+std::uint64_t packed_puts(const device::Location& sink) {
+    return kPacked | static_cast<std::uint64_t>(std::max(sink.gpu, 0));
+}
 
 int copying_gpu(transfer::Context& context, const device::Location& sink,
                 const device::Uuid& source_gpu) {
@@ -59,7 +76,9 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     facts.exposed = wire::exposes(rts.offer) && asked.accepted == asked.own.envelope.bytes;
     if (wire::offers_read(rts.offer)) facts.reads = context.host_reads.state(asked.from);
     facts.source_reach = static_cast<plan::Reach>(rts.source_reach);
-    facts.sender_opens = rts.uses_driver != 0;
+    // Blocks of several allocations are no launch.
+    const bool can_pack = question.source.contiguous || rts.handle.buffer_id != 0;
+    facts.sender_opens = rts.uses_driver != 0 && can_pack;
     facts.receiver_opens = context.device.active() && context.device.gpu_of(source_gpu) >= 0;
     look_at_mappings(context, asked, verdict);
     if (source_on_device && context.is_time_sliced(facts))
@@ -73,7 +92,8 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
     plan::Question& question = verdict.question;
     plan::Facts& facts = verdict.facts;
     const transfer::RemoteMemory& memory = asked.from.memory;
-    const device::Location& sink = asked.receive.location;
+    const device::Location sink = put_sink(asked);
+    question.sink.ipc = sink.ipc;
     question.source.ipc = asked.whole.handle.kind;
     if (question.source.ipc != IpcKind::none && facts.receiver_opens) {
         const device::IpcHandle& source = asked.whole.handle;
@@ -105,7 +125,7 @@ const plan::Selection& decide(transfer::Context& context, const Asked& asked, Ve
     verdict.direct_next = advice.direct_next ? asked.whole.handle.buffer_id : 0;
     verdict.wants_descriptor = advice.wants_descriptor;
     if (!advice.direct_next || verdict.question.already_staged)
-        asked.from.memory.staged(asked.whole.handle, asked.receive.location,
+        asked.from.memory.staged(asked.whole.handle, put_sink(asked),
                                  {verdict.facts.ipc_open, verdict.facts.put_open});
     return *selection;
 }

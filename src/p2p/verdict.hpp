@@ -41,6 +41,10 @@ struct Asked {
     }
 };
 
+// The name under which RemoteMemory keeps what comes of puts into memory of ours on that sink's GPU, from
+// where strided blocks are unpacked.
+std::uint64_t packed_puts(const device::Location& sink);
+
 // Fills in question and facts.
 void gather(transfer::Context& context, const Asked& asked, Verdict& verdict);
 // The facts about mappings alone, anew.

@@ -60,7 +60,8 @@ struct Rts {
     Plan offer;
     std::uint64_t address;  // of the first data byte at the sender (with `handle`)
     // Kind none: the source cannot be mapped. Origin 0: not by this, which comes when it is asked for
-    // (Cts::direct_next), and has no base. Its GPU is named all the same.
+    // (Cts::direct_next), and has no base. Its GPU is named all the same, and of a strided source the
+    // allocation.
     Handle handle;
     std::uint8_t source_kind;  // device::MemoryKind
     std::uint8_t contiguous : 1;

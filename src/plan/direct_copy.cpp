@@ -26,6 +26,12 @@ DirectCopy direct_copy(const Ask& ask, bool one_gpu, Executor executor) {
             ask.sink_gpu.peer_get_bytes_per_second > 0)
             copy.bytes_per_second = ask.sink_gpu.peer_get_bytes_per_second;
         if (!one_gpu && executor == Executor::receiver) copy.latency += ask.sink_gpu.peer_get_more;
+        if (!ask.contiguous() && ask.tuning.kernels) {
+            copy.latency = gpu.kernel_latency;
+            if (!one_gpu)
+                copy.bytes_per_second *=
+                    executor == Executor::sender ? gpu.kernel_stores : gpu.kernel_loads;
+        }
         if (copy.bytes_per_second <= 0)
             copy.bytes_per_second = std::min(gpu.d2h_bytes_per_second, gpu.h2d_bytes_per_second);
     } else if (from_gpu) {

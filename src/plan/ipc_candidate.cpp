@@ -2,6 +2,11 @@
 //
 // One direct copy by either process, through memory that the other one shares (CUDA IPC): what stands in its
 // way, what it costs with the opening that it needs, and who makes it.
+//
+// Of strided ends in device memory a kernel makes the copy, at the end that only its own process knows:
+// the sender packs its blocks into the receiver's memory, the receiver unpacks out of the sender's.
+// Where both ends are strided the sender packs into memory of the receiver's GPU that is Gantry's
+// own, and the receiver unpacks it there.
 #include "plan/ipc_candidate.hpp"
 
 #include "plan/direct_copy.hpp"
@@ -17,6 +22,22 @@ using device::IpcKind;
 // Opening a mapping while device work is pending stalls that work, too.
 constexpr int kBusyOpening = 2;
 
+// Why kernels cannot take the blocks of a strided end straight through a mapping, or null.
+const char* strided_obstacle(const Ask& ask) {
+    if (ask.contiguous()) return nullptr;
+    if (!ask.tuning.kernels || !ask.source.on_device() || !ask.sink.on_device())
+        return "an end is not contiguous";
+    const bool shared = ask.facts.same_gpu || ask.facts.gpu_shared;
+    return shared && ask.source_gpu.queue_turn > 0
+               ? "an end is not contiguous, and a kernel waits for its turn of the shared GPU"
+               : nullptr;
+}
+
+// A strided source whose receiver asked for it: it is to be packed once the sink is known.
+bool will_be_packed(const Ask& ask) {
+    return !ask.question.sink_known && !ask.source.contiguous && ask.facts.ipc_open;
+}
+
 // Why no process could make one direct copy, or null.
 const char* ipc_obstacle(const Ask& ask) {
     if (ask.peer.self) return "the peer is this process";
@@ -24,8 +45,8 @@ const char* ipc_obstacle(const Ask& ask) {
     if (!ask.peer.shared_memory) return "the peer is on another node";
     if (!ask.tuning.ipc) return "GANTRY_IPC is off";
     if (ask.bytes < ask.tuning.ipc_threshold) return "below GANTRY_IPC_THRESHOLD";
-    if (!ask.contiguous()) return "an end is not contiguous";
-    const bool exportable = ask.source.ipc != IpcKind::none ||
+    if (const char* strided = strided_obstacle(ask)) return strided;
+    const bool exportable = will_be_packed(ask) || ask.source.ipc != IpcKind::none ||
                             (ask.question.sink_known && ask.sink.ipc != IpcKind::none);
     if (!exportable) return "the driver cannot share this memory between processes";
     if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !ask.facts.same_gpu &&
@@ -40,7 +61,7 @@ const char* ipc_obstacle(const Ask& ask) {
 // lost is what staging them cost more, and once the price of an opening.
 Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
     const bool gets = executor == Executor::receiver;
-    if (gets ? ask.facts.ipc_open : ask.facts.put_open) return 0;
+    if (gets ? ask.facts.ipc_open : ask.facts.put_open || will_be_packed(ask)) return 0;
     const End& end = gets ? ask.source : ask.sink;
     const device::GpuFacts& gpu = gets ? ask.source_gpu : ask.sink_gpu;
     const bool other_gpu =
@@ -66,8 +87,12 @@ bool shares_calls(const Ask& ask, bool gets) {
 Candidate ipc_by(const Ask& ask, Executor executor) {
     const bool gets = executor == Executor::receiver;
     const bool from_gpu = by_copy_engine(ask.source), to_gpu = by_copy_engine(ask.sink);
+    if (gets && !ask.source.contiguous)
+        return impossible(Protocol::ipc, "only the sender knows where its blocks lie");
+    if (!gets && ask.source.contiguous && !ask.sink.contiguous)
+        return impossible(Protocol::ipc, "only the receiver knows where its blocks lie");
     if (gets ? ask.source.ipc == IpcKind::none
-             : !ask.question.sink_known || ask.sink.ipc == IpcKind::none)
+             : !will_be_packed(ask) && (!ask.question.sink_known || ask.sink.ipc == IpcKind::none))
         return impossible(Protocol::ipc, "the driver cannot share this memory between processes");
     if (!gets && ask.question.sender_absent)
         return impossible(Protocol::ipc, "the sender did not come to copy");
@@ -83,6 +108,10 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     const device::GpuFacts& gpu = from_gpu ? ask.source_gpu : ask.sink_gpu;
     Candidate candidate;
     Nanoseconds price = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second);
+    const bool packs = !ask.source.contiguous, unpacks = !ask.sink.contiguous;
+    if (packs && unpacks)
+        price += ask.sink_gpu.kernel_latency +
+                 transfer_time(ask.bytes, ask.sink_gpu.d2d_bytes_per_second);
     if (from_gpu && to_gpu && ask.facts.same_gpu && ask.turn(executor) > 0) {
         price += ask.turn(executor);
         candidate.lost = "a copy inside a shared GPU waits for a turn of its compute queue";
@@ -114,7 +143,13 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
     // buffer that an RTR named, and its end must be told.
     const bool answered = !gets && !ask.facts.rtr;
     plan.expected = (answered ? 3 : 1) * ask.hop + (answered ? 2 * kPieceHandling : 0) + price;
-    if (from_gpu && to_gpu)
+    if (packs && unpacks)
+        plan.why = "packed by a kernel into memory of the receiver's GPU, and unpacked there";
+    else if (packs)
+        plan.why = "packed by one kernel straight into the receiver's device memory";
+    else if (unpacks)
+        plan.why = "unpacked by one kernel straight out of the sender's device memory";
+    else if (from_gpu && to_gpu)
         plan.why = ask.facts.same_gpu ? "one copy inside the GPU that both processes use"
                    : !gets && ask.facts.rtr
                        ? "one copy between the GPUs, into the buffer that the receiver's RTR named"

@@ -77,7 +77,8 @@ std::string describe(const Plan& plan, Bytes bytes) {
             text +=
                 fmt::format(", {} by the {}", plan.executor == Executor::receiver ? "get" : "put",
                             name(plan.executor));
-            text += fmt::format(", {}", name(plan.sink_engine));
+            text += fmt::format(
+                ", {}", plan.sink_engine == CopyEngine::kernel ? "kernel" : name(plan.sink_engine));
             break;
         case Protocol::pipeline: text = pipeline_text(plan, bytes); break;
         case Protocol::cma: text += ", read by the receiver"; break;

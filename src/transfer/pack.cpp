@@ -227,7 +227,7 @@ device::Location both(const device::Location& one, const device::Location& other
 
 // Boxes where those are few, else tables of rows.
 Task<Status> move_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
-                             Way way) {
+                             Way way, device::Notice notice) {
     if (piece.bytes == 0) co_return success();
     if (!context.tuning.kernels || !in_one_allocation(piece))
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no kernel moves these blocks");
@@ -242,6 +242,7 @@ Task<Status> move_inside_gpu(Executor& executor, Context& context, Piece piece, 
     copy.source = out ? all.start() : packed;
     copy.gpu = piece.location.gpu;
     copy.engine = device::Engine::kernel;
+    copy.notice = notice;
     for (; !all.rows().empty(); all.next(device::kMostSetsOfKernel)) {
         copy.rows = all.rows();
         copy.bytes = all.bytes();
@@ -264,13 +265,14 @@ bool pays_aside(Context& context, const Piece& piece, Way way) {
            plan::StridedWay::kernel;
 }
 
-Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed) {
-    return move_inside_gpu(executor, context, piece, packed, Way::from_device);
+Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                             device::Notice notice) {
+    return move_inside_gpu(executor, context, piece, packed, Way::from_device, notice);
 }
 
-Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece,
-                               std::byte* packed) {
-    return move_inside_gpu(executor, context, piece, packed, Way::to_device);
+Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                               device::Notice notice) {
+    return move_inside_gpu(executor, context, piece, packed, Way::to_device, notice);
 }
 
 Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer) {

@@ -23,11 +23,12 @@ Task<Status> unpack_to_device(Executor& executor, Context& context, Piece piece,
                               const std::byte* packed, plan::Movers movers,
                               device::Notice notice = device::Notice::event);
 
-// The same where what is packed is memory of that GPU, too: a launch for each kMostSetsOfKernel sets.
-// MPI_ERR_UNSUPPORTED_OPERATION: kernels cannot.
-Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed);
-Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece,
-                               std::byte* packed);
+// The same where what is packed is memory of that GPU, too, or memory of a peer that is mapped for it:
+// a launch for each kMostSetsOfKernel sets. MPI_ERR_UNSUPPORTED_OPERATION: kernels cannot.
+Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                             device::Notice notice = device::Notice::event);
+Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
+                               device::Notice notice = device::Notice::event);
 enum class Way : std::uint8_t { to_device, from_device };
 // Whether kernels and a copy to or from memory that they do not reach are quicker than copy engines.
 bool pays_aside(Context& context, const Piece& piece, Way way);

@@ -6,6 +6,7 @@
 #include "test.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -108,7 +109,57 @@ void send_both_ways(const Shape& shape, Kind kind, int device) {
     OK(MPI_Type_free(&type));
 }
 
+// The last one is counted: memory has been mapped then.
+void send_through_mapping(bool packed_source, bool packed_sink, std::uint64_t of_sender,
+                          std::uint64_t of_receiver) {
+    constexpr int kBlocks = 1 << 16, kMessages = 8;  // of 8 bytes
+    const bool sends = rank() == 0, packed = sends ? packed_source : packed_sink;
+    MPI_Datatype type = vector(kBlocks, 8, packed ? 8 : 24);
+    OK(MPI_Type_commit(&type));
+    const std::size_t pitch = packed ? 8 : 24, bytes = std::size_t{kBlocks} * pitch;
+    Memory memory(Kind::device, bytes, rank() % gpu().count);
+    memory.fill(sends ? 1 : 2);
+    for (int message = 0; message < kMessages; ++message) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (gpu().simulated) reset_calls();
+        if (sends)
+            OK(MPI_Send(memory.data(), 1, type, 1, 0, MPI_COMM_WORLD));
+        else
+            OK(MPI_Recv(memory.data(), 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    if (gpu().simulated) {
+        const Calls made = calls();
+        about(std::to_string(made.launches) + " launches, " + std::to_string(made.copies) +
+              " copies");
+        CHECK_EQ(made.launches, sends ? of_sender : of_receiver);
+        CHECK_EQ(made.copies, 0u);
+        about("");
+    }
+    std::vector<std::byte> found(bytes);
+    memory.read(found.data(), bytes);
+    const std::size_t theirs = packed_source ? 8 : 24;
+    bool right = true;
+    for (std::size_t i = 0; i < bytes && !sends; ++i) {
+        const bool sent = i % pitch < 8;
+        right = right &&
+                found[i] == (sent ? pattern(1, i / pitch * theirs + i % pitch) : pattern(2, i));
+    }
+    CHECK(right);
+    OK(MPI_Type_free(&type));
+}
+
 }  // namespace
+
+MPI_CASE_OWN_INIT(strided_device_data_straight_between_two_gpus, 2) {
+    setenv("GANTRY_IPC_THRESHOLD", "1", 1);  // mappings are opened whether they pay or not
+    start_mpi();
+    if (gpu().count < 2) skip("there is one GPU only");
+    use_device(rank());
+    send_through_mapping(false, true, 1, 0);
+    send_through_mapping(true, false, 0, 1);
+    send_through_mapping(false, false, 1, 1);
+    MPI_Finalize();
+}
 
 MPI_CASE(strided_device_data_between_two_gpus, 2) {
     const int device = rank() % gpu().count;

@@ -84,8 +84,7 @@ Issued issue_rows(Driver& driver, RowKernel& row_kernel, const Order& order, CUs
     const bool out = order.lane == Lane::d2h;
     Issued issued{CUDA_SUCCESS, 0, "cuMemcpy2DAsync"};
     if (copy.engine == Engine::kernel) {
-        if (order.lane == Lane::peer ||
-            !row_kernel.start(copy, host_of(order.lane), stream, issued.tables))
+        if (order.unreached || !row_kernel.start(copy, host_of(order.lane), stream, issued.tables))
             return {CUDA_ERROR_NOT_SUPPORTED, 0, nullptr};
         issued.started = 1;
         return issued;

@@ -25,6 +25,7 @@ struct Order {
     // Of lanes d2h, h2d and peer: how a persistent kernel can make it.
     std::optional<ResidentCopies::Way> resident = std::nullopt;
     const Reduce* reduction = nullptr;  // not a copy but this, of lane d2d; valid during start()
+    bool unreached = false;             // no kernel of that context reaches both ends
     bool may_cut_through = false;       // its ends are such that Copy::pieces could flow
     CUcontext destination_context =
         nullptr;  // both set: a copy between two contexts of this process

@@ -90,10 +90,8 @@ CudaDevice::Route CudaDevice::route(const Copy& copy, Way* way) {
         (copy.engine == Engine::kernel || route.order.copy.engine == Engine::automatic) &&
         !source.device && !destination.device;
     route.order.lane = lane_of(copy, source, destination);
-    // Inside a GPU, but not in one context: as far apart as two GPUs.
-    if (copy.engine == Engine::kernel && route.order.lane == Lane::d2d &&
-        !(reached(source) && reached(destination)))
-        route.order.lane = Lane::peer;
+    route.order.unreached = copy.engine == Engine::kernel && source.device && destination.device &&
+                            !(reached(source) && reached(destination));
     route.order.from_host = route.order.lane == Lane::h2d && copy.engine != Engine::h2d_2d &&
                             copy.rows.empty() && !source.device && destination.device;
     route.order.may_be_written = route.order.from_host && !destination.pages;

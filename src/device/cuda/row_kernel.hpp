@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// RowKernel: rows of strided memory to or from page-locked memory by a kernel of one context
-// (device/kernels/move_rows.cu), in one launch.
+// RowKernel: rows of strided memory by a kernel of one context (device/kernels/move_rows.cu), in one
+// launch: to or from page-locked memory, inside the GPU, or between it and memory of a peer that is
+// mapped in that context.
 #pragma once
 
 #include "device/cuda/kernel_module.hpp"

@@ -327,10 +327,16 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
             return;
         }
         work = work_of(copy, from.value(), to.value());
-        const bool apart = from.value().kind == MemoryKind::device &&
-                           to.value().kind == MemoryKind::device &&
-                           from.value().gpu != to.value().gpu;
-        reached = reached && !apart && (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
+        // Of another GPU a kernel reaches what is mapped for it, not what is this process's own.
+        const auto reaches = [&](const Place& end, const void* address) {
+            if (end.kind != MemoryKind::device || end.gpu == first_gpu_ + copy.gpu) return true;
+            std::uintptr_t base = 0;
+            const Mapping* const mapping = mapping_of(address, &base);
+            return mapping != nullptr && mapping->opened != nullptr;
+        };
+        reached = reached && reaches(from.value(), copy.source) &&
+                  reaches(to.value(), copy.destination) &&
+                  (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
         GANTRY_ASSERT(rows.planes == 1 || by_kernel);
         reached =
             reached && from.value().kind != MemoryKind::host && to.value().kind != MemoryKind::host;
@@ -347,10 +353,16 @@ void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
         ++counts_.row_launches;
         processor_.spend(gpu.calls.launch);
         interval = reserve(copy.gpu, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads});
-        const model::CopyCost& way = work.operation == Operation::d2h   ? gpu.d2h
-                                     : work.operation == Operation::d2d ? gpu.d2d
-                                                                        : gpu.h2d;
-        interval.end += way.rate.time(copy.bytes);
+        const model::CopyCost& way =
+            work.operation == Operation::d2h                                             ? gpu.d2h
+            : work.operation == Operation::d2d                                           ? gpu.d2d
+            : work.operation == Operation::peer || work.operation == Operation::peer_get ? gpu.peer
+                                                                                         : gpu.h2d;
+        const double part = work.operation == Operation::peer       ? gpu.kernel.peer_stores
+                            : work.operation == Operation::peer_get ? gpu.kernel.peer_loads
+                                                                    : 1;
+        interval.end +=
+            static_cast<Nanoseconds>(static_cast<double>(way.rate.time(copy.bytes)) / part);
     } else {
         for (const Set& set : sets) {
             processor_.spend(gpu.calls.copy);

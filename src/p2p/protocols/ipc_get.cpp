@@ -7,12 +7,15 @@
 //     |                                       |  copy
 //     | <---------------------------- FIN --- |  with the FINs of the same turn
 //
+// Into a strided buffer the copy is one kernel, which unpacks out of the mapped memory.
+//
 // Programs send windows of such messages, and what each costs the processor limits their rate: where
 // the memory is mapped the message is one copy that ends by a function (OneCopy).
 #include "p2p/protocols/ipc_get.hpp"
 
 #include "p2p/protocols/one_copy.hpp"
 #include "p2p/rendezvous_receive.hpp"
+#include "transfer/local_move.hpp"
 #include "transfer/shared_mapping.hpp"
 
 namespace gantry::p2p {
@@ -33,6 +36,23 @@ struct Get : OneCopy {
         return status();
     }
 };
+
+// Out of memory of the sender that is mapped for this GPU.
+Task<Status> unpack_mapped(Executor& executor, Receiving& receiving, std::byte* source, int gpu) {
+    transfer::Context& context = receiving.context();
+    const Side& sink = receiving.side;
+    Status status =
+        co_await transfer::unpack_inside_gpu(executor, context, sink.piece(0, receiving.accepted),
+                                             source, transfer::notice_of(receiving.plan()));
+    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
+    Side mapped;
+    mapped.buffer.address = source;
+    mapped.location = sink.location;
+    mapped.location.gpu = std::max(context.device.gpu_of(receiving.message.rts.handle.gpu), gpu);
+    status = co_await transfer::move_locally(executor, context, mapped, receiving.accepted, sink,
+                                             receiving.accepted);
+    co_return status;
+}
 
 }  // namespace
 
@@ -90,18 +110,21 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const bool sliced = receiving.context().is_time_sliced(receiving.verdict.facts);
     if (!expected) status = answer(receiving, wire::Cts{});
     if (status.ok()) {
-        const std::byte* source = static_cast<std::byte*>(*mapped) + (rts.address - handle.base);
+        std::byte* const source = static_cast<std::byte*>(*mapped) + (rts.address - handle.base);
         const bool inside = sliced && receiving.verdict.question.source.on_device();
-        status = co_await transfer::direct_copy(executor, receiving.context(), receiving.side.at(0),
-                                                source, receiving.accepted, gpu, receiving.plan(),
-                                                inside);
+        if (!receiving.side.contiguous())
+            status = co_await unpack_mapped(executor, receiving, source, gpu);
+        else
+            status = co_await transfer::direct_copy(
+                executor, receiving.context(), receiving.side.at(0), source, receiving.accepted,
+                gpu, receiving.plan(), inside);
     }
     // The memory could be mapped; the sender may have been told so, and keeps nothing for another way.
     if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         status = failure(MPI_ERR_OTHER, "{}", status.text());
     device.close_memory(handle, gpu);
     if (status.ok() && expected && !receiving.claimed && !sliced && receiving.side.on_device() &&
-        receiving.accepted == rts.envelope.bytes)
+        receiving.side.contiguous() && receiving.accepted == rts.envelope.bytes)
         receiving.messages.with(receiving.message.peer)
             .rtr.pays_on(receiving.verdict.choice.advice.rtr_pays ? gpu : -1);
     if (status.ok())

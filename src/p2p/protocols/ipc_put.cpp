@@ -8,12 +8,18 @@
 //     |  opens the memory, copies              |  waits; may copy itself when the sender is late
 //     | --- chunk [in place] --------------->  |
 //
+// Out of a strided buffer the copy is one kernel, which packs into the mapped memory. What the receiver
+// names is memory of its GPU that is Gantry's own where its buffer is strided, too: it unpacks that.
+//
 // Both could copy, and only one may: who takes the message's claim word does (transfer/claim_words.hpp).
 #include "base/log.hpp"
 #include "p2p/rendezvous_receive.hpp"
 #include "p2p/rendezvous_send.hpp"
+#include "transfer/bounce_buffer.hpp"
+#include "transfer/local_move.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace gantry::p2p {
@@ -51,6 +57,8 @@ void plan_without_the_sender(Receiving& receiving) {
 Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>& ahead,
                        std::uint64_t buffer_id) {
     transfer::RemoteMemory& memory = receiving.sender().memory;
+    const bool unpacks = !receiving.side.contiguous();
+    const std::uint64_t packed = unpacks ? packed_puts(receiving.side.location) : buffer_id;
     while (true) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) co_return next.status();
@@ -61,6 +69,7 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
         if (next->pool == wire::kInPlace) {
             if (next->bytes == receiving.accepted) {
                 memory.put(buffer_id);
+                if (unpacks) memory.put(packed);
                 co_return success();
             }
             if (next->unit == wire::kClosedMeanwhile) {
@@ -68,6 +77,7 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
                 co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
             }
             memory.put_refused(buffer_id);
+            if (unpacks) memory.put_refused(packed);
             co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
                               "the sender cannot map the receiver's device memory");
         }
@@ -75,16 +85,62 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
     }
 }
 
+// Packed bytes that a sender has put on our GPU come where they belong.
+Task<Status> unpack_put(Executor& executor, Receiving& receiving, std::byte* packed) {
+    transfer::Context& context = receiving.context();
+    const Side& sink = receiving.side;
+    Status status =
+        co_await transfer::unpack_inside_gpu(executor, context, sink.piece(0, receiving.accepted),
+                                             packed, transfer::notice_of(receiving.plan()));
+    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
+    Side from;
+    from.buffer.address = packed;
+    from.location = sink.location;
+    status = co_await transfer::move_locally(executor, context, from, receiving.accepted, sink,
+                                             receiving.accepted);
+    if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        status = failure(MPI_ERR_OTHER, "{}", status.text());
+    co_return status;
+}
+
+// Into memory of the receiver that is mapped for this GPU.
+Task<Status> pack_mapped(Executor& executor, Sending& sending, std::byte* sink, int gpu_of_sink) {
+    transfer::Context& context = sending.context();
+    const Side& source = sending.side;
+    Status status = co_await transfer::pack_inside_gpu(
+        executor, context, source.piece(0, sending.limit), sink, transfer::notice_of(sending.plan));
+    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
+    Side mapped;
+    mapped.buffer.address = sink;
+    mapped.location = source.location;
+    mapped.location.gpu = gpu_of_sink;
+    status = co_await transfer::move_locally(executor, context, source, sending.limit, mapped,
+                                             sending.limit);
+    co_return status;
+}
+
 }  // namespace
 
 Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
-    const device::Location& sink = receiving.side.location;
+    device::Location sink = receiving.side.location;
+    std::optional<transfer::BounceBuffer> packed;
+    if (!receiving.side.contiguous()) {
+        device::Device& device = receiving.messages.device;
+        packed.emplace(device, receiving.side.buffer.data(), receiving.accepted,
+                       transfer::BounceBuffer::Place::gpu);
+        if (packed->data() == nullptr)
+            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "no device memory to pack into");
+        Result<device::Location> there = device.classify(packed->data(), receiving.accepted);
+        GANTRY_CO_TRY(there.status());
+        sink = *there;
+    }
     Result<device::IpcHandle> handle = receiving.messages.device.export_memory(sink);
     if (!handle.ok())
         co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", handle.status().text());
     const wire::Rts& rts = receiving.message.rts;
     transfer::RemoteMemory& memory = receiving.sender().memory;
-    const bool open = receiving.verdict.facts.put_open;
+    const bool open =
+        packed ? memory.is_put_open(handle->buffer_id) : receiving.verdict.facts.put_open;
     // Its descriptor is there before our answer is.
     if (handle->kind != device::IpcKind::legacy && !open) {
         Status sent = receiving.messages.device.send_descriptor(*handle, rts.inbox);
@@ -98,12 +154,16 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     wire::Cts cts{};
     cts.sink_open = open ? 1 : 0;
     cts.handle = *handle;
-    cts.sink_offset = reinterpret_cast<std::uintptr_t>(receiving.side.at(0));
+    cts.sink_offset =
+        reinterpret_cast<std::uintptr_t>(packed ? packed->bytes() : receiving.side.at(0));
     Status status = answer(receiving, cts);
     GANTRY_CO_TRY(status);
     claim_if_late(receiving);
     std::vector<wire::Chunk> ahead;
     status = co_await await_put(executor, receiving, ahead, handle->buffer_id);
+    if (packed && status.ok() && !receiving.claimed)
+        status = co_await unpack_put(executor, receiving, packed->bytes());
+    if (packed && !receiving.sender().lost.ok()) packed->leave();
     // Nobody put: the sender goes on behind what it had copied ahead, if it is to send pieces after
     // all, and a get gives those back.
     const bool still_wanted = receiving.claimed || status.error_class() == MPI_ERR_PENDING ||
@@ -136,9 +196,14 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     auto* sink = static_cast<std::byte*>(*mapped) + (cts.sink_offset - handle.base);
     const bool inside = sending.side.on_device() && device.gpu_of(handle.gpu) == gpu &&
                         device.gpu_facts(gpu).queue_turn > 0;
-    Status status =
-        co_await transfer::direct_copy(executor, sending.messages.context, sink, sending.side.at(0),
-                                       sending.limit, gpu, sending.plan, inside);
+    Status status;
+    if (sending.side.contiguous())
+        status = co_await transfer::direct_copy(executor, sending.messages.context, sink,
+                                                sending.side.at(0), sending.limit, gpu,
+                                                sending.plan, inside);
+    else
+        status =
+            co_await pack_mapped(executor, sending, sink, std::max(device.gpu_of(handle.gpu), gpu));
     device.close_memory(handle, gpu);
     co_return status;
 }

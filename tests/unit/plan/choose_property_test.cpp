@@ -168,11 +168,19 @@ void expect_possible(const plan::Question& question, const Described& with,
             EXPECT_TRUE(tuning.ipc && with.peer.shared_memory);
             EXPECT_GE(question.bytes, tuning.ipc_threshold);
             const bool gets = plan.executor == Executor::receiver;
-            EXPECT_TRUE(gets || question.sink_known)
+            const bool asked_for = !question.source.contiguous && with.ipc_open;
+            EXPECT_TRUE(gets || question.sink_known || asked_for)
                 << "an offer cannot put into a sink it does not know";
-            EXPECT_NE((gets ? question.source : sink).ipc, IpcKind::none);
+            if (gets || question.sink_known) {
+                EXPECT_NE((gets ? question.source : sink).ipc, IpcKind::none);
+            }
             EXPECT_TRUE(gets ? with.receiver_opens : with.sender_opens);
-            EXPECT_TRUE(question.source.contiguous && sink.contiguous);
+            if (!question.source.contiguous || !sink.contiguous) {
+                EXPECT_TRUE(tuning.kernels && question.source.on_device());
+                EXPECT_TRUE(!question.sink_known || sink.on_device());
+                EXPECT_EQ(gets, question.source.contiguous)
+                    << "blocks are known to the process whose they are";
+            }
             if (question.source.on_device() && sink.on_device()) {
                 EXPECT_TRUE(with.same_gpu || with.peer_access);
             }
