@@ -39,6 +39,15 @@ void Window::send_descriptors(const std::vector<DeviceName>& names) {
     }
 }
 
+// This process may use one GPU of the node only: that of its own window, which reaches the peers' memory.
+int Window::first_gpu_for(const device::IpcHandle& handle, const std::vector<DeviceName>& names) {
+    device::Device& device = windows.context.device;
+    const device::IpcHandle& mine = names[static_cast<std::size_t>(rank())].handle;
+    const int theirs = device.gpu_of(handle.gpu), own = device.gpu_of(mine.gpu);
+    if (mine.kind == device::IpcKind::none || own < 0) return std::max(theirs, 0);
+    return theirs < 0 || device.can_access_peer(own, theirs) ? own : theirs;
+}
+
 void Window::map_devices(const std::vector<DeviceName>& names) {
     device::Device& device = windows.context.device;
     if (!device.active()) return;
@@ -47,8 +56,15 @@ void Window::map_devices(const std::vector<DeviceName>& names) {
         if (handle.kind == device::IpcKind::none || handle.origin == 0 || !on_my_node(of_rank))
             continue;
         Target& of = target(of_rank);
-        const int gpu = std::max(device.gpu_of(handle.gpu), 0);
+        int gpu = first_gpu_for(handle, names);
         Result<void*> mapped = device.open_memory(handle, gpu);
+        for (int other = 0; !mapped.ok() && other < device.gpu_count(); ++other) {
+            if (other == gpu) continue;
+            Result<void*> there = device.open_memory(handle, other);
+            if (!there.ok()) continue;
+            mapped = std::move(there);
+            gpu = other;
+        }
         if (!mapped.ok()) {
             log::info("rma: operations at rank {} go by message: {}", of_rank,
                       mapped.status().text());

@@ -201,6 +201,7 @@ class Window {
     bool on_my_node(int of_rank);
     DeviceName name_device(const device::Location& location);
     void send_descriptors(const std::vector<DeviceName>& names);
+    int first_gpu_for(const device::IpcHandle& handle, const std::vector<DeviceName>& names);
     void map_devices(const std::vector<DeviceName>& names);
     void unmap_devices();
 
@@ -227,6 +228,7 @@ class Window {
     Result<bool> copy_by_kernel(const Access& access, const Side& target_side);
     Status queue(const Access& access, std::uint64_t address, Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
+    bool goes_between_gpus(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
     Task<Status> change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change);

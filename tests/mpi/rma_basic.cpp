@@ -3,6 +3,7 @@
 // One-sided operations in every kind of window, under every synchronisation.
 #include "rma.hpp"
 
+#include <cstdlib>
 #include <array>
 #include <numeric>
 
@@ -188,6 +189,47 @@ MPI_CASE(rma_device_windows, 2) {
         in_every_window(put_between_post_and_wait, kind);
         in_every_window(accumulate_at_one_target, kind);
     }
+}
+
+// Each process uses its own GPU alone, and reaches the other's memory through a mapping.
+MPI_CASE(rma_between_two_gpus_is_one_copy, 2) {
+    if (gpu().count < 2) skip("one GPU only");
+    if (getenv("GANTRY_SHM") != nullptr) skip("without shared memory nothing is mapped");
+    constexpr std::size_t kBytes = 1 << 20;
+    Memory exposed(Kind::device, kBytes, rank()), mine(Kind::device, kBytes, rank());
+    exposed.fill(static_cast<unsigned>(rank()));
+    mine.fill(2);
+    MPI_Win win;
+    OK(MPI_Win_create(exposed.data(), kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_lock_all(0, win));
+    const int bytes = static_cast<int>(kBytes);
+    std::vector<std::byte> got(kBytes);
+    for (const bool puts : {false, true}) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (gpu().simulated) reset_calls();
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (rank() == 0) {
+            if (puts)
+                OK(MPI_Put(mine.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win));
+            else
+                OK(MPI_Get(mine.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win));
+            OK(MPI_Win_flush(1, win));
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        if (gpu().simulated) CHECK_EQ(static_cast<int>(calls().copies), rank() == 0 ? 1 : 0);
+        if (rank() == 0 && !puts) {
+            mine.read(got.data(), kBytes);
+            for (std::size_t i = 0; i < kBytes; ++i)
+                if (got[i] != pattern(1, i)) CHECK_EQ(i, kBytes);
+            mine.fill(3);
+        }
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    exposed.read(got.data(), kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i)
+        if (got[i] != pattern(rank() == 1 ? 3 : 0, i)) CHECK_EQ(i, kBytes);
+    OK(MPI_Win_free(&win));
 }
 
 // Several elements of a type without a rule, at either end: their runs come in the order of packed

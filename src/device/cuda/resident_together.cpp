@@ -20,9 +20,10 @@
 namespace gantry::device::cuda {
 namespace {
 
-// Of each part and of all: a launch has more blocks, and is as quick from there on.
-constexpr Bytes kMostOfPart = 16 * kKiB, kMostOfParts = 64 * kKiB;
-constexpr std::size_t kMostParts = 32;
+// A part takes an item for each so many bytes. Of each part, and items in all: a launch has more blocks,
+// and is as quick from there on.
+constexpr Bytes kBytesOfItem = 16 * kKiB, kMostOfPart = 64 * kKiB;
+constexpr Bytes kMostItems = 32;
 // A block's threads have so many elements at once; a vector of more takes more items, or its block's time.
 constexpr std::uint64_t kElementsAtOnce = kernels::kResidentThreads;
 constexpr std::uint64_t kMostElements = 16 * kElementsAtOnce;
@@ -38,6 +39,13 @@ std::optional<kernels::ResidentElement> element_of(ReduceKernelName name) {
     }
 }
 
+Bytes items_of(std::span<const CopyPart> parts) {
+    Bytes items = 0;
+    for (const CopyPart& part : parts)
+        items += divide_up(part.bytes, kBytesOfItem);
+    return items;
+}
+
 bool replaces_a_source(const Reduce& reduction) {
     const auto is_source = [&](const void* destination) {
         return std::find(reduction.sources.begin(), reduction.sources.end(), destination) !=
@@ -50,12 +58,9 @@ bool replaces_a_source(const Reduce& reduction) {
 }  // namespace
 
 bool ResidentCopies::suits(std::span<const CopyPart> parts) {
-    Bytes all = 0, largest = 0;
-    for (const CopyPart& part : parts) {
-        all += part.bytes;
-        largest = std::max(largest, part.bytes);
-    }
-    return parts.size() <= kMostParts && all <= kMostOfParts && largest <= kMostOfPart;
+    return items_of(parts) <= kMostItems &&
+           std::all_of(parts.begin(), parts.end(),
+                       [](const CopyPart& part) { return part.bytes <= kMostOfPart; });
 }
 
 bool ResidentCopies::suits(const Reduce& reduction) {
@@ -74,15 +79,17 @@ bool ResidentCopies::takes_between_devices(Nanoseconds now) {
 
 bool ResidentCopies::take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!suits(parts) || !takes_between_devices(now) || !has_room(parts.size())) return false;
+    if (!suits(parts) || !takes_between_devices(now) || !has_room(items_of(parts))) return false;
     for (const CopyPart& part : parts)
         if (std::max(device_address(part.destination), device_address(part.source)) + part.bytes >=
             CopyRing::kMostAddress)
             return false;
     const std::uint64_t first = next_;
     for (const CopyPart& part : parts)
-        ring_.put(next_++, device_address(part.destination), device_address(part.source),
-                  part.bytes);
+        for (Bytes begin = 0; begin < part.bytes; begin += kBytesOfItem)
+            ring_.put(next_++, device_address(part.destination) + begin,
+                      device_address(part.source) + begin,
+                      std::min(kBytesOfItem, part.bytes - begin));
     took(copy, user, first, 0, false, &counts_.copies, now, 0);
     saved_ += residency_.saving(Ends::devices);
     return true;
