@@ -225,12 +225,15 @@ TEST(RmaDevice, AnOperandFromElsewhereComesToTheGpuOfTheTargetFirst) {
         EXPECT_EQ(price.origin.reductions, 1u);
         EXPECT_EQ(price.origin.all_copies(), 1u);
     }
+}
+
+// Each rank's own GPU reaches the memory of the other one.
+TEST(RmaDevice, AnAccumulateAtAnotherGpuIsOneKernelOfTheOriginsGpu) {
+    constexpr Bytes kBytes = 64 * kKiB;
     const std::vector<Price> far = priced(on_nodes(2, 2), {{.bytes = kBytes}}, 1);
     EXPECT_EQ(far[0].origin.reductions, 1u);
-    EXPECT_EQ(far[0].origin.all_copies(), 1u);
-    EXPECT_EQ(copies(far[0].origin, model::Operation::peer) +
-                  copies(far[0].origin, model::Operation::peer_get),
-              1u);
+    EXPECT_EQ(far[0].origin.all_copies(), 0u);
+    EXPECT_EQ(far[0].target.reductions + far[0].target.all_copies(), 0u);
 }
 
 TEST(RmaDevice, ReplacingAndReadingAreCopiesOfTheDevice) {
