@@ -62,8 +62,8 @@ class CopyRing {
                                                 << (8 * (i % kernels::kBytesOfWord));
         write(item, {destination, words[0], bytes | kernels::kEnclosed, words[1]});
     }
-    // A reduction, in as many items as items_of() says, all with their flags; `addresses` of the GPU.
-    static constexpr std::uint64_t kMostReduced = (std::uint64_t{1} << kernels::kCountBits) - 1;
+    // A reduction of fewer than 2^kCountBits elements, in as many items as items_of() says, all with
+    // their flags; its addresses are the GPU's.
     static unsigned items_of(const kernels::ReduceWork& work) {
         return kernels::items_before(work.operands, work.destinations) + 1;
     }

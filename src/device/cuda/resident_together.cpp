@@ -28,6 +28,7 @@ constexpr Bytes kMostItems = 32;
 constexpr std::uint64_t kElementsAtOnce = kernels::kResidentThreads;
 constexpr std::uint64_t kMostElements = 16 * kElementsAtOnce;
 constexpr std::uint64_t kMostElementsOfItem = 4 * kElementsAtOnce;
+static_assert(kMostElementsOfItem < std::uint64_t{1} << kernels::kCountBits);
 
 std::optional<kernels::ResidentElement> element_of(ReduceKernelName name) {
     switch (name) {
