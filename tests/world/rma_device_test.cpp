@@ -152,11 +152,14 @@ Task<Status> make_all(Rank& rank, const std::vector<Change>& changes, int gpu_of
             stored(rank, operand.address(), operand.bytes()) + change.operand_at;
         fill(mine, change.element, change.bytes, 3);
         after = before;
-        if (change.operation == Operation::replace)
+        if (change.operation == Operation::replace) {
             std::memcpy(after.data(), mine, change.bytes);
-        else if (change.operation != Operation::no_op)
+        } else if (change.operation != Operation::no_op) {
+            // The host twin reads whole elements, and the operand may lie between two of them.
+            const std::vector<std::byte> aligned(mine, mine + change.bytes);
             layout::reduction(change.operation, change.element)(
-                mine, after.data(), change.bytes / rma::items_of(change.element).size);
+                aligned.data(), after.data(), change.bytes / rma::items_of(change.element).size);
+        }
         if (rank.number == 1)
             std::memcpy(stored(rank, memory.address(), kRoom), before.data(), before.size());
         status = co_await meet(rank, 100 + 2 * static_cast<int>(number));
