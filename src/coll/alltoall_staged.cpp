@@ -119,7 +119,8 @@ class Direction {
     bool has_room(const Batch& batch) const {
         if (messages_ > 0 && messages_ + batch.steps() > most_messages_) return false;
         const Bytes before = batch.staged ? in_pinned_ : apart_;
-        return before == 0 || before + batch.bytes <= (batch.staged ? plan::kStagedLimits.pinned : plan::kStagedLimits.apart);
+        return before == 0 || before + batch.bytes <= (batch.staged ? plan::kStagedLimits.pinned
+                                                                    : plan::kStagedLimits.apart);
     }
 
     // In the order of their addresses, where blocks follow each other by rank.

@@ -35,10 +35,11 @@ Status map_sinks(SharedStores& stores) {
         const DirectOffer& offer = stores.meeting.offer<DirectOffer>(member);
         const BlockPlace room = sink_place(offer, stores.meeting.cell_of(member), stores.root);
         if (room.bytes < stores.vector.bytes())
-            return failure(MPI_ERR_TRUNCATE,
-                           "rank {} takes {} bytes of a broadcast of {}: counts and datatypes of all "
-                           "ranks must agree",
-                           member, room.bytes, stores.vector.bytes());
+            return failure(
+                MPI_ERR_TRUNCATE,
+                "rank {} takes {} bytes of a broadcast of {}: counts and datatypes of all "
+                "ranks must agree",
+                member, room.bytes, stores.vector.bytes());
         Result<std::byte*> there = stores.mapped.at(offer.sink, stores.gpu, room.at);
         GANTRY_TRY(there.status());
         stores.sinks.back() = *there;

@@ -42,12 +42,11 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
                     plan::Collective::gatherv);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
-        return on_node(executor,
-                       gather_directly(executor, team, mine, all, root, in_place, question),
-                       [&executor, team, mine, all, root, in_place](plan::CollPlan other) {
-                           return gather_by_messages(executor, team, mine, all, root, in_place,
-                                                     other);
-                       });
+        return on_node(
+            executor, gather_directly(executor, team, mine, all, root, in_place, question),
+            [&executor, team, mine, all, root, in_place](plan::CollPlan other) {
+                return gather_by_messages(executor, team, mine, all, root, in_place, other);
+            });
     return gather_by_messages(executor, team, mine, std::move(all), root, in_place, plan);
 }
 
@@ -58,12 +57,11 @@ Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine
                     plan::Collective::scatterv);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
-        return on_node(executor,
-                       scatter_directly(executor, team, all, mine, root, in_place, question),
-                       [&executor, team, all, mine, root, in_place](plan::CollPlan other) {
-                           return scatter_by_messages(executor, team, all, mine, root, in_place,
-                                                      other);
-                       });
+        return on_node(
+            executor, scatter_directly(executor, team, all, mine, root, in_place, question),
+            [&executor, team, all, mine, root, in_place](plan::CollPlan other) {
+                return scatter_by_messages(executor, team, all, mine, root, in_place, other);
+            });
     return scatter_by_messages(executor, team, std::move(all), mine, root, in_place, plan);
 }
 

@@ -14,16 +14,17 @@ using plan::Collective;
 using transfer::kLaneRoom;
 using transfer::LaneCell;
 
-// Looks without success before a rank that is waited for is asked about.
+// Looks in a row without success before a rank that is waited for is asked about.
 constexpr unsigned kLooks = 64;
 // Parts of a cell begin at lines of their own, where a piece is no whole block.
 constexpr Bytes kLine = 64;
 
 Status too_long(Bytes bytes, int from, Bytes room) {
-    return failure(MPI_ERR_TRUNCATE,
-                   "rank {} brings {} bytes where {} are expected: counts and datatypes of all ranks "
-                   "must agree",
-                   from, bytes, room);
+    return failure(
+        MPI_ERR_TRUNCATE,
+        "rank {} brings {} bytes where {} are expected: counts and datatypes of all ranks "
+        "must agree",
+        from, bytes, room);
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ bool LaneCall::begin() {
 
 // That member is waited for. If it will never come, the call is over.
 void LaneCall::look_after(int member) {
-    if (++looks_ % kLooks != 0 && lane_.failed().ok()) return;
+    if (!waits_ && ++looks_ % kLooks != 0 && lane_.failed().ok()) return;
     Status trouble = lane_.trouble(member >= 0 ? member : me_);
     if (trouble.ok()) return;
     if (lane_.failed().ok()) lane_.fail(trouble);
@@ -250,12 +251,14 @@ void LaneCall::take() {
 }
 
 Task<Status> LaneCall::finish(Executor& executor, transfer::Board& board) {
+    waits_ = true;
     const auto is_over = [](void* call) { return static_cast<LaneCall*>(call)->poll(); };
     Status over = co_await board.until(executor, is_over, this);
     co_return over;
 }
 
 Task<Status> LaneCall::finish_begin(Executor& executor, transfer::Board& board) {
+    waits_ = true;
     const auto has_begun = [](void* call) { return static_cast<LaneCall*>(call)->begun(); };
     Status begun = co_await board.until(executor, has_begun, this);
     co_return begun;

@@ -30,14 +30,15 @@ namespace gantry::coll {
 struct LaneJob {
     plan::Collective operation = plan::Collective::barrier;
     p2p::Buffer source = {}, sink = {};  // what this rank brings and gets, where it does
-    Bytes source_first = 0;    // where its data begin in the source, in packed bytes
-    Bytes block = 0;  // bcast, reduce, allreduce: the vector; reduce_scatter: a share; else: a rank's block
+    Bytes source_first = 0;              // where its data begin in the source, in packed bytes
+    Bytes block =
+        0;  // bcast, reduce, allreduce: the vector; reduce_scatter: a share; else: a rank's block
     int root = -1;
-    bool in_place = false;     // its own block lies where it belongs
-    bool on_device = false;    // some of that is in device memory
+    bool in_place = false;   // its own block lies where it belongs
+    bool on_device = false;  // some of that is in device memory
     layout::Reduction reduction = nullptr;
-    Bytes element = 1;         // a piece ends behind one
-    std::uint64_t items = 1;   // of the reduction, in an element
+    Bytes element = 1;        // a piece ends behind one
+    std::uint64_t items = 1;  // of the reduction, in an element
 };
 
 class LaneCall {
@@ -89,6 +90,7 @@ class LaneCall {
     Bytes piece_ = 0, offset_ = 0, length_ = 0;
     int next_ = 0;  // whose cell is waited for
     unsigned looks_ = 0;
+    bool waits_ = false;  // looks come with turns of the engine
     FirstFailure failure_;
 };
 

@@ -34,7 +34,8 @@ Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer
         return reduce_on_node(
             executor, team,
             DirectReduction(source, sink, reducer, exclusive ? Share::before : Share::up_to),
-            question, [&executor, team, source, sink, exclusive](Reducer how, plan::CollPlan other) {
+            question,
+            [&executor, team, source, sink, exclusive](Reducer how, plan::CollPlan other) {
                 return by_messages(executor, team, source, sink, how, exclusive, other);
             });
     return by_messages(executor, team, source, sink, reducer, exclusive, plan);

@@ -50,8 +50,9 @@ struct OnBoard {
 
     // Every rank posts, and reads the rows of `read` others.
     double meeting(Bytes read) const {
-        return ask.turn + ask.crowd * static_cast<double>(cost.meeting + cost.flag +
-                                                          cost.row * static_cast<Nanoseconds>(read));
+        return ask.turn +
+               ask.crowd * static_cast<double>(cost.meeting + cost.flag +
+                                               cost.row * static_cast<Nanoseconds>(read));
     }
     // A launch by each, or by one for all that share its GPU, and the step that says it has ended.
     // `buffers` of each peer are looked up by everybody.
@@ -125,7 +126,8 @@ CollCandidate in_shares(const OnBoard& way) {
     const double on = way.stores(ask.bytes * (way.others - 1) / way.others);
     for (Bytes segment = kShortestPiece; segment <= kLongestPiece; segment *= 2) {
         const Bytes piece = ask.tuning.segment != 0 ? ask.tuning.segment : segment;
-        const auto pieces = static_cast<double>(std::max<Bytes>((ask.bytes + piece - 1) / piece, 1));
+        const auto pieces =
+            static_cast<double>(std::max<Bytes>((ask.bytes + piece - 1) / piece, 1));
         const double time = way.launch(1) + out + on / pieces +
                             static_cast<double>(way.gpu.launch + way.cost.flag) +
                             (pieces - 1) * kStoredElsewhere;
@@ -186,10 +188,11 @@ void reduction(const OnBoard& way, CollCandidates& list) {
     // The root alone looks up vectors, everybody else vectors and results.
     const Nanoseconds buffers = operation == Collective::reduce ? 1 : 2;
     // Of elements of four and eight bytes; the rank's part, or the share of one.
-    const std::uint64_t elements = of_shares ? ask.question.count / static_cast<std::uint64_t>(ask.ranks)
-                                             : ask.question.count;
-    const bool brief = elements <= (ask.question.board.in_place ? device::kTogether.elements_in_place
-                                                                : device::kTogether.elements);
+    const std::uint64_t elements =
+        of_shares ? ask.question.count / static_cast<std::uint64_t>(ask.ranks) : ask.question.count;
+    const bool brief =
+        elements <= (ask.question.board.in_place ? device::kTogether.elements_in_place
+                                                 : device::kTogether.elements);
     list.add({.algorithm = Algorithm::one_shot,
               .time = way.launch(buffers, brief) + way.loads(part * way.others),
               .why = "each reduces what it gets, out of the memory of all, in one launch",

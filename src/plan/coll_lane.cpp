@@ -49,14 +49,14 @@ void add_lane(const CollAsk& ask, CollCandidates& list) {
     // With one sender or one receiver the two sides work at the same time.
     const bool rooted = rows == 1 || ask.question.operation == Collective::gather ||
                         ask.question.operation == Collective::reduce;
-    const Bytes in_turn = rooted ? std::max(brought, read) + std::min({brought, read, kCell})
-                                 : brought + read;
+    const Bytes in_turn =
+        rooted ? std::max(brought, read) + std::min({brought, read, kCell}) : brought + read;
     const auto words = static_cast<double>(ask.facts.board.flag) +
                        static_cast<double>(ask.facts.board.cell) * static_cast<double>(rows + 1);
     list.add({.algorithm = Algorithm::lane,
               .time = ask.turn + ask.crowd * (words + copied(ask, in_turn) +
-                                   static_cast<double>(combined) * 1e9 /
-                                       ask.facts.reduce_bytes_per_second),
+                                              static_cast<double>(combined) * 1e9 /
+                                                  ask.facts.reduce_bytes_per_second),
               .why = "short, and the call blocks: through numbered cells of the node",
               .impossible = obstacle(ask, brought),
               .rank_order = true});

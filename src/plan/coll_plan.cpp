@@ -15,18 +15,18 @@ constexpr std::array<std::string_view, kCollectives> kOperations = {
     "alltoall", "alltoallv", "gather", "gatherv",   "scatter",        "scatterv",  "scan",
 };
 constexpr std::array<std::string_view, kAlgorithms> kNames = {
-    "auto",         "dissemination",
-    "binomial",     "scatter_allgather",
-    "chain",        "recursive_doubling",
-    "rabenseifner", "ring",
-    "reduce_bcast", "recursive_halving",
-    "pairwise",     "bruck",
-    "spread",       "linear",
-    "fold",         "ordered",
-    "staged",       "hierarchical",
-    "cells",        "direct",
+    "auto",          "dissemination",
+    "binomial",      "scatter_allgather",
+    "chain",         "recursive_doubling",
+    "rabenseifner",  "ring",
+    "reduce_bcast",  "recursive_halving",
+    "pairwise",      "bruck",
+    "spread",        "linear",
+    "fold",          "ordered",
+    "staged",        "hierarchical",
+    "cells",         "direct",
     "direct_shares", "one_shot",
-    "two_shots",    "lane",
+    "two_shots",     "lane",
 };
 
 // base/params.def has refused other words already.

@@ -32,7 +32,8 @@ bool Lane::begin_epoch() {
         for (std::size_t member = 0; member < record_.pages.size(); ++member) {
             const std::uint64_t& word =
                 record_.pages[member]->devices[asked % std::size(own_->devices)];
-            met_devices_ |= __atomic_load_n(&word, __ATOMIC_RELAXED) == record_.base[member] + asked + 1;
+            met_devices_ |=
+                __atomic_load_n(&word, __ATOMIC_RELAXED) == record_.base[member] + asked + 1;
         }
     }
     may_reach_ = (epoch() + 1) * kLaneEpoch;
@@ -117,7 +118,8 @@ Task<Result<std::unique_ptr<Lane>>> Board::open_lane(Executor& executor, std::sp
     record.ranks.assign(ranks.begin(), ranks.end());
     for (int member = 0; member < meeting.size(); ++member) {
         const Offer& its = meeting.offer<Offer>(member);
-        BoardPage& page = member == me ? *own_ : *peer(ranks[static_cast<std::size_t>(member)])->page;
+        BoardPage& page =
+            member == me ? *own_ : *peer(ranks[static_cast<std::size_t>(member)])->page;
         record.pages.push_back(&page.lanes[its.index]);
         record.base.push_back(its.base);
     }

@@ -64,7 +64,8 @@ bool ResidentCopies::suits(const Reduce& reduction) {
     if (reduction.sources.size() > kernels::kMostOperands ||
         reduction.also.size() >= kernels::kMostOperands)
         return false;
-    return reduction.count <= (replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements);
+    return reduction.count <=
+           (replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements);
 }
 
 bool ResidentCopies::takes_between_devices(Nanoseconds now) {

@@ -82,8 +82,7 @@ bool Streams::start(const Order& order, Completion& done) {
     const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
     const bool brief = order.reduction != nullptr && copies == Copies::alone &&
                        ResidentCopies::suits(*order.reduction);
-    if (brief &&
-        resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
+    if (brief && resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
         push_taken(lane, order.copy, done);
         lane.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
@@ -134,8 +133,7 @@ Issued Streams::issue_in(const LaneState& lane, const Order& order) {
     return issue(driver_, row_kernel_, order, lane.stream);
 }
 
-bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief,
-                            Completion& done) {
+bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief, Completion& done) {
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());

@@ -59,8 +59,7 @@ class Running {
         Executor& executor = engine_.executor();
         transfer::Board& board = context().board;
         if (call_.job().on_device) [[unlikely]] {
-            if (!call_.begun())
-                (void)wait(Pending(engine_, call_.finish_begin(executor, board)));
+            if (!call_.begun()) (void)wait(Pending(engine_, call_.finish_begin(executor, board)));
             if (Status staged = stage(); !staged.ok()) call_.fail(std::move(staged));
         }
         for (int look = engine_.is_crowded() ? kLooks - 1 : 0; look < kLooks; ++look) {
@@ -84,16 +83,16 @@ class Running {
         const bool same = job.source.address == job.sink.address;
         if (job.source.bytes() > 0 && !coll::on_host(team(), job.source)) {
             GANTRY_TRY(source_.allocate(team(), job.source.count, *job.source.layout));
-            GANTRY_TRY(wait(Pending(engine_, coll::copy(engine_.executor(), team(), job.source,
-                                                          source_.buffer()))));
+            GANTRY_TRY(wait(Pending(
+                engine_, coll::copy(engine_.executor(), team(), job.source, source_.buffer()))));
             job.source = source_.buffer();
             if (same && job.sink.bytes() > 0) later_ = std::exchange(job.sink, job.source);
         }
         if (job.sink.bytes() > 0 && later_.bytes() == 0 && !coll::on_host(team(), job.sink)) {
             GANTRY_TRY(sink_.allocate(team(), job.sink.count, *job.sink.layout));
             if (job.in_place) {
-                GANTRY_TRY(wait(Pending(engine_, coll::copy(engine_.executor(), team(), job.sink,
-                                                              sink_.buffer()))));
+                GANTRY_TRY(wait(Pending(
+                    engine_, coll::copy(engine_.executor(), team(), job.sink, sink_.buffer()))));
             }
             later_ = std::exchange(job.sink, sink_.buffer());
         }
@@ -107,8 +106,8 @@ class Running {
         if (!call_.status().ok()) [[unlikely]]
             return failure(call_.status().error_class(), "{}", call_.status().text());
         if (later_.bytes() > 0) [[unlikely]]
-            return wait(Pending(engine_, coll::copy(engine_.executor(), team(),
-                                                      call_.job().sink, later_)));
+            return wait(
+                Pending(engine_, coll::copy(engine_.executor(), team(), call_.job().sink, later_)));
         return success();
     }
 
@@ -162,7 +161,8 @@ bool overlap(const p2p::Buffer& part, const void* all, MPI_Count count, const Da
              int rank) {
     const auto* first = static_cast<const std::byte*>(all);
     const std::ptrdiff_t apart = datatype.layout.extent * static_cast<std::ptrdiff_t>(count);
-    return part.address != nullptr && (part.address == first || part.address == first + apart * rank);
+    return part.address != nullptr &&
+           (part.address == first || part.address == first + apart * rank);
 }
 
 Bytes bytes_of(MPI_Count count, const Datatype& datatype) {
@@ -287,8 +287,8 @@ Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, voi
     job.source = all_blocks(sendbuf, sendcount, *sendtype, comm);
     if (block == 0 || job.source.bytes() != job.sink.bytes()) return std::nullopt;
     const auto apart = sendtype->layout.extent * static_cast<std::ptrdiff_t>(sendcount);
-    const p2p::Buffer own = buffer(static_cast<const std::byte*>(sendbuf) + apart * comm.rank(),
-                                   sendcount, *sendtype);
+    const p2p::Buffer own =
+        buffer(static_cast<const std::byte*>(sendbuf) + apart * comm.rank(), sendcount, *sendtype);
     if (overlap(own, recvbuf, recvcount, *recvtype, comm.rank())) return std::nullopt;
     transfer::Lane* const lane = lane_of(comm, Collective::alltoall, block);
     return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;

@@ -153,7 +153,8 @@ Task<Status> make(Executor& executor, Rank& rank, transfer::Lane* lane, Call cal
     Status over = co_await run.finish(executor, rank.transfer.board);
     GANTRY_CO_TRY(over);
     WORLD_CHECK(!run.meets());
-    if (!run.status().ok()) co_return failure(run.status().error_class(), "{}", run.status().text());
+    if (!run.status().ok())
+        co_return failure(run.status().error_class(), "{}", run.status().text());
     for (std::size_t i = 0; i < sink.size(); ++i)
         WORLD_CHECK(sink[i] == expected(call, ranks, me, i));
     co_return success();
@@ -191,9 +192,8 @@ TEST(Lane, EveryOperationGivesTheRightBytesWithoutAMessage) {
         for (const std::size_t count : kCounts) {
             if (ranks > 4 && count > 600) continue;
             world::World world(one_node(ranks, static_cast<std::uint64_t>(ranks) + count));
-            const world::Ending ending = world.run([count](Rank& rank) {
-                return every_operation(rank.executor, rank, count);
-            });
+            const world::Ending ending = world.run(
+                [count](Rank& rank) { return every_operation(rank.executor, rank, count); });
             ASSERT_TRUE(ending.good()) << ranks << " ranks, " << count << " numbers: " << ending;
             EXPECT_EQ(messages_of(world), 0u);
         }
@@ -206,7 +206,8 @@ Task<Status> calls_with_device(Executor& executor, Rank& rank, Collective operat
     Status ready = co_await open(executor, rank, rank.all, &opened);
     GANTRY_CO_TRY(ready);
     const layout::Layout layout = layout::contiguous_layout(sizeof(Number));
-    const bool all_learn_at_once = operation != Collective::reduce && operation != Collective::gather;
+    const bool all_learn_at_once =
+        operation != Collective::reduce && operation != Collective::gather;
     int met = 0;
     constexpr int kCalls = 5 * static_cast<int>(transfer::kLaneEpoch);
     for (int number = 0; number < kCalls; ++number) {
@@ -313,8 +314,8 @@ Task<Status> open_many(Executor& executor, Rank& rank) {
         std::vector<std::unique_ptr<transfer::Lane>> lanes;
         for (int i = 0; i <= static_cast<int>(transfer::kLanes); ++i) {
             const transfer::MeetingKey key{5, round * 10 + i, 0};
-            Result<std::unique_ptr<transfer::Lane>> lane = co_await rank.transfer.board.open_lane(
-                executor, rank.all.peers, rank.number, key);
+            Result<std::unique_ptr<transfer::Lane>> lane =
+                co_await rank.transfer.board.open_lane(executor, rank.all.peers, rank.number, key);
             if (!lane.ok()) co_return std::move(lane).status();
             WORLD_CHECK((*lane != nullptr) == (i < static_cast<int>(transfer::kLanes)));
             if (*lane == nullptr) continue;

@@ -271,8 +271,8 @@ TEST(CollPlan, LongBroadcastsPassOnSharesInPiecesUnlessRanksShareAGpu) {
     EXPECT_GT(plan.segment, 0u);
     EXPECT_LT(plan.segment, asked.bytes / 4);
     // What one link needs for the vector, and little more.
-    const double once = static_cast<double>(asked.bytes) * 1e9 /
-                        facts_of("h100").gpu.peer_bytes_per_second;
+    const double once =
+        static_cast<double>(asked.bytes) * 1e9 / facts_of("h100").gpu.peer_bytes_per_second;
     EXPECT_LT(static_cast<double>(plan.expected), 1.4 * once);
     asked.board.time_sliced = true;
     EXPECT_NE(taken(asked), Algorithm::direct_shares);
