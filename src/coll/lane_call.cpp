@@ -67,7 +67,7 @@ bool LaneCall::poll() {
         if (!posted_) {
             if (!begun()) return false;
             if (over_) return true;
-            if (offset_ == 0 && lane_.met_devices()) {
+            if (offset_ == 0 && lane_.met_devices() && job_.operation != Collective::barrier) {
                 meets_ = over_ = true;
                 lane_.pass(job_.on_device);
                 return true;

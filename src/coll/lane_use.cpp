@@ -36,6 +36,10 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
     if (!opened.ok()) co_return std::move(opened).status();
     if (*opened == nullptr) co_return success();
     lane_ = std::move(*opened);
+    // Where some rank uses a GPU, the first calls are expected to bring its memory.
+    const bool uses_gpu = team.messenger->device().active();
+    for (std::size_t step = 0; step < 2 * transfer::kLaneEpoch && lane_->begin(); ++step)
+        lane_->pass(uses_gpu);
     for (const Collective operation :
          {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce,
           Collective::reduce_scatter, Collective::allgather, Collective::alltoall,
