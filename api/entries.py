@@ -380,7 +380,11 @@ class Entry:
         lines += before
         if any("Widened<" in line for line in before):
             lines.append("if (call.failed()) return call.leave();")
-        body = self.call_of_body([piece[1] for piece in pieces if piece[1]])
+        arguments = [piece[1] for piece in pieces if piece[1]]
+        if function.row.get("lane") and function.form == "blocking":
+            quick = f"mpi::quick::{function.body}({', '.join(arguments)})"
+            lines.append(f"if (auto ended = {quick}) return call.leave(std::move(*ended));")
+        body = self.call_of_body(arguments)
         if after:
             lines += (
                 [f"Status outcome = {body};", "if (outcome.ok()) {"]
@@ -443,6 +447,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "abi/widths.hpp"
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"
+#include "mpi/coll/quick.hpp"
 #include "mpi/engine/outside.hpp"
 
 using namespace gantry;

@@ -3,10 +3,10 @@
 // Equal blocks have several ways. Blocks with counts go around the ring, or all at once: what every
 // rank knows is what they are together.
 #include "coll/allgather_algorithms.hpp"
-#include "coll/direct_exchange.hpp"
 #include "coll/gather.hpp"
 #include "coll/hierarchical.hpp"
 #include "coll/host_image.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -48,22 +48,16 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks
     co_return done;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place,
-                     plan::CollQuestion question) {
-    Result<plan::CollPlan> met =
-        co_await allgather_directly(executor, team, mine, all, in_place, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done = co_await by_messages(executor, team, mine, std::move(all), in_place, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
     const plan::CollQuestion question = question_of(all);
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) return on_node(executor, team, mine, std::move(all), in_place, question);
+    if (plan.meet)
+        return on_node(executor, allgather_directly(executor, team, mine, all, in_place, question),
+                       [&executor, team, mine, all, in_place](plan::CollPlan other) {
+                           return by_messages(executor, team, mine, all, in_place, other);
+                       });
     return by_messages(executor, team, mine, std::move(all), in_place, plan);
 }
 

@@ -7,16 +7,12 @@
 //     memory where they are a GPU's, see relay.hpp)
 #include "coll/allgather_algorithms.hpp"
 #include "coll/relay.hpp"
+#include "plan/coll_limits.hpp"
 
 #include <algorithm>
 
 namespace gantry::coll {
 namespace {
-
-// Longer blocks are messages of device memory, which are staged in pieces on both sides.
-constexpr Bytes kLongestRelayed = kMiB;
-// One comes, one goes, one is copied.
-constexpr int kSlots = 3;
 
 // What is asked about the blocks that are passed on: all but this rank's and the last one.
 Bytes longest_block(const Run& run, const Blocks& all) {
@@ -24,7 +20,7 @@ Bytes longest_block(const Run& run, const Blocks& all) {
     Bytes longest = 0;
     for (int rank = 0; rank < run.size(); ++rank)
         longest = std::max(longest, all.of(rank).bytes());
-    return longest <= kLongestRelayed ? longest : 0;
+    return longest <= plan::kRelayLimits.longest_block ? longest : 0;
 }
 
 }  // namespace
@@ -32,7 +28,8 @@ Bytes longest_block(const Run& run, const Blocks& all) {
 Task<Status> allgather_ring(Executor& executor, Run& run, Blocks all) {
     const int size = run.size(), rank = run.rank();
     const int to = (rank + 1) % size, from = (rank - 1 + size) % size;
-    Relay relay(executor, run.team, all.of(from), from, to, longest_block(run, all), kSlots);
+    Relay relay(executor, run.team, all.of(from), from, to, longest_block(run, all),
+                plan::kRelayLimits.ring_slots);
     for (int step = 0; step < size - 1; ++step) {
         p2p::Buffer outgoing = all.of((rank - step + size) % size);
         const p2p::Buffer block = all.of((rank - step - 1 + size) % size);

@@ -5,9 +5,8 @@
 #include "coll/allreduce.hpp"
 
 #include "coll/allreduce_algorithms.hpp"
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_reduce.hpp"
 #include "coll/hierarchical.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/workplace.hpp"
@@ -67,23 +66,18 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return stored;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                     Reducer reducer, plan::CollQuestion question) {
-    DirectReduction direct(source, sink, reducer, Share::all);
-    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done = co_await by_messages(executor, team, source, sink, direct.reducer, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
     const plan::CollQuestion question = question_of(plan::Collective::allreduce, source, reducer);
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) return on_node(executor, team, source, sink, reducer, question);
+    if (plan.meet)
+        return reduce_on_node(executor, team, DirectReduction(source, sink, reducer, Share::all),
+                              question,
+                              [&executor, team, source, sink](Reducer how, plan::CollPlan other) {
+                                  return by_messages(executor, team, source, sink, how, other);
+                              });
     return by_messages(executor, team, source, sink, reducer, plan);
 }
 

@@ -7,6 +7,7 @@
 #include "coll/direct_scratch.hpp"
 #include "coll/gather.hpp"
 #include "coll/host_image.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 #include "transfer/context.hpp"
 
@@ -46,24 +47,16 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
     co_return done;
 }
 
-Task<Status> on_node(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
-                     plan::CollQuestion question) {
-    Result<plan::CollPlan> met =
-        co_await alltoall_directly(executor, team, outgoing, incoming, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done =
-        co_await by_messages(executor, team, std::move(outgoing), std::move(incoming), *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
     const plan::CollQuestion question = alltoall_question(incoming, false);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
-        return on_node(executor, team, std::move(outgoing), std::move(incoming), question);
+        return on_node(executor, alltoall_directly(executor, team, outgoing, incoming, question),
+                       [&executor, team, outgoing, incoming](plan::CollPlan other) {
+                           return by_messages(executor, team, outgoing, incoming, other);
+                       });
     return by_messages(executor, team, std::move(outgoing), std::move(incoming), plan);
 }
 

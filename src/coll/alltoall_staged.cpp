@@ -17,12 +17,13 @@
 // under way at both its ranks, so nobody waits in a circle. A direction that gets no page-locked memory
 // and holds none goes on with messages of device memory.
 //
-//     steps 1; messages sent per rank P - 1; memory: at most 2 kMostInPinned, page-locked
+//     steps 1; messages sent per rank P - 1; memory: at most twice plan::kStagedLimits.pinned, page-locked
 #include "base/scope.hpp"
 #include "coll/alltoall.hpp"
 #include "coll/direct_exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/nodes.hpp"
+#include "plan/coll_limits.hpp"
 #include "transfer/context.hpp"
 
 #include <algorithm>
@@ -30,12 +31,6 @@
 
 namespace gantry::coll {
 namespace {
-
-// Larger blocks are messages of device memory, which are staged in pieces.
-constexpr Bytes kLargestStaged = 256 * kKiB;
-constexpr Bytes kMostInPinned = 2 * kMiB;  // of a direction
-// Others under way: long messages that all start at once crowd one receiver after the other.
-constexpr Bytes kMostApart = kMiB;
 
 enum class Way : std::uint8_t { out, in };
 
@@ -107,7 +102,7 @@ class Direction {
             if (!far[static_cast<std::size_t>(peer(step))]) continue;
             const p2p::Buffer block = blocks_.of(peer(step));
             const Bytes bytes = block.bytes();
-            const bool staged = bytes > 0 && bytes <= kLargestStaged &&
+            const bool staged = bytes > 0 && bytes <= plan::kStagedLimits.largest_block &&
                                 !on_host(run_.team, block) && there_is_pinned(bytes);
             Batch* const last = all.empty() ? nullptr : &all.back();
             if (last != nullptr && staged && last->staged && last->end == step &&
@@ -124,7 +119,8 @@ class Direction {
     bool has_room(const Batch& batch) const {
         if (messages_ > 0 && messages_ + batch.steps() > most_messages_) return false;
         const Bytes before = batch.staged ? in_pinned_ : apart_;
-        return before == 0 || before + batch.bytes <= (batch.staged ? kMostInPinned : kMostApart);
+        return before == 0 || before + batch.bytes <= (batch.staged ? plan::kStagedLimits.pinned
+                                                                    : plan::kStagedLimits.apart);
     }
 
     // In the order of their addresses, where blocks follow each other by rank.

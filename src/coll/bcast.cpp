@@ -2,8 +2,8 @@
 #include "coll/bcast.hpp"
 
 #include "coll/bcast_algorithms.hpp"
-#include "coll/direct_exchange.hpp"
 #include "coll/hierarchical.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -31,22 +31,17 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int 
     co_return done;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer buffer, int root,
-                     plan::CollQuestion question) {
-    Result<plan::CollPlan> met = co_await bcast_directly(executor, team, buffer, root, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done = co_await by_messages(executor, team, buffer, root, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
     const plan::CollQuestion question{.operation = plan::Collective::bcast,
                                       .bytes = buffer.bytes()};
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) return on_node(executor, team, buffer, root, question);
+    if (plan.meet)
+        return on_node(executor, bcast_directly(executor, team, buffer, root, question),
+                       [&executor, team, buffer, root](plan::CollPlan other) {
+                           return by_messages(executor, team, buffer, root, other);
+                       });
     return by_messages(executor, team, buffer, root, plan);
 }
 

@@ -8,6 +8,7 @@
 #include "coll/bcast_algorithms.hpp"
 #include "coll/flat.hpp"
 #include "coll/relay.hpp"
+#include "plan/coll_limits.hpp"
 
 #include <algorithm>
 
@@ -32,11 +33,11 @@ Task<Status> bcast_chain(Executor& executor, Team team, p2p::Buffer buffer, int 
         const Bytes start = index * segment;
         return part_of(flat.bytes(), start, std::min(segment, bytes - start));
     };
-    // Two segments are awaited ahead; sends follow what has come.
-    constexpr int kAhead = 2, kSends = 2;
+    // So many segments are awaited ahead; sends follow what has come.
+    constexpr int kAhead = plan::kRelayLimits.chain_ahead, kSends = plan::kRelayLimits.chain_sends;
     const bool passes_on = relative != 0 && relative + 1 != size;
     Relay relay(executor, team, passes_on ? flat.bytes() : bytes_buffer(nullptr, 0), from, to,
-                passes_on ? std::min(segment, bytes) : 0, kAhead + kSends + 1);
+                passes_on ? std::min(segment, bytes) : 0, plan::kRelayLimits.chain_slots());
     const auto comes_to = [&](Bytes index) {
         return relay.on() ? relay.slot(index, piece(index).count) : piece(index);
     };

@@ -9,6 +9,7 @@
 #include "coll/direct_exchange.hpp"
 
 #include "coll/direct_scratch.hpp"
+#include "coll/direct_shares.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
 #include "coll/mapped_peers.hpp"
@@ -245,6 +246,22 @@ Task<Status> store_blocks(Executor& executor, Exchange& exchange) {
     co_return stored;
 }
 
+// The vector of a broadcast on this rank.
+Task<Status> store_in_shares(Executor& executor, Exchange& exchange, Status ready, Bytes piece) {
+    const int root = exchange.traffic.only_sender, me = exchange.team.rank();
+    const int any = root == 0 ? 1 : 0;
+    const p2p::Buffer vector = me == root
+                                   ? exchange.traffic.outgoing[static_cast<std::size_t>(any)]
+                                   : exchange.traffic.incoming[static_cast<std::size_t>(root)];
+    Status stored = std::move(ready);
+    if (stored.ok()) {
+        SharedStores shares(exchange.team, exchange.meeting, root, vector, piece);
+        stored = co_await store_shares(executor, &shares);
+    }
+    Status all = co_await end_together(executor, exchange.meeting, kStored, std::move(stored));
+    co_return all;
+}
+
 // A failed copy of ours has failed for all; what could not be mapped goes another way.
 Task<Status> store(Executor& executor, Exchange& exchange, Status ready) {
     Status stored = std::move(ready);
@@ -302,7 +319,11 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
         posted = co_await exchange.meeting.posted(executor, sender);
         if (posted.ok()) plan = plan_of(team, exchange.asked_of(question, sender, sender + 1));
     }
-    if (posted.ok() && plan.algorithm == plan::Algorithm::direct) {
+    const auto stores = [&plan] {
+        return plan.algorithm == plan::Algorithm::direct ||
+               plan.algorithm == plan::Algorithm::direct_shares;
+    };
+    if (posted.ok() && stores()) {
         posted = co_await exchange.meeting.all_posted(executor);
         if (posted.ok()) note_met(team, exchange.met());
         if (posted.ok() && (sender < 0 || !exchange.all_take_on_device()))
@@ -322,10 +343,13 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
         if (at_once) exchange.traffic.incoming = std::move(incoming);
         done = co_await take_from_cells(executor, exchange);
         if (done.ok() && !at_once) done = co_await scratch.unpack(executor);
-    } else if (plan.algorithm == plan::Algorithm::direct) {
+    } else if (stores()) {
         Status ready;
         if (!offer.time_sliced) ready = co_await scratch.pack(executor);
-        done = co_await store(executor, exchange, std::move(ready));
+        if (plan.algorithm == plan::Algorithm::direct)
+            done = co_await store(executor, exchange, std::move(ready));
+        else
+            done = co_await store_in_shares(executor, exchange, std::move(ready), plan.segment);
         if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
             question.memory = plan::CollMemory::other;
             co_return plan_of(team, question);
@@ -334,85 +358,6 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     }
     if (!done.ok()) co_return done;
     co_return plan;
-}
-
-// --- operations: who has a block for whom ---------------------------------------------------------
-
-namespace {
-
-std::size_t at(int rank) {
-    return static_cast<std::size_t>(rank);
-}
-
-}  // namespace
-
-Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
-                                               Blocks incoming, plan::CollQuestion question) {
-    Traffic traffic(team.size());
-    for (int each = 0; each < team.size(); ++each) {
-        traffic.outgoing[at(each)] = outgoing.of(each);
-        traffic.incoming[at(each)] = incoming.of(each);
-    }
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
-}
-
-Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine,
-                                                Blocks all, bool in_place,
-                                                plan::CollQuestion question) {
-    const int me = team.rank();
-    Traffic traffic(team.size());
-    const p2p::Buffer own = in_place ? all.of(me) : mine;
-    for (int each = 0; each < team.size(); ++each) {
-        if (each == me && in_place) continue;
-        traffic.outgoing[at(each)] = own;
-        traffic.incoming[at(each)] = all.of(each);
-    }
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
-}
-
-Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer,
-                                            int root, plan::CollQuestion question) {
-    const bool sends = team.rank() == root;
-    Traffic traffic(team.size());
-    traffic.only_sender = root;
-    if (!sends) traffic.incoming[at(root)] = buffer;
-    for (int each = 0; sends && each < team.size(); ++each)
-        if (each != root) traffic.outgoing[at(each)] = buffer;
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
-}
-
-Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p::Buffer mine,
-                                             Blocks all, int root, bool in_place,
-                                             plan::CollQuestion question) {
-    const bool receives = team.rank() == root;
-    Traffic traffic(team.size());
-    traffic.only_receiver = root;
-    if (!receives || !in_place) traffic.outgoing[at(root)] = mine;
-    for (int each = 0; receives && each < team.size(); ++each)
-        if (each != root || !in_place) traffic.incoming[at(each)] = all.of(each);
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
-}
-
-Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
-                                              p2p::Buffer mine, int root, bool in_place,
-                                              plan::CollQuestion question) {
-    const bool sends = team.rank() == root;
-    Traffic traffic(team.size());
-    traffic.only_sender = root;
-    if (!sends || !in_place) traffic.incoming[at(root)] = mine;
-    for (int each = 0; sends && each < team.size(); ++each)
-        if (each != root || !in_place) traffic.outgoing[at(each)] = all.of(each);
-    Result<plan::CollPlan> done =
-        co_await exchange_directly(executor, team, std::move(traffic), question);
-    co_return done;
 }
 
 }  // namespace gantry::coll

@@ -4,8 +4,8 @@
 // the number of ranks is common.
 #include "coll/gather.hpp"
 
-#include "coll/direct_exchange.hpp"
 #include "coll/gather_algorithms.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 
 namespace gantry::coll {
@@ -33,28 +33,6 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
     return scatter_linear(executor, team, std::move(all), mine, root, in_place);
 }
 
-Task<Status> gather_on_node(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
-                            bool in_place, plan::CollQuestion question) {
-    Result<plan::CollPlan> met =
-        co_await gather_directly(executor, team, mine, all, root, in_place, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done =
-        co_await gather_by_messages(executor, team, mine, std::move(all), root, in_place, *met);
-    co_return done;
-}
-
-Task<Status> scatter_on_node(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
-                             bool in_place, plan::CollQuestion question) {
-    Result<plan::CollPlan> met =
-        co_await scatter_directly(executor, team, all, mine, root, in_place, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done =
-        co_await scatter_by_messages(executor, team, std::move(all), mine, root, in_place, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
@@ -64,7 +42,11 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
                     plan::Collective::gatherv);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
-        return gather_on_node(executor, team, mine, std::move(all), root, in_place, question);
+        return on_node(
+            executor, gather_directly(executor, team, mine, all, root, in_place, question),
+            [&executor, team, mine, all, root, in_place](plan::CollPlan other) {
+                return gather_by_messages(executor, team, mine, all, root, in_place, other);
+            });
     return gather_by_messages(executor, team, mine, std::move(all), root, in_place, plan);
 }
 
@@ -75,7 +57,11 @@ Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine
                     plan::Collective::scatterv);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
-        return scatter_on_node(executor, team, std::move(all), mine, root, in_place, question);
+        return on_node(
+            executor, scatter_directly(executor, team, all, mine, root, in_place, question),
+            [&executor, team, all, mine, root, in_place](plan::CollPlan other) {
+                return scatter_by_messages(executor, team, all, mine, root, in_place, other);
+            });
     return scatter_by_messages(executor, team, std::move(all), mine, root, in_place, plan);
 }
 

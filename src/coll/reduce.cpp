@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/reduce.hpp"
 
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_reduce.hpp"
 #include "coll/hierarchical.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce_algorithms.hpp"
 #include "coll/workplace.hpp"
@@ -60,24 +59,21 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return reduced;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                     Reducer reducer, int root, plan::CollQuestion question) {
-    DirectReduction direct(source, sink, reducer, Share::root);
-    direct.root = root;
-    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done = co_await by_messages(executor, team, source, sink, direct.reducer, root, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
     const plan::CollQuestion question = question_of(plan::Collective::reduce, source, reducer);
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) return on_node(executor, team, source, sink, reducer, root, question);
+    if (plan.meet) {
+        DirectReduction direct(source, sink, reducer, Share::root);
+        direct.root = root;
+        return reduce_on_node(
+            executor, team, direct, question,
+            [&executor, team, source, sink, root](Reducer how, plan::CollPlan other) {
+                return by_messages(executor, team, source, sink, how, root, other);
+            });
+    }
     return by_messages(executor, team, source, sink, reducer, root, plan);
 }
 

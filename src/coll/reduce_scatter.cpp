@@ -5,8 +5,7 @@
 #include "coll/reduce_scatter.hpp"
 
 #include "coll/combine_shares.hpp"
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_reduce.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/reduce_algorithms.hpp"
@@ -123,18 +122,6 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Bloc
     co_return reduced;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
-                     p2p::Buffer sink, Reducer reducer, plan::CollQuestion question) {
-    DirectReduction direct(source, sink, reducer, Share::part);
-    direct.parts = blocks;
-    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done =
-        co_await by_messages(executor, team, source, std::move(blocks), sink, direct.reducer, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
@@ -142,8 +129,15 @@ Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, B
     const plan::CollQuestion question =
         question_of(plan::Collective::reduce_scatter, source, reducer);
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet)
-        return on_node(executor, team, source, std::move(blocks), sink, reducer, question);
+    if (plan.meet) {
+        DirectReduction direct(source, sink, reducer, Share::part);
+        direct.parts = blocks;
+        return reduce_on_node(
+            executor, team, direct, question,
+            [&executor, team, source, blocks, sink](Reducer how, plan::CollPlan other) {
+                return by_messages(executor, team, source, blocks, sink, how, other);
+            });
+    }
     return by_messages(executor, team, source, std::move(blocks), sink, reducer, plan);
 }
 

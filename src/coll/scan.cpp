@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coll/scan.hpp"
 
-#include "coll/direct_exchange.hpp"
-#include "coll/direct_reduce.hpp"
+#include "coll/on_node.hpp"
 #include "coll/planner.hpp"
 #include "coll/reduce.hpp"
 #include "coll/scan_algorithms.hpp"
@@ -25,24 +24,20 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
     co_return done;
 }
 
-Task<Status> on_node(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                     Reducer reducer, bool exclusive, plan::CollQuestion question) {
-    DirectReduction direct(source, sink, reducer, exclusive ? Share::before : Share::up_to);
-    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &direct, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Status done =
-        co_await by_messages(executor, team, source, sink, direct.reducer, exclusive, *met);
-    co_return done;
-}
-
 }  // namespace
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
     const plan::CollQuestion question = question_of(plan::Collective::scan, source, reducer);
     const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) return on_node(executor, team, source, sink, reducer, exclusive, question);
+    if (plan.meet)
+        return reduce_on_node(
+            executor, team,
+            DirectReduction(source, sink, reducer, exclusive ? Share::before : Share::up_to),
+            question,
+            [&executor, team, source, sink, exclusive](Reducer how, plan::CollPlan other) {
+                return by_messages(executor, team, source, sink, how, exclusive, other);
+            });
     return by_messages(executor, team, source, sink, reducer, exclusive, plan);
 }
 

@@ -8,6 +8,7 @@
 //
 // One shot moves P - 1 vectors to each GPU, two shots 2 (P - 1) / P. Launches and rates are those of two
 // and four H100s (bench/results).
+#include "device/together_facts.hpp"
 #include "plan/coll_model.hpp"
 
 #include <algorithm>
@@ -29,6 +30,8 @@ constexpr double kKernelStores = 0.85, kStoresOfOne = 0.93;
 constexpr double kKernelLoads = 0.75, kFurtherVector = 0.15;
 // A kernel that stores into other GPUs' memory ends so much later.
 constexpr double kStoredElsewhere = 1000;
+// Pieces in which shares are passed on.
+constexpr Bytes kShortestPiece = 512 * kKiB, kLongestPiece = 32 * kMiB;
 
 constexpr const char* kTooLong = "longer than a cell of the board";
 constexpr const char* kNotInCells = "not in the cells of the board";
@@ -47,13 +50,17 @@ struct OnBoard {
 
     // Every rank posts, and reads the rows of `read` others.
     double meeting(Bytes read) const {
-        return ask.crowd * static_cast<double>(cost.meeting + cost.flag +
+        return ask.turn +
+               ask.crowd * static_cast<double>(cost.meeting + cost.flag +
                                                cost.row * static_cast<Nanoseconds>(read));
     }
     // A launch by each, or by one for all that share its GPU, and the step that says it has ended.
     // `buffers` of each peer are looked up by everybody.
-    double launch(Nanoseconds buffers) const {
-        return meeting(others) + static_cast<double>(gpu.meeting + cost.flag + gpu.launch) +
+    // `short_enough`: a persistent kernel takes it, if one stays.
+    double launch(Nanoseconds buffers, bool short_enough = false) const {
+        const bool taken = short_enough && ask.tuning.resident && !ask.question.board.time_sliced;
+        return meeting(others) +
+               static_cast<double>(gpu.meeting + cost.flag + (taken ? gpu.resident : gpu.launch)) +
                (ask.ranks - 2) * static_cast<double>(buffers * gpu.mapping);
     }
     double stores(Bytes bytes) const { return moved(bytes, kKernelStores); }
@@ -106,6 +113,29 @@ Moved moved_of(const OnBoard& way) {
     }
 }
 
+// A broadcast whose root stores a share to each rank, who stores it to the others. Of the whole vector, that
+// takes one way out of the root; the others' stores follow by one piece.
+CollCandidate in_shares(const OnBoard& way) {
+    const CollAsk& ask = way.ask;
+    CollCandidate best{.algorithm = Algorithm::direct_shares,
+                       .why = "long: the root stores a share to each, who stores it to the others",
+                       .impossible = way.not_on_devices()};
+    if (ask.ranks < 3) best.impossible = "no third rank that a share could be passed on to";
+    if (ask.question.board.time_sliced) best.impossible = "ranks share a GPU: one works for all";
+    const double out = way.moved(ask.bytes, kStoresOfOne);
+    const double on = way.stores(ask.bytes * (way.others - 1) / way.others);
+    for (Bytes segment = kShortestPiece; segment <= kLongestPiece; segment *= 2) {
+        const Bytes piece = ask.tuning.segment != 0 ? ask.tuning.segment : segment;
+        const auto pieces =
+            static_cast<double>(std::max<Bytes>((ask.bytes + piece - 1) / piece, 1));
+        const double time = way.launch(1) + out + on / pieces +
+                            static_cast<double>(way.gpu.launch + way.cost.flag) +
+                            (pieces - 1) * kStoredElsewhere;
+        if (best.segment == 0 || time < best.time) best.time = time, best.segment = piece;
+    }
+    return best;
+}
+
 void exchange(const OnBoard& way, CollCandidates& list) {
     const Moved moved = moved_of(way);
     const CollAsk& ask = way.ask;
@@ -117,11 +147,14 @@ void exchange(const OnBoard& way, CollCandidates& list) {
                  ask.crowd * time_of(moved.brought + moved.read, ask.facts.copy_bytes_per_second),
          .why = "short, in host memory: blocks lie on the board",
          .impossible = way.not_in_cells(moved.brought)});
+    const Bytes each = moved.carried / std::max<Bytes>(way.others, 1);
+    const bool brief = device::kTogether.takes(each, way.others);
     list.add({.algorithm = Algorithm::direct,
-              .time = by_all ? way.launch(1) + way.stores(moved.carried)
-                             : way.launch(0) + way.moved(moved.carried, kStoresOfOne),
+              .time = by_all ? way.launch(1, brief) + way.stores(moved.carried)
+                             : way.launch(0, brief) + way.moved(moved.carried, kStoresOfOne),
               .why = "blocks are stored where they belong, in one launch",
               .impossible = way.not_on_devices()});
+    if (ask.question.operation == Collective::bcast) list.add(in_shares(way));
 }
 
 const char* no_kernel(const OnBoard& way) {
@@ -154,8 +187,14 @@ void reduction(const OnBoard& way, CollCandidates& list) {
               .rank_order = true});
     // The root alone looks up vectors, everybody else vectors and results.
     const Nanoseconds buffers = operation == Collective::reduce ? 1 : 2;
+    // Of elements of four and eight bytes; the rank's part, or the share of one.
+    const std::uint64_t elements =
+        of_shares ? ask.question.count / static_cast<std::uint64_t>(ask.ranks) : ask.question.count;
+    const bool brief =
+        elements <= (ask.question.board.in_place ? device::kTogether.elements_in_place
+                                                 : device::kTogether.elements);
     list.add({.algorithm = Algorithm::one_shot,
-              .time = way.launch(buffers) + way.loads(part * way.others),
+              .time = way.launch(buffers, brief) + way.loads(part * way.others),
               .why = "each reduces what it gets, out of the memory of all, in one launch",
               .impossible = not_in_one_shot(way),
               .rank_order = true});
@@ -164,7 +203,7 @@ void reduction(const OnBoard& way, CollCandidates& list) {
     // Shares that a GPU reads, and as many that it stores; the root's takes those of all.
     const Bytes shares = ask.share() * way.others;
     list.add({.algorithm = Algorithm::two_shots,
-              .time = way.launch(buffers) + (everywhere ? kStoredElsewhere : 0) +
+              .time = way.launch(buffers, brief) + (everywhere ? kStoredElsewhere : 0) +
                       way.loads(shares) + way.stores(shares) + static_cast<double>(way.cost.flag),
               .why = everywhere ? "long: each reduces a share, and stores it into all results"
                                 : "long: each reduces a share into the root's result",

@@ -251,7 +251,7 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
     if (way.segment == 0 && ask.question.operation == Collective::alltoallv)
         way.segment = kUsualStage;
     // The first copy ends before anything is sent, and the last one begins when all has come; a copy
-    // more costs the engine about a quarter of one alone.
+    // more costs its calls.
     if (way.segment == 0 && way.impossible == nullptr) {
         const Bytes all = ask.bytes * static_cast<Bytes>(ask.ranks - ask.question.shape.most);
         double best = 0;
@@ -259,7 +259,7 @@ CollCandidate staged(const CollAsk& ask, int outstanding) {
             const double each = static_cast<double>(gpu.out) +
                                 static_cast<double>(unit) * 1e9 / gpu.host_bytes_per_second;
             const double time =
-                static_cast<double>(all / unit) * static_cast<double>(gpu.out) / 4 + 2 * each;
+                static_cast<double>(all / unit) * static_cast<double>(gpu.further) + 2 * each;
             if (way.segment == 0 || time < best) best = time, way.segment = unit;
         }
     }
@@ -344,6 +344,7 @@ CollCandidates candidates_of(const CollAsk& ask) {
     add_hierarchical(ask, list);
     if (ask.question.board.there && ask.question.memory != CollMemory::other)
         add_on_board(ask, list);
+    if (ask.question.board.lane) add_lane(ask, list);
     return list;
 }
 

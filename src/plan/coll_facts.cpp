@@ -28,8 +28,10 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     facts.board.flag = machine.host.flag;
     const model::Gpu& gpu = machine.gpu;
     facts.gpu.launch = gpu.kernel.latency;
+    facts.gpu.resident = gpu.kernel.resident > 0 ? gpu.kernel.resident : gpu.kernel.latency;
     facts.gpu.copy = gpu.d2d.latency;
     facts.gpu.out = gpu.d2h.latency;
+    facts.gpu.further = gpu.calls.copy + gpu.calls.event_record;
     facts.gpu.turn = gpu.turn;
     facts.gpu.host_bytes_per_second = gpu.d2h.rate.peak();
     facts.gpu.local_bytes_per_second = gpu.d2d.rate.peak();

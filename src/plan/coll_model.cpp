@@ -36,7 +36,8 @@ CollAsk::CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t)
       rounds(std::bit_width(static_cast<unsigned>(ranks - 1))),
       bytes(q.bytes),
       crowd(f.processors > 0 ? std::max(1.0, static_cast<double>(q.shape.most) / f.processors)
-                             : 1.0) {}
+                             : 1.0),
+      turn(crowd > 1 ? static_cast<double>(f.processor_turn) : 0) {}
 
 int CollAsk::lower_power_of_two() const {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
@@ -60,8 +61,8 @@ double CollAsk::from_device(Bytes each, int others) const {
 
 double CollAsk::inside(Bytes each, int directions) const {
     if (on_device()) return between_devices(each, directions);
-    return crowd *
-           (latency(facts.inside, each) + directions * over(each, facts.inside.bytes_per_second));
+    return turn + crowd * (latency(facts.inside, each) +
+                           directions * over(each, facts.inside.bytes_per_second));
 }
 
 double CollAsk::between(Bytes each, int sharing) const {
@@ -115,7 +116,7 @@ double CollAsk::at_root(Bytes each) const {
     const double by_network = far * (static_cast<double>(facts.between.handling) +
                                      over(each, facts.between.bytes_per_second));
     const double start =
-        shape.nodes > 1 ? latency(facts.between, each) : crowd * latency(facts.inside, each);
+        shape.nodes > 1 ? latency(facts.between, each) : turn + crowd * latency(facts.inside, each);
     return start + by_processor + by_network;
 }
 

@@ -23,6 +23,7 @@ struct CollAsk {
     int rounds;  // the logarithm of ranks, rounded up
     Bytes bytes;
     double crowd;  // ranks of a node for each of its processors, at least 1
+    double turn;   // what waiting for another rank of the node takes beyond the work, where they share
 
     CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t);
 
@@ -86,6 +87,7 @@ class CollCandidates {
 // the ranks share a board, over it (coll_board.cpp).
 CollCandidates candidates_of(const CollAsk& ask);
 void add_on_board(const CollAsk& ask, CollCandidates& list);
+void add_lane(const CollAsk& ask, CollCandidates& list);
 
 // The hierarchical one, where the operation has it (coll_hierarchical.cpp).
 void add_hierarchical(const CollAsk& ask, CollCandidates& list);

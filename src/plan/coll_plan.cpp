@@ -15,17 +15,18 @@ constexpr std::array<std::string_view, kCollectives> kOperations = {
     "alltoall", "alltoallv", "gather", "gatherv",   "scatter",        "scatterv",  "scan",
 };
 constexpr std::array<std::string_view, kAlgorithms> kNames = {
-    "auto",         "dissemination",
-    "binomial",     "scatter_allgather",
-    "chain",        "recursive_doubling",
-    "rabenseifner", "ring",
-    "reduce_bcast", "recursive_halving",
-    "pairwise",     "bruck",
-    "spread",       "linear",
-    "fold",         "ordered",
-    "staged",       "hierarchical",
-    "cells",        "direct",
-    "one_shot",     "two_shots",
+    "auto",          "dissemination",
+    "binomial",      "scatter_allgather",
+    "chain",         "recursive_doubling",
+    "rabenseifner",  "ring",
+    "reduce_bcast",  "recursive_halving",
+    "pairwise",      "bruck",
+    "spread",        "linear",
+    "fold",          "ordered",
+    "staged",        "hierarchical",
+    "cells",         "direct",
+    "direct_shares", "one_shot",
+    "two_shots",     "lane",
 };
 
 // base/params.def has refused other words already.
@@ -85,6 +86,7 @@ CollTuning coll_tuning_from(const config::Config& config) {
     tuning.outstanding = static_cast<int>(config.coll_outstanding);
     tuning.piece = config.coll_piece;
     tuning.reproducible = config.reproducible;
+    tuning.resident = config.kernels && config.linger > 0;
     if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())
         tuning.board = mechanisms->board;
     return tuning;
@@ -137,6 +139,7 @@ CollChoice choose_collective(const CollQuestion& question, const CollFacts& fact
                              const CollTuning& tuning) {
     CollChoice choice = best_of(question, facts, tuning);
     if (!question.board.there || question.memory != CollMemory::unknown) return choice;
+    if (choice.plan.algorithm == Algorithm::lane) return choice;
     // What some kind of memory would take: another way than the one by messages is worth a meeting.
     const auto goes_another_way = [&](CollMemory memory) {
         CollQuestion met = question;

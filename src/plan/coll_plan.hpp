@@ -46,15 +46,17 @@ enum class Algorithm : std::uint8_t {
     // --- inside one node, over its board ---
     cells,      // small host memory lies on the board itself
     direct,     // stores into the mapped memory of the others, one launch
+    direct_shares,  // a root stores a share to each, who stores it to the others; piece by piece
     one_shot,   // each who wants a result reduces the mapped vectors of all
     two_shots,  // each reduces one share, and stores it into the results of all
+    lane,       // small blocking calls: through numbered cells, without a meeting
 };
-inline constexpr int kAlgorithms = 22;
+inline constexpr int kAlgorithms = 24;
 inline bool is_on_board(Algorithm algorithm) {
     return algorithm >= Algorithm::cells;
 }
 
-// What a rank may bring on the board itself.
+// What a rank may bring on the board itself, also in one step over a lane.
 inline constexpr Bytes kCell = 4 * kKiB;
 
 std::string_view name(Collective operation);
@@ -91,7 +93,8 @@ struct CollTuning {
     int outstanding = 0;                          // 0: choose
     Bytes piece = 128 * kKiB;                     // of vectors that are combined as they come
     bool reproducible = false;
-    bool board = true;  // ranks of a node may meet on its board
+    bool board = true;      // ranks of a node may meet on its board
+    bool resident = false;  // persistent kernels take what is short
     bool operator==(const CollTuning&) const = default;
 };
 CollTuning coll_tuning_from(const config::Config& config);

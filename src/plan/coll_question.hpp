@@ -64,6 +64,7 @@ struct CollBoard {
     bool time_sliced = false;  // several ranks use one GPU, which works for one process at a time
     bool in_place = false;     // of a reduction: some rank's result replaces its vector
     bool on_devices = false;   // what lies in cells comes from device memory, and goes there
+    bool lane = false;         // the communicator has a lane, and the call blocks
     bool operator==(const CollBoard&) const = default;
 };
 
@@ -96,10 +97,12 @@ struct CollWay {
 // described it is taken for an H100: nobody asks a driver when the job starts.
 struct CollGpu {
     Nanoseconds launch = 8900;   // a kernel alone, from the call until its end is seen
+    Nanoseconds resident = 4900;  // short copies or a short reduction that a persistent kernel makes
     Nanoseconds meeting = 5500;  // what offering mapped memory on the board adds to a launch
     Nanoseconds message = 8500;  // a short message between device memories of a node
     Nanoseconds copy = 8700;     // a copy inside the GPU alone
     Nanoseconds out = 6300;      // a copy to page-locked memory of the host, by a copy engine
+    Nanoseconds further = 1440;  // the calls for one more copy while others run
     Nanoseconds to_cell =
         12'000;  // a short one as a collective makes it (four H100s, bench/results)
     Nanoseconds from_cell = 12'000;
@@ -116,6 +119,7 @@ struct CollBoardCost {
     Nanoseconds meeting = 300;  // taking a row, posting and leaving it
     Nanoseconds row = 60;       // reading what another rank has posted
     Nanoseconds flag = 200;     // until another processor sees what was posted
+    Nanoseconds cell = 20;      // filling or reading a cell of a lane
     bool operator==(const CollBoardCost&) const = default;
 };
 
@@ -126,6 +130,8 @@ struct CollFacts {
     double reduce_bytes_per_second = 6e9;  // one processor combining two vectors
     double copy_bytes_per_second = 1e10;   // one processor copying
     int processors = 0;                    // of a node; 0: as many as it has ranks
+    // Where ranks share processors: until one that is waited for has its turn.
+    Nanoseconds processor_turn = 15'000;
     CollBoardCost board;
     CollGpu gpu;
     bool operator==(const CollFacts&) const = default;

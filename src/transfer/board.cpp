@@ -161,7 +161,7 @@ int Board::progress() {
     Wait* next = nullptr;
     for (Wait* wait = waits_.front(); wait != nullptr; wait = next) {
         next = waits_.next(wait);
-        if (wait->meeting != nullptr ? !wait->meeting->look(*wait) : !nothing_unread()) continue;
+        if (!is_over(*wait)) continue;
         wait->unlink();
         wait->done.complete(std::move(wait->first_failure));
         ++events;
@@ -171,8 +171,25 @@ int Board::progress() {
 
 bool Board::nothing_unread() {
     pass_what_was_left();
-    return std::all_of(records_.begin(), records_.end(),
+    return std::all_of(lanes_->begin(), lanes_->end(),
+                       [this](const LaneRecord& each) { return is_through(each); }) &&
+           std::all_of(records_.begin(), records_.end(),
                        [this](Record& each) { return is_free(each); });
+}
+
+bool Board::is_over(Wait& wait) {
+    if (wait.ended != nullptr) return wait.ended(wait.with);
+    return wait.meeting != nullptr ? wait.meeting->look(wait) : nothing_unread();
+}
+
+Task<Status> Board::until(Executor& executor, bool (*ended)(void*), void* with) {
+    Wait waiting(executor);
+    waiting.ended = ended;
+    waiting.with = with;
+    if (ended(with)) co_return success();
+    waits_.push_back(waiting);
+    Status over = co_await waiting.done;
+    co_return over;
 }
 
 Task<Status> Board::all_read(Executor& executor) {
@@ -208,8 +225,11 @@ Task<Status> Meeting::open(Executor& executor) {
     BoardPage& page = *own->page;
     store(page.keys[row_], std::uint64_t{0});
     BoardPage::Row& mine = page.rows[row_];
-    for (BoardPage::Step& step : mine.steps)
+    for (BoardPage::Step& step : mine.steps) {
         store(step.failure, 0u);
+        for (std::uint32_t& parts : step.parts)
+            store(parts, 0u);
+    }
     store(mine.passed, 0u);
     co_return success();
 }
@@ -257,7 +277,17 @@ void Meeting::fail(const Status& why) {
         store(step.failure, static_cast<std::uint32_t>(why.error_class()));
 }
 
-bool Meeting::reached(int member, int step, Status& failed) {
+void Meeting::raise_part(int step, std::size_t row_of_parts, std::uint32_t done) {
+    store(row(me_).steps[step].parts[row_of_parts], done);
+}
+
+Task<Status> Meeting::part_raised(Executor& executor, int member, int step,
+                                  std::size_t row_of_parts, std::uint32_t done) {
+    return wait(executor, member, member + 1, step, row_of_parts, done);
+}
+
+bool Meeting::reached(int member, const Board::Wait& wait, Status& failed) {
+    const int step = wait.step;
     const auto index = static_cast<std::size_t>(member);
     const int rank = ranks_[index];
     if (step == Board::kPosted) {
@@ -266,6 +296,7 @@ bool Meeting::reached(int member, int step, Status& failed) {
         const BoardPage::Step& there = row(member).steps[step];
         const std::uint64_t serial = member == me_ ? record_->serial : record_->found[index].serial;
         if (load(there.number) == static_cast<std::uint32_t>(serial)) return true;
+        if (wait.parts > 0 && load(there.parts[wait.row_of_parts]) >= wait.parts) return true;
         if (const std::uint32_t error = load(there.failure); error != 0) {
             failed =
                 failure(static_cast<int>(error), "rank {} failed in a collective operation", rank);
@@ -285,7 +316,7 @@ bool Meeting::look(Board::Wait& wait) {
     }
     for (; wait.next < wait.end; ++wait.next) {
         Status failed;
-        if (reached(wait.next, wait.step, failed)) continue;
+        if (reached(wait.next, wait, failed)) continue;
         if (failed.ok()) return false;
         if (wait.first_failure.ok()) wait.first_failure = std::move(failed);
         if (wait.step == Board::kPosted) return true;
@@ -293,12 +324,15 @@ bool Meeting::look(Board::Wait& wait) {
     return true;
 }
 
-Task<Status> Meeting::wait(Executor& executor, int first, int end, int step) {
+Task<Status> Meeting::wait(Executor& executor, int first, int end, int step,
+                           std::size_t row_of_parts, std::uint32_t parts) {
     Board::Wait waiting(executor);
     waiting.meeting = this;
     waiting.next = first;
     waiting.end = end;
     waiting.step = step;
+    waiting.row_of_parts = row_of_parts;
+    waiting.parts = parts;
     if (look(waiting)) co_return std::move(waiting.first_failure);
     board_.waits_.push_back(waiting);
     Status ended = co_await waiting.done;

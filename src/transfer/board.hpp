@@ -6,6 +6,7 @@
 //
 //   row:   serial | what the owner offers, at most 448 bytes | steps 0, 1, 2 (a cache line each)
 //   cell:  4 KiB of data, beside each of the first 16 rows
+//   lanes: for small blocking collectives (lane.hpp)
 //
 // All ranks of an operation know its key beforehand (who they are, and which of their operations it
 // is), and find each other's rows by the key. A step is a number in its own cache line: it is
@@ -30,6 +31,7 @@
 #include "base/intrusive_list.hpp"
 #include "base/task.hpp"
 #include "transfer/endpoint.hpp"
+#include "transfer/lane.hpp"
 
 #include <array>
 #include <cstdint>
@@ -49,6 +51,8 @@ struct BoardPage {
     struct alignas(64) Step {
         std::uint32_t number = 0;
         std::uint32_t failure = 0;  // MPI error class: the owner does not get there
+        // How far the owner is on its way there, where others follow it.
+        std::uint32_t parts[2] = {};
     };
     struct alignas(64) Row {
         std::uint64_t serial = 0;        // counts the rows that the owner has posted; 0: none yet
@@ -61,10 +65,19 @@ struct BoardPage {
     alignas(64) std::uint64_t keys[kBoardRows] = {};
     alignas(64) Row rows[kBoardRows];
     alignas(64) std::byte cells[kBoardCells][kBoardCell] = {};
+    LanePage lanes[kLanes];
 };
 static_assert(sizeof(BoardPage) <= transport::kBoardBytes);
 
 class Meeting;
+
+// Which operation of some ranks a meeting is. Two in flight never have the same key; later it may come
+// again.
+struct MeetingKey {
+    std::uint32_t context = 0;
+    int tag = 0;
+    int phase = 0;
+};
 
 class Board {
   public:
@@ -85,6 +98,13 @@ class Board {
     bool idle() const { return waits_.empty(); }
     // Ends waits whose time has come; returns how many.
     int progress();
+    // A lane of those ranks, who all open it; null for all of them: some rank has none left.
+    Task<Result<std::unique_ptr<Lane>>> open_lane(Executor& executor, std::span<const int> ranks,
+                                                  int me, MeetingKey key);
+    // Ends when that function says so, which progress() calls.
+    Task<Status> until(Executor& executor, bool (*ended)(void*), void* with);
+    // Why nothing comes from that rank any more.
+    const Status& lost(int rank) { return endpoints_.to(rank).lost; }
     // Before this rank leaves MPI, and its page with it: waits until the others have read what they
     // need of its rows, or are gone themselves.
     Task<Status> all_read(Executor& executor);
@@ -113,9 +133,13 @@ class Board {
     };
     struct Wait : Link<Wait> {
         explicit Wait(Executor& executor) : done(executor) {}
-        Meeting* meeting = nullptr;  // null: all_read()
+        Meeting* meeting = nullptr;  // null: all_read() or until()
+        bool (*ended)(void*) = nullptr;
+        void* with = nullptr;
         int next = 0, end = 0;       // who is waited for still
         int step = kPosted;
+        std::size_t row_of_parts = 0;
+        std::uint32_t parts = 0;  // so many of them are enough; 0: all of the step
         Status first_failure{};
         Completion done;
     };
@@ -127,7 +151,9 @@ class Board {
     bool has_passed(int rank, const Found& found);
     bool is_free(Record& record);
     bool is_gone(int rank);
+    bool is_through(const LaneRecord& record);
     bool nothing_unread();
+    bool is_over(Wait& wait);
     void pass(std::size_t row);
     // A row for a new meeting; kBoardRows: all are in use.
     std::size_t free_row();
@@ -143,19 +169,14 @@ class Board {
     std::vector<std::size_t> left_;             // rows of it that were left and not passed
     std::uint64_t last_serial_ = 0;
     IntrusiveList<Wait> waits_;
+    const std::shared_ptr<LaneRecords> lanes_ = std::make_shared<LaneRecords>();
 };
 
 // One operation of some ranks, as one of them takes part in it. All wait for what concerns them, and
 // leave when they like.
 class Meeting {
   public:
-    // Which operation of those ranks it is. Two in flight never have the same one; later it may come
-    // again.
-    struct Key {
-        std::uint32_t context = 0;
-        int tag = 0;
-        int phase = 0;
-    };
+    using Key = MeetingKey;
     // `ranks`: world ranks, which outlive this, in the same order for all of them; board.covers(ranks).
     Meeting(Board& board, std::span<const int> ranks, int me, Key key);
     ~Meeting() { leave(); }
@@ -192,6 +213,11 @@ class Meeting {
 
     // --- steps ---
     void raise(int step);
+    // How many parts of a step this rank has done, in each of two rows of parts; and whether that member,
+    // who has posted, has done so many.
+    void raise_part(int step, std::size_t row_of_parts, std::uint32_t done);
+    Task<Status> part_raised(Executor& executor, int member, int step, std::size_t row_of_parts,
+                             std::uint32_t done);
     // The word of a step of this rank, for a device to set to number().
     std::uint32_t* word(int step) { return &row(me_).steps[step].number; }
     std::uint32_t number() const { return static_cast<std::uint32_t>(row(me_).serial); }
@@ -216,9 +242,10 @@ class Meeting {
     bool find(int member);
     BoardPage::Row& row(int member) const;
     void publish(const void* offer, Bytes bytes);
-    Task<Status> wait(Executor& executor, int first, int end, int step);
+    Task<Status> wait(Executor& executor, int first, int end, int step,
+                      std::size_t row_of_parts = 0, std::uint32_t parts = 0);
     bool look(Board::Wait& wait);
-    bool reached(int member, int step, Status& failure);
+    bool reached(int member, const Board::Wait& wait, Status& failure);
 
     Board& board_;
     const std::span<const int> ranks_;

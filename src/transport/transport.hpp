@@ -92,7 +92,7 @@ struct alignas(64) Flag {
 };
 
 // Where a rank posts what it brings to collective operations (transfer/board.hpp).
-inline constexpr Bytes kBoardBytes = 256 * kKiB;
+inline constexpr Bytes kBoardBytes = 512 * kKiB;
 
 // What ranks of a node have measured of copies between their host memories: words that whoever was first
 // stored, once. 0: nobody has yet.

@@ -35,14 +35,16 @@ CollQuestion question(Collective operation, Bytes bytes, const Shape& shape) {
 // Neighbouring sizes that go alike are one line.
 std::string lines(Collective operation, const Shape& shape, const CollFacts& facts,
                   const CollTuning& tuning, bool commutative,
-                  CollMemory memory = CollMemory::unknown) {
+                  CollMemory memory = CollMemory::unknown, bool lane = false) {
     std::string text, said;
     for (Bytes bytes = 8; bytes <= 128 * kMiB; bytes *= 2) {
         CollQuestion asked = question(operation, bytes, shape);
         asked.commutative = commutative;
         asked.memory = memory;
-        asked.board.there = memory != CollMemory::unknown;
+        asked.board.there = memory != CollMemory::unknown || lane;
+        asked.board.lane = lane;
         const CollChoice choice = choose_collective(asked, facts, tuning);
+        if (lane && choice.plan.algorithm != Algorithm::lane) break;
         const std::string how = describe(choice.plan);
         if (how == said) continue;
         said = how;
@@ -88,6 +90,13 @@ std::string table() {
             for (int operation = 1; operation < kCollectives; ++operation)
                 text += lines(static_cast<Collective>(operation), shape, costs, {}, true, memory);
         }
+    for (const Shape& shape : kShapes) {
+        if (shape.nodes > 1) continue;
+        text += fmt::format("\n== h100: {} that have a lane, in blocking calls ==\n", shape.name);
+        for (int operation = 0; operation < kCollectives; ++operation)
+            text += lines(static_cast<Collective>(operation), shape, costs, {}, true,
+                          CollMemory::unknown, true);
+    }
     const CollFacts facts;
     const Shape eight = {"8 nodes", 8, 8};
     const std::vector<Collective> reductions = {Collective::reduce, Collective::allreduce,

@@ -54,10 +54,10 @@ class ResidentCopies {
     // A copy to or from page-locked memory of ours, as part of a message that flows through slots
     // (Device::cut_through). False: no kernel stays for long enough, or its ring is full.
     bool take_flow(const Copy& copy, Ends ends, User& user);
-    // Copy::parts, and a short reduction: by as many items as they need, with one end.
+    // Copy::parts, and a short reduction: by as many items as they need, with one end. Only what suits.
     bool take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user);
     bool take_reduction(const Reduce& reduction, const Copy& copy, User& user);
-    // Whether it would have taken them, had it been there: then consider() follows.
+    // Whether it takes them if it is there; if it was not, consider() follows.
     static bool suits(std::span<const CopyPart> parts);
     static bool suits(const Reduce& reduction);
     bool would_cut_through(Ends ends) const;

@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "device/cuda/copies.hpp"
 #include "device/reduce_kernels.hpp"
+#include "device/together_facts.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -20,15 +21,8 @@
 namespace gantry::device::cuda {
 namespace {
 
-// A part takes an item for each so many bytes. Of each part, and items in all: a launch has more blocks,
-// and is as quick from there on.
-constexpr Bytes kBytesOfItem = 16 * kKiB, kMostOfPart = 64 * kKiB;
-constexpr Bytes kMostItems = 32;
-// A block's threads have so many elements at once; a vector of more takes more items, or its block's time.
-constexpr std::uint64_t kElementsAtOnce = kernels::kResidentThreads;
-constexpr std::uint64_t kMostElements = 16 * kElementsAtOnce;
-constexpr std::uint64_t kMostElementsOfItem = 4 * kElementsAtOnce;
-static_assert(kMostElementsOfItem < std::uint64_t{1} << kernels::kCountBits);
+static_assert(kTogether.elements_at_once == kernels::kResidentThreads);
+static_assert(kTogether.elements_in_place < std::uint64_t{1} << kernels::kCountBits);
 
 std::optional<kernels::ResidentElement> element_of(ReduceKernelName name) {
     switch (name) {
@@ -43,7 +37,7 @@ std::optional<kernels::ResidentElement> element_of(ReduceKernelName name) {
 Bytes items_of(std::span<const CopyPart> parts) {
     Bytes items = 0;
     for (const CopyPart& part : parts)
-        items += divide_up(part.bytes, kBytesOfItem);
+        items += divide_up(part.bytes, kTogether.bytes_of_item);
     return items;
 }
 
@@ -59,9 +53,9 @@ bool replaces_a_source(const Reduce& reduction) {
 }  // namespace
 
 bool ResidentCopies::suits(std::span<const CopyPart> parts) {
-    return items_of(parts) <= kMostItems &&
+    return items_of(parts) <= kTogether.items &&
            std::all_of(parts.begin(), parts.end(),
-                       [](const CopyPart& part) { return part.bytes <= kMostOfPart; });
+                       [](const CopyPart& part) { return part.bytes <= kTogether.bytes_of_copy; });
 }
 
 bool ResidentCopies::suits(const Reduce& reduction) {
@@ -70,7 +64,8 @@ bool ResidentCopies::suits(const Reduce& reduction) {
     if (reduction.sources.size() > kernels::kMostOperands ||
         reduction.also.size() >= kernels::kMostOperands)
         return false;
-    return reduction.count <= (replaces_a_source(reduction) ? kMostElementsOfItem : kMostElements);
+    return reduction.count <=
+           (replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements);
 }
 
 bool ResidentCopies::takes_between_devices(Nanoseconds now) {
@@ -80,17 +75,17 @@ bool ResidentCopies::takes_between_devices(Nanoseconds now) {
 
 bool ResidentCopies::take_parts(const Copy& copy, std::span<const CopyPart> parts, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!suits(parts) || !takes_between_devices(now) || !has_room(items_of(parts))) return false;
+    if (!takes_between_devices(now) || !has_room(items_of(parts))) return false;
     for (const CopyPart& part : parts)
         if (std::max(device_address(part.destination), device_address(part.source)) + part.bytes >=
             CopyRing::kMostAddress)
             return false;
     const std::uint64_t first = next_;
     for (const CopyPart& part : parts)
-        for (Bytes begin = 0; begin < part.bytes; begin += kBytesOfItem)
+        for (Bytes begin = 0; begin < part.bytes; begin += kTogether.bytes_of_item)
             ring_.put(next_++, device_address(part.destination) + begin,
                       device_address(part.source) + begin,
-                      std::min(kBytesOfItem, part.bytes - begin));
+                      std::min(kTogether.bytes_of_item, part.bytes - begin));
     took(copy, user, first, 0, false, &counts_.copies, now, 0);
     saved_ += residency_.saving(Ends::devices);
     return true;
@@ -98,10 +93,10 @@ bool ResidentCopies::take_parts(const Copy& copy, std::span<const CopyPart> part
 
 bool ResidentCopies::take_reduction(const Reduce& reduction, const Copy& copy, User& user) {
     const Nanoseconds now = SteadyClock{}.now();
-    if (!suits(reduction) || !takes_between_devices(now)) return false;
+    if (!takes_between_devices(now)) return false;
     const ReduceKernel how = *reduce_kernel(reduction.operation, reduction.element);
     const std::uint64_t share =
-        replaces_a_source(reduction) ? kMostElementsOfItem : kElementsAtOnce;
+        replaces_a_source(reduction) ? kTogether.elements_in_place : kTogether.elements_at_once;
     kernels::ReduceWork work{};
     work.operation = static_cast<kernels::Word>(how.operation);
     CUdeviceptr all = 0, largest = 0;

@@ -80,8 +80,9 @@ bool Streams::start(const Order& order, Completion& done) {
     const std::size_t index = lane(order);
     LaneState& lane = use(index);
     const Copies copies = lane.pending.empty() ? Copies::alone : Copies::in_a_row;
-    if (order.reduction != nullptr && copies == Copies::alone &&
-        resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
+    const bool brief = order.reduction != nullptr && copies == Copies::alone &&
+                       ResidentCopies::suits(*order.reduction);
+    if (brief && resident_.take_reduction(*order.reduction, order.copy, lane.taken)) {
         push_taken(lane, order.copy, done);
         lane.pending.back().reduction = std::make_unique<KeptReduction>(*order.reduction);
         return true;
@@ -94,7 +95,7 @@ bool Streams::start(const Order& order, Completion& done) {
             return true;
         }
     }
-    return start_in_lane(order, index, done);
+    return start_in_lane(order, index, brief, done);
 }
 
 Streams::LaneState& Streams::use(std::size_t index) {
@@ -132,7 +133,7 @@ Issued Streams::issue_in(const LaneState& lane, const Order& order) {
     return issue(driver_, row_kernel_, order, lane.stream);
 }
 
-bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& done) {
+bool Streams::start_in_lane(const Order& order, std::size_t index, bool brief, Completion& done) {
     const Current current(driver_, context_);
     if (!current.ok()) {
         abandon(current.result());
@@ -174,7 +175,7 @@ bool Streams::start_in_lane(const Order& order, std::size_t index, Completion& d
     const Copies copies = alone ? Copies::alone : Copies::in_a_row;
     if (suits_a_kernel(order, copies))
         resident_.consider(order.resident->ends, copies);
-    else if (order.reduction != nullptr && alone && ResidentCopies::suits(*order.reduction))
+    else if (brief)
         resident_.consider(Ends::devices, Copies::alone);
     else if (order.may_cut_through && order.copy.pieces.message > 0)
         resident_.consider_flow(ends_of_flow(order.lane), order.copy.pieces.message);

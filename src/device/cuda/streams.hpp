@@ -144,7 +144,8 @@ class Streams {
     Issued issue_in(const LaneState& lane, const Order& order);
     LaneState& use(std::size_t index);
     void push_taken(LaneState& lane, const Copy& copy, Completion& done);
-    bool start_in_lane(const Order& order, std::size_t index, Completion& done);
+    // `brief`: a reduction that a persistent kernel would take.
+    bool start_in_lane(const Order& order, std::size_t index, bool brief, Completion& done);
     void write_flag(std::size_t index, Pending& pending);
     void start_untaken(std::size_t index);
     void close_all();

@@ -80,12 +80,13 @@ bool TogetherCopies::start(const Copy& copy, Completion& done) {
     const std::span<const CopyPart> copies = copy.parts;
     Copy all = copy;
     all.parts = {};
-    if (!lost_ && resident_.take_parts(all, copies, taken_)) {
+    const bool suits = ResidentCopies::suits(copies);
+    if (suits && !lost_ && resident_.take_parts(all, copies, taken_)) {
         taken_.add(all, copies, done);
         return true;
     }
     if (!launch_all(all, copies, done)) return false;
-    if (ResidentCopies::suits(copies)) resident_.consider(Ends::devices, Copies::alone);
+    if (suits) resident_.consider(Ends::devices, Copies::alone);
     return true;
 }
 

@@ -8,6 +8,7 @@
 // other; which goes first follows from the members, so both agree.
 #pragma once
 
+#include "coll/lane_use.hpp"
 #include "coll/planner.hpp"
 #include "coll/team.hpp"
 #include "mpi/attr/attribute.hpp"
@@ -37,7 +38,8 @@ struct Comm : Object<MPI_Comm> {
     // Of an inter-communicator: how many processes the group has that goes first in `collective`.
     // 0: there is one group.
     int border = 0;
-    coll::Planner planner;  // how collectives go
+    coll::Planner planner;   // how collectives go
+    coll::LaneUse lane_use;  // which small blocking ones go over its lane
     std::uint32_t blocking_sequence = 0, background_sequence = 0;
     Errhandler* errhandler = nullptr;
     Attributes attributes;

@@ -96,6 +96,7 @@ class Engine {
     Counters counters() const;
     void begin_peaks_anew();
     const Clock& clock() const { return *parts_.clock; }
+    bool explains() const { return explain_.on(); }
     Executor& executor() { return *parts_.executor; }
     job::Job& job() { return *parts_.job; }
     device::Device& device() { return *parts_.device; }

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -294,7 +295,8 @@ class FakeTransport final : public Transport, private Registrar {
         std::vector<std::byte> pools[2];
         std::array<std::uint32_t, kClaimWords> claims{};
         std::vector<Flag> all_flags;
-        std::vector<Flag> board_lines;  // made when they are asked for
+        // Made when it is asked for. Pages of it that nobody touches take no memory, of a thousand ranks.
+        std::unique_ptr<void, decltype(&std::free)> board_memory{nullptr, &std::free};
         std::set<std::uint64_t> gpus;   // that its rank uses
     };
     std::unique_ptr<Segment> segment_;  // made when it is asked for

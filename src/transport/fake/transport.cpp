@@ -149,8 +149,12 @@ Result<std::span<std::byte>> FakeTransport::Segment::pool(Pool pool) {
 }
 
 std::span<std::byte> FakeTransport::Segment::board() {
-    if (board_lines.empty()) board_lines.resize(kBoardBytes / sizeof(Flag));
-    return std::as_writable_bytes(std::span(board_lines));
+    constexpr Bytes kAligned = 64;
+    if (board_memory == nullptr) board_memory.reset(std::calloc(1, kBoardBytes + kAligned));
+    void* start = board_memory.get();
+    std::size_t room = kBoardBytes + kAligned;
+    std::align(kAligned, kBoardBytes, start, room);
+    return {static_cast<std::byte*>(start), kBoardBytes};
 }
 
 bool FakeTransport::Segment::others_use(std::uint64_t gpu) const {

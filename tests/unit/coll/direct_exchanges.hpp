@@ -24,6 +24,7 @@ struct Trial {
     int rounds = 3;
     // The planner would send some by messages, and short ones through cells.
     plan::Algorithm fixed = plan::Algorithm::direct;
+    Bytes segment = 0;  // 0: the planner's
     // Of each rank: what it sends from, what it receives into.
     std::function<std::pair<Place, Place>(int rank)> places = [](int) {
         return std::pair(Place::device, Place::device);

@@ -90,6 +90,7 @@ TEST(DirectExchange, TakesBlocksOfAnySize) {
 Task<Status> bcasts(Rank& rank, const Trial& test) {
     Everybody everybody(rank);
     everybody.common().job.tuning.fixed.fill(test.fixed);
+    everybody.common().job.tuning.segment = test.segment;
     const auto [from, into] = test.places(rank.number);
     for (int round = 0; round < test.rounds; ++round) {
         const int root = round % everybody.size();
@@ -116,6 +117,40 @@ TEST(DirectExchange, BroadcastsGoWhereThePlannerExpectsThemToBeFaster) {
         EXPECT_EQ(four.launches, rounds) << bytes;
         test.fixed = plan::Algorithm::binomial;
         EXPECT_GT(run(&bcasts, test).messages, 0u) << bytes;
+    }
+}
+
+// One launch for each piece, on every rank; nothing goes through the host.
+TEST(DirectExchange, LongBroadcastsAreStoredInSharesAndPassedOn) {
+    for (const int ranks : {3, 4, 7, 8})
+        for (const Bytes bytes : {64 * kKiB, 256 * kKiB + 1, 300 * kKiB + 77}) {
+            Trial test{.ranks = ranks,
+                       .bytes = bytes,
+                       .fixed = plan::Algorithm::direct_shares,
+                       .segment = 64 * kKiB};
+            const Bytes pieces = (bytes + test.segment - 1) / test.segment;
+            const Costs costs = run(&bcasts, test, static_cast<std::uint64_t>(ranks));
+            EXPECT_EQ(costs.messages, 0u) << ranks << " ranks, " << bytes << " bytes";
+            EXPECT_EQ(costs.staged, 0u) << ranks << " ranks, " << bytes << " bytes";
+            const auto all = static_cast<std::uint64_t>(test.rounds) * pieces *
+                             static_cast<std::uint64_t>(ranks);
+            // Of a last piece of a few bytes one rank gets everything, and alone passes it on.
+            EXPECT_LE(costs.launches, all) << ranks << " ranks, " << bytes << " bytes";
+            EXPECT_GE(costs.launches, all - static_cast<std::uint64_t>(test.rounds * (ranks - 2)))
+                << ranks << " ranks, " << bytes << " bytes";
+        }
+}
+
+TEST(DirectExchange, ABroadcastInSharesGoesByMessagesWhereARankCannotMapTheOthers) {
+    for (const int refused : {0, 1, 3}) {
+        Trial test{.ranks = 4,
+                   .bytes = 300 * kKiB,
+                   .fixed = plan::Algorithm::direct_shares,
+                   .segment = 64 * kKiB};
+        test.prepare = [refused](Rank& rank) {
+            rank.device.faults.refuse_ipc_open = rank.number == refused;
+        };
+        EXPECT_GT(run(&bcasts, test).messages, 0u) << refused;
     }
 }
 

@@ -240,7 +240,7 @@ TEST(CollPlan, RanksMeetWhereSomeMemoryGoesOverTheBoard) {
     // By messages, but by others than host memory would go.
     EXPECT_TRUE(meet(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::unknown), {}));
     EXPECT_EQ(taken(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device)),
-              Algorithm::scatter_allgather);
+              Algorithm::direct_shares);
     EXPECT_EQ(taken(on_node(Collective::allgather, 64 * kMiB, 4, CollMemory::device)),
               Algorithm::direct);
     // Neither cells nor stores: nothing to meet for.
@@ -258,11 +258,47 @@ TEST(CollPlan, TwoRanksBroadcastDeviceMemoryByAMessage) {
     for (Bytes bytes = 8; bytes <= 64 * kMiB; bytes *= 2)
         EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, bytes, 2, CollMemory::device))))
             << bytes;
-    for (Bytes bytes = 8; bytes <= 4 * kMiB; bytes *= 2)
+    for (Bytes bytes = 8; bytes <= kMiB; bytes *= 2)
         EXPECT_EQ(taken(on_node(Collective::bcast, bytes, 4, CollMemory::device)),
                   Algorithm::direct)
             << bytes;
-    EXPECT_FALSE(is_on_board(taken(on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device))));
+}
+
+TEST(CollPlan, LongBroadcastsPassOnSharesInPiecesUnlessRanksShareAGpu) {
+    CollQuestion asked = on_node(Collective::bcast, 64 * kMiB, 4, CollMemory::device);
+    const CollPlan plan = choose_collective(asked, facts_of("h100"), {}).plan;
+    EXPECT_EQ(plan.algorithm, Algorithm::direct_shares);
+    EXPECT_GT(plan.segment, 0u);
+    EXPECT_LT(plan.segment, asked.bytes / 4);
+    // What one link needs for the vector, and little more.
+    const double once =
+        static_cast<double>(asked.bytes) * 1e9 / facts_of("h100").gpu.peer_bytes_per_second;
+    EXPECT_LT(static_cast<double>(plan.expected), 1.4 * once);
+    asked.board.time_sliced = true;
+    EXPECT_NE(taken(asked), Algorithm::direct_shares);
+    asked = on_node(Collective::bcast, 64 * kMiB, 2, CollMemory::device);
+    EXPECT_NE(taken(asked), Algorithm::direct_shares);
+}
+
+TEST(CollPlan, ALaneIsForShortBlockingCallsOnly) {
+    CollQuestion asked = on_node(Collective::allreduce, 8, 4, CollMemory::unknown);
+    const auto plan = [&](const CollTuning& tuning) {
+        return choose_collective(asked, facts_of("h100"), tuning).plan;
+    };
+    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "the call does not block";
+    asked.board.lane = true;
+    EXPECT_EQ(plan({}).algorithm, Algorithm::lane);
+    EXPECT_FALSE(plan({}).meet);
+    CollTuning fixed;
+    fixed.fixed.fill(Algorithm::cells);
+    EXPECT_NE(plan(fixed).algorithm, Algorithm::lane) << "another way is fixed";
+    fixed.fixed.fill(Algorithm::lane);
+    EXPECT_EQ(plan(fixed).algorithm, Algorithm::lane);
+    asked.predefined = false;
+    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "a function of the program";
+    asked = on_node(Collective::allreduce, 64 * kMiB, 4, CollMemory::unknown);
+    asked.board.lane = true;
+    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "long";
 }
 
 TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/lane_call.hpp"
+
+#include "layout/layout.hpp"
+#include "transfer/board.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::coll {
+namespace {
+
+using plan::Collective;
+using transfer::kLaneRoom;
+using transfer::LaneCell;
+
+// Looks in a row without success before a rank that is waited for is asked about.
+constexpr unsigned kLooks = 64;
+// Parts of a cell begin at lines of their own, where a piece is no whole block.
+constexpr Bytes kLine = 64;
+
+Status too_long(Bytes bytes, int from, Bytes room) {
+    return failure(
+        MPI_ERR_TRUNCATE,
+        "rank {} brings {} bytes where {} are expected: counts and datatypes of all ranks "
+        "must agree",
+        from, bytes, room);
+}
+
+}  // namespace
+
+LaneCall::LaneCall(transfer::Lane& lane, const LaneJob& job)
+    : lane_(lane),
+      job_(job),
+      me_(lane.me()),
+      size_(lane.size()),
+      one_sends_(job.operation == Collective::bcast || job.operation == Collective::scatter),
+      one_receives_(job.operation == Collective::reduce || job.operation == Collective::gather),
+      to_each_(job.operation == Collective::scatter || job.operation == Collective::alltoall) {
+    const auto others = static_cast<Bytes>(size_ - 1);
+    const Bytes fits = to_each_ ? kLaneRoom / others : kLaneRoom;
+    piece_ = job.block;
+    if (job.operation == Collective::reduce_scatter)
+        GANTRY_ASSERT(job.block * static_cast<Bytes>(size_) <= kLaneRoom);
+    else if (piece_ > fits)
+        piece_ = to_each_ ? fits / kLine * kLine : fits / job.element * job.element;
+}
+
+bool LaneCall::begin() {
+    if (lane_.begin()) return true;
+    look_after(lane_.behind());
+    return over_;
+}
+
+// That member is waited for. If it will never come, the call is over.
+void LaneCall::look_after(int member) {
+    if (!waits_ && ++looks_ % kLooks != 0 && lane_.failed().ok()) return;
+    Status trouble = lane_.trouble(member >= 0 ? member : me_);
+    if (trouble.ok()) return;
+    if (lane_.failed().ok()) lane_.fail(trouble);
+    failure_.note(std::move(trouble));
+    over_ = true;
+}
+
+bool LaneCall::poll() {
+    while (!over_) {
+        if (!posted_) {
+            if (!begun()) return false;
+            if (over_) return true;
+            if (offset_ == 0 && lane_.met_devices() && job_.operation != Collective::barrier) {
+                meets_ = over_ = true;
+                lane_.pass(job_.on_device);
+                return true;
+            }
+            length_ = std::min(piece_, job_.block - offset_);
+            post();
+            posted_ = true;
+            next_ = 0;
+        }
+        if (!all_there()) return over_;
+        if (meets_) {
+            lane_.pass(job_.on_device);
+            over_ = true;
+            return true;
+        }
+        take();
+        lane_.pass(job_.on_device);
+        offset_ += length_;
+        over_ = offset_ >= job_.block;
+        posted_ = begun_ = false;
+    }
+    return true;
+}
+
+void LaneCall::fail(Status why) {
+    lane_.fail(why);
+    failure_.note(std::move(why));
+    over_ = true;
+}
+
+void LaneCall::load(Bytes first, Bytes bytes, std::byte* to) const {
+    if (source_contiguous_)
+        std::memcpy(to, job_.source.data() + first, bytes);
+    else
+        layout::pack(*job_.source.layout, job_.source.address, first, bytes, to);
+}
+
+void LaneCall::store(Bytes first, Bytes bytes, const std::byte* from) {
+    if (sink_contiguous_)
+        std::memcpy(job_.sink.data() + first, from, bytes);
+    else
+        layout::unpack(*job_.sink.layout, job_.sink.address, first, bytes, from);
+}
+
+void LaneCall::post() {
+    if (offset_ == 0) {
+        source_contiguous_ = job_.source.contiguous();
+        sink_contiguous_ = job_.sink.contiguous();
+        if (says_meet()) {
+            meets_ = true;
+            lane_.post(0, LaneCell::Says::meet);
+            return;
+        }
+    }
+    switch (job_.operation) {
+        case Collective::bcast:
+        case Collective::scatter:
+            if (me_ != job_.root) return;
+            break;
+        case Collective::gather:
+            if (me_ == job_.root) return;
+            break;
+        default: break;
+    }
+    if (to_each_) {
+        const Bytes bytes = length_ * static_cast<Bytes>(size_ - 1);
+        std::byte* const room = lane_.room(bytes);
+        for (int member = 0; member < size_; ++member)
+            if (member != me_)
+                load(block_of(member), length_, room + place_of(member, me_) * length_);
+        lane_.post(bytes);
+        return;
+    }
+    const bool whole = job_.operation == Collective::reduce_scatter;
+    const Bytes bytes = whole ? job_.block * static_cast<Bytes>(size_) : length_;
+    if (bytes > 0) load(job_.source_first + offset_, bytes, lane_.room(bytes));
+    lane_.post(bytes);
+}
+
+// Whether every cell that this rank reads is there. All of them are, before anything is written: some
+// rank's may say `meet`.
+bool LaneCall::all_there() {
+    if (one_sends_ || !reads_all()) {
+        if (!one_sends_ || me_ == job_.root) return true;
+        const LaneCell* const cell = lane_.cell_of(job_.root);
+        if (cell == nullptr) {
+            look_after(job_.root);
+            return false;
+        }
+        meets_ |= cell->says == LaneCell::Says::meet;
+        return true;
+    }
+    for (; next_ < size_; ++next_) {
+        if (next_ == me_) continue;
+        const LaneCell* const cell = lane_.cell_of(next_);
+        if (cell == nullptr) {
+            look_after(next_);
+            return false;
+        }
+        meets_ |= cell->says == LaneCell::Says::meet;
+    }
+    return true;
+}
+
+// This rank's block for itself.
+void LaneCall::keep_own(Bytes from, Bytes to) {
+    if (job_.in_place) return;
+    if (source_contiguous_) return store(to, length_, job_.source.data() + from);
+    if (sink_contiguous_) return load(from, length_, job_.sink.data() + to);
+    alignas(kLine) std::byte between[kLaneRoom];
+    load(from, length_, between);
+    store(to, length_, between);
+}
+
+// (((x0 op x1) op x2) ...: each result replaces a copy of the next operand, and the last of them is made
+// in the sink.
+void LaneCall::combine(Bytes first, Bytes bytes) {
+    alignas(kLine) std::byte other[kLaneRoom];
+    std::byte* const sink = job_.sink.data() + offset_;
+    const std::size_t count = bytes / job_.element * job_.items;
+    const std::byte* before = lane_.bytes_of(0) + first;
+    for (int member = 1; member < size_; ++member) {
+        std::byte* const result = (size_ - 1 - member) % 2 == 0 ? sink : other;
+        std::memcpy(result, lane_.bytes_of(member) + first, bytes);
+        job_.reduction(before, result, count);
+        before = result;
+    }
+}
+
+void LaneCall::take() {
+    const Collective operation = job_.operation;
+    const bool reads = one_sends_ ? me_ != job_.root : reads_all();
+    if (reads && operation != Collective::barrier) {
+        const Bytes whole = operation == Collective::reduce_scatter
+                                ? job_.block * static_cast<Bytes>(size_)
+                                : (to_each_ ? length_ * static_cast<Bytes>(size_ - 1) : length_);
+        for (int member = 0; member < size_; ++member) {
+            if (member == me_ || (one_sends_ && member != job_.root)) continue;
+            const LaneCell* const cell = lane_.cell_of(member);
+            if (cell->bytes == whole) [[likely]]
+                continue;
+            failure_.note(too_long(cell->bytes, member, whole));
+            return;
+        }
+    }
+    switch (operation) {
+        case Collective::bcast:
+            if (reads) store(offset_, length_, lane_.bytes_of(job_.root));
+            break;
+        case Collective::scatter:
+            if (reads)
+                store(offset_, length_,
+                      lane_.bytes_of(job_.root) + place_of(me_, job_.root) * length_);
+            else
+                keep_own(block_of(me_), offset_);
+            break;
+        case Collective::reduce:
+            if (!reads) break;
+            [[fallthrough]];
+        case Collective::allreduce: combine(0, length_); break;
+        case Collective::reduce_scatter:
+            combine(static_cast<Bytes>(me_) * job_.block, length_);
+            break;
+        case Collective::gather:
+            if (!reads) break;
+            [[fallthrough]];
+        case Collective::allgather:
+            for (int member = 0; member < size_; ++member)
+                if (member != me_) store(block_of(member), length_, lane_.bytes_of(member));
+            keep_own(job_.source_first + offset_, block_of(me_));
+            break;
+        case Collective::alltoall:
+            for (int member = 0; member < size_; ++member)
+                if (member != me_)
+                    store(block_of(member), length_,
+                          lane_.bytes_of(member) + place_of(me_, member) * length_);
+            keep_own(block_of(me_), block_of(me_));
+            break;
+        default: break;
+    }
+}
+
+Task<Status> LaneCall::finish(Executor& executor, transfer::Board& board) {
+    waits_ = true;
+    const auto is_over = [](void* call) { return static_cast<LaneCall*>(call)->poll(); };
+    Status over = co_await board.until(executor, is_over, this);
+    co_return over;
+}
+
+Task<Status> LaneCall::finish_begin(Executor& executor, transfer::Board& board) {
+    waits_ = true;
+    const auto has_begun = [](void* call) { return static_cast<LaneCall*>(call)->begun(); };
+    Status begun = co_await board.until(executor, has_begun, this);
+    co_return begun;
+}
+
+}  // namespace gantry::coll

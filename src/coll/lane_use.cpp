@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/lane_use.hpp"
+
+#include "coll/mapped_peers.hpp"
+#include "transfer/context.hpp"
+
+namespace gantry::coll {
+
+plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes) {
+    plan::CollQuestion question{.operation = operation, .bytes = bytes, .count = bytes};
+    question.board.lane = true;
+    return question;
+}
+
+namespace {
+
+bool lane_wins(const Team& team, plan::Collective operation, Bytes bytes) {
+    const plan::CollQuestion question = question_over_lane(operation, bytes);
+    const plan::CollPlan plan = team.planner != nullptr ? team.planner->would_plan(team, question)
+                                                        : plan_of(team, question);
+    return plan.algorithm == plan::Algorithm::lane;
+}
+
+}  // namespace
+
+Task<Status> LaneUse::open(Executor& executor, Team team) {
+    using plan::Collective;
+    constexpr Bytes kShortest = 8, kLongest = kMiB;
+    settled_ = true;
+    transfer::Board& board = team.messenger->context().board;
+    if (team.size() < 2 || !tuning_of(team).board || !board.covers(ranks_of(team)))
+        co_return success();
+    const transfer::MeetingKey key{team.group->context, team.tag, team.phase};
+    Result<std::unique_ptr<transfer::Lane>> opened =
+        co_await board.open_lane(executor, ranks_of(team), team.rank(), key);
+    if (!opened.ok()) co_return std::move(opened).status();
+    if (*opened == nullptr) co_return success();
+    lane_ = std::move(*opened);
+    // Where some rank uses a GPU, the first calls are expected to bring its memory.
+    const bool uses_gpu = team.messenger->device().active();
+    for (std::size_t step = 0; step < 2 * transfer::kLaneEpoch && lane_->begin(); ++step)
+        lane_->pass(uses_gpu);
+    for (const Collective operation :
+         {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce,
+          Collective::reduce_scatter, Collective::allgather, Collective::alltoall,
+          Collective::gather, Collective::scatter}) {
+        Bytes& most = most_[static_cast<std::size_t>(operation)];
+        const Bytes last = operation == Collective::barrier ? kShortest : kLongest;
+        for (Bytes bytes = kShortest; bytes <= last; bytes *= 2) {
+            if (!lane_wins(team, operation, bytes)) break;
+            most = bytes;
+        }
+    }
+    co_return success();
+}
+
+}  // namespace gantry::coll

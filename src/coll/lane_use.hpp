@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// LaneUse: which blocking collectives of a communicator go over its lane (coll/lane_call.hpp): the
+// planner's answers, kept for each operation as the most bytes with which the lane wins. All ranks ask
+// alike and count alike, so all open it in the same call.
+#pragma once
+
+#include "coll/planner.hpp"
+#include "transfer/lane.hpp"
+
+#include <array>
+#include <memory>
+
+namespace gantry::coll {
+
+class LaneUse {
+  public:
+    // The lane by which an operation of so many bytes goes; null: it goes the usual way.
+    transfer::Lane* lane(plan::Collective operation, Bytes bytes) const {
+        return bytes <= most_[static_cast<std::size_t>(operation)] ? lane_.get() : nullptr;
+    }
+    bool settled() const { return settled_; }
+    // A call that could go there, while it is not settled whether there is a lane: a communicator that is
+    // used a few times only needs none. Whether it shall be opened now.
+    bool wants_it(Bytes bytes) { return bytes <= plan::kCell && ++calls_ >= kCallsBefore; }
+    void settle() { settled_ = true; }
+    // By all ranks of the team together, once.
+    Task<Status> open(Executor& executor, Team team);
+
+  private:
+    static constexpr int kCallsBefore = 8;
+    int calls_ = 0;
+    bool settled_ = false;
+    std::unique_ptr<transfer::Lane> lane_;
+    std::array<Bytes, plan::kCollectives> most_{};
+};
+
+// The question of a blocking call that may go over a lane. `bytes` as CollQuestion says.
+plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes);
+
+}  // namespace gantry::coll

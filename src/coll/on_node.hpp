@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Operations whose ranks meet on the board of their node first: over the board, or, when they have met and
+// nothing has happened, by messages.
+//
+//     return on_node(executor, bcast_directly(...), [=](plan::CollPlan plan) { return by_messages(...); });
+#pragma once
+
+#include "coll/direct_exchange.hpp"
+#include "coll/direct_reduce.hpp"
+
+namespace gantry::coll {
+
+// `by_messages` makes the task of the other way, by the plan that the ranks have come to.
+template <class ByMessages>
+Task<Status> on_node(Executor&, Task<Result<plan::CollPlan>> meeting, ByMessages by_messages) {
+    Result<plan::CollPlan> met = co_await std::move(meeting);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Task<Status> other_way = by_messages(*met);
+    Status done = co_await std::move(other_way);
+    co_return done;
+}
+
+// Of a reduction. The meeting has learned where its vectors lie: the other way gets that reducer.
+template <class ByMessages>
+Task<Status> reduce_on_node(Executor& executor, Team team, DirectReduction reduction,
+                            plan::CollQuestion question, ByMessages by_messages) {
+    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &reduction, question);
+    if (!met.ok()) co_return std::move(met).status();
+    if (is_on_board(met->algorithm)) co_return success();
+    Task<Status> other_way = by_messages(reduction.reducer, *met);
+    Status done = co_await std::move(other_way);
+    co_return done;
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/coll/quick.hpp"
+
+#include "coll/host_image.hpp"
+#include "coll/lane_call.hpp"
+#include "mpi/coll/block_arguments.hpp"
+#include "mpi/coll/op.hpp"
+#include "mpi/comm/comm.hpp"
+#include "mpi/engine/buffer.hpp"
+#include "mpi/engine/engine.hpp"
+#include "mpi/engine/pending.hpp"
+
+#include <utility>
+
+namespace gantry::mpi::quick {
+namespace {
+
+using coll::LaneCall;
+using coll::LaneJob;
+using plan::Collective;
+
+// Looks before the engine is driven, too: other ranks of a node answer within a microsecond or two.
+constexpr int kLooks = 200;
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// The first calls of a communicator, until all its ranks open a lane, or have none.
+bool opens_lane(Comm& comm, Bytes bytes) {
+    coll::LaneUse& use = comm.lane_use;
+    Engine& engine = *comm.engine;
+    if (comm.is_inter() || comm.size() < 2 || engine.checks().on()) {
+        use.settle();
+        return false;
+    }
+    if (!use.wants_it(bytes)) return false;
+    // Whose lane cannot be opened hears why from the operation itself.
+    return wait(Pending(engine, use.open(engine.executor(), comm.team()))).ok();
+}
+
+transfer::Lane* lane_of(Comm& comm, Collective operation, Bytes bytes) {
+    if (!comm.lane_use.settled()) [[unlikely]]
+        if (!opens_lane(comm, bytes)) return nullptr;
+    return comm.lane_use.lane(operation, bytes);
+}
+
+// A rank's part of a call that goes over a lane.
+class Running {
+  public:
+    Running(Comm& comm, transfer::Lane& lane, const LaneJob& job)
+        : comm_(comm), engine_(*comm.engine), call_(lane, job) {}
+
+    Ended to_the_end(Bytes bytes) {
+        Executor& executor = engine_.executor();
+        transfer::Board& board = context().board;
+        if (call_.job().on_device) [[unlikely]] {
+            if (!call_.begun()) (void)wait(Pending(engine_, call_.finish_begin(executor, board)));
+            if (Status staged = stage(); !staged.ok()) call_.fail(std::move(staged));
+        }
+        for (int look = engine_.is_crowded() ? kLooks - 1 : 0; look < kLooks; ++look) {
+            if (call_.poll()) return ended(bytes);
+            pause();
+        }
+        (void)wait(Pending(engine_, call_.finish(executor, board)));
+        return ended(bytes);
+    }
+
+  private:
+    transfer::Context& context() { return engine_.messenger().context(); }
+    coll::Team team() const {
+        return {&engine_.messenger(), &comm_.collective, 0, 0, -1, 0, &comm_.planner};
+    }
+
+    // Host memory takes the place of what is in device memory, unless all go another way.
+    Status stage() {
+        if (call_.goes_elsewhere()) return success();
+        LaneJob& job = call_.job();
+        const bool same = job.source.address == job.sink.address;
+        if (job.source.bytes() > 0 && !coll::on_host(team(), job.source)) {
+            GANTRY_TRY(source_.allocate(team(), job.source.count, *job.source.layout));
+            GANTRY_TRY(wait(Pending(
+                engine_, coll::copy(engine_.executor(), team(), job.source, source_.buffer()))));
+            job.source = source_.buffer();
+            if (same && job.sink.bytes() > 0) later_ = std::exchange(job.sink, job.source);
+        }
+        if (job.sink.bytes() > 0 && later_.bytes() == 0 && !coll::on_host(team(), job.sink)) {
+            GANTRY_TRY(sink_.allocate(team(), job.sink.count, *job.sink.layout));
+            if (job.in_place) {
+                GANTRY_TRY(wait(Pending(
+                    engine_, coll::copy(engine_.executor(), team(), job.sink, sink_.buffer()))));
+            }
+            later_ = std::exchange(job.sink, sink_.buffer());
+        }
+        return success();
+    }
+
+    Ended ended(Bytes bytes) {
+        if (call_.meets()) return std::nullopt;
+        if (engine_.explains()) [[unlikely]]
+            plan_of(team(), coll::question_over_lane(call_.job().operation, bytes));
+        if (!call_.status().ok()) [[unlikely]]
+            return failure(call_.status().error_class(), "{}", call_.status().text());
+        if (later_.bytes() > 0) [[unlikely]]
+            return wait(
+                Pending(engine_, coll::copy(engine_.executor(), team(), call_.job().sink, later_)));
+        return success();
+    }
+
+    Comm& comm_;
+    Engine& engine_;
+    LaneCall call_;
+    coll::HostImage source_, sink_;
+    p2p::Buffer later_;  // where the sink's bytes go from host memory
+};
+
+Ended over(Comm& comm, transfer::Lane& lane, LaneJob job, Bytes bytes) {
+    Engine& engine = *comm.engine;
+    // A call that waits for nobody drives nothing; what the program has in flight goes on all the same.
+    if (engine.pending()) engine.progress();
+    if (engine.device().active()) [[unlikely]] {
+        const coll::Team team{&engine.messenger(), &comm.collective, 0, 0, -1, 0, &comm.planner};
+        const auto on_device = [&](const p2p::Buffer& buffer) {
+            return buffer.bytes() > 0 && !coll::on_host(team, buffer);
+        };
+        job.on_device = on_device(job.source) || on_device(job.sink);
+    }
+    return Running(comm, lane, job).to_the_end(bytes);
+}
+
+// Whether the job's reduction can be made of whole cells; all ranks have the same operation and datatype.
+bool reduces(LaneJob& job, const Op& op, const Datatype& datatype) {
+    if (!op.predefined || !op.commutative || !datatype.predefined ||
+        !datatype.layout.contiguous() || datatype.layout.size == 0)
+        return false;
+    job.reduction = layout::reduction(op.operation, datatype.element);
+    job.element = datatype.layout.size;
+    return job.reduction != nullptr;
+}
+
+// The two sides of a reduction; in place, the receive buffer is both.
+void set_sides(LaneJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
+               const Datatype& datatype) {
+    job.in_place = sendbuf == MPI_IN_PLACE;
+    job.source = buffer(job.in_place ? recvbuf : sendbuf, count, datatype);
+    job.sink = buffer(recvbuf, count, datatype);
+}
+
+// One block for each rank, behind each other.
+p2p::Buffer all_blocks(const void* address, MPI_Count count, const Datatype& datatype,
+                       const Comm& comm) {
+    return buffer(address, count * comm.size(), datatype);
+}
+
+// What the bodies refuse (check_distinct).
+bool overlap(const p2p::Buffer& part, const void* all, MPI_Count count, const Datatype& datatype,
+             int rank) {
+    const auto* first = static_cast<const std::byte*>(all);
+    const std::ptrdiff_t apart = datatype.layout.extent * static_cast<std::ptrdiff_t>(count);
+    return part.address != nullptr &&
+           (part.address == first || part.address == first + apart * rank);
+}
+
+Bytes bytes_of(MPI_Count count, const Datatype& datatype) {
+    return static_cast<Bytes>(count) * datatype.layout.size;
+}
+
+}  // namespace
+
+Ended barrier(Comm& comm) {
+    transfer::Lane* const lane = lane_of(comm, Collective::barrier, 0);
+    if (lane == nullptr) return std::nullopt;
+    return over(comm, *lane, {.operation = Collective::barrier}, 0);
+}
+
+Ended bcast(void* address, MPI_Count count, Datatype* datatype, int root, Comm& comm) {
+    if (datatype == nullptr) return std::nullopt;  // on an inter-communicator
+    const Bytes bytes = bytes_of(count, *datatype);
+    transfer::Lane* const lane = bytes > 0 ? lane_of(comm, Collective::bcast, bytes) : nullptr;
+    if (lane == nullptr) return std::nullopt;
+    LaneJob job{.operation = Collective::bcast, .block = bytes, .root = root};
+    (comm.rank() == root ? job.source : job.sink) = buffer(address, count, *datatype);
+    return over(comm, *lane, job, bytes);
+}
+
+Ended reduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype* datatype, Op* op,
+             int root, Comm& comm) {
+    if (datatype == nullptr || op == nullptr) return std::nullopt;
+    const Bytes bytes = bytes_of(count, *datatype);
+    LaneJob job{.operation = Collective::reduce, .block = bytes, .root = root};
+    if (bytes == 0 || !reduces(job, *op, *datatype)) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::reduce, bytes);
+    if (lane == nullptr) return std::nullopt;
+    set_sides(job, sendbuf, recvbuf, count, *datatype);
+    if (comm.rank() != root) job.sink = {};
+    return over(comm, *lane, job, bytes);
+}
+
+Ended allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+                Comm& comm) {
+    const Bytes bytes = bytes_of(count, datatype);
+    LaneJob job{.operation = Collective::allreduce, .block = bytes};
+    if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::allreduce, bytes);
+    if (lane == nullptr) return std::nullopt;
+    set_sides(job, sendbuf, recvbuf, count, datatype);
+    return over(comm, *lane, job, bytes);
+}
+
+Ended reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                           Datatype& datatype, Op& op, Comm& comm) {
+    const Bytes block = bytes_of(recvcount, datatype);
+    const Bytes bytes = block * static_cast<Bytes>(comm.size());
+    LaneJob job{.operation = Collective::reduce_scatter, .block = block};
+    if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::reduce_scatter, bytes);
+    if (lane == nullptr) return std::nullopt;
+    set_sides(job, sendbuf, recvbuf, recvcount, datatype);
+    job.source.count *= static_cast<std::uint64_t>(comm.size());
+    return over(comm, *lane, job, bytes);
+}
+
+Ended gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+             MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
+    const bool is_root = comm.rank() == root;
+    const Datatype* const known = is_root ? recvtype : sendtype;
+    if (known == nullptr || comm.is_inter()) return std::nullopt;
+    const Bytes block = bytes_of(is_root ? recvcount : sendcount, *known);
+    LaneJob job{.operation = Collective::gather, .block = block, .root = root};
+    job.in_place = sendbuf == MPI_IN_PLACE;
+    if (!job.in_place) job.source = buffer(sendbuf, sendcount, *sendtype);
+    if (is_root) job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
+    if (block == 0 || (!job.in_place && job.source.bytes() != block)) return std::nullopt;
+    if (is_root && !job.in_place && overlap(job.source, recvbuf, recvcount, *recvtype, root))
+        return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::gather, block);
+    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+}
+
+Ended scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+              MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
+    const bool is_root = comm.rank() == root;
+    const Datatype* const known = is_root ? sendtype : recvtype;
+    if (known == nullptr || comm.is_inter()) return std::nullopt;
+    const Bytes block = bytes_of(is_root ? sendcount : recvcount, *known);
+    LaneJob job{.operation = Collective::scatter, .block = block, .root = root};
+    job.in_place = recvbuf == MPI_IN_PLACE;
+    if (!job.in_place) job.sink = buffer(recvbuf, recvcount, *recvtype);
+    if (is_root) job.source = all_blocks(sendbuf, sendcount, *sendtype, comm);
+    if (block == 0 || (!job.in_place && job.sink.bytes() != block)) return std::nullopt;
+    if (is_root && !job.in_place && overlap(job.sink, sendbuf, sendcount, *sendtype, root))
+        return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::scatter, block);
+    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+}
+
+Ended allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
+    if (recvtype == nullptr || comm.is_inter()) return std::nullopt;
+    const Bytes block = bytes_of(recvcount, *recvtype);
+    LaneJob job{.operation = Collective::allgather, .block = block};
+    job.in_place = sendbuf == MPI_IN_PLACE;
+    job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
+    if (job.in_place) {
+        job.source = job.sink;
+        job.source_first = block * static_cast<Bytes>(comm.rank());
+    } else {
+        job.source = buffer(sendbuf, sendcount, *sendtype);
+        if (job.source.bytes() != block) return std::nullopt;
+        if (overlap(job.source, recvbuf, recvcount, *recvtype, comm.rank())) return std::nullopt;
+    }
+    transfer::Lane* const lane = block > 0 ? lane_of(comm, Collective::allgather, block) : nullptr;
+    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+}
+
+Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+               MPI_Count recvcount, Datatype* recvtype, Comm& comm) {
+    // What is in place on one rank is so on all of them, and swapped pair by pair.
+    if (recvtype == nullptr || comm.is_inter() || sendbuf == MPI_IN_PLACE) return std::nullopt;
+    const Bytes block = bytes_of(recvcount, *recvtype);
+    LaneJob job{.operation = Collective::alltoall, .block = block};
+    job.sink = all_blocks(recvbuf, recvcount, *recvtype, comm);
+    job.source = all_blocks(sendbuf, sendcount, *sendtype, comm);
+    if (block == 0 || job.source.bytes() != job.sink.bytes()) return std::nullopt;
+    const auto apart = sendtype->layout.extent * static_cast<std::ptrdiff_t>(sendcount);
+    const p2p::Buffer own =
+        buffer(static_cast<const std::byte*>(sendbuf) + apart * comm.rank(), sendcount, *sendtype);
+    if (overlap(own, recvbuf, recvcount, *recvtype, comm.rank())) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::alltoall, block);
+    return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+}
+
+}  // namespace gantry::mpi::quick

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a small blocking collective takes over the lane of its communicator (transfer/lane.hpp): a cell is
+// filled, another processor sees it, and reads the cells of those it waits for. Where one rank brings or
+// gets everything, pieces of long vectors follow each other; where all do both, each copies in and out.
+#include "plan/coll_model.hpp"
+
+#include <algorithm>
+
+namespace gantry::plan {
+namespace {
+
+constexpr int kMostRanks = 64;  // cells that a rank reads in turn
+// Longer ones were slower than messages (bench/results).
+constexpr Bytes kLongest = 64 * kKiB;
+
+double copied(const CollAsk& ask, Bytes bytes) {
+    return static_cast<double>(bytes) * 1e9 / ask.facts.copy_bytes_per_second;
+}
+
+const char* obstacle(const CollAsk& ask, Bytes brought) {
+    const Algorithm fixed = ask.tuning.fixed[static_cast<std::size_t>(ask.question.operation)];
+    if (fixed != Algorithm::automatic && fixed != Algorithm::lane) return "another one is fixed";
+    if (ask.ranks > kMostRanks) return "more ranks than one reads cells of";
+    if (!ask.question.predefined) return "a function of the program";
+    if (!ask.question.commutative) return "a function of the program";
+    if (ask.question.operation == Collective::reduce_scatter && brought > kCell)
+        return "longer than a cell of the lane";
+    return brought > kLongest ? "long" : nullptr;
+}
+
+}  // namespace
+
+void add_lane(const CollAsk& ask, CollCandidates& list) {
+    const Bytes bytes = ask.bytes, others = static_cast<Bytes>(ask.ranks - 1);
+    Bytes brought = bytes, read = bytes * others, rows = others, combined = 0;
+    switch (ask.question.operation) {
+        case Collective::barrier: brought = read = 0; break;
+        case Collective::bcast: read = bytes, rows = 1; break;
+        case Collective::scatter: brought = bytes * others, read = bytes, rows = 1; break;
+        case Collective::gather:
+        case Collective::allgather: break;
+        case Collective::alltoall: brought = bytes * others; break;
+        case Collective::reduce:
+        case Collective::allreduce: combined = bytes * others; break;
+        case Collective::reduce_scatter: combined = read = ask.share() * others; break;
+        default: return;
+    }
+    // With one sender or one receiver the two sides work at the same time.
+    const bool rooted = rows == 1 || ask.question.operation == Collective::gather ||
+                        ask.question.operation == Collective::reduce;
+    const Bytes in_turn =
+        rooted ? std::max(brought, read) + std::min({brought, read, kCell}) : brought + read;
+    const auto words = static_cast<double>(ask.facts.board.flag) +
+                       static_cast<double>(ask.facts.board.cell) * static_cast<double>(rows + 1);
+    list.add({.algorithm = Algorithm::lane,
+              .time = ask.turn + ask.crowd * (words + copied(ask, in_turn) +
+                                              static_cast<double>(combined) * 1e9 /
+                                                  ask.facts.reduce_bytes_per_second),
+              .why = "short, and the call blocks: through numbered cells of the node",
+              .impossible = obstacle(ask, brought),
+              .rank_order = true});
+}
+
+}  // namespace gantry::plan

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Lane: a road of numbered cells between the ranks of one node, for the small blocking collectives of
+// one communicator. Each rank has a few lanes in its page of the board; only their owner writes them.
+//
+//   head:        the last step that the owner has passed | its failure | epochs that brought device memory
+//   cells 0..15: number of the step | bytes | what it says | up to 48 bytes   (a cache line each)
+//   rooms 0..15: up to 4 KiB, for what does not fit into the line
+//
+// All ranks take the same steps in the same order. In step n a rank may fill cell n % 16, and others read
+// it; a rank that has passed a step reads nothing of it any more. Who only fills cells waits for nobody,
+// so a root runs ahead. Steps form epochs of 8: nobody begins an epoch before all have passed the one
+// before the last. So a cell is free again when it is wanted, and everybody reads alike of that last but
+// one epoch whether some rank brought device memory to it.
+//
+//     if (!lane.begin()) look again later;   // only at the start of an epoch
+//     std::memcpy(lane.room(bytes), ...);  lane.post(bytes);
+//     const LaneCell* there = lane.cell_of(member);   // null: look again later
+//     lane.pass(on_device);
+//
+// Nothing here waits: whoever looks calls progress() in between.
+#pragma once
+
+#include "base/status.hpp"
+#include "base/units.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace gantry::transfer {
+
+class Board;
+
+inline constexpr std::size_t kLanes = 4, kLaneCells = 16, kLaneEpoch = kLaneCells / 2;
+inline constexpr Bytes kLaneRoom = 4 * kKiB, kLaneBrief = 48;
+
+struct alignas(64) LaneCell {
+    enum class Says : std::uint32_t { data, meet };
+    std::uint64_t number = 0;
+    std::uint32_t bytes = 0;
+    Says says = Says::data;
+    alignas(16) std::byte brief[kLaneBrief] = {};
+};
+static_assert(sizeof(LaneCell) == 64);
+
+// One lane of a rank, as it lies in shared memory. All of it is zero at first.
+struct LanePage {
+    alignas(64) std::uint64_t passed = 0;
+    std::uint32_t failure = 0;  // MPI error class: the owner takes no further step
+    std::uint64_t devices[4] = {};
+    LaneCell cells[kLaneCells];
+    alignas(64) std::byte rooms[kLaneCells][kLaneRoom] = {};
+};
+
+// A lane of this rank and those of the ranks that it was opened with. What the board keeps of it: until all
+// have passed its last step, nobody else gets it.
+struct LaneRecord {
+    bool open = false;                // a Lane uses it
+    std::uint64_t last = 0;           // the last step that this rank has passed
+    std::uint64_t generation = 0;     // how often it was opened
+    std::vector<int> ranks;           // world ranks
+    std::vector<LanePage*> pages;     // theirs; this rank's own, too
+    std::vector<std::uint64_t> base;  // of the numbers in their pages
+};
+using LaneRecords = std::array<LaneRecord, kLanes>;
+
+class Lane {
+  public:
+    Lane(Board& board, std::shared_ptr<LaneRecords> records, std::size_t index, int me);
+    ~Lane() { record_.open = false; }
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+
+    int me() const { return me_; }
+    int size() const { return static_cast<int>(record_.pages.size()); }
+
+    // Whether the next step may begin.
+    bool begin() { return record_.last < may_reach_ || begin_epoch(); }
+    // Some rank brought device memory to the last but one epoch: all read that alike.
+    bool met_devices() const { return met_devices_; }
+    // Where this rank's bytes of the next step go; post() says that they are there.
+    std::byte* room(Bytes bytes) {
+        const std::size_t cell = place();
+        return bytes <= kLaneBrief ? own_->cells[cell].brief : own_->rooms[cell];
+    }
+    void post(Bytes bytes, LaneCell::Says says = LaneCell::Says::data) {
+        LaneCell& cell = own_->cells[place()];
+        cell.bytes = static_cast<std::uint32_t>(bytes);
+        cell.says = says;
+        // Pairs with the acquire in cell_of().
+        __atomic_store_n(&cell.number, own_base_ + record_.last + 1, __ATOMIC_RELEASE);
+    }
+    // What that member brings to the next step; null: it has not posted it.
+    const LaneCell* cell_of(int member) const {
+        const auto index = static_cast<std::size_t>(member);
+        const LaneCell& cell = record_.pages[index]->cells[place()];
+        const std::uint64_t number = __atomic_load_n(&cell.number, __ATOMIC_ACQUIRE);
+        return number == record_.base[index] + record_.last + 1 ? &cell : nullptr;
+    }
+    // Of a cell that is there.
+    const std::byte* bytes_of(int member) const {
+        const auto index = static_cast<std::size_t>(member);
+        const LanePage& page = *record_.pages[index];
+        return page.cells[place()].bytes <= kLaneBrief ? page.cells[place()].brief
+                                                       : page.rooms[place()];
+    }
+    // This rank reads nothing more of the step. `on_device`: it brought device memory to it, or takes it
+    // there.
+    void pass(bool on_device);
+
+    // Why that member will not take its next step: it is lost, or has failed.
+    Status trouble(int member);
+    // Who has not passed what begin() waits for; -1: nobody.
+    int behind() const;
+    // This rank takes no further step, and whoever waits for one learns it.
+    void fail(const Status& why);
+    const Status& failed() const { return failed_; }
+
+  private:
+    std::size_t place() const { return static_cast<std::size_t>(record_.last) % kLaneCells; }
+    std::uint64_t epoch() const { return record_.last / kLaneEpoch; }
+    bool has_passed(std::size_t member, std::uint64_t step) const {
+        // Pairs with the release in pass(). A later generation: its owner is through with this one.
+        return __atomic_load_n(&record_.pages[member]->passed, __ATOMIC_ACQUIRE) >=
+               record_.base[member] + step;
+    }
+    bool begin_epoch();
+
+    Board& board_;
+    const std::shared_ptr<LaneRecords> records_;  // outlive the board where a communicator does
+    LaneRecord& record_;
+    const int me_;
+    LanePage* const own_;
+    const std::uint64_t own_base_;
+    std::uint64_t may_reach_ = 0;  // steps up to this one may begin
+    bool met_devices_ = false;
+    Status failed_;
+};
+
+}  // namespace gantry::transfer

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Small blocking collectives, many of them in a row: they go over lanes of the node (docs/design/lanes.md),
+// whatever memory each rank brings, and whatever happens to communicators.
+#include "gpu.hpp"
+#include "test.hpp"
+
+#include <vector>
+
+using namespace mpi_tests;
+
+namespace {
+
+// Number i of what a rank brings in a round.
+int number(int of_rank, int round, int i) {
+    return of_rank * 10'000 + round * 100 + i;
+}
+
+constexpr int kCount = 5;
+
+// One call of each operation, in memory of that kind on this rank.
+void every_operation(Kind kind, int round) {
+    const int me = rank(), ranks = size(), root = round % ranks;
+    const auto all = static_cast<std::size_t>(ranks) * kCount;
+    Memory one(kind, kCount * sizeof(int)), many(kind, all * sizeof(int)),
+        result(kind, all * sizeof(int));
+    std::vector<int> host(all);
+    const auto bring = [&] {
+        for (std::size_t i = 0; i < all; ++i)
+            host[i] = number(me, round, static_cast<int>(i));
+        many.write(host.data(), all * sizeof(int));
+        one.write(host.data(), kCount * sizeof(int));
+    };
+    const auto got = [&](const Memory& memory, std::size_t count) {
+        memory.read(host.data(), count * sizeof(int));
+    };
+    const auto sum = [&](int i) {
+        int of_all = 0;
+        for (int each = 0; each < ranks; ++each)
+            of_all += number(each, round, i);
+        return of_all;
+    };
+    bring();
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Allreduce(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum(i));
+    OK(MPI_Reduce(one.data(), result.data(), kCount, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; me == root && i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(ranks - 1, round, i));
+    OK(MPI_Reduce_scatter_block(many.data(), result.data(), kCount, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum(me * kCount + i));
+    OK(MPI_Gather(one.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, root,
+                  MPI_COMM_WORLD));
+    got(result, all);
+    for (int i = 0; me == root && i < static_cast<int>(all); ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / kCount, round, i % kCount));
+    OK(MPI_Allgather(one.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, MPI_COMM_WORLD));
+    got(result, all);
+    for (int i = 0; i < static_cast<int>(all); ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / kCount, round, i % kCount));
+    OK(MPI_Alltoall(many.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, MPI_COMM_WORLD));
+    got(result, all);
+    for (int i = 0; i < static_cast<int>(all); ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)],
+                 number(i / kCount, round, me * kCount + i % kCount));
+    OK(MPI_Scatter(many.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, root,
+                   MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, me * kCount + i));
+    OK(MPI_Bcast(one.data(), kCount, MPI_INT, root, MPI_COMM_WORLD));
+    got(one, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, i));
+    // In place.
+    bring();
+    OK(MPI_Allreduce(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum(i));
+    OK(MPI_Gather(me == root ? MPI_IN_PLACE : many.data(), kCount, MPI_INT, many.data(), kCount,
+                  MPI_INT, root, MPI_COMM_WORLD));
+    got(many, all);
+    for (int i = 0; me == root && i < static_cast<int>(all); ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)],
+                 i / kCount == me ? number(me, round, i) : number(i / kCount, round, i % kCount));
+}
+
+}  // namespace
+
+MPI_CASE(small_collectives_in_a_row, 4) {
+    for (int round = 0; round < 20; ++round)
+        every_operation(Kind::host, round);
+}
+
+// Rank 1 alone brings device memory for a while, then everybody, then nobody.
+MPI_CASE(small_collectives_whose_memory_changes, 3) {
+    use_device(rank() % gpu().count);
+    for (int round = 0; round < 24; ++round) {
+        const bool device = round / 6 == 1 ? rank() == 1 : round / 6 == 2;
+        every_operation(device ? Kind::device : Kind::host, round);
+    }
+}
+
+MPI_CASE(more_communicators_than_lanes, 2) {
+    for (int generation = 0; generation < 3; ++generation) {
+        std::vector<MPI_Comm> comms(7);
+        for (MPI_Comm& comm : comms)
+            OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        for (int round = 0; round < 30; ++round)
+            for (std::size_t i = 0; i < comms.size(); ++i) {
+                int mine = round + static_cast<int>(i) + rank(), together = 0;
+                OK(MPI_Allreduce(&mine, &together, 1, MPI_INT, MPI_SUM, comms[i]));
+                CHECK_EQ(together, 2 * (round + static_cast<int>(i)) + 1);
+            }
+        for (MPI_Comm& comm : comms)
+            OK(MPI_Comm_free(&comm));
+    }
+}
+
+MPI_CASE(small_collectives_of_strided_types, 2) {
+    MPI_Datatype every_second = MPI_DATATYPE_NULL;
+    OK(MPI_Type_vector(3, 1, 2, MPI_INT, &every_second));
+    OK(MPI_Type_commit(&every_second));
+    for (int round = 0; round < 30; ++round) {
+        std::vector<int> strided(6, -1), packed(6, -1);
+        for (int i = 0; i < 3; ++i)
+            strided[static_cast<std::size_t>(2 * i)] = number(rank(), round, i);
+        OK(MPI_Allgather(strided.data(), 1, every_second, packed.data(), 3, MPI_INT,
+                         MPI_COMM_WORLD));
+        for (int i = 0; i < 6; ++i)
+            CHECK_EQ(packed[static_cast<std::size_t>(i)], number(i / 3, round, i % 3));
+        OK(MPI_Bcast(strided.data(), 1, every_second, 1, MPI_COMM_WORLD));
+        for (int i = 0; i < 3; ++i) {
+            CHECK_EQ(strided[static_cast<std::size_t>(2 * i)], number(1, round, i));
+            CHECK_EQ(strided[static_cast<std::size_t>(2 * i + 1)], -1);
+        }
+    }
+    OK(MPI_Type_free(&every_second));
+}
