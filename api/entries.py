@@ -166,10 +166,17 @@ class Entry:
             judged = f'call.info("{p.name}", {p.name});'
             return f"auto* {p.name}_ = {judged}" if self.taken_by_body(p) else judged
         method = "transfer_type" if self.moves(p) else "object"
+        judged = f'call.{method}("{p.name}", {p.name}{self.count_beside(p)})'
         flag = self.flag_of(p)
         if flag and bodies.by_pointer(function, p):
-            return f'auto* {p.name}_ = {flag} ? call.{method}("{p.name}", {p.name}) : nullptr;'
-        return f'auto* {p.name}_ = call.{method}("{p.name}", {p.name});'
+            judged = f"{flag} ? {judged} : nullptr"
+        return f"auto* {p.name}_ = {judged};"
+
+    def count_beside(self, p) -> str:
+        """The count of the data that is moved with this datatype, as a further argument."""
+        buffers = [q for q in self.parameters if q.kind == "BUFFER"] if self.moves(p) else []
+        counts = [count for count, kind in map(self.partners, buffers) if kind == p.name]
+        return f", {counts[0]}" if counts and counts[0].isidentifier() else ""
 
     def judge_handle(self, p) -> str:
         """Handles that stay the ABI's: output pointers, what they hold, arrays."""

@@ -73,7 +73,12 @@ class Call {
             refuse_uncommitted(name);
         return found;
     }
-    // Beside a count of 0 there may be none.
+    // Beside a count of 0 there may be none; then any type will do.
+    mpi::Datatype* transfer_type(const char* name, MPI_Datatype handle, MPI_Count count) {
+        if (handle == MPI_DATATYPE_NULL && count == 0) [[unlikely]]
+            return mpi::find(MPI_INT);
+        return transfer_type(name, handle);
+    }
     template <class T>
     void transfer_types(const char* name, const MPI_Datatype* handles, const T* counts,
                         MPI_Count number) {

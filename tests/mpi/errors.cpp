@@ -65,6 +65,27 @@ MPI_CASE(bad_arguments_of_a_send_are_named, 2) {
     expect_alive(MPI_COMM_WORLD);
 }
 
+// As other libraries take it: with a count of 0 the datatype is of nothing.
+MPI_CASE(without_data_there_may_be_no_datatype, 2) {
+    return_errors(MPI_COMM_WORLD);
+    const int peer = 1 - rank();
+    MPI_Request requests[2];
+    OK(MPI_Irecv(nullptr, 0, MPI_DATATYPE_NULL, peer, 0, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Isend(nullptr, 0, MPI_DATATYPE_NULL, peer, 0, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Sendrecv(nullptr, 0, MPI_DATATYPE_NULL, peer, 1, nullptr, 0, MPI_DATATYPE_NULL, peer, 1,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Bcast(nullptr, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Allreduce(nullptr, nullptr, 0, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD));
+    OK(MPI_Allgather(nullptr, 0, MPI_DATATYPE_NULL, nullptr, 0, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
+    int position = 0;
+    OK(MPI_Pack(nullptr, 0, MPI_DATATYPE_NULL, nullptr, 0, &position, MPI_COMM_WORLD));
+    CHECK_EQ(position, 0);
+    expect(MPI_Bcast(&position, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD), MPI_ERR_TYPE,
+           {"datatype", "MPI_DATATYPE_NULL"}, "one of no type");
+    expect_alive(MPI_COMM_WORLD);
+}
+
 MPI_CASE(bad_arguments_of_a_receive_are_named, 2) {
     return_errors(MPI_COMM_WORLD);
     int value = 0;

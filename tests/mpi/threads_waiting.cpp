@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -96,6 +97,35 @@ MPI_CASE_OWN_INIT(threads_hand_over_the_engine, 2) {
             }
         });
     }
+}
+
+// While one thread sends and receives again and again, those that wait for something else sleep: the
+// one that comes does what is to be done.
+MPI_CASE_OWN_INIT(threads_that_come_again_wake_no_others, 2) {
+    const Threaded mpi;
+    constexpr int kRounds = 300, kThreads = 3;
+    std::atomic<long> wakes{0};
+    std::atomic<double> took{0};
+    in_threads(kThreads, [&](int thread) {
+        if (thread > 0) {
+            CHECK_EQ(receive(kGo + thread), thread);
+            rusage used{};
+            CHECK_EQ(getrusage(RUSAGE_THREAD, &used), 0);
+            wakes += used.ru_nvcsw;
+            return;
+        }
+        const double start = MPI_Wtime();
+        for (int round = 0; round < kRounds; ++round) {
+            if (rank() == 0) send(round, 0);
+            CHECK_EQ(receive(0), round);
+            if (rank() == 1) send(round, 0);
+        }
+        took = MPI_Wtime() - start;
+        for (int other = 1; other < kThreads; ++other)
+            send(other, kGo + other);
+    });
+    // One of the others looks at times whether somebody still works: after sleeps of 50 us and more.
+    CHECK(wakes < kRounds / 4 + 2 * took / 50e-6);
 }
 
 // A thread that computes for long needs no other to be told of its message: whoever calls MPI at all

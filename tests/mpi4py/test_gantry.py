@@ -2,14 +2,17 @@
 """mpi4py on Gantry, as a program would use it: mpiexec -n 2 python test_gantry.py
 
 Host arrays of NumPy, Python objects (pickled by mpi4py), and GPU memory through the CUDA array interface, in messages and collectives.
-GPU memory comes from the driver itself by ctypes, so neither CuPy nor a real GPU is needed: the simulated driver does.
+GPU memory comes from the driver itself by ctypes, so neither CuPy nor a real GPU is needed: the simulated driver does. Threads: several
+of a rank in MPI at once, and mpi4py's own pool of workers, which has a thread of its own in MPI.
 """
 import ctypes
 import sys
+import threading
 import unittest
 
 import numpy
 from mpi4py import MPI
+from mpi4py.futures import MPICommExecutor
 
 COMM = MPI.COMM_WORLD
 RANK, SIZE = COMM.Get_rank(), COMM.Get_size()
@@ -22,9 +25,13 @@ class Driver:
     def __init__(self):
         self.library = ctypes.CDLL("libcuda.so.1")
         self.call("cuInit", 0)
-        context = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self.call("cuCtxSetCurrent", context)
+        self.context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
+        self.use()
+
+    def use(self):
+        """The calling thread may use the GPU from here on."""
+        self.call("cuCtxSetCurrent", self.context)
 
     def call(self, name, *arguments):
         result = getattr(self.library, name)(*arguments)
@@ -68,6 +75,25 @@ def have_driver():
 
 def numbers(rank, count, dtype="d"):
     return (numpy.arange(count) % 1000 + 10000 * rank).astype(dtype)
+
+
+def in_threads(number, work):
+    """Calls work(0), work(1), ... each in a thread of its own; raises what the first of those that failed has raised."""
+    failed = []
+
+    def guarded(thread):
+        try:
+            work(thread)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(thread,)) for thread in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 class Host(unittest.TestCase):
@@ -138,6 +164,39 @@ class Objects(unittest.TestCase):
         alone.Free()
 
 
+class Threads(unittest.TestCase):
+    def test_mpi4py_gets_the_thread_level_that_it_asks_for(self):
+        self.assertEqual(MPI.Query_thread(), MPI.THREAD_MULTIPLE)
+
+    def test_threads_send_and_receive_at_once(self):
+        comms = [COMM.Dup() for _ in range(4)]
+
+        def work(thread):
+            for count in (1, 1000, 100000):
+                got = numpy.zeros(count)
+                comms[thread].Sendrecv(numbers(RANK, count) + thread, RIGHT, thread, got, LEFT, thread)
+                numpy.testing.assert_array_equal(got, numbers(LEFT, count) + thread)
+                self.assertEqual(comms[thread].allreduce(thread + RANK), thread * SIZE + SIZE * (SIZE - 1) // 2)
+
+        in_threads(len(comms), work)
+        for comm in comms:
+            comm.Free()
+
+    @unittest.skipUnless(SIZE > 1, "the workers of a pool are the other ranks")
+    def test_a_pool_of_futures_is_given_work_by_several_threads(self):
+        with MPICommExecutor(COMM, root=0) as pool:
+            if pool is not None:  # the others work in here until the pool is left
+
+                def work(thread):
+                    asked = [pool.submit(pow, thread + 2, number) for number in range(20)]
+                    self.assertEqual([each.result() for each in asked], [(thread + 2)**number for number in range(20)])
+                    self.assertEqual(list(pool.map(len, ["x" * length for length in range(20)], chunksize=3)), list(range(20)))
+
+                in_threads(3, work)
+                failed = pool.submit(divmod, 1, 0)
+                self.assertIsInstance(failed.exception(), ZeroDivisionError)
+
+
 @unittest.skipUnless(have_driver(), "there is no CUDA driver")
 class Device(unittest.TestCase):
     def test_device_arrays_go_around_a_ring(self):
@@ -164,6 +223,16 @@ class Device(unittest.TestCase):
         array = DeviceArray(numbers(RANK, 1000))
         COMM.Bcast(array, SIZE - 1)
         numpy.testing.assert_array_equal(array.get(), numbers(SIZE - 1, 1000))
+
+    def test_two_threads_send_device_arrays(self):
+        def work(thread):
+            DeviceArray.driver.use()
+            for count in (1, 1000, 500000):
+                sent, got = DeviceArray(numbers(RANK, count) + thread), DeviceArray(numpy.zeros(count))
+                COMM.Sendrecv(sent, RIGHT, 10 + thread, got, LEFT, 10 + thread)
+                numpy.testing.assert_array_equal(got.get(), numbers(LEFT, count) + thread)
+
+        in_threads(2, work)
 
     def test_device_arrays_to_oneself(self):
         sent, got = DeviceArray(numbers(7, 1000)), DeviceArray(numpy.zeros(1000))

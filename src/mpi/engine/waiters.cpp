@@ -4,26 +4,33 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/program_calls.hpp"
 
+#include <algorithm>
+
 namespace gantry::mpi {
 namespace {
 
 // A message between two processes of a node takes a few microseconds.
 constexpr Nanoseconds kLooks = 20 * kMicrosecond;
 constexpr int kLooksBetweenClocks = 16;
+// How often the deputy looks at the driver: a message that nobody else waits for is late by two looks
+// at most, once, when a thread that drove leaves MPI.
+constexpr Nanoseconds kFirstLook = 50 * kMicrosecond, kLastLook = 400 * kMicrosecond;
 // What a turn without an event may have ended all the same is found this many turns later.
 constexpr int kQuietTurns = 16;
 
 }  // namespace
 
 void Waiters::wait(Pending& pending, Gate* others) {
+    bool comes = true;
     while (!pending.poll()) {
         Executor& executor = pending.engine()->executor();
         if (program_calls_due(executor))
             make_program_calls(executor);
-        else if (driven_)
+        else if (driver() != nullptr && !comes)
             sleep(pending);
         else
             drive(pending, others);
+        comes = false;
     }
 }
 
@@ -32,7 +39,8 @@ void Waiters::wait(Pending& pending, Gate* others) {
 // function.
 void Waiters::drive(Pending& pending, Gate* others) {
     Engine& engine = *pending.engine();
-    driven_ = true;
+    driver_.store(&pending, std::memory_order_relaxed);
+    drives_.store(drives() + 1, std::memory_order_relaxed);
     call_ended();  // what this thread did before it began to wait
     for (int quiet = 0; !pending.ended() && !program_calls_due(engine.executor());) {
         const int events = engine.progress_waiting();
@@ -42,10 +50,11 @@ void Waiters::drive(Pending& pending, Gate* others) {
             gate_.step_aside();
         else
             engine.rest_unless(events > 0, others);
+        if (driver() != &pending) return;  // somebody came meanwhile, and drives
     }
-    driven_ = false;
+    driver_.store(nullptr, std::memory_order_relaxed);
     call_ended();
-    call_a_driver();
+    if (deputy_ == nullptr) call_a_driver();
 }
 
 void Waiters::sleep(Pending& pending) {
@@ -55,6 +64,8 @@ void Waiters::sleep(Pending& pending) {
     sleepers_.push_front(me);
     const bool looks = looking_ < spare_processors_;
     if (looks) ++looking_;
+    if (deputy_ == nullptr) deputy_ = &me;
+    const bool is_deputy = deputy_ == &me;
     gate_.leave();
     // Who calls is inside the gate meanwhile, so that `me` lives until the word is written and the
     // sleeper woken.
@@ -63,13 +74,31 @@ void Waiters::sleep(Pending& pending) {
         for (int look = 0; look < kLooksBetweenClocks && me.word.load() == looking; ++look)
             relax();
     std::uint32_t still = looking;
-    if (me.word.compare_exchange_strong(still, asleep))
-        while (me.word.load() == asleep)
+    if (me.word.compare_exchange_strong(still, asleep)) {
+        if (is_deputy) sleep_as_deputy(me);
+        while (!is_deputy && me.word.load() == asleep)
             futex::sleep_while(me.word, asleep);
+    }
     gate_.enter();
     if (looks) --looking_;
-    // Called to drive, it has no more need to: another one has.
-    if (me.to_drive && !driven_ && pending.ended()) call_a_driver();
+    if (is_deputy) deputy_ = nullptr;
+    if (me.word.load() != called) me.unlink();
+    // Meant to drive, it has no more need to: another one has.
+    if ((me.to_drive || is_deputy) && driver() == nullptr && pending.ended()) call_a_driver();
+}
+
+// Until it is called, or nobody has driven for a while. A driver that goes on, or comes again soon, is
+// looked at ever more seldom.
+void Waiters::sleep_as_deputy(const Sleeper& me) {
+    Nanoseconds time = kFirstLook;
+    for (std::uint32_t seen = drives(); me.word.load() == asleep;) {
+        futex::sleep_while(me.word, asleep, time);
+        if (me.word.load() != asleep) return;
+        const std::uint32_t now = drives();
+        if (driver() == nullptr && now == seen) return;
+        seen = now;
+        time = std::min(2 * time, kLastLook);
+    }
 }
 
 void Waiters::look_through() {

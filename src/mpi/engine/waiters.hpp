@@ -3,13 +3,17 @@
 // Waiters: the program's threads that wait inside MPI at the same time (MPI_THREAD_MULTIPLE).
 //
 //   driver    at most one: inside the gate, turns the engine, steps aside for threads that call MPI;
-//             stops to drive before it calls functions of the program
+//             stops to drive before it calls functions of the program. Who comes to wait drives, and
+//             whoever drove before sleeps: so a thread that calls MPI again and again ends its own
+//             operations, and wakes nobody
 //   sleepers  outside of the gate, each before a word of its own: looks at it for a moment where
 //             processors are left over, then sleeps
+//   deputy    one of the sleepers: now and then it looks whether somebody still drives, and takes over
+//             when nobody has since it looked before
 //
 // Who finds the operation of a sleeper ended calls it (writes its word, wakes it). A driver whose
-// own operation has ended calls one of the others to drive. Whoever is called comes into the gate
-// and looks itself, so a call too many does no harm.
+// own operation has ended leaves the engine to the deputy, or where there is none calls a sleeper to
+// drive. Whoever is called comes into the gate and looks itself, so a call too many does no harm.
 #pragma once
 
 #include "base/gate.hpp"
@@ -49,14 +53,21 @@ class Waiters {
 
     void drive(Pending& pending, Gate* others);
     void sleep(Pending& pending);
+    void sleep_as_deputy(const Sleeper& me);
     void look_through();
     void call_a_driver();
     static void call(Sleeper& sleeper);
 
+    const Pending* driver() const { return driver_.load(std::memory_order_relaxed); }
+    std::uint32_t drives() const { return drives_.load(std::memory_order_relaxed); }
+
     Gate& gate_;
     IntrusiveList<Sleeper> sleepers_;
-    bool driven_ = false;  // there is a driver
-    int looking_ = 0;      // sleepers that were allowed to look
+    // Written inside the gate. The deputy reads them outside as well, and again inside.
+    std::atomic<const Pending*> driver_{nullptr};
+    std::atomic<std::uint32_t> drives_{0};  // how often somebody has begun to drive
+    const Sleeper* deputy_ = nullptr;
+    int looking_ = 0;  // sleepers that were allowed to look
     int spare_processors_ = 0;
 };
 
