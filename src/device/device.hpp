@@ -261,8 +261,8 @@ class Device {
     virtual bool still_valid(const IpcHandle& handle) = 0;
 
     // --- device memory of our own ----------------------------------------------------------------
-    // At least `bytes` on the GPU on which `like` is, device memory of the program; null: there is
-    // none to be had (GANTRY_DEVICE_SCRATCH). To be given back, with no copy of it under way. The first
+    // At least `bytes` on the GPU on which `like` is, device memory of the program or mapped there; null:
+    // there is none to be had (GANTRY_DEVICE_SCRATCH). To be given back, with no copy of it under way. The first
     // of its size is allocated, which the driver may do behind other work of the device.
     virtual void* borrow(const void* like, Bytes bytes) = 0;
     virtual void give_back(void* borrowed) = 0;

@@ -7,6 +7,7 @@
 //   messenger.cpp           verbs: send, receive, probe, cancel
 //   arrivals.cpp            what arrives: envelopes in sequence, then everything that names a message
 //   eager.cpp               messages that come with their envelope, or right behind it
+//   announced.cpp           messages that another layer announces: no envelope, no matching
 //   rendezvous_send.cpp     after the RTS, at the sender     offer.cpp    what the RTS says
 //   rendezvous_receive.cpp  after the RTS, at the receiver   verdict.cpp  what the receiver decides
 //   protocols/              what moves the bytes of one message, by plan
@@ -78,6 +79,12 @@ class Messages {
     Status nothing_comes(const Group& group, int source);
     // Bytes that came eagerly have been taken: their sender may send as many again.
     void consumed_eager(Conversation& sender, Bytes bytes);
+
+    // --- announced messages (announced.cpp) ---
+    Result<Request*> announce(int to, const Buffer& buffer, const device::Location& location,
+                              const SendAnnouncement& send);
+    std::unique_ptr<Incoming> take_announced(int from, const wire::Rts& rts);
+    void refuse(std::unique_ptr<Incoming> message, const Status& why);
 
     // --- requests ---
     // The buffer of a request stays where it is until finish_request.

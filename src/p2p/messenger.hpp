@@ -15,6 +15,7 @@
 #include "p2p/request.hpp"
 #include "transfer/bounce_buffer.hpp"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,11 @@ namespace gantry::p2p {
 
 class Messages;            // everything inside (p2p/messages.hpp)
 struct UnexpectedMessage;  // a message that a matched probe has taken out of the queues
+namespace wire {
+struct Rts;
+}
+// Sends the RTS of an announced message, inside the call.
+using SendAnnouncement = std::function<Status(const wire::Rts&)>;
 
 // A message found by a probe.
 struct Matched {
@@ -78,6 +84,15 @@ class Messenger {
     // Cancels a receive that is not matched yet: true, and it is complete. Of a send the receiver
     // is asked: false, and the request tells in the end.
     bool cancel(Request& request);
+
+    // --- announced messages (announced.cpp) -------------------------------------------------------
+    // A rendezvous whose RTS travels inside a message of the caller's, which says where the bytes go
+    // instead of a communicator and a tag. Each peer takes those messages in the order of the calls.
+    Result<Request*> announce(int to, const Buffer& buffer, const device::Location& location,
+                              const SendAnnouncement& send);
+    // At the other end: known from now on. It is received by ireceive_matched, or refused.
+    Matched take_announced(int from, const wire::Rts& rts);
+    void refuse(Matched announced, const Status& why);
 
     // Memory to receive into, in one run, what shall replace that buffer, which is being sent.
     transfer::BounceBuffer bounce_buffer(const Buffer& replaced);

@@ -9,8 +9,9 @@ namespace {
 // Asking may start what lets later messages expose their memory.
 bool may_expose(const Conversation& to, const Departure& departure) {
     const transport::PeerFacts& facts = to.endpoint.facts;
-    return facts.exposes_from > 0 && departure.bytes() >= facts.exposes_from &&
-           departure.buffer.contiguous() && transfer::in_host_memory(departure.location) &&
+    return !departure.announced && facts.exposes_from > 0 &&
+           departure.bytes() >= facts.exposes_from && departure.buffer.contiguous() &&
+           transfer::in_host_memory(departure.location) &&
            to.endpoint.transport->exposes(departure.to);
 }
 

@@ -19,6 +19,8 @@ struct Departure {
     const device::Location& location;
     bool synchronous;   // MPI_Ssend
     bool eager_credit;  // the peer has room for it
+    bool announced =
+        false;  // by another layer (announced.cpp): no transport exposes it with its RTS
     Bytes bytes() const { return buffer.bytes(); }
 };
 

@@ -56,6 +56,7 @@ class OutgoingTable {
 
     std::uint64_t next_id() { return next_id_++; }
     Outgoing& add(int to) { return add(to, next_id_++); }
+    Outgoing& add_announced(int to) { return add(to, ++last_announced_ | wire::kAnnounced); }
     // The message of that id; one that only awaits its FIN is materialized for it. Null: there is none.
     Outgoing* find(std::uint64_t id);
     // The message of that send, materialized likewise.
@@ -83,7 +84,7 @@ class OutgoingTable {
     Recycler<Outgoing> memory_;
     std::unordered_map<std::uint64_t, Recycler<Outgoing>::Owner> whole_;
     SendsAwaitingFin awaiting_fin_;
-    std::uint64_t next_id_ = 1;
+    std::uint64_t next_id_ = 1, last_announced_ = 0;
 };
 
 }  // namespace gantry::p2p

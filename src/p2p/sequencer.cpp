@@ -11,7 +11,7 @@ void Sequencer::park(std::uint32_t sequence, transport::MessageKind kind,
 
 bool Sequencer::park_follower(std::uint64_t send_id, transport::MessageKind kind,
                               transport::ConstSpan header, transport::ConstSpan payload) {
-    if (send_id <= last_rts_) return false;
+    if (send_id <= last_taken(send_id)) return false;
     followers_[send_id].push_back(
         {kind, {header.begin(), header.end()}, {payload.begin(), payload.end()}});
     return true;

@@ -54,8 +54,9 @@ class Sequencer {
             take(early.kind, early.header, early.payload);
         }
     }
-    // The RTS (or synchronous eager message) of that id has been taken; the ids of one sender only grow.
-    void rts_taken(std::uint64_t send_id) { last_rts_ = send_id; }
+    // The RTS (or synchronous eager message) of that id has been taken; the ids of one sender only grow,
+    // those of announced messages and the others each by themselves.
+    void rts_taken(std::uint64_t send_id) { last_taken(send_id) = send_id; }
     // A part of that message came. True: its RTS has not been taken yet, and the part is parked.
     bool park_follower(std::uint64_t send_id, transport::MessageKind kind,
                        transport::ConstSpan header, transport::ConstSpan payload);
@@ -65,9 +66,12 @@ class Sequencer {
   private:
     void park(std::uint32_t sequence, transport::MessageKind kind, transport::ConstSpan header,
               transport::ConstSpan payload);
+    std::uint64_t& last_taken(std::uint64_t send_id) {
+        return wire::is_announced(send_id) ? last_announced_ : last_rts_;
+    }
 
     std::uint32_t next_to_send_ = 0, next_expected_ = 0;
-    std::uint64_t last_rts_ = 0;
+    std::uint64_t last_rts_ = 0, last_announced_ = wire::kAnnounced;
     std::map<std::uint32_t, Parked> parked_;                  // by sequence
     std::map<std::uint64_t, std::vector<Parked>> followers_;  // by message id
 };

@@ -159,6 +159,13 @@ struct Cts {
     std::uint8_t cannot_read;   // the receiver may not read the sender's memory
 };
 
+// Ids of announced messages (p2p/announced.cpp) have this bit: they are numbered apart from those whose RTS
+// is an envelope.
+inline constexpr std::uint64_t kAnnounced = std::uint64_t{1} << 62;
+inline bool is_announced(std::uint64_t send_id) {
+    return (send_id & kAnnounced) != 0;
+}
+
 enum class For : std::uint8_t { sender = 0, receiver = 1 };
 struct Fin {
     std::uint64_t send_id;

@@ -34,11 +34,16 @@ ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& ques
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     using Verb = WindowQuestion::Verb;
     if (facts.direct) return WindowWay::direct;
-    if (question.verb == Verb::changes_items || !question.one_run) return WindowWay::message;
+    if (question.verb == Verb::changes_items) return WindowWay::message;
     const bool large = facts.straight_from > 0 && question.bytes >= facts.straight_from;
     // A put from elsewhere is copied to host memory first; a get has to be put where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
-    if (facts.keyed && large && can_be_put) return WindowWay::straight;
+    if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;
+    const bool is_rendezvous =
+        facts.rendezvous_from > 0 && question.bytes >= facts.rendezvous_from && question.whole;
+    if (is_rendezvous && (facts.on_device || question.origin_on_device))
+        return WindowWay::rendezvous;
+    if (!question.one_run) return WindowWay::message;
     const bool small = question.bytes * kLeastInBatch <= facts.batch_bytes;
     if (question.verb == Verb::put && question.origin_plain && small) return WindowWay::batch;
     return WindowWay::message;
@@ -55,6 +60,12 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
         text += fmt::format("go straight over the network from {} on", facts.straight_from);
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);
         text += " (puts, and gets as puts of the target), else as messages; ";
+    } else if (facts.on_device && facts.rendezvous_from > 0) {
+        text += fmt::format(
+            "are announced from {} on, and go as large messages do (a pipeline of slots where the "
+            "network "
+            "does not reach device memory), else as messages; ",
+            facts.rendezvous_from);
     } else {
         text += "go as messages; ";
     }

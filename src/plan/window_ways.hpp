@@ -4,6 +4,9 @@
 //
 //   direct    the target's memory is reached here: loads, stores and copies
 //   straight  puts of the network between the two memories, without a copy in messages
+//   rendezvous  large, and an end may be device memory that the network does not reach: announced like a large
+//             message by an RTS that names {window, offset}, and moved as the planner of messages decides,
+//             mostly by the staged pipeline
 //   batch     a small put that waits for others to the same target
 //   message   an active message that the target executes
 //
@@ -20,7 +23,7 @@
 
 namespace gantry::plan {
 
-enum class WindowWay : std::uint8_t { direct, straight, batch, message };
+enum class WindowWay : std::uint8_t { direct, straight, rendezvous, batch, message };
 
 // What is known of one target.
 struct WindowFacts {
@@ -28,9 +31,11 @@ struct WindowFacts {
     bool keyed = false;           // puts of the network reach it
     bool unattended = false;      // and need no call of the target's
     bool changed_by_gpu = false;  // direct: accumulates there are made by a GPU, where they may be
+    bool on_device = false;       // the target's memory is, or may be
     int rails = 1;
-    Bytes straight_from = 0;  // 0: never
-    Bytes batch_bytes = 0;    // a batch holds so much; 0: there are none
+    Bytes straight_from = 0;    // 0: never
+    Bytes rendezvous_from = 0;  // 0: never
+    Bytes batch_bytes = 0;      // a batch holds so much; 0: there are none
 };
 
 struct WindowQuestion {
@@ -39,6 +44,8 @@ struct WindowQuestion {
     Bytes bytes = 0;
     bool one_run = true;       // of bytes at the target
     bool origin_plain = true;  // one run of host memory
+    bool origin_on_device = false;
+    bool whole = true;  // all of both buffers moves
 };
 
 // An accumulate at device memory that this process reaches, for which there is a kernel: made by the GPU

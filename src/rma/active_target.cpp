@@ -116,6 +116,13 @@ Task<Status> Window::complete(Executor& executor) {
     for (int of_rank : epochs.access) {
         Status quiet = co_await until_quiet(executor, of_rank);
         failed.note(std::move(quiet));
+        Target& of = target(of_rank);
+        if (of.announced > 0) {
+            // What is announced does not travel in the order of the messages.
+            Status ended = co_await windows.until(
+                executor, [this, &of] { return of.announced == 0 || !windows.lost(of.peer).ok(); });
+            failed.note(std::move(ended));
+        }
         failed.note(signal(of_rank, wire::kComplete));
         failed.note(take_failure(target(of_rank)));
         target(of_rank).in_started = false;

@@ -50,8 +50,8 @@ bool Window::change_at_once(int of_rank, std::int64_t displacement, const ItemCh
 
 bool Window::is_quiet(int of_rank) {
     const Target& of = target(of_rank);
-    return of.lock != Lock::none && of.busy == 0 && of.batch.empty() && of.executed >= of.sent &&
-           of.failure.ok();
+    return of.lock != Lock::none && of.busy == 0 && of.announced == 0 && of.batch.empty() &&
+           of.executed >= of.sent && of.failure.ok();
 }
 
 }  // namespace gantry::rma

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Memory of dynamic windows. Others name it by its address; whether it is attached the owner judges.
+// Memory of dynamic windows. Others name it by its address. Ranks of the same node see what is attached
+// (attachments.hpp) and reach it themselves; for all others the owner judges.
 #include "rma/windows.hpp"
 
+#include "base/log.hpp"
 #include "coll/exchange.hpp"
 
 #include <algorithm>
@@ -30,6 +32,7 @@ Status Window::attach(void* base, Bytes bytes) {
     if (!location.ok())
         return failure(MPI_ERR_RMA_ATTACH, "the memory to attach: {}", location.status().text());
     attached_.push_back({address, bytes, *location});
+    publish(attached_.back());
     return success();
 }
 
@@ -39,8 +42,80 @@ Status Window::detach(const void* base) {
                                     [address](const Attached& a) { return a.base == address; });
     if (found == attached_.end())
         return failure(MPI_ERR_RMA_ATTACH, "nothing is attached to the window at {}", base);
+    if (mine().attachments != nullptr) mine().attachments->remove(address);
     attached_.erase(found);
     return success();
+}
+
+// To the ranks of this node. What cannot be told, or mapped by them, they reach by message.
+void Window::publish(const Attached& attached) {
+    Attachments* const table = mine().attachments;
+    if (table == nullptr) return;
+    bool told = false;
+    if (transfer::in_host_memory(attached.location)) {
+        told = table->add(attached.base, attached.bytes, nullptr);
+    } else if (attached.location.ipc == device::IpcKind::legacy) {
+        const device::IpcHandle handle = name_device(attached.location).handle;
+        told = handle.kind == device::IpcKind::legacy && handle.origin != 0 &&
+               table->add(attached.base, attached.bytes, &handle);
+    }
+    if (!told) log::debug("rma: {} attached bytes are reached by messages", attached.bytes);
+}
+
+bool Window::reaches_attached(const Access& access, std::uint64_t address) {
+    Target& of = target(access.target);
+    const layout::Span span = layout::span_of(*access.layout, access.count);
+    std::uint64_t at = address + static_cast<std::uint64_t>(span.low);
+    Bytes left = span.bytes();
+    std::int32_t name = 0;
+    // Regions that touch are one for who names bytes of both.
+    for (bool is_first = true; left > 0; is_first = false) {
+        const Attachments::Region region = of.attachments->find(at, of.last_attachment);
+        if (region.bytes == 0 || (!is_first && region.name != name)) return false;
+        name = region.name;
+        const Bytes some = std::min(left, region.bytes - (at - region.base));
+        at += some;
+        left -= some;
+    }
+    if (name < 0) return of.process != 0;
+    return mapped_region(of, of.attachments->name(name)).base != nullptr;
+}
+
+const Target::MappedRegion& Window::mapped_region(Target& of, const device::IpcHandle& handle) {
+    for (const Target::MappedRegion& each : of.mapped_regions)
+        if (each.handle == handle) return each;
+    device::Device& device = windows.context.device;
+    // What was detached may have been freed, which takes effect when nobody maps it any more.
+    std::erase_if(of.mapped_regions, [&of, &device](const Target::MappedRegion& each) {
+        if (of.attachments->has_named(each.handle)) return false;
+        if (each.base != nullptr) device.close_memory(each.handle, each.gpu);
+        return true;
+    });
+    Target::MappedRegion region;
+    region.handle = handle;
+    const int first = std::max(device.gpu_of(handle.gpu), 0);
+    for (int i = 0; device.active() && region.base == nullptr && i < device.gpu_count(); ++i) {
+        const int gpu = (first + i) % device.gpu_count();
+        Result<void*> mapped = device.open_memory(handle, gpu);
+        if (!mapped.ok()) continue;
+        region.base = static_cast<std::byte*>(*mapped);
+        region.gpu = gpu;
+    }
+    of.mapped_regions.push_back(region);
+    return of.mapped_regions.back();
+}
+
+void Window::locate_attached(Target& of, std::uint64_t address, Side& side) {
+    const Attachments::Region region = of.attachments->find(address, of.last_attachment);
+    if (region.bytes == 0 || region.name < 0) return;
+    const Target::MappedRegion& mapped = mapped_region(of, of.attachments->name(region.name));
+    const auto named = reinterpret_cast<std::uintptr_t>(side.buffer.address);
+    side.buffer.address = mapped.base + (named - mapped.handle.base);
+    side.location = {};
+    side.location.kind = device::MemoryKind::device;
+    side.location.gpu = mapped.gpu;
+    side.location.base = reinterpret_cast<std::uintptr_t>(mapped.base);
+    side.location.size = mapped.handle.size;
 }
 
 // Attached regions that touch are one for who names bytes of both.

@@ -85,6 +85,10 @@ void Window::unmap_devices() {
     for (const auto& each : targets_)
         if (each->mapped.kind != device::IpcKind::none)
             windows.context.device.close_memory(each->mapped, each->location.gpu);
+    for (const auto& each : targets_)
+        for (const Target::MappedRegion& region : each->mapped_regions)
+            if (region.base != nullptr)
+                windows.context.device.close_memory(region.handle, region.gpu);
 }
 
 }  // namespace gantry::rma

@@ -32,6 +32,11 @@ Status Window::ask_for_report(int of_rank) {
 
 Task<Status> Window::until_executed(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
+    if (of.announced > 0) {
+        Status told = co_await windows.until(
+            executor, [this, &of] { return of.announced == 0 || !windows.lost(of.peer).ok(); });
+        GANTRY_CO_TRY(told);
+    }
     if (of.executed >= of.sent) co_return success();
     Status asked = ask_for_report(of_rank);
     GANTRY_CO_TRY(asked);
@@ -71,11 +76,14 @@ Task<Status> Window::complete_everywhere(Executor& executor) {
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         const Target& of = target(of_rank);
         failed.note(ship_batch(of_rank));
-        if (of.busy == 0 && of.sent > of.executed) failed.note(ask_for_report(of_rank));
+        // An announced put counts as executed when it has ended.
+        if (of.busy == 0 && of.announced == 0 && of.sent > of.executed)
+            failed.note(ask_for_report(of_rank));
     }
     for (int of_rank = 0; of_rank < size(); ++of_rank) {
         Target& of = target(of_rank);
-        if (of.busy == 0 && of.sent == of.executed && of.failure.ok()) continue;
+        if (of.busy == 0 && of.announced == 0 && of.sent == of.executed && of.failure.ok())
+            continue;
         Status ended = co_await complete_at(executor, of_rank);
         failed.note(std::move(ended));
     }

@@ -68,6 +68,8 @@ void Window::arrive(int from, wire::Kind kind, transport::ConstSpan header,
         case wire::kExecuted: return on_executed(from, wire::read<wire::Executed>(header));
         case wire::kGranted: of.granted = true; return;
         case wire::kPost: ++of.posts; return;
+        case wire::kPutEnded: return on_put_ended(from, wire::read<wire::PutEnded>(header));
+        case wire::kAnswerFollows: return take_answer(from, header, payload);
         // To this rank as a target, before its turn.
         case wire::kLayout: {
             const Status heard = of.heard.hear(wire::read<wire::Layout>(header), payload);
@@ -78,6 +80,9 @@ void Window::arrive(int from, wire::Kind kind, transport::ConstSpan header,
             lock_requests_.push_back({from, wire::read<wire::Lock>(header).kind});
             grant_locks();
             return;
+        // Puts and gets have no order among the others.
+        case wire::kAnnouncedPut: return take_put(from, header, payload);
+        case wire::kAnnouncedGet: return serve_announced_get(from, header);
         default: break;
     }
     if (!of.has_arrived() && serve_now(from, kind, header, payload)) return;

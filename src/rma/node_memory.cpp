@@ -26,6 +26,12 @@ NodeMemory::Parts NodeMemory::parts(const std::vector<Bytes>& sizes, bool adjoin
     return parts;
 }
 
+// Attachments lie where memory would.
+Bytes NodeMemory::memory_bytes(const Parts& parts) {
+    const Bytes tables = parts.attaches ? parts.begin.size() * sizeof(Attachments) : 0;
+    return pages(std::max<Bytes>({parts.bytes, tables, 1}));
+}
+
 Bytes NodeMemory::control_bytes(std::size_t ranks) {
     return pages(ranks * sizeof(ControlBlock) + ranks * ranks);
 }
@@ -38,7 +44,7 @@ void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
 }
 
 Status NodeMemory::make_private(const Parts& parts) {
-    const Bytes bytes = control_bytes(1) + pages(std::max<Bytes>(parts.bytes, 1));
+    const Bytes bytes = control_bytes(1) + memory_bytes(parts);
     private_.reset(
         static_cast<std::byte*>(std::aligned_alloc(transport::shm::page_bytes(), bytes)));
     if (private_ == nullptr)
@@ -52,11 +58,12 @@ Status NodeMemory::make_private(const Parts& parts) {
 Result<transport::shm::SegmentName> NodeMemory::make_shared(const Parts& parts) {
     const Bytes control = control_bytes(parts.begin.size());
     Result<transport::shm::Segment> made =
-        transport::shm::Segment::create(kWhat, control + pages(std::max<Bytes>(parts.bytes, 1)));
+        transport::shm::Segment::create(kWhat, control + memory_bytes(parts));
     GANTRY_TRY(made.status());
     segment_ = std::move(made.value());
-    GANTRY_TRY(segment_.reserve(0, control));
-    // Pages of a new segment are zero, which is what free locks look like.
+    const Bytes tables = parts.attaches ? memory_bytes(parts) : 0;
+    GANTRY_TRY(segment_.reserve(0, control + tables));
+    // Pages of a new segment are zero, which is what free locks and no attachments look like.
     return segment_.name();
 }
 

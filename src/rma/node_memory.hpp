@@ -7,10 +7,13 @@
 //
 //     [ControlBlock of local rank 0][... 1]... [shared holders] | page | [memory of local rank 0][... 1]...
 //
+// A dynamic window has, instead of memory, what each rank has attached (attachments.hpp).
+//
 // Shared holders: a byte for each target and origin, set while that origin itself holds that target's
 // lock shared. A count alone would not tell whose share a rank that died took along.
 #pragma once
 
+#include "rma/attachments.hpp"
 #include "rma/control.hpp"
 #include "transport/shm/segment.hpp"
 
@@ -26,6 +29,7 @@ class NodeMemory {
     struct Parts {
         std::vector<Bytes> begin;
         Bytes bytes = 0;
+        bool attaches = false;
     };
     // `adjoining`: each part begins right behind the one before it, as shared windows promise.
     static Parts parts(const std::vector<Bytes>& sizes, bool adjoining, Bytes alignment);
@@ -42,11 +46,18 @@ class NodeMemory {
     std::uint8_t& shares(std::size_t target, std::size_t origin) const {
         return shares_[target * parts_.begin.size() + origin];
     }
+    // Of a dynamic window; null: of a rank alone.
+    Attachments* attachments(std::size_t local) const {
+        return parts_.attaches && mapping_.address() != nullptr
+                   ? reinterpret_cast<Attachments*>(memory_) + local
+                   : nullptr;
+    }
     std::size_t ranks() const { return parts_.begin.size(); }
     std::byte* memory(std::size_t local) const { return memory_ + parts_.begin[local]; }
 
   private:
     static Bytes control_bytes(std::size_t ranks);
+    static Bytes memory_bytes(const Parts& parts);
     void lay_out(std::byte* begin, const Parts& parts);
 
     struct Free {

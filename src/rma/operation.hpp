@@ -51,6 +51,7 @@ struct Operation : Link<Operation> {
     Window* window;
     Access access;
     std::uint64_t address = 0;  // of the target, by its own count
+    bool direct = false;        // the target's memory is reached here
     std::uint64_t id = 0;       // of those that wait for answers
     Bytes missing = 0;          // bytes of the answer that have not come
     int stores = 0;             // parts of the answer on their way to a device

@@ -51,6 +51,11 @@ Result<const std::byte*> packed_at(const Side& side, Bytes first, Bytes bytes,
     return static_cast<const std::byte*>(memory.get());
 }
 
+// What has a task of its own: it has no order among the others.
+bool is_large(plan::WindowWay way) {
+    return way == plan::WindowWay::straight || way == plan::WindowWay::rendezvous;
+}
+
 bool is_constant(layout::Operation operation) {
     return operation == layout::Operation::no_op;
 }
@@ -83,10 +88,16 @@ Side Window::there(const Access& access, std::uint64_t address) {
     side.buffer.count = access.count;
     side.buffer.layout = access.layout;
     side.location = of.location;
-    if (flavor == Flavor::dynamic)
+    if (flavor == Flavor::dynamic && !of.direct)
+        locate_attached(of, address + static_cast<std::uint64_t>(access.layout->first), side);
+    else if (flavor == Flavor::dynamic)
         for (const Attached& each : attached_)
             if (address - each.base < each.bytes) side.location = each.location;
     return side;
+}
+
+int Window::process_of(const Access& access, const Side& there) {
+    return there.on_device() ? 0 : target(access.target).process;
 }
 
 Result<bool> Window::begin(const Access& access, Completion* done) {
@@ -97,17 +108,18 @@ Result<bool> Window::begin(const Access& access, Completion* done) {
     GANTRY_TRY(address.status());
     if (access.bytes == 0) return true;
     if (flavor == Flavor::dynamic && of.direct) GANTRY_TRY(check_attached(access, *address));
-    if (!of.direct && goes_straight(access)) {
-        GANTRY_TRY(queue(access, *address, done));
+    const plan::WindowWay way = way_of(access, *address);
+    const bool direct = way == plan::WindowWay::direct;
+    if (is_large(way)) {
+        GANTRY_TRY(queue(access, *address, way, done));
         return false;
     }
-    const bool waits_behind = of.carrying && (changes_items(access.verb) || !of.direct);
+    const bool waits_behind = of.carrying && (changes_items(access.verb) || !direct);
     if (!waits_behind) {
-        Result<bool> ended =
-            of.direct ? try_direct(access, *address) : try_message(access, *address);
+        Result<bool> ended = direct ? try_direct(access, *address) : try_message(access, *address);
         if (!ended.ok() || *ended) return ended;
     }
-    GANTRY_TRY(queue(access, *address, done));
+    GANTRY_TRY(queue(access, *address, way, done));
     return false;
 }
 
@@ -144,7 +156,7 @@ Result<bool> Window::copy_by_kernel(const Access& access, const Side& target_sid
 Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     const Side target_side = there(access, address);
     if (!on_host(target_side) || !on_host(access.origin) || !on_host(access.result)) return false;
-    const int process = target(access.target).process;
+    const int process = process_of(access, target_side);
     if (process != 0 && !changes_items(access.verb)) return copy_by_kernel(access, target_side);
     if (access.verb == Verb::put) {
         copy_host(access.origin, target_side, access.bytes);
@@ -172,21 +184,24 @@ Result<bool> Window::try_direct(const Access& access, std::uint64_t address) {
     return true;
 }
 
-Status Window::queue(const Access& access, std::uint64_t address, Completion* done) {
+Status Window::queue(const Access& access, std::uint64_t address, plan::WindowWay way,
+                     Completion* done) {
     auto* operation = new (std::nothrow) Operation(*this, access);
     if (operation == nullptr)
         return failure(MPI_ERR_NO_MEM, "out of memory for a one-sided operation");
     operation->address = address;
     operation->done = done;
+    operation->direct = way == plan::WindowWay::direct;
     Target& of = target(access.target);
     ++of.busy;
     Executor& executor = windows.executor();
-    if (of.direct && !changes_items(access.verb)) {
+    if (operation->direct && !changes_items(access.verb)) {
         operations_.spawn(copy_directly(executor, operation));
         return success();
     }
-    if (goes_straight(access)) {
-        operations_.spawn(carry_straight(executor, operation));
+    if (is_large(way)) {
+        operations_.spawn(way == plan::WindowWay::straight ? carry_straight(executor, operation)
+                                                           : carry_announced(executor, operation));
         return success();
     }
     of.queue.push_back(*operation);
@@ -198,7 +213,7 @@ Status Window::queue(const Access& access, std::uint64_t address, Completion* do
 Task<Status> Window::carry_out_all(Executor& executor, int of_rank) {
     Target& of = target(of_rank);
     while (Operation* operation = of.queue.pop_front()) {
-        if (of.direct) {
+        if (operation->direct) {
             Status status = co_await change_directly(executor, *operation);
             ended(*operation, std::move(status));
         } else {
@@ -248,7 +263,7 @@ Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
     const Access& access = operation->access;
     const Side target_side = there(access, operation->address);
     const bool puts = access.verb == Verb::put;
-    const int process = target(access.target).process;
+    const int process = process_of(access, target_side);
     if (process != 0) {
         const Region there{target_side, 0, access.bytes, process},
             here{access.origin, 0, access.bytes, 0};
@@ -289,7 +304,7 @@ Task<Status> Window::change_directly(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Side target_side = there(access, operation.address);
     ControlBlock& control = *target(access.target).control;
-    const int process = target(access.target).process;
+    const int process = process_of(access, target_side);
     const Change of_gpu{access.verb, access.operation, access.items, nullptr, nullptr, nullptr};
     const Region whole{target_side, 0, access.bytes, process};
     GpuChange on_gpu(windows.context, of_gpu, whole, access.origin, access.result);

@@ -69,30 +69,43 @@ void Window::register_own(transport::RemoteKey* key, std::uint64_t* base) {
 plan::WindowFacts Window::ways_to(int of_rank) const {
     const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
     plan::WindowFacts facts;
-    facts.direct = of.direct;
+    facts.direct = of.direct || (of.attachments != nullptr && of.process != 0);
     facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
                            windows.context.tuning.kernels &&
                            windows.context.config.reduce_on != "host";
     if (of.direct) return facts;
     const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     facts.keyed = of.key != nullptr;
+    facts.on_device = of.on_device || flavor == Flavor::dynamic;
     facts.unattended = peer.facts.unattended;
     facts.rails = peer.facts.rails;
     facts.straight_from = windows.context.config.window_straight;
+    facts.rendezvous_from = windows.context.config.window_rendezvous;
     facts.batch_bytes = windows.context.config.window_batch;
     return facts;
 }
 
-bool Window::goes_straight(const Access& access) const {
-    const Target& of = *targets_[static_cast<std::size_t>(access.target)];
-    if (of.direct || of.key == nullptr || changes_items(access.verb)) return false;
+plan::WindowWay Window::way_of(const Access& access, std::uint64_t address) {
+    const Target& of = target(access.target);
+    if (of.direct) return plan::WindowWay::direct;
+    if (of.attachments != nullptr && reaches_attached(access, address))
+        return plan::WindowWay::direct;
+    if (changes_items(access.verb)) return plan::WindowWay::message;
+    plan::WindowFacts facts = ways_to(access.target);
+    facts.direct = false;
+    return plan::window_way(question_of(access), facts);
+}
+
+plan::WindowQuestion Window::question_of(const Access& access) {
     using Question = plan::WindowQuestion;
-    const Question question{
-        .verb = access.verb == Verb::put ? Question::Verb::put : Question::Verb::get,
-        .bytes = access.bytes,
-        .one_run = is_one_run(access),
-        .origin_plain = network_reaches(access.origin, windows.context.endpoints.to(of.peer))};
-    return plan::window_way(question, ways_to(access.target)) == plan::WindowWay::straight;
+    const transfer::Endpoint& peer = windows.context.endpoints.to(target(access.target).peer);
+    return {.verb = access.verb == Verb::put ? Question::Verb::put : Question::Verb::get,
+            .bytes = access.bytes,
+            .one_run = is_one_run(access),
+            .origin_plain = network_reaches(access.origin, peer),
+            .origin_on_device = access.origin.on_device(),
+            .whole = access.origin.buffer.bytes() == access.bytes &&
+                     access.count * access.layout->size == access.bytes};
 }
 
 // One sentence for all ranks that are reached alike.
@@ -220,9 +233,15 @@ Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
     Result<transport::Region> region = peer.transport->register_memory(
         transfer::extent_of(access.origin.location, sink, access.bytes));
     if (!region.ok()) {
-        log::info("rma: a get of {} bytes comes by messages: {}", access.bytes,
+        log::info("rma: a get of {} bytes does not come straight: {}", access.bytes,
                   region.status().text());
-        Status sent = co_await carry_out_by_message(executor, *operation);
+        plan::WindowFacts facts = ways_to(access.target);
+        facts.keyed = false;
+        Status sent;
+        if (plan::window_way(question_of(access), facts) == plan::WindowWay::rendezvous)
+            sent = co_await announce_get(executor, *operation);
+        else
+            sent = co_await carry_out_by_message(executor, *operation);
         co_return sent;
     }
     operation->into = *region;

@@ -29,7 +29,7 @@ struct Ready {
     std::int32_t error_class = MPI_SUCCESS;
     std::uint32_t all_direct = 0;  // at this origin
     std::uint64_t keyed_base = 0;
-    std::uint64_t keyed_on_device = 0;
+    std::uint64_t on_device = 0;
     transport::RemoteKey key;  // empty: puts of the network do not reach it
 };
 
@@ -101,7 +101,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     const DeviceName device = name_device(location);
     facts.handle = device.handle;
     facts.inbox = device.inbox;
-    if (flavor == Flavor::create && transfer::in_host_memory(location)) facts.probe = own_probe();
+    if (!allocates && transfer::in_host_memory(location)) facts.probe = own_probe();
     facts.error_class = usable.error_class();
     std::vector<Facts> all;
     coll::Team everybody = team();
@@ -121,7 +121,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         devices.push_back({its.handle, its.inbox});
         if (on_my_node(rank) && reaches(its.probe)) {
             of.process = its.probe.process;
-            of.direct = true;
+            of.direct = flavor == Flavor::create;
         }
     }
     send_descriptors(devices);
@@ -140,7 +140,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     ready.error_class = usable.error_class();
     ready.all_direct = all_direct_ ? 1 : 0;
     if (usable.ok()) register_own(&ready.key, &ready.keyed_base);
-    ready.keyed_on_device = location.on_device() ? 1 : 0;
+    ready.on_device = transfer::in_host_memory(location) ? 0 : 1;
     std::vector<Ready> states;
     everybody = team();
     told = co_await gather_all(executor, everybody, ready, &states);
@@ -151,10 +151,11 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         const Ready& its = states[static_cast<std::size_t>(rank)];
         Target& of = target(rank);
         of.base = its.base;
+        of.on_device = its.on_device != 0;
         if (!of.direct && its.key.length > 0) {
             of.key = std::make_unique<transport::RemoteKey>(its.key);
             of.keyed_base = its.keyed_base;
-            of.keyed_on_device = its.keyed_on_device != 0;
+            of.keyed_on_device = its.on_device != 0;
         }
         all_direct_ = all_direct_ && its.all_direct != 0;
     }
@@ -176,8 +177,9 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     for (int rank : local)
         own_sizes.push_back(allocates ? sizes[static_cast<std::size_t>(rank)] : 0);
     const bool adjoining = flavor == Flavor::shared && wanted.adjoining;
-    const NodeMemory::Parts parts =
+    NodeMemory::Parts parts =
         NodeMemory::parts(own_sizes, adjoining, std::max<Bytes>(wanted.alignment, 64));
+    parts.attaches = flavor == Flavor::dynamic;
     const auto self = static_cast<std::size_t>(std::find(local.begin(), local.end(), this->rank()) -
                                                local.begin());
     Status usable;
@@ -215,6 +217,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         Target& of = target(local[i]);
         of.control = node_memory_.control(i);
         of.local = i;
+        of.attachments = node_memory_.attachments(i);
         if (allocates) of.memory = node_memory_.memory(i);
     }
     if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);
@@ -230,6 +233,9 @@ Task<Status> Window::close(Executor& executor) {
     const coll::Team everybody = team();
     Status met = co_await coll::barrier(executor, everybody);
     failed.note(std::move(met));
+    // Of a get that its origin has already, this end may still be under way.
+    joined = co_await operations_.join(executor);
+    failed.note(std::move(joined));
     co_return failed.status();
 }
 

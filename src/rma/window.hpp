@@ -6,6 +6,7 @@
 //   direct      the target's memory is reached here: my own, or a peer's that is mapped, or that the
 //               kernel copies. Loads, stores and copies; the target need not call MPI
 //   straight    the network reaches it: large puts go there, large gets come from there, as puts
+//   announced   large, and an end in device memory that nothing reaches: as large messages go
 //   by message  else: an active message which the target executes when it makes progress
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
@@ -14,6 +15,7 @@
 //   gpu_change.cpp       accumulates by a GPU    target_memory.cpp  and by the processor
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
+//   announced.cpp        by slots, in a pipeline
 //   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
@@ -24,6 +26,7 @@
 
 #include "coll/team.hpp"
 #include "p2p/group.hpp"
+#include "p2p/messenger.hpp"
 #include "plan/window_ways.hpp"
 #include "rma/layouts.hpp"
 #include "rma/node_memory.hpp"
@@ -64,11 +67,21 @@ struct Target {
     std::unique_ptr<transport::RemoteKey> key;
     std::uint64_t keyed_base = 0;  // address of the registered region, by the target's count
     bool keyed_on_device = false;  // what is put there shows when the target has settled it
+    bool on_device = false;        // of another node
     int process = 0;               // direct by copies of the kernel: whose memory; else 0
     device::Location location;
     device::IpcHandle mapped;         // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
     std::size_t local = 0;            // its number among the ranks of this node
+    // What it has attached to a dynamic window, on this node; and what of that is mapped here.
+    Attachments* attachments = nullptr;
+    std::uint32_t last_attachment = 0;
+    struct MappedRegion {
+        device::IpcHandle handle;
+        std::byte* base = nullptr;  // null: refused
+        int gpu = -1;
+    };
+    std::vector<MappedRegion> mapped_regions;
 
     // --- as the origin
     Lock lock = Lock::none;
@@ -80,6 +93,7 @@ struct Target {
     std::uint64_t sent = 0, sent_bytes = 0;          // messages that the target executes
     std::uint64_t executed = 0, executed_bytes = 0;  // of these, as it said
     std::uint64_t asked = 0;                         // how many were sent when it was asked last
+    int announced = 0;                               // puts that it has not said to have ended
     std::vector<std::byte> batch;                    // small puts that have not left
     Bytes batch_bytes = 0;                           // of data in it
     Status failure;                                  // the first one since the last synchronisation
@@ -220,13 +234,21 @@ class Window {
     const Attached* attached_around(std::uint64_t address, Bytes bytes) const;
     const Attached* attached_at(std::uint64_t address, Bytes bytes) const;
     Status check_attached(const Access& access, std::uint64_t address) const;
+    void publish(const Attached& attached);
+    bool reaches_attached(const Access& access, std::uint64_t address);
+    const Target::MappedRegion& mapped_region(Target& of, const device::IpcHandle& handle);
+    // Where bytes that are attached at another rank of this node are here.
+    void locate_attached(Target& of, std::uint64_t address, Side& side);
 
     // origin.cpp
     Result<std::uint64_t> address_of(const Access& access) const;
     Side there(const Access& access, std::uint64_t address);
+    // Whose addresses that side of a target has; 0: addresses here.
+    int process_of(const Access& access, const Side& there);
     Result<bool> try_direct(const Access& access, std::uint64_t address);
     Result<bool> copy_by_kernel(const Access& access, const Side& target_side);
-    Status queue(const Access& access, std::uint64_t address, Completion* done);
+    Status queue(const Access& access, std::uint64_t address, plan::WindowWay way,
+                 Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
     bool goes_between_gpus(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
@@ -251,7 +273,8 @@ class Window {
     // straight.cpp
     void register_own(transport::RemoteKey* key, std::uint64_t* base);
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
-    bool goes_straight(const Access& access) const;
+    plan::WindowWay way_of(const Access& access, std::uint64_t address);
+    plan::WindowQuestion question_of(const Access& access);  // of a put or get
     void explain_ways() const;
     plan::WindowFacts ways_to(int of_rank) const;
     Task<Status> put_run(Executor& executor, int of_rank, device::Location location,
@@ -265,6 +288,20 @@ class Window {
     bool serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload);
     Task<Status> put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
                                  transport::RemoteKey key);
+
+    // announced.cpp
+    Task<Status> carry_announced(Executor& executor, Operation* operation);
+    Task<Status> announce_get(Executor& executor, Operation& operation);
+    Task<Status> announce_put(Executor& executor, Operation& operation);
+    Task<Status> until_room(Executor& executor, Target& of);
+    void take_put(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void take_answer(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    Task<Status> receive_put(Executor& executor, int from, p2p::Matched message, Region region);
+    Task<Status> receive_answer(Executor& executor, Operation* operation, p2p::Matched message);
+    void serve_announced_get(int from, transport::ConstSpan header);
+    Task<Status> send_answer(Executor& executor, int from, wire::AnnouncedGet get, Region region);
+    Task<Status> receive_announced(Executor& executor, p2p::Matched message, p2p::Buffer into);
+    void on_put_ended(int from, const wire::PutEnded& ended);
 
     // batches.cpp
     bool joins_batch(const Access& access, const wire::Span& span) const;

@@ -2,6 +2,7 @@
 #include "rma/windows.hpp"
 
 #include "base/log.hpp"
+#include "p2p/wire.hpp"
 
 namespace gantry::rma {
 
@@ -10,7 +11,8 @@ Windows::Windows(transfer::Context& its_context, p2p::Messenger& its_messenger)
     register_kinds<wire::kPut, wire::kGet, wire::kAccumulate, wire::kFetch, wire::kCompareAndSwap,
                    wire::kAnswer, wire::kLayout, wire::kFlush, wire::kExecuted, wire::kLock,
                    wire::kGranted, wire::kUnlock, wire::kPost, wire::kComplete, wire::kGetInto,
-                   wire::kPuts, wire::kSettle>();
+                   wire::kPuts, wire::kSettle, wire::kAnnouncedPut, wire::kPutEnded,
+                   wire::kAnnouncedGet, wire::kAnswerFollows>();
     context.messages.tell_of_losses<&Windows::on_peer_lost>(*this);
 }
 
@@ -24,17 +26,24 @@ void Windows::register_kinds() {
 template <wire::Kind kind>
 void Windows::on_message(int from, transport::ConstSpan header, transport::ConstSpan payload) {
     channels.arrive(from, kind, header, payload,
-                    [this](wire::Kind its_kind, transport::ConstSpan its_header,
-                           transport::ConstSpan its_payload) {
+                    [this, from](wire::Kind its_kind, transport::ConstSpan its_header,
+                                 transport::ConstSpan its_payload) {
                         wire::Head head;
                         std::memcpy(&head, its_header.data(), sizeof head);
                         const auto found = by_id_.find(head.window);
-                        // Its window ended here: who still says something of it needs no answer.
                         if (found == by_id_.end())
-                            return log::debug("rma: a message of kind {} to a window that ended",
-                                              static_cast<int>(its_kind));
+                            return arrive_too_late(from, its_kind, its_payload);
                         found->second->arrive(head.from, its_kind, its_header, its_payload);
                     });
+}
+
+// Its window ended here, after a failure: who still says something of it needs no answer. Who announced
+// bytes waits for one.
+void Windows::arrive_too_late(int from, wire::Kind kind, transport::ConstSpan payload) {
+    log::debug("rma: a message of kind {} to a window that ended", static_cast<int>(kind));
+    if (kind != wire::kAnnouncedPut && kind != wire::kAnswerFollows) return;
+    messenger.refuse(messenger.take_announced(from, wire::read<p2p::wire::Rts>(payload)),
+                     failure(MPI_ERR_WIN, "the window has ended at its target"));
 }
 
 void Windows::on_peer_lost(int peer, const Status& why) {

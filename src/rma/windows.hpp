@@ -60,6 +60,7 @@ class Windows {
     void register_kinds();
     template <wire::Kind kind>
     void on_message(int from, transport::ConstSpan header, transport::ConstSpan payload);
+    void arrive_too_late(int from, wire::Kind kind, transport::ConstSpan payload);
     void on_peer_lost(int peer, const Status& why);
 
     std::unordered_map<std::uint32_t, Window*> by_id_;

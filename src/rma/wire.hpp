@@ -29,6 +29,10 @@ enum Kind : transport::MessageKind {
     kGetInto = 78,
     kPuts = 79,
     kSettle = 80,
+    kAnnouncedPut = 81,
+    kPutEnded = 82,
+    kAnnouncedGet = 83,
+    kAnswerFollows = 84,
 };
 
 // Every header begins with this. `sequence` numbers all one-sided messages of one rank to another, so
@@ -91,6 +95,26 @@ struct PutRow {
     std::uint64_t address;
     std::uint32_t bytes;
     std::uint32_t unused;
+};
+// A put whose bytes come as an announced message (p2p/announced.cpp), whose RTS follows as payload.
+struct AnnouncedPut {
+    Head head;
+    Span span;
+};
+// All of such a put lies in its place, or why it does not.
+struct PutEnded {
+    Head head;
+    std::int32_t error_class;
+};
+// A get that is answered by an announced message; its RTS follows as payload of the answer.
+struct AnnouncedGet {
+    Head head;
+    Span span;
+    std::uint64_t id;
+};
+struct AnswerFollows {
+    Head head;
+    std::uint64_t id;
 };
 // Part of the description of a layout, from byte `offset` of `size`.
 struct Layout {

@@ -427,7 +427,10 @@ TEST(Rma, WhoWorksAtARankThatDiesHearsOfIt) {
         World world({.ranks = 3,
                      .ranks_per_node = 1 + static_cast<int>(seed % 3),
                      .seed = seed,
-                     .jitter = 5 * kMicrosecond});
+                     .jitter = 5 * kMicrosecond,
+                     .change_config = [seed](config::Config& config) {
+                         if (seed % 2 == 0) config.window_rendezvous = 1;
+                     }});
         world.kill_at(static_cast<Nanoseconds>(200 + seed * 7) * kMicrosecond, 1);
         const Ending ending =
             world.run([seed](Rank& rank) { return work_at_a_rank_that_dies(rank, seed); });
@@ -450,6 +453,19 @@ TEST(Rma, RandomProgramsDoSoWhereAllPutsGoStraight) {
     // Small ones alone, each by itself.
     straight.change_config = [](config::Config& config) { config.window_batch = 0; };
     run_seeds(241, 260, straight);
+}
+
+// Everything that may be announced is, whatever its datatype.
+TEST(Rma, RandomProgramsDoSoWhereAllOperationsAreAnnounced) {
+    Options announced{.jitter = 30 * kMicrosecond,
+                      .network_order = transport::fake::Order::shuffled,
+                      .shared_memory_order = transport::fake::Order::shuffled,
+                      .duplicate_envelopes = true};
+    announced.change_config = [](config::Config& config) {
+        config.window_straight = 0;
+        config.window_rendezvous = 1;
+    };
+    run_seeds(301, 340, announced);
 }
 
 TEST(Rma, RandomProgramsDoSoOnARoughNetworkToo) {

@@ -95,5 +95,18 @@ TEST(Sequencer, PartsOfAMessageWaitForItsRts) {
     EXPECT_EQ(sequencer.take_followers(8).size(), 1u);
 }
 
+// Announced messages come in an order of their own.
+TEST(Sequencer, AnAnnouncedMessageLetsNoOtherPartsPass) {
+    Sequencer sequencer;
+    const wire::Envelope part = envelope_with(1);
+    sequencer.rts_taken(wire::kAnnounced | 9);
+    EXPECT_TRUE(sequencer.park_follower(7, kKind, bytes_of(part), {}));
+    EXPECT_FALSE(sequencer.park_follower(wire::kAnnounced | 8, kKind, bytes_of(part), {}));
+    EXPECT_TRUE(sequencer.park_follower(wire::kAnnounced | 10, kKind, bytes_of(part), {}));
+    sequencer.rts_taken(7);
+    EXPECT_FALSE(sequencer.park_follower(7, kKind, bytes_of(part), {}));
+    EXPECT_TRUE(sequencer.park_follower(wire::kAnnounced | 10, kKind, bytes_of(part), {}));
+}
+
 }  // namespace
 }  // namespace gantry::p2p

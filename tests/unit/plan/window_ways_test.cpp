@@ -31,6 +31,38 @@ TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
               WindowWay::message);
 }
 
+TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced) {
+    WindowFacts device = kFar;
+    device.keyed = false;
+    device.on_device = true;
+    device.rendezvous_from = 128 * kKiB;
+    for (const Verb verb : {Verb::put, Verb::get})
+        for (const bool one_run : {true, false}) {
+            const auto way = [&](Bytes bytes, const WindowFacts& facts) {
+                return window_way({.verb = verb, .bytes = bytes, .one_run = one_run}, facts);
+            };
+            EXPECT_EQ(way(128 * kKiB, device), WindowWay::rendezvous);
+            EXPECT_EQ(way(128 * kKiB - 1, device), WindowWay::message);
+            WindowFacts never = device;
+            never.rendezvous_from = 0;
+            EXPECT_EQ(way(kMiB, never), WindowWay::message);
+            WindowFacts host = device;
+            host.on_device = false;
+            EXPECT_EQ(way(kMiB, host), WindowWay::message);
+        }
+    WindowFacts keyed = kFar;
+    keyed.rendezvous_from = 128 * kKiB;
+    EXPECT_EQ(
+        window_way(
+            {.verb = Verb::get, .bytes = kMiB, .origin_plain = false, .origin_on_device = true},
+            keyed),
+        WindowWay::rendezvous);
+    // A part of a buffer is no message.
+    EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
+    EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
+    EXPECT_NE(window_sentence(5, 1, device).find("announced from 131072 on"), std::string::npos);
+}
+
 // It must not be executed twice, and puts are repeated when a rail fails.
 TEST(WindowWays, WhatChangesItemsIsAlwaysAMessage) {
     for (const Bytes bytes : {Bytes{8}, kMiB})
