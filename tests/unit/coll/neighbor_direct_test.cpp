@@ -2,9 +2,8 @@
 //
 // Neighbor exchanges in device memory of a node: two launches a rank whatever the number of neighbors, and
 // the right bytes or an error on every rank.
+#include "base/scope.hpp"
 #include "neighbor_scene.hpp"
-
-#include <ostream>
 
 namespace gantry::coll {
 namespace {
@@ -117,6 +116,30 @@ TEST(NeighborsInANode, GoByMessagesWithoutScratchMemoryOrMappings) {
         EXPECT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
     }
+}
+
+// Some of them find no cell on the board for their rooms, and go by messages.
+Task<Status> at_once(Executor& executor, Rank& rank, const std::vector<Scene>* scenes) {
+    Scope all(executor);
+    for (const Scene& scene : *scenes)
+        all.spawn(exchanges(executor, rank, &scene, nullptr, nullptr));
+    Status joined = co_await all.join(executor);
+    co_return joined;
+}
+
+TEST(NeighborsInANode, MayHaveManyExchangesInFlight) {
+    std::vector<Scene> scenes;
+    for (int i = 0; i < 24; ++i) {
+        scenes.push_back(
+            ring(3, 1 + i % 5, Shape::column, i % 2 == 0 ? Shape::box : Shape::listed));
+        scenes.back().first_tag = 10 * i;
+        scenes.back().delay = i % 3 * 20 * kMicrosecond;
+    }
+    world::World world(node_of(scenes.front(), 5));
+    const world::Ending ending =
+        world.run([&](Rank& rank) { return at_once(rank.executor, rank, &scenes); });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle());
 }
 
 // --- random ones ---------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ struct Scene {
     plan::Algorithm algorithm = plan::Algorithm::direct;
     int rounds = 3;
     Nanoseconds delay = 0;  // before each exchange, at most
+    int first_tag = 0;
 };
 
 inline Layout of_runs(Bytes width, Bytes count, Bytes planes, Bytes gap) {
@@ -155,6 +156,8 @@ inline Task<Status> exchanges(Executor& executor, Rank& rank, const Scene* scene
     Everybody everybody(rank);
     everybody.common().job.tuning.fixed[static_cast<std::size_t>(plan::Collective::neighbor)] =
         scene->algorithm;
+    while (everybody.team().tag + 1 < scene->first_tag) {
+    }
     const int me = rank.number;
     const auto index = static_cast<std::size_t>(me);
     const Place place = scene->places[index];
