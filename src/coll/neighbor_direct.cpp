@@ -13,10 +13,10 @@
 #include "coll/direct_scratch.hpp"
 #include "coll/exchange.hpp"
 #include "coll/mapped_peers.hpp"
+#include "coll/neighbor_blocks.hpp"
 #include "coll/planner.hpp"
 #include "transfer/board.hpp"
 #include "transfer/context.hpp"
-#include "transfer/pack.hpp"
 #include "transfer/row_launch.hpp"
 
 #include <mpi.h>
@@ -32,7 +32,7 @@ constexpr int kStored = 0;  // the step of a rank whose stores have ended
 // Packed blocks begin at such addresses, so that a kernel moves wide units.
 constexpr Bytes kBlockAlignment = 16;
 
-enum class Kind : std::uint8_t { nothing, device, other };
+using Kind = NeighborMemory;
 
 struct NeighborOffer {
     Kind sends = Kind::nothing, takes = Kind::nothing;
@@ -55,15 +55,6 @@ Status too_long(Bytes bytes, int to, Bytes room) {
         bytes, to, room);
 }
 
-// The blocks of one direction that stay on this node.
-struct Found {
-    Kind kind = Kind::nothing;
-    int gpu = -1;
-    bool time_sliced = false, strided = false;
-    Bytes bytes = 0;
-    std::uint64_t blocks = 0;
-};
-
 class NodeExchange {
   public:
     NodeExchange(Executor& executor, const Team& team, NeighborTraffic traffic,
@@ -73,34 +64,18 @@ class NodeExchange {
           node_(team.planner->on_node(team)),
           question_(question),
           traffic_(std::move(traffic)),
+          to_(node_, traffic_.outgoing),
+          from_(node_, traffic_.incoming),
           messages_(executor) {
         if (node_.ranks.size() > 1)
             meeting_.emplace(context_.board, node_.ranks, node_.me,
                              transfer::Meeting::Key{team.group->context, team.tag, team.phase});
-        list(traffic_.outgoing, to_);
-        list(traffic_.incoming, from_);
     }
     Task<Status> run(Executor& executor);
 
   private:
-    using Edge = NeighborTraffic::Edge;
-    // What this rank knows of one of its blocks.
-    struct End {
-        int member = -1;  // of the node; -1: it is on another one
-        device::Location location = {};
-        std::byte* packed = nullptr;  // of a block that comes through scratch memory: there
-        bool stored = false;          // it has come there
-    };
-    // All blocks of a direction: those of `edges`, and the members that they lead to, once each.
-    struct Ends {
-        std::vector<End> each;
-        std::vector<int> members;
-    };
-    void list(const std::vector<Edge>& edges, Ends& ends) const;
-
-    Found look_at(const std::vector<Edge>& edges, Ends& ends) const;
     void make_offer();
-    bool make_room(int gpu);
+    bool make_room();
     bool goes_in_place(std::size_t place, std::uint64_t& allocation) const;
     void pair_own();
 
@@ -126,9 +101,8 @@ class NodeExchange {
     const Planner::OnNode& node_;
     plan::CollQuestion question_;
     const NeighborTraffic traffic_;
-    Ends to_, from_;
+    NeighborBlocks to_, from_;
     NeighborOffer offer_;
-    int gpu_out_ = 0, gpu_in_ = 0;
     std::vector<Room> rooms_;
     std::vector<int> own_;  // blocks for this rank itself: where each one goes out, and comes in
     std::vector<int> stored_to_;  // members whose room this rank stores into
@@ -142,73 +116,29 @@ std::size_t at(int place) {
     return static_cast<std::size_t>(place);
 }
 
-void NodeExchange::list(const std::vector<Edge>& edges, Ends& ends) const {
-    for (const Edge& edge : edges) {
-        const int member = node_.index_of(edge.rank);
-        ends.each.push_back({.member = member});
-        if (member >= 0 && std::ranges::find(ends.members, member) == ends.members.end())
-            ends.members.push_back(member);
-    }
-}
-
 // --- the offer -----------------------------------------------------------------------------------
 
-Found NodeExchange::look_at(const std::vector<Edge>& edges, Ends& ends) const {
-    device::Device& device = context_.device;
-    const bool devices = context_.config.cuda && context_.tuning.kernels && device.active();
-    Found found;
-    for (std::size_t place = 0; place < edges.size(); ++place) {
-        const p2p::Buffer& block = edges[place].block;
-        const Bytes bytes = block.bytes();
-        if (ends.each[place].member < 0 || bytes == 0) continue;
-        found.bytes += bytes;
-        ++found.blocks;
-        if (found.kind == Kind::other) continue;
-        const bool strided = !block.contiguous();
-        if (!devices || (strided && block.address == nullptr)) {
-            found.kind = Kind::other;
-            continue;
-        }
-        Result<device::Location> location =
-            strided ? transfer::locate_blocks(device, block) : device.classify(block.data(), bytes);
-        const bool usable = location.ok() && location->on_device() &&
-                            (found.kind == Kind::nothing || location->gpu == found.gpu) &&
-                            (!strided || transfer::in_one_allocation({block, *location, 0, bytes}));
-        found.kind = usable ? Kind::device : Kind::other;
-        if (!usable) continue;
-        found.gpu = location->gpu;
-        found.strided = found.strided || strided;
-        ends.each[place].location = *location;
-    }
-    if (found.kind == Kind::device) {
-        context_.arbiter.use(found.gpu);
-        found.time_sliced = context_.arbiter.is_time_sliced(found.gpu);
-    }
-    return found;
-}
-
 void NodeExchange::make_offer() {
-    const Found out = look_at(traffic_.outgoing, to_), in = look_at(traffic_.incoming, from_);
-    gpu_out_ = std::max(out.gpu, 0);
-    gpu_in_ = std::max(in.gpu, 0);
-    offer_.sends = out.kind;
-    offer_.takes = in.kind;
-    const bool on_device = out.kind == Kind::device || in.kind == Kind::device;
+    to_.locate(context_, traffic_.outgoing);
+    from_.locate(context_, traffic_.incoming);
+    offer_.sends = to_.memory;
+    offer_.takes = from_.memory;
+    const bool on_device = to_.memory == Kind::device || from_.memory == Kind::device;
     question_.memory = on_device ? plan::CollMemory::own_device : plan::CollMemory::other;
     if (on_device) {
-        question_.bytes = std::max(out.bytes, in.bytes);
-        question_.count = std::max(out.blocks, in.blocks);
-        question_.board.time_sliced = out.time_sliced || in.time_sliced;
-        question_.board.strided = in.strided;
+        question_.bytes = std::max(to_.bytes, from_.bytes);
+        question_.count = std::max(to_.count, from_.count);
+        question_.board.time_sliced = to_.time_sliced || from_.time_sliced;
+        question_.board.strided = from_.strided;
     }
     const bool direct = plan_of(team_, question_).algorithm == plan::Algorithm::direct;
     if (!direct || team_.failed_before()) {
-        if (out.bytes > 0) offer_.sends = Kind::other;
-        if (in.bytes > 0) offer_.takes = Kind::other;
+        if (to_.bytes > 0) offer_.sends = Kind::other;
+        if (from_.bytes > 0) offer_.takes = Kind::other;
     }
     pair_own();
     if (offer_.takes == Kind::other) return;
-    if (!make_room(gpu_in_)) offer_.takes = Kind::other;
+    if (!make_room()) offer_.takes = Kind::other;
 }
 
 // Blocks for this rank itself: the first that goes out comes into the first that comes in, and so on.
@@ -236,7 +166,7 @@ bool NodeExchange::goes_in_place(std::size_t place, std::uint64_t& allocation) c
 }
 
 // False: there is none for some block.
-bool NodeExchange::make_room(int gpu) {
+bool NodeExchange::make_room() {
     std::vector<int> peers;  // who will store
     for (const int member : from_.members)
         if (member != node_.me) peers.push_back(node_.ranks[at(member)]);
@@ -267,7 +197,7 @@ bool NodeExchange::make_room(int gpu) {
         next = scratch_.data();
         if (next == nullptr) return false;
         Result<device::Location> location = context_.device.classify(next, scratch);
-        if (!location.ok() || location->gpu != gpu) return false;
+        if (!location.ok() || location->gpu != from_.gpu) return false;
         offer_.scratch = export_to(team_, peers, *location);
         if (!peers.empty() && offer_.scratch.kind == device::IpcKind::none) return false;
     }
@@ -349,7 +279,7 @@ Status NodeExchange::plan_stores_to(int member, MappedPeers& mappings) {
         if (block.bytes() > room.bytes)
             return too_long(block.bytes(), node_.members[at(member)], room.bytes);
         Result<std::byte*> mapped =
-            mappings.at(room.in_scratch != 0 ? offer.scratch : offer.in_place, gpu_out_, room.at);
+            mappings.at(room.in_scratch != 0 ? offer.scratch : offer.in_place, to_.gpu, room.at);
         GANTRY_TRY(mapped.status());
         stores_.add(block, bytes_buffer(*mapped, block.bytes()));
     }
@@ -367,7 +297,7 @@ Task<Status> NodeExchange::store(Executor& executor) {
     MappedPeers mappings(context_.device);
     Status planned = plan_stores(mappings);
     GANTRY_CO_TRY(planned);
-    Status stored = co_await stores_.run(executor, context_, gpu_out_);
+    Status stored = co_await stores_.run(executor, context_, to_.gpu);
     co_return stored;
 }
 
@@ -386,7 +316,7 @@ Task<Status> NodeExchange::await_blocks_of(Executor& executor, int member) {
         co_return success();
     }
     GANTRY_CO_TRY(stored);
-    for (End& end : from_.each)
+    for (NeighborBlocks::End& end : from_.each)
         if (end.member == member) end.stored = end.packed != nullptr;
     co_return success();
 }
@@ -400,7 +330,7 @@ Task<Status> NodeExchange::unpack(Executor& executor) {
         packed.push_back(bytes_buffer(from_.each[place].packed, blocks.back().bytes()));
         moves.add(packed.back(), blocks.back());
     }
-    Status unpacked = co_await moves.run(executor, context_, gpu_in_);
+    Status unpacked = co_await moves.run(executor, context_, from_.gpu);
     if (unpacked.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         unpacked = co_await copy_blocks(executor, team_, std::move(packed), std::move(blocks));
     co_return unpacked;
@@ -443,7 +373,7 @@ Task<Status> NodeExchange::on_board(Executor& executor) {
         for (const int member : stored_to_)
             send_to(executor, member);
         if (own_on_board()) exchange_own(executor);
-        for (End& end : from_.each)
+        for (NeighborBlocks::End& end : from_.each)
             end.stored = false;
     } else {
         failed.note(std::move(stored));
