@@ -8,20 +8,24 @@
 
 namespace gantry::coll {
 
-device::IpcHandle export_to_all(const Team& team, const device::Location& location) {
+device::IpcHandle export_to(const Team& team, std::span<const int> ranks,
+                            const device::Location& location) {
     device::IpcHandle handle;
     if (location.ipc != device::IpcKind::legacy) return handle;
-    transfer::ExportTable& exports = team.messenger->context().exports;
-    for (int member = 0; member < team.size(); ++member) {
-        if (member == team.rank()) continue;
-        const int peer = team.group->peer(team.in_group(member));
+    transfer::Context& context = team.messenger->context();
+    for (const int peer : ranks) {
+        if (peer == context.world_rank) continue;
         if (handle.kind != device::IpcKind::none)
-            exports.note(peer, handle);
+            context.exports.note(peer, handle);
         else
-            handle = exports.name(peer, location);
+            handle = context.exports.name(peer, location);
         if (handle.kind == device::IpcKind::none) break;
     }
     return handle;
+}
+
+device::IpcHandle export_to_all(const Team& team, const device::Location& location) {
+    return export_to(team, ranks_of(team), location);
 }
 
 Task<Status> copy_all(Executor& executor, Team team, std::vector<device::Copy> copies) {

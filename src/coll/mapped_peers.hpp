@@ -19,9 +19,11 @@ inline std::span<const int> ranks_of(const Team& team) {
         .subspan(static_cast<std::size_t>(team.first), static_cast<std::size_t>(team.size()));
 }
 
-// The name of device memory, told to all other members; kind none: it cannot be mapped, or only by a
-// descriptor (virtual memory, pools).
+// The name of device memory, told to all other members, or to these ranks of the job; kind none: it
+// cannot be mapped, or only by a descriptor (virtual memory, pools).
 device::IpcHandle export_to_all(const Team& team, const device::Location& location);
+device::IpcHandle export_to(const Team& team, std::span<const int> ranks,
+                            const device::Location& location);
 
 // A copy between device memories, for copy_all().
 inline device::Copy one_of_several(int gpu) {

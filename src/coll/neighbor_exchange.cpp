@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every receive is posted and every send is queued at once; all blocks travel at the same time.
-// Messages: one for each edge of the topology. Memory: none beyond the blocks.
+// By messages every receive is posted and every send is queued at once; all blocks travel at the same
+// time. Messages: one for each edge of the topology. Memory: none beyond the blocks.
 //
 // All messages have the operation's one tag. Messages of one pair of ranks meet their receives in
 // order, so who has several blocks for the same rank sends them in the order in which that rank
@@ -12,30 +12,50 @@
 
 #include "base/scope.hpp"
 #include "coll/exchange.hpp"
+#include "coll/neighbor_direct.hpp"
+#include "coll/planner.hpp"
 
 #include <mpi.h>
 
 namespace gantry::coll {
+namespace {
+
+NeighborTraffic traffic_of(const Neighbors& neighbors, const Blocks& outgoing,
+                           const Blocks& incoming) {
+    const std::vector<int>&sources = neighbors.sources, &destinations = neighbors.destinations;
+    const std::size_t turned = neighbors.pairing == Neighbors::Pairing::opposite ? 1 : 0;
+    NeighborTraffic traffic;
+    for (std::size_t place = 0; place < sources.size(); ++place)
+        if (sources[place] != MPI_PROC_NULL)
+            traffic.incoming.push_back({sources[place], incoming.of(static_cast<int>(place))});
+    for (std::size_t i = 0; i < destinations.size(); ++i) {
+        const std::size_t place = i ^ turned;
+        if (destinations[place] != MPI_PROC_NULL)
+            traffic.outgoing.push_back({destinations[place], outgoing.of(static_cast<int>(place))});
+    }
+    return traffic;
+}
+
+Task<Status> by_messages(Executor& executor, Team team, NeighborTraffic traffic) {
+    Scope blocks(executor);
+    for (const NeighborTraffic::Edge& edge : traffic.incoming)
+        blocks.spawn(receive(executor, team, edge.block, edge.rank));
+    for (const NeighborTraffic::Edge& edge : traffic.outgoing)
+        blocks.spawn(send(executor, team, edge.block, edge.rank));
+    Status met = co_await blocks.join(executor);
+    co_return met;
+}
+
+}  // namespace
 
 Task<Status> neighbor_exchange(Executor& executor, Team team,
                                std::shared_ptr<const Neighbors> neighbors, Blocks outgoing,
                                Blocks incoming) {
-    const std::vector<int>&sources = neighbors->sources, &destinations = neighbors->destinations;
-    const std::size_t turned = neighbors->pairing == Neighbors::Pairing::opposite ? 1 : 0;
-    Scope blocks(executor);
-    for (std::size_t place = 0; place < sources.size(); ++place) {
-        const int from = sources[place];
-        if (from == MPI_PROC_NULL) continue;
-        blocks.spawn(receive(executor, team, incoming.of(static_cast<int>(place)), from));
-    }
-    for (std::size_t i = 0; i < destinations.size(); ++i) {
-        const std::size_t place = i ^ turned;
-        const int to = destinations[place];
-        if (to == MPI_PROC_NULL) continue;
-        blocks.spawn(send(executor, team, outgoing.of(static_cast<int>(place)), to));
-    }
-    Status met = co_await blocks.join(executor);
-    co_return met;
+    NeighborTraffic traffic = traffic_of(*neighbors, outgoing, incoming);
+    const plan::CollQuestion question{.operation = plan::Collective::neighbor};
+    if (plan_of(team, question).meet && team.planner != nullptr)
+        return neighbors_directly(executor, team, std::move(traffic), question);
+    return by_messages(executor, team, std::move(traffic));
 }
 
 Blocks same_for_all(const p2p::Buffer& mine, std::size_t destinations) {

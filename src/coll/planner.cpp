@@ -66,9 +66,13 @@ Planner::Part& Planner::part_of(const Team& team) {
     for (Part& part : parts_)
         if (part.first == team.first && part.count == count) return part;
     const std::vector<int> one_node;
-    parts_.push_back({team.first, count,
+    parts_.push_back({team.first,
+                      count,
                       shape_on(team, common_ != nullptr ? common_->nodes : one_node),
-                      share_board(team), nullptr});
+                      share_board(team),
+                      nullptr,
+                      nullptr,
+                      {}});
     return parts_.back();
 }
 
@@ -78,12 +82,40 @@ Nodes& Planner::nodes(const Team& team) {
     return *part.nodes;
 }
 
+int Planner::OnNode::index_of(int member) const {
+    const auto found = std::ranges::lower_bound(members, member);
+    return found != members.end() && *found == member ? static_cast<int>(found - members.begin())
+                                                      : -1;
+}
+
+const Planner::OnNode& Planner::on_node(const Team& team) {
+    Part& part = part_of(team);
+    if (part.on_node != nullptr) return *part.on_node;
+    auto found = std::make_unique<OnNode>();
+    const auto node_of = [&](int member) {
+        if (common_ == nullptr || common_->nodes.empty()) return 0;
+        return common_->nodes[static_cast<std::size_t>(team.group->peer(team.in_group(member)))];
+    };
+    const int mine = node_of(team.rank());
+    for (int member = 0; member < team.size(); ++member) {
+        if (node_of(member) != mine) continue;
+        if (member == team.rank()) found->me = static_cast<int>(found->members.size());
+        found->members.push_back(member);
+        found->ranks.push_back(team.group->peer(team.in_group(member)));
+    }
+    found->board = team.messenger->context().board.covers(found->ranks);
+    part.on_node = std::move(found);
+    return *part.on_node;
+}
+
 const Planner::Entry& Planner::entry_of(const Team& team, plan::CollQuestion question) {
     ++asked_;
     const JobWide& job = common_ != nullptr ? common_->job : unknown_job();
-    const Part& part = part_of(team);
-    question.shape = part.shape;
-    question.board.there = part.board && job.tuning.board;
+    question.shape = part_of(team).shape;
+    // Neighbors on other nodes are no obstacle for those on this one.
+    const bool covered = question.operation == plan::Collective::neighbor ? on_node(team).board
+                                                                          : part_of(team).board;
+    question.board.there = covered && job.tuning.board;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {

@@ -56,6 +56,16 @@ class Planner {
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
+    // The members of a team on this node; the same list on all of them.
+    struct OnNode {
+        std::vector<int> members;  // ranks of the team
+        std::vector<int> ranks;    // the same as ranks of the job
+        int me = 0;                // this rank among them
+        bool board = false;        // they see each other's pages of the board, if they are several
+        // Where that rank of the team stands among them; -1: it is on another node.
+        int index_of(int member) const;
+    };
+    const OnNode& on_node(const Team& team);
     // What the ranks of the team read on the board when they met last, all of them alike.
     struct Met {
         bool time_sliced = false;  // some share a GPU that works for one process at a time
@@ -71,6 +81,7 @@ class Planner {
         plan::CollShape shape;
         bool board;                    // its members see each other's pages of the board
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
+        std::unique_ptr<const OnNode> on_node;
         Met met;
     };
     struct Entry {

@@ -84,6 +84,7 @@ struct CopyPart {
     void* destination = nullptr;
     const void* source = nullptr;
     Bytes bytes = 0;
+    std::span<const Rows> rows{};  // with engine kernel, and never empty there
 };
 
 struct Copy {
@@ -105,9 +106,9 @@ struct Copy {
     // Engine::bar: the buffer id that classification found at the device's end.
     std::uint64_t allocation = 0;
     // Not empty: these copies instead, between device memory of this process and memory of peers that is
-    // mapped here, all by this GPU, in one launch, with one end; `bytes` is their sum. With engine fused;
-    // read before copy() returns. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened, each can be copied
-    // by itself.
+    // mapped here, all by this GPU, in one launch, with one end; `bytes` is their sum. With engine fused,
+    // or kernel for parts that are rows, as many sets together as a copy of one part may have; read before
+    // copy() returns. MPI_ERR_UNSUPPORTED_OPERATION: nothing has happened, each can be copied by itself.
     std::span<const CopyPart> parts{};
 };
 

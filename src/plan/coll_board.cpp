@@ -17,7 +17,8 @@ namespace gantry::plan {
 
 bool all_know_the_bytes(Collective operation) {
     return operation != Collective::alltoallv && operation != Collective::gatherv &&
-           operation != Collective::scatterv && operation != Collective::allgatherv;
+           operation != Collective::scatterv && operation != Collective::allgatherv &&
+           operation != Collective::neighbor;
 }
 
 namespace {
@@ -211,6 +212,21 @@ void reduction(const OnBoard& way, CollCandidates& list) {
               .rank_order = true});
 }
 
+// One launch stores all blocks, another one unpacks those that came strided.
+void neighbor(const OnBoard& way, CollCandidates& list) {
+    const CollQuestion& question = way.ask.question;
+    const int launches = question.board.strided || question.count == 0 ? 2 : 1;
+    const double turn = question.board.time_sliced ? static_cast<double>(way.gpu.turn) : 0;
+    const Bytes peers = std::min(way.ask.neighbor_blocks(), way.others);
+    list.add({.algorithm = Algorithm::direct,
+              .time = way.meeting(peers) + static_cast<double>(way.gpu.meeting) +
+                      launches * (static_cast<double>(way.gpu.launch) + turn) +
+                      2 * static_cast<double>(way.cost.flag) + way.stores(way.ask.bytes) +
+                      (launches - 1) * time_of(way.ask.bytes, way.gpu.local_bytes_per_second),
+              .why = "all blocks for this node are stored in one launch, and unpacked in another",
+              .impossible = way.not_on_devices()});
+}
+
 }  // namespace
 
 void add_on_board(const CollAsk& ask, CollCandidates& list) {
@@ -221,6 +237,7 @@ void add_on_board(const CollAsk& ask, CollCandidates& list) {
         case Collective::allreduce:
         case Collective::reduce_scatter:
         case Collective::scan: return reduction(way, list);
+        case Collective::neighbor: return neighbor(way, list);
         default: return exchange(way, list);
     }
 }

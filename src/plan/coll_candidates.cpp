@@ -321,6 +321,13 @@ void scan(const CollAsk& ask, CollCandidates& list) {
     list.add(chain(ask, ask.ranks - 1, true));
 }
 
+// A rank knows its own blocks alone, so this is about those that it brings.
+void neighbor(const CollAsk& ask, CollCandidates& list) {
+    list.add({.algorithm = Algorithm::spread,
+              .time = ask.to_neighbors(ask.bytes),
+              .why = "a message for each block, all at once"});
+}
+
 }  // namespace
 
 CollCandidates candidates_of(const CollAsk& ask) {
@@ -340,6 +347,7 @@ CollCandidates candidates_of(const CollAsk& ask) {
         case Collective::scatter:
         case Collective::scatterv: rooted(ask, list); break;
         case Collective::scan: scan(ask, list); break;
+        case Collective::neighbor: neighbor(ask, list); break;
     }
     add_hierarchical(ask, list);
     if (ask.question.board.there && ask.question.memory != CollMemory::other)

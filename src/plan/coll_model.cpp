@@ -59,6 +59,19 @@ double CollAsk::from_device(Bytes each, int others) const {
            (others - 1) * kFurtherOnDevice * static_cast<double>(facts.gpu.message);
 }
 
+double CollAsk::to_neighbors(Bytes all) const {
+    const auto further = static_cast<double>(neighbor_blocks() - 1);
+    if (!on_device())
+        return latency(facts.inside, all) + further * static_cast<double>(facts.inside.handling) +
+               2 * over(all, facts.inside.bytes_per_second);
+    const CollGpu& gpu = facts.gpu;
+    // Those of GPUs that ranks share are staged: a copy on each side, which takes no turn.
+    if (question.board.time_sliced)
+        return static_cast<double>(gpu.out + gpu.copy) * (further + 1) +
+               2 * over(all, gpu.host_bytes_per_second);
+    return between_devices(all, 2) + further * kFurtherOnDevice * static_cast<double>(gpu.message);
+}
+
 double CollAsk::inside(Bytes each, int directions) const {
     if (on_device()) return between_devices(each, directions);
     return turn + crowd * (latency(facts.inside, each) +

@@ -47,6 +47,10 @@ struct CollAsk {
     double at_root(Bytes each) const;
     // The same between device memories of a node: one rank and `others`.
     double from_device(Bytes each, int others) const;
+    // To neighbors on this node, in as many messages as the question counts, so much together.
+    double to_neighbors(Bytes all) const;
+    // Blocks of a neighbor exchange; many, where nobody has counted them.
+    Bytes neighbor_blocks() const { return question.count != 0 ? question.count : 32; }
     double combine(Bytes vector) const;
     double copy(Bytes moved) const;
     // A rank's block for itself, where copying it is a step of its own.

@@ -11,8 +11,9 @@ namespace gantry::plan {
 namespace {
 
 constexpr std::array<std::string_view, kCollectives> kOperations = {
-    "barrier",  "bcast",     "reduce", "allreduce", "reduce_scatter", "allgather", "allgatherv",
-    "alltoall", "alltoallv", "gather", "gatherv",   "scatter",        "scatterv",  "scan",
+    "barrier",   "bcast",      "reduce",   "allreduce", "reduce_scatter",
+    "allgather", "allgatherv", "alltoall", "alltoallv", "gather",
+    "gatherv",   "scatter",    "scatterv", "scan",      "neighbor",
 };
 constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "auto",          "dissemination",
@@ -82,6 +83,7 @@ CollTuning coll_tuning_from(const config::Config& config) {
     fix(Collective::gather, config.coll_gather);
     fix(Collective::scatter, config.coll_scatter);
     fix(Collective::scan, config.coll_scan);
+    fix(Collective::neighbor, config.coll_neighbor);
     tuning.segment = config.coll_segment;
     tuning.outstanding = static_cast<int>(config.coll_outstanding);
     tuning.piece = config.coll_piece;

@@ -35,9 +35,10 @@ enum class Collective : std::uint8_t {
     gatherv,
     scatter,
     scatterv,
-    scan,  // also the exclusive one
+    scan,      // also the exclusive one
+    neighbor,  // all forms, on any topology
 };
-inline constexpr int kCollectives = 14;
+inline constexpr int kCollectives = 15;
 
 // How a group's ranks lie on nodes.
 struct CollShape {
@@ -52,7 +53,7 @@ struct CollShape {
 // The memory that the ranks bring, as all of them read it on the board of their node.
 enum class CollMemory : std::uint8_t {
     unknown,     // they have not met there
-    own_device,  // nor these; one rank asks what is best for its blocks or vector in device memory
+    own_device,  // nor these; a rank asks what is best for its blocks or vector in device memory
     cells,       // small: it lies on the board already
     device,      // every rank's blocks and vectors lie in device memory that the others may map
     other,       // anything else
@@ -65,6 +66,7 @@ struct CollBoard {
     bool in_place = false;     // of a reduction: some rank's result replaces its vector
     bool on_devices = false;   // what lies in cells comes from device memory, and goes there
     bool lane = false;         // the communicator has a lane, and the call blocks
+    bool strided = false;      // of neighbors: blocks are unpacked where they belong
     bool operator==(const CollBoard&) const = default;
 };
 
@@ -72,9 +74,10 @@ struct CollQuestion {
     Collective operation = Collective::barrier;
     // barrier, alltoallv, gatherv, scatterv: 0. bcast, reduce, allreduce, scan: the vector.
     // reduce_scatter, allgatherv: what all shares are together. allgather, gather, scatter: one
-    // rank's block. alltoall: what one rank has for one other.
+    // rank's block. alltoall: what one rank has for one other. neighbor: nothing, until a rank asks for
+    // its own blocks, which are its own matter: what it offers to its neighbors on the board follows.
     Bytes bytes = 0;
-    std::uint64_t count = 0;  // elements of a reduction's vector
+    std::uint64_t count = 0;  // elements of a reduction's vector; of neighbor, blocks
     CollShape shape = {};
     bool commutative = true;  // of a reduction
     bool predefined = true;   // of a reduction: not a function of the program

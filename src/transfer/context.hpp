@@ -21,6 +21,7 @@
 #include "transfer/host_reads.hpp"
 #include "transfer/notify_flags.hpp"
 #include "transfer/rail_scheduler.hpp"
+#include "transfer/row_batch.hpp"
 #include "transfer/staging_pool.hpp"
 
 namespace gantry::transfer {
@@ -55,6 +56,7 @@ class Context {
     ExportTable exports;  // our memory, for peers to map
     HostCopies host_copies;
     HostReads host_reads;
+    RowBatch row_batch;  // strided copies between device memories
     GpuArbiter arbiter;
     NotifyFlags flags;
     device::InUse in_use;

@@ -58,4 +58,25 @@ Task<Status> move_locally(Executor& executor, Context& context, Side source, Byt
     co_return status;
 }
 
+Task<Status> move_packed(Executor& executor, Context& context, Side strided, std::byte* packed,
+                         int gpu_of_packed, Bytes bytes, Way way, device::Notice notice) {
+    const Piece piece = strided.piece(0, bytes);
+    const bool out = way == Way::from_device;
+    Status status;
+    if (out)
+        status = co_await pack_inside_gpu(executor, context, piece, packed, notice);
+    else
+        status = co_await unpack_inside_gpu(executor, context, piece, packed, notice);
+    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
+    Side other;
+    other.buffer.address = packed;
+    other.location = strided.location;
+    other.location.gpu = gpu_of_packed;
+    if (out)
+        status = co_await move_locally(executor, context, strided, bytes, other, bytes);
+    else
+        status = co_await move_locally(executor, context, other, bytes, strided, bytes);
+    co_return status;
+}
+
 }  // namespace gantry::transfer

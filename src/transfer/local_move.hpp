@@ -12,4 +12,9 @@ namespace gantry::transfer {
 Task<Status> move_locally(Executor& executor, Context& context, Side source, Bytes source_bytes,
                           Side sink, Bytes accepted);
 
+// Between a strided end in device memory and contiguous memory, `packed`, that is mapped for its GPU or
+// lies on it: by a kernel, else as above.
+Task<Status> move_packed(Executor& executor, Context& context, Side strided, std::byte* packed,
+                         int gpu_of_packed, Bytes bytes, Way way, device::Notice notice);
+
 }  // namespace gantry::transfer

@@ -94,14 +94,6 @@ plan::StridedPiece Batches::numbers() const {
             0};
 }
 
-bool in_one_allocation(const Piece& piece) {
-    const layout::Span span = layout::span_of(*piece.buffer.layout, piece.buffer.count);
-    return device::Range{piece.location.base, piece.location.size}.contains(
-        reinterpret_cast<std::uintptr_t>(piece.buffer.address) +
-            static_cast<std::uintptr_t>(span.low),
-        span.bytes());
-}
-
 // Rows of several allocations: each by itself, and the device finds out where it is.
 Task<Status> move_each(Executor& executor, Context& context, std::span<const device::Rows> sets,
                        device::Copy ends) {
@@ -246,13 +238,21 @@ Task<Status> move_inside_gpu(Executor& executor, Context& context, Piece piece, 
     for (; !all.rows().empty(); all.next(device::kMostSetsOfKernel)) {
         copy.rows = all.rows();
         copy.bytes = all.bytes();
-        Status status = co_await device_copy(executor, context, copy);
+        Status status = co_await context.row_batch.move(executor, context, copy);
         GANTRY_CO_TRY(status);
     }
     co_return success();
 }
 
 }  // namespace
+
+bool in_one_allocation(const Piece& piece) {
+    const layout::Span span = layout::span_of(*piece.buffer.layout, piece.buffer.count);
+    return device::Range{piece.location.base, piece.location.size}.contains(
+        reinterpret_cast<std::uintptr_t>(piece.buffer.address) +
+            static_cast<std::uintptr_t>(span.low),
+        span.bytes());
+}
 
 bool pays_aside(Context& context, const Piece& piece, Way way) {
     if (piece.bytes == 0 || !context.tuning.kernels || !in_one_allocation(piece)) return false;

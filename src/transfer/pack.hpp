@@ -17,6 +17,9 @@ class Context;
 // several (absolute addresses, MPI_BOTTOM) count as device memory of no allocation if any is that.
 Result<device::Location> locate_blocks(device::Device& device, const Buffer& buffer);
 
+// Whether all of its blocks lie in the allocation of its location.
+bool in_one_allocation(const Piece& piece);
+
 Task<Status> pack_from_device(Executor& executor, Context& context, Piece piece, std::byte* packed,
                               plan::Movers movers, device::Notice notice = device::Notice::event);
 Task<Status> unpack_to_device(Executor& executor, Context& context, Piece piece,
@@ -24,7 +27,7 @@ Task<Status> unpack_to_device(Executor& executor, Context& context, Piece piece,
                               device::Notice notice = device::Notice::event);
 
 // The same where what is packed is memory of that GPU, too, or memory of a peer that is mapped for it:
-// a launch for each kMostSetsOfKernel sets. MPI_ERR_UNSUPPORTED_OPERATION: kernels cannot.
+// a launch for each kMostSetsOfKernel sets, shared with others that wait meanwhile (row_batch.hpp). MPI_ERR_UNSUPPORTED_OPERATION: kernels cannot.
 Task<Status> pack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,
                              device::Notice notice = device::Notice::event);
 Task<Status> unpack_inside_gpu(Executor& executor, Context& context, Piece piece, std::byte* packed,

@@ -57,9 +57,30 @@ std::string lines(Collective operation, const Shape& shape, const CollFacts& fac
         text += fmt::format("{:<14} from {:>8}  {:>8}  {}{}\n", name(operation), bytes_text(bytes),
                             time_text(choice.plan.expected), how, beaten);
         if (operation == Collective::barrier || operation == Collective::alltoallv ||
-            operation == Collective::gatherv || operation == Collective::scatterv)
+            operation == Collective::gatherv || operation == Collective::scatterv ||
+            operation == Collective::neighbor)
             break;
     }
+    return text;
+}
+
+// Of one rank of 27 whose blocks lie in device memory, by their number; 32 KiB each.
+std::string lines_of_neighbors(const CollFacts& facts) {
+    std::string text;
+    for (const bool time_sliced : {false, true})
+        for (const bool strided : {false, true})
+            for (const std::uint64_t blocks : {1, 2, 4, 6, 26}) {
+                CollQuestion asked = question(Collective::neighbor, blocks * 32 * kKiB,
+                                              {"27 ranks of one node", 27, 1});
+                asked.count = blocks;
+                asked.memory = CollMemory::own_device;
+                asked.board = {.there = true, .time_sliced = time_sliced, .strided = strided};
+                const CollPlan plan = choose_collective(asked, facts, {}).plan;
+                text += fmt::format("{:>2} {}{}  {:>8}  {}\n", blocks,
+                                    strided ? "strided" : "contiguous",
+                                    time_sliced ? ", time-sliced GPU" : "",
+                                    time_text(plan.expected), describe(plan));
+            }
     return text;
 }
 
@@ -97,6 +118,7 @@ std::string table() {
             text += lines(static_cast<Collective>(operation), shape, costs, {}, true,
                           CollMemory::unknown, true);
     }
+    text += "\n== h100: neighbors of one node, in device memory ==\n" + lines_of_neighbors(costs);
     const CollFacts facts;
     const Shape eight = {"8 nodes", 8, 8};
     const std::vector<Collective> reductions = {Collective::reduce, Collective::allreduce,

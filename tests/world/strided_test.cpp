@@ -3,6 +3,7 @@
 // Strided buffers in device memory (transfer/pack.hpp), over every way between two ranks and to
 // oneself: blocks in any order, receives whose blocks lie between each other's, and gaps that
 // belong to the program while a receive is under way.
+#include "strided_cost.hpp"
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -239,15 +240,6 @@ Task<Status> repeated(Rank& rank, const Layout& layout, Bytes bytes, int gpu, in
     }
     co_return success();
 }
-
-struct Cost {
-    Bytes copies = 0, copied = 0, launches = 0;
-    bool operator==(const Cost&) const = default;
-    friend std::ostream& operator<<(std::ostream& out, const Cost& cost) {
-        return out << cost.copies << " copies of " << cost.copied << " bytes, " << cost.launches
-                   << " launches";
-    }
-};
 
 // Of the last message, on each side.
 std::vector<Cost> costs(const Matrix& matrix, const Layout& layout, bool one_gpu,

@@ -302,27 +302,65 @@ void CudaDevice::copy(const Copy& copy, Completion& done) {
     done.complete(context_destroyed(copy));
 }
 
+// The rows of all parts, from the ends of the first: a kernel reaches any address by its distance.
+std::vector<Rows> CudaDevice::rows_of_parts(std::span<const CopyPart> parts) {
+    const auto apart = [](const void* from, const void* to) {
+        return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(to) -
+                                           reinterpret_cast<std::uintptr_t>(from));
+    };
+    std::vector<Rows> all;
+    for (const CopyPart& part : parts)
+        for (Rows rows : part.rows) {
+            rows.destination += apart(parts.front().destination, part.destination);
+            rows.source += apart(parts.front().source, part.source);
+            all.push_back(rows);
+        }
+    return all;
+}
+
 // A context that turns out to be gone is dropped when somebody uses it next.
 void CudaDevice::copy_parts(const Copy& copy, Completion& done) {
     gpus_.fill();
     drop_dead_contexts();
+    const bool in_rows = copy.engine == Engine::kernel;
     CUcontext context = nullptr;
+    Order together;
     bool reached = true;
     for (const CopyPart& part : copy.parts) {
+        for (const void* end : {static_cast<const void*>(part.destination), part.source})
+            if (in_rows && !place(end).device) (void)classify(end, 1);
         Copy each = copy;
+        each.parts = {};
         each.destination = part.destination;
         each.source = part.source;
         each.bytes = part.bytes;
+        each.rows = part.rows;
         Way way;
         const Route route = this->route(each, &way);
-        reached = reached && route.order.copy.engine == Engine::fused && route.context != nullptr &&
-                  (context == nullptr || context == route.context);
+        const bool between_devices =
+            route.order.lane == Lane::d2d || route.order.lane == Lane::peer;
+        reached = reached && route.context != nullptr &&
+                  (context == nullptr || context == route.context) &&
+                  (in_rows ? between_devices && !route.order.unreached && !route.host_only
+                           : route.order.copy.engine == Engine::fused);
         if (!reached) break;
+        // To other GPUs, if any part goes there.
+        if (context == nullptr || route.order.lane == Lane::peer) together = route.order;
         context = route.context;
     }
     if (reached) {
         Result<Streams*> streams = streams_in(context, copy.gpu);
-        if (streams.ok() && (*streams)->copy_parts(copy, done)) return;
+        if (streams.ok() && !in_rows && (*streams)->copy_parts(copy, done)) return;
+        if (streams.ok() && in_rows) {
+            const std::vector<Rows> rows = rows_of_parts(copy.parts);
+            together.copy = copy;
+            together.copy.parts = {};
+            together.copy.destination = copy.parts.front().destination;
+            together.copy.source = copy.parts.front().source;
+            together.copy.rows = rows;
+            together.source_context = together.destination_context = nullptr;
+            if ((*streams)->start(together, done)) return;
+        }
     }
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} copies on GPU {}: not by one launch",
                           copy.parts.size(), copy.gpu));

@@ -109,6 +109,7 @@ class CudaDevice final : public Device {
         bool goes_on(const Copy& copy, std::uint64_t losses_now) const;
         bool carries(const Copy& copy, std::uint64_t losses_now) const;  // whatever its size
     };
+    static std::vector<Rows> rows_of_parts(std::span<const CopyPart> parts);
     void copy_parts(const Copy& copy, Completion& done);
     void* open_again(const IpcHandle& handle, int gpu);
     bool would_take_pieces(Engine engine) const;

@@ -154,6 +154,8 @@ class FakeDevice final : public Device {
     bool kernel_suits(const Copy& copy) const;
     void copy_now(const Copy& copy, Completion& done, int batch);
     void copy_rows(const Copy& copy, Completion& done);
+    void copy_rows_of(const Copy& copy, std::span<const CopyPart> parts, Completion& done);
+    double row_time(model::Operation operation, Bytes bytes) const;
     void copy_parts(const Copy& copy, Completion& done);
     ResidentModel& resident(int gpu);
     void consider_resident(Ends ends, Copies copies, int gpu);

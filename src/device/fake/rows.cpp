@@ -14,65 +14,84 @@ namespace gantry::device::fake {
 
 using model::Operation;
 
+// How long a kernel takes for rows that go so.
+double FakeDevice::row_time(Operation operation, Bytes bytes) const {
+    const model::Gpu& gpu = gpus_.machine().gpu;
+    const auto time = [bytes](const model::CopyCost& way, double part) {
+        return static_cast<double>(way.rate.time(bytes)) / part;
+    };
+    switch (operation) {
+        case Operation::d2h: return time(gpu.d2h, 1);
+        case Operation::d2d: return time(gpu.d2d, 1);
+        case Operation::peer: return time(gpu.peer, gpu.kernel.peer_stores);
+        case Operation::peer_get: return time(gpu.peer, gpu.kernel.peer_loads);
+        default: return time(gpu.h2d, 1);
+    }
+}
+
 void FakeDevice::copy_rows(const Copy& copy, Completion& done) {
+    const CopyPart whole{copy.destination, copy.source, copy.bytes, copy.rows};
+    copy_rows_of(copy, std::span(&whole, 1), done);
+}
+
+void FakeDevice::copy_rows_of(const Copy& copy, std::span<const CopyPart> parts, Completion& done) {
     struct Set {
         std::byte* to;
         const std::byte* from;
         Rows rows;
     };
     std::vector<Set> sets;
+    std::size_t number = 0;
+    for (const CopyPart& part : parts)
+        number += part.rows.size();
+    const model::Gpu& gpu = gpus_.machine().gpu;
+    double moved = 0;  // by a kernel: how long
     model::Work work;
     const bool by_kernel = copy.engine == Engine::kernel;
-    bool reached = copy.rows.size() <= kMostSetsOfKernel;
-    for (const Rows& rows : copy.rows) {
-        const auto whole = [&rows](Bytes pitch, Bytes plane) {
-            return (rows.planes - 1) * plane + (rows.count - 1) * pitch + rows.width;
-        };
-        const Result<Place> from = place(static_cast<const std::byte*>(copy.source) + rows.source,
-                                         whole(rows.source_pitch, rows.source_plane));
-        const Result<Place> to = place(static_cast<std::byte*>(copy.destination) + rows.destination,
-                                       whole(rows.destination_pitch, rows.destination_plane));
-        if (!from.ok() || !to.ok()) {
-            finished_.push_back({&done, (from.ok() ? to : from).status().with("fake rows")});
-            return;
+    bool reached = number <= kMostSetsOfKernel;
+    for (const CopyPart& part : parts) {
+        for (const Rows& rows : part.rows) {
+            const auto whole = [&rows](Bytes pitch, Bytes plane) {
+                return (rows.planes - 1) * plane + (rows.count - 1) * pitch + rows.width;
+            };
+            const Result<Place> from =
+                place(static_cast<const std::byte*>(part.source) + rows.source,
+                      whole(rows.source_pitch, rows.source_plane));
+            const Result<Place> to =
+                place(static_cast<std::byte*>(part.destination) + rows.destination,
+                      whole(rows.destination_pitch, rows.destination_plane));
+            if (!from.ok() || !to.ok()) {
+                finished_.push_back({&done, (from.ok() ? to : from).status().with("fake rows")});
+                return;
+            }
+            work = work_of(copy, from.value(), to.value());
+            moved += row_time(work.operation, rows.bytes());
+            // Of another GPU a kernel reaches what is mapped for it, not what is this process's own.
+            const auto reaches = [&](const Place& end, const void* address) {
+                if (end.kind == MemoryKind::host) return false;
+                if (end.kind != MemoryKind::device || end.gpu == first_gpu_ + copy.gpu) return true;
+                std::uintptr_t base = 0;
+                const Mapping* const mapping = mapping_of(address, &base);
+                return mapping != nullptr && mapping->opened != nullptr;
+            };
+            GANTRY_ASSERT(rows.planes == 1 || by_kernel);
+            reached = reached && reaches(from.value(), part.source) &&
+                      reaches(to.value(), part.destination) &&
+                      (rows.planes == 1 || number <= kMostBoxesOfKernel);
+            sets.push_back({to.value().bytes, from.value().bytes, rows});
         }
-        work = work_of(copy, from.value(), to.value());
-        // Of another GPU a kernel reaches what is mapped for it, not what is this process's own.
-        const auto reaches = [&](const Place& end, const void* address) {
-            if (end.kind != MemoryKind::device || end.gpu == first_gpu_ + copy.gpu) return true;
-            std::uintptr_t base = 0;
-            const Mapping* const mapping = mapping_of(address, &base);
-            return mapping != nullptr && mapping->opened != nullptr;
-        };
-        reached = reached && reaches(from.value(), copy.source) &&
-                  reaches(to.value(), copy.destination) &&
-                  (rows.planes == 1 || copy.rows.size() <= kMostBoxesOfKernel);
-        GANTRY_ASSERT(rows.planes == 1 || by_kernel);
-        reached =
-            reached && from.value().kind != MemoryKind::host && to.value().kind != MemoryKind::host;
-        sets.push_back({to.value().bytes, from.value().bytes, rows});
     }
     if (by_kernel && !reached) {
         finished_.push_back(
             {&done, failure(MPI_ERR_UNSUPPORTED_OPERATION, "fake rows: no kernel can move them")});
         return;
     }
-    const model::Gpu& gpu = gpus_.machine().gpu;
     model::Interval interval;
     if (by_kernel) {
         ++counts_.row_launches;
         processor_.spend(gpu.calls.launch);
         interval = reserve(copy.gpu, {Operation::kernel, copy.bytes, 1, kernels::kRowThreads});
-        const model::CopyCost& way =
-            work.operation == Operation::d2h                                             ? gpu.d2h
-            : work.operation == Operation::d2d                                           ? gpu.d2d
-            : work.operation == Operation::peer || work.operation == Operation::peer_get ? gpu.peer
-                                                                                         : gpu.h2d;
-        const double part = work.operation == Operation::peer       ? gpu.kernel.peer_stores
-                            : work.operation == Operation::peer_get ? gpu.kernel.peer_loads
-                                                                    : 1;
-        interval.end +=
-            static_cast<Nanoseconds>(static_cast<double>(way.rate.time(copy.bytes)) / part);
+        interval.end += static_cast<Nanoseconds>(moved);
     } else {
         for (const Set& set : sets) {
             processor_.spend(gpu.calls.copy);

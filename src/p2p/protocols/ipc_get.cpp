@@ -37,23 +37,6 @@ struct Get : OneCopy {
     }
 };
 
-// Out of memory of the sender that is mapped for this GPU.
-Task<Status> unpack_mapped(Executor& executor, Receiving& receiving, std::byte* source, int gpu) {
-    transfer::Context& context = receiving.context();
-    const Side& sink = receiving.side;
-    Status status =
-        co_await transfer::unpack_inside_gpu(executor, context, sink.piece(0, receiving.accepted),
-                                             source, transfer::notice_of(receiving.plan()));
-    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
-    Side mapped;
-    mapped.buffer.address = source;
-    mapped.location = sink.location;
-    mapped.location.gpu = std::max(context.device.gpu_of(receiving.message.rts.handle.gpu), gpu);
-    status = co_await transfer::move_locally(executor, context, mapped, receiving.accepted, sink,
-                                             receiving.accepted);
-    co_return status;
-}
-
 }  // namespace
 
 bool is_get_of_mapped_memory(const Messages& messages, const Asked& asked,
@@ -113,7 +96,10 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
         std::byte* const source = static_cast<std::byte*>(*mapped) + (rts.address - handle.base);
         const bool inside = sliced && receiving.verdict.question.source.on_device();
         if (!receiving.side.contiguous())
-            status = co_await unpack_mapped(executor, receiving, source, gpu);
+            status = co_await transfer::move_packed(
+                executor, receiving.context(), receiving.side, source,
+                std::max(device.gpu_of(handle.gpu), gpu), receiving.accepted,
+                transfer::Way::to_device, transfer::notice_of(receiving.plan()));
         else
             status = co_await transfer::direct_copy(
                 executor, receiving.context(), receiving.side.at(0), source, receiving.accepted,

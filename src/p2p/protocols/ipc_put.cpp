@@ -87,35 +87,12 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
 
 // Packed bytes that a sender has put on our GPU come where they belong.
 Task<Status> unpack_put(Executor& executor, Receiving& receiving, std::byte* packed) {
-    transfer::Context& context = receiving.context();
     const Side& sink = receiving.side;
-    Status status =
-        co_await transfer::unpack_inside_gpu(executor, context, sink.piece(0, receiving.accepted),
-                                             packed, transfer::notice_of(receiving.plan()));
-    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
-    Side from;
-    from.buffer.address = packed;
-    from.location = sink.location;
-    status = co_await transfer::move_locally(executor, context, from, receiving.accepted, sink,
-                                             receiving.accepted);
+    Status status = co_await transfer::move_packed(
+        executor, receiving.context(), sink, packed, sink.location.gpu, receiving.accepted,
+        transfer::Way::to_device, transfer::notice_of(receiving.plan()));
     if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         status = failure(MPI_ERR_OTHER, "{}", status.text());
-    co_return status;
-}
-
-// Into memory of the receiver that is mapped for this GPU.
-Task<Status> pack_mapped(Executor& executor, Sending& sending, std::byte* sink, int gpu_of_sink) {
-    transfer::Context& context = sending.context();
-    const Side& source = sending.side;
-    Status status = co_await transfer::pack_inside_gpu(
-        executor, context, source.piece(0, sending.limit), sink, transfer::notice_of(sending.plan));
-    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) co_return status;
-    Side mapped;
-    mapped.buffer.address = sink;
-    mapped.location = source.location;
-    mapped.location.gpu = gpu_of_sink;
-    status = co_await transfer::move_locally(executor, context, source, sending.limit, mapped,
-                                             sending.limit);
     co_return status;
 }
 
@@ -202,8 +179,10 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
                                                 sending.side.at(0), sending.limit, gpu,
                                                 sending.plan, inside);
     else
-        status =
-            co_await pack_mapped(executor, sending, sink, std::max(device.gpu_of(handle.gpu), gpu));
+        status = co_await transfer::move_packed(executor, sending.context(), sending.side, sink,
+                                                std::max(device.gpu_of(handle.gpu), gpu),
+                                                sending.limit, transfer::Way::from_device,
+                                                transfer::notice_of(sending.plan));
     device.close_memory(handle, gpu);
     co_return status;
 }

@@ -214,13 +214,12 @@ TEST_F(CudaFlow, WhatComesTooLateGoesAnotherWay) {
     CudaResident::start(kLong);  // by streams of its own
     ASSERT_TRUE(cuda->pin(slots, kBytes + kWords).ok());
     ASSERT_TRUE(copy(out(kBytes)).ok());  // pinned by now
-    cuda::Driver driver(GpuProgram::library());
-    ASSERT_TRUE(driver.ready());
     cuda::CopySettings settings;
     settings.linger = 100 * kMicrosecond;
     settings.resident_margin = -kSecond;
-    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
-                          cuda->gpu_facts(0), 1, settings);
+    OwnStreams own(primary, cuda->gpu_facts(0), settings);
+    ASSERT_TRUE(own.ready);
+    cuda::Streams& streams = own.streams;
     const std::vector<std::uint8_t> data = pattern(kBytes);
     const auto late = [&streams] { return streams.resident().counts().untaken; };
     // Only ends a test that hangs.

@@ -72,4 +72,18 @@ struct CudaResident : testing_support::CudaTest {
     }
 };
 
+// Streams beside the device's, with settings of a test's own.
+struct OwnStreams {
+    OwnStreams(CUcontext context, const GpuFacts& facts, const cuda::CopySettings& its_settings)
+        : driver(testing_support::GpuProgram::library()),
+          ready(driver.ready()),
+          settings(its_settings),
+          streams(driver, {context, ready ? cuda::context_id(driver, context) : 0, 0}, facts, 1,
+                  settings) {}
+    cuda::Driver driver;
+    const bool ready;
+    cuda::CopySettings settings;
+    cuda::Streams streams;
+};
+
 }  // namespace gantry::device

@@ -241,13 +241,12 @@ TEST_F(CudaResidentHost, AWindowIsTakenWhole) {
 // way. Some end in between, with a part of a copy taken.
 TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
     start(kLong);  // by streams of its own
-    cuda::Driver driver(GpuProgram::library());
-    ASSERT_TRUE(driver.ready());
     cuda::CopySettings settings;
     settings.linger = 100 * kMicrosecond;
     settings.resident_margin = -kSecond;
-    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
-                          cuda->gpu_facts(0), 1, settings);
+    OwnStreams own(primary, cuda->gpu_facts(0), settings);
+    ASSERT_TRUE(own.ready);
+    cuda::Streams& streams = own.streams;
     const std::vector<std::uint8_t> data = pattern(kBytes), given = pattern(kBytes, 9);
     std::vector<std::uint8_t> expected(kBytes, 0), expected_out(kBytes, 0);
     std::mt19937 dice(11);
@@ -314,12 +313,11 @@ TEST_F(CudaResidentHost, WhatComesTooLateGoesAnotherWay) {
 // Whether the kernel had copied it or not, nobody had been told: it may be copied again.
 TEST_F(CudaResidentHost, OfAContextThatIsGoneWhatItHadGoesAnotherWay) {
     start(kLong);  // by streams of its own
-    cuda::Driver driver(GpuProgram::library());
-    ASSERT_TRUE(driver.ready());
     cuda::CopySettings settings;
     settings.linger = kLong;
-    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
-                          cuda->gpu_facts(0), 1, settings);
+    OwnStreams own(primary, cuda->gpu_facts(0), settings);
+    ASSERT_TRUE(own.ready);
+    cuda::Streams& streams = own.streams;
     cuda::Order single{out(0, 100), cuda::Lane::d2h};
     single.resident = {Ends::to_host, true};
     cuda::Order between;

@@ -89,13 +89,12 @@ struct Counter {
 
 TEST_F(CudaResident, WhatComesTooLateIsReducedOnceAndCopied) {
     start(kLong);  // by streams of its own
-    cuda::Driver driver(testing_support::GpuProgram::library());
-    ASSERT_TRUE(driver.ready());
     cuda::CopySettings settings;
     settings.linger = 100 * kMicrosecond;
     settings.resident_margin = -kSecond;  // kernels that have ended are trusted
-    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
-                          cuda->gpu_facts(0), 1, settings);
+    OwnStreams own(primary, cuda->gpu_facts(0), settings);
+    ASSERT_TRUE(own.ready);
+    cuda::Streams& streams = own.streams;
     constexpr std::uint64_t kCount = 600;
     constexpr Bytes kCopied = kBytes / 2, kOnes = kBytes / 2, kCounts = kOnes + 8 * kCount;
     std::vector<std::uint64_t> ones(kCount, 1), counts(kCount, 0);
@@ -140,12 +139,11 @@ TEST_F(CudaResident, WhatComesTooLateIsReducedOnceAndCopied) {
 // A reduction is no copy: of a context that is gone, it is not made at all.
 TEST_F(CudaResident, OfAContextThatIsGoneNoReductionBecomesACopy) {
     start(kLong);  // by streams of its own
-    cuda::Driver driver(testing_support::GpuProgram::library());
-    ASSERT_TRUE(driver.ready());
     cuda::CopySettings settings;
     settings.linger = kLong;
-    cuda::Streams streams(driver, {primary, cuda::context_id(driver, primary), 0},
-                          cuda->gpu_facts(0), 1, settings);
+    OwnStreams own(primary, cuda->gpu_facts(0), settings);
+    ASSERT_TRUE(own.ready);
+    cuda::Streams& streams = own.streams;
     const Counter counter(from, to, 100);
     const auto taken = [&streams] { return streams.resident().counts().copies; };
     std::deque<Completion> started;

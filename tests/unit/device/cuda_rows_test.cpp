@@ -164,6 +164,66 @@ TEST_F(CudaRows, PlanesOfRowsAreOneLaunch) {
     }
 }
 
+// Parts of a copy: each has ends of its own, in other allocations.
+TEST_F(CudaRows, OfSeveralAllocationsAreOneLaunch) {
+    constexpr int kParts = 5;
+    std::vector<CUdeviceptr> sources, sinks;
+    for (int part = 0; part < kParts; ++part) {
+        sources.push_back(allocate(kBytes));
+        sinks.push_back(allocate(kBytes));
+        classify(pointer(sources.back()), kBytes);
+        classify(pointer(sinks.back()), kBytes);
+    }
+    unsigned seed = 20;
+    for (const Bytes unit : {1, 4, 16})
+        for (const int count : {1, 3, 900}) {
+            std::vector<std::vector<Rows>> rows;
+            std::vector<CopyPart> parts;
+            std::vector<std::vector<std::uint8_t>> expected;
+            Bytes bytes = 0;
+            for (std::size_t part = 0; part < kParts; ++part) {
+                ++seed;
+                // The first part is one run, which is more than all others together.
+                std::vector<Rows>& here = rows.emplace_back(sets(count, seed, unit));
+                if (part == 0) here = {{0, 16, kBytes - 64, 1, 0, 0}};
+                write(sources[part], pattern(kBytes, seed));
+                write(sinks[part], pattern(kBytes, seed + 100));
+                const std::vector<std::uint8_t> from = pattern(kBytes, seed);
+                std::vector<std::uint8_t>& to = expected.emplace_back(pattern(kBytes, seed + 100));
+                Bytes all = 0;
+                for (const Rows& set : here) {
+                    for (Bytes row = 0; row < set.count; ++row)
+                        std::memcpy(
+                            &to[static_cast<Bytes>(set.destination) + row * set.destination_pitch],
+                            &from[static_cast<Bytes>(set.source) + row * set.source_pitch],
+                            set.width);
+                    all += set.bytes();
+                }
+                parts.push_back({pointer(sinks[part]), pointer(sources[part]), all, here});
+                bytes += all;
+            }
+            Copy together;
+            together.engine = Engine::kernel;
+            together.bytes = bytes;
+            together.parts = parts;
+            const std::uint64_t before = cuda->calls().launches;
+            const Status status = copy(together);
+            ASSERT_TRUE(status.ok()) << status.text();
+            EXPECT_EQ(cuda->calls().launches - before, 1u);
+            for (std::size_t part = 0; part < kParts; ++part)
+                EXPECT_TRUE(read(sinks[part], kBytes) == expected[part])
+                    << "part " << part << " of " << count << " sets, seed " << seed;
+            parts[3].source = pinned;
+            together.parts = parts;
+            EXPECT_EQ(copy(together).error_class(), MPI_ERR_UNSUPPORTED_OPERATION)
+                << "the host's memory is no part";
+        }
+    for (std::size_t part = 0; part < kParts; ++part) {
+        free(sources[part]);
+        free(sinks[part]);
+    }
+}
+
 TEST_F(CudaRows, PageableMemoryIsForTheCopyEngine) {
     std::vector<std::uint8_t> pageable(kBytes);
     refused(sets(7, 3, 1), pageable.data());
