@@ -20,7 +20,8 @@ struct TogetherLimits {
     std::uint64_t elements_at_once = 256;
     std::uint64_t elements = 16 * 256, elements_in_place = 4 * 256;
     constexpr bool takes(Bytes each, Bytes copies) const {
-        return each <= bytes_of_copy && copies * ((each + bytes_of_item - 1) / bytes_of_item) <= items;
+        return each <= bytes_of_copy &&
+               copies * ((each + bytes_of_item - 1) / bytes_of_item) <= items;
     }
 };
 inline constexpr TogetherLimits kTogether;

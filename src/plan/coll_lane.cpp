@@ -11,21 +11,20 @@ namespace gantry::plan {
 namespace {
 
 constexpr int kMostRanks = 64;  // cells that a rank reads in turn
-// Longer ones were slower than messages (bench/results).
+// Pieces follow each other only where one rank brings or gets everything; elsewhere all wait for all in each.
 constexpr Bytes kLongest = 64 * kKiB;
 
 double copied(const CollAsk& ask, Bytes bytes) {
     return static_cast<double>(bytes) * 1e9 / ask.facts.copy_bytes_per_second;
 }
 
-const char* obstacle(const CollAsk& ask, Bytes brought) {
+const char* obstacle(const CollAsk& ask, Bytes brought, bool rooted) {
     const Algorithm fixed = ask.tuning.fixed[static_cast<std::size_t>(ask.question.operation)];
     if (fixed != Algorithm::automatic && fixed != Algorithm::lane) return "another one is fixed";
     if (ask.ranks > kMostRanks) return "more ranks than one reads cells of";
     if (!ask.question.predefined) return "a function of the program";
     if (!ask.question.commutative) return "a function of the program";
-    if (ask.question.operation == Collective::reduce_scatter && brought > kCell)
-        return "longer than a cell of the lane";
+    if (!rooted && brought > kCell) return "longer than a cell of the lane";
     return brought > kLongest ? "long" : nullptr;
 }
 
@@ -58,7 +57,7 @@ void add_lane(const CollAsk& ask, CollCandidates& list) {
                                               static_cast<double>(combined) * 1e9 /
                                                   ask.facts.reduce_bytes_per_second),
               .why = "short, and the call blocks: through numbered cells of the node",
-              .impossible = obstacle(ask, brought),
+              .impossible = obstacle(ask, brought, rooted),
               .rank_order = true});
 }
 

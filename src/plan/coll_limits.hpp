@@ -10,8 +10,9 @@ namespace gantry::plan {
 
 // Of an all-to-all that stages (coll/alltoall_staged.cpp).
 struct StagedLimits {
-    Bytes largest_block = 256 * kKiB;  // larger ones are messages of device memory, which are staged in pieces
-    Bytes pinned = 2 * kMiB;           // page-locked memory of a direction
+    Bytes largest_block =
+        256 * kKiB;  // larger ones are messages of device memory, which are staged in pieces
+    Bytes pinned = 2 * kMiB;  // page-locked memory of a direction
     // Others under way: long messages that all start at once crowd one receiver after the other.
     Bytes apart = kMiB;
 };

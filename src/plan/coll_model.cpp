@@ -47,11 +47,11 @@ double CollAsk::between_devices(Bytes each, int directions) const {
     const CollGpu& gpu = facts.gpu;
     // Both sides of an exchange are the receiver of one message: two calls, one after the other.
     const double messages = directions > 1 ? kExchangeOnDevices : 1;
-    const double turn = question.board.time_sliced ? static_cast<double>(gpu.turn) : 0;
+    const double of_gpu = question.board.time_sliced ? static_cast<double>(gpu.turn) : 0;
     const double rate = question.board.time_sliced
                             ? gpu.local_bytes_per_second
                             : gpu.peer_bytes_per_second * (directions > 1 ? kBothWays : 1);
-    return messages * static_cast<double>(gpu.message) + turn + over(each, rate);
+    return messages * static_cast<double>(gpu.message) + turn + of_gpu + over(each, rate);
 }
 
 double CollAsk::from_device(Bytes each, int others) const {

@@ -23,7 +23,8 @@ struct CollAsk {
     int rounds;  // the logarithm of ranks, rounded up
     Bytes bytes;
     double crowd;  // ranks of a node for each of its processors, at least 1
-    double turn;   // what waiting for another rank of the node takes beyond the work, where they share
+    double
+        turn;  // what waiting for another rank of the node takes beyond the work, where they share
 
     CollAsk(const CollQuestion& q, const CollFacts& f, const CollTuning& t);
 

@@ -44,12 +44,12 @@ enum class Algorithm : std::uint8_t {
     staged,        // spread, whose blocks of device memory go through page-locked memory
     hierarchical,  // inside nodes, then between them, each part planned for itself
     // --- inside one node, over its board ---
-    cells,      // small host memory lies on the board itself
-    direct,     // stores into the mapped memory of the others, one launch
+    cells,          // small host memory lies on the board itself
+    direct,         // stores into the mapped memory of the others, one launch
     direct_shares,  // a root stores a share to each, who stores it to the others; piece by piece
-    one_shot,   // each who wants a result reduces the mapped vectors of all
-    two_shots,  // each reduces one share, and stores it into the results of all
-    lane,       // small blocking calls: through numbered cells, without a meeting
+    one_shot,       // each who wants a result reduces the mapped vectors of all
+    two_shots,      // each reduces one share, and stores it into the results of all
+    lane,           // small blocking calls: through numbered cells, without a meeting
 };
 inline constexpr int kAlgorithms = 24;
 inline bool is_on_board(Algorithm algorithm) {

@@ -99,8 +99,9 @@ struct CollWay {
 // What the operations of GPUs cost, for candidates that work in device memory. Unless a machine is
 // described it is taken for an H100: nobody asks a driver when the job starts.
 struct CollGpu {
-    Nanoseconds launch = 8900;   // a kernel alone, from the call until its end is seen
-    Nanoseconds resident = 4900;  // short copies or a short reduction that a persistent kernel makes
+    Nanoseconds launch = 8900;  // a kernel alone, from the call until its end is seen
+    Nanoseconds resident =
+        4900;                    // short copies or a short reduction that a persistent kernel makes
     Nanoseconds meeting = 5500;  // what offering mapped memory on the board adds to a launch
     Nanoseconds message = 8500;  // a short message between device memories of a node
     Nanoseconds copy = 8700;     // a copy inside the GPU alone

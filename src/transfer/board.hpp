@@ -136,7 +136,7 @@ class Board {
         Meeting* meeting = nullptr;  // null: all_read() or until()
         bool (*ended)(void*) = nullptr;
         void* with = nullptr;
-        int next = 0, end = 0;       // who is waited for still
+        int next = 0, end = 0;  // who is waited for still
         int step = kPosted;
         std::size_t row_of_parts = 0;
         std::uint32_t parts = 0;  // so many of them are enough; 0: all of the step

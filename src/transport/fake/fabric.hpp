@@ -297,7 +297,7 @@ class FakeTransport final : public Transport, private Registrar {
         std::vector<Flag> all_flags;
         // Made when it is asked for. Pages of it that nobody touches take no memory, of a thousand ranks.
         std::unique_ptr<void, decltype(&std::free)> board_memory{nullptr, &std::free};
-        std::set<std::uint64_t> gpus;   // that its rank uses
+        std::set<std::uint64_t> gpus;  // that its rank uses
     };
     std::unique_ptr<Segment> segment_;  // made when it is asked for
 };

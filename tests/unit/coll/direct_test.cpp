@@ -91,6 +91,7 @@ Task<Status> bcasts(Rank& rank, const Trial& test) {
     Everybody everybody(rank);
     everybody.common().job.tuning.fixed.fill(test.fixed);
     everybody.common().job.tuning.segment = test.segment;
+    test.prepare(rank);
     const auto [from, into] = test.places(rank.number);
     for (int round = 0; round < test.rounds; ++round) {
         const int root = round % everybody.size();

@@ -245,7 +245,7 @@ Task<Status> run_ahead(Executor& executor, Rank& rank, int* ahead) {
     Status ready = co_await open(executor, rank, rank.all, &opened);
     GANTRY_CO_TRY(ready);
     const layout::Layout layout = layout::contiguous_layout(sizeof(Number));
-    std::vector<Number> source(1, 4), sink(1);
+    std::vector<Number> source(1, brought(0, 0)), sink(1);
     const Call call{Collective::bcast, 1, 0};
     int done = 0;
     for (bool at_once = true; rank.number == 0 && at_once; ++done) {

@@ -182,7 +182,7 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
         // On two nodes of GPUs, and on one whose ranks share a board, all of them can be.
         CollQuestion any = question(asked, 256, 8);
         CollQuestion on_board = any;
-        on_board.board.there = true;
+        on_board.board.there = on_board.board.lane = true;
         any.shape.nodes = 2;
         any.shape.most = any.shape.fewest = 4;
         const CollFacts facts;
