@@ -52,8 +52,8 @@ struct Most {
     int before;  // exchanges that are not counted: messages are staged until a mapping pays
 };
 constexpr Most kFused{2, 0, 4};
-// How many messages share a launch depends on when they come: five launches were usual. What is
-// contiguous is copied. tests/world/strided_mapped_test.cpp has exact numbers.
+// How many messages share a launch depends on when they come: five launches were
+// usual. What is contiguous is copied. tests/world/row_batch_test.cpp has exact numbers.
 constexpr Most kMessages{2 * kDirections, 2 * kDirections, 64};
 
 struct Faces {

@@ -125,64 +125,6 @@ TEST_P(StridedMapped, WithoutScratchMemoryItArrivesToo) {
     run(7, 200001, 0);
 }
 
-// --- several messages at once --------------------------------------------------------------------
-
-// Windows of strided messages, all pending together, until memory has been mapped for long; each is
-// looked at.
-Task<Status> windows_of(Rank& rank, const Layout& layout, int messages, int windows) {
-    const bool sends = rank.number == 0;
-    const Bytes share = layout::span_of(layout, 1).bytes() + 64;
-    Bytebuffer memory(rank, Place::device, share * static_cast<Bytes>(messages), rank.number);
-    std::byte* const bytes = stored(rank, Place::device, memory.address(), memory.bytes());
-    std::vector<std::byte> packed(layout.size);
-    for (int window = 0; window < windows; ++window) {
-        std::vector<std::byte> right(memory.bytes(), std::byte{0xAB});
-        for (int message = 0; message < messages; ++message) {
-            for (Bytes i = 0; i < packed.size(); ++i)
-                packed[i] = value(static_cast<Bytes>(window * messages + message), i);
-            layout::unpack(layout, right.data() + share * static_cast<Bytes>(message), 0,
-                           packed.size(), packed.data());
-        }
-        std::memset(bytes, 0xAB, memory.bytes());
-        if (sends) std::memcpy(bytes, right.data(), right.size());
-        Status met = co_await meet(rank, kTag + 1);
-        GANTRY_CO_TRY(met);
-        rank.device.reset_counts();
-        std::vector<p2p::Request*> requests;
-        for (int message = 0; message < messages; ++message) {
-            const p2p::Buffer buffer{memory.address() + share * static_cast<Bytes>(message), 1,
-                                     &layout};
-            Result<p2p::Request*> started =
-                sends ? rank.messenger.isend(rank.all, buffer, 1, kTag, p2p::SendMode::standard)
-                      : rank.messenger.ireceive(rank.all, buffer, 0, kTag);
-            GANTRY_CO_TRY(started.status());
-            requests.push_back(*started);
-        }
-        for (p2p::Request* request : requests) {
-            Received got = co_await finish(rank.executor, rank, request);
-            GANTRY_CO_TRY(got.status);
-        }
-        if (!sends) WORLD_CHECK(std::memcmp(bytes, right.data(), right.size()) == 0);
-    }
-    co_return success();
-}
-
-// One that goes at once, and those that came meanwhile: not more for more messages.
-TEST(StridedMessagesTogether, ShareLaunches) {
-    for (const int messages : {2, 8, 26, 52}) {
-        std::mt19937_64 dice(static_cast<std::uint64_t>(messages));
-        const Layout layout = random_blocks(dice, 4096);
-        World world({.machine = "h200", .ranks_per_node = 2, .seed = 3});
-        const Ending ending =
-            world.run([&](Rank& rank) { return windows_of(rank, layout, messages, 100); });
-        EXPECT_TRUE(ending.good()) << ending;
-        EXPECT_TRUE(world.settle());
-        for (int rank = 0; rank < 2; ++rank)
-            EXPECT_LE(world.rank(rank).device.counts().row_launches, 4u)
-                << messages << " messages, rank " << rank;
-    }
-}
-
 INSTANTIATE_TEST_SUITE_P(Every, StridedMapped, testing::ValuesIn(kMapped),
                          [](const auto& test) { return test.param.name; });
 
