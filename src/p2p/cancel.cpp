@@ -18,10 +18,15 @@
 namespace gantry::p2p {
 
 void Messages::cancel(const Request& send_request) {
-    Outgoing* const message = outgoing.find(send_request);
+    Outgoing* message = outgoing.find(send_request);
     if (message == nullptr || message->withdrawn != nullptr) return;
+    // To oneself the answer is known at once: the message arrives first.
+    if (message->peer == context.world_rank) {
+        endpoint(message->peer).transport->progress();
+        message = outgoing.find(send_request);
+        if (message == nullptr) return;
+    }
     message->withdrawn = std::make_unique<Completion>(executor);
-    // To oneself the answer is known at once, if the message has arrived.
     if (message->peer == context.world_rank && drop_unexpected(message->peer, message->id))
         return on_cancelled(message->peer, {message->id, 1}, {});
     Status asked = send(message->peer, wire::kCancel, wire::Cancel{message->id});

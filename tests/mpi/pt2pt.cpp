@@ -389,19 +389,33 @@ MPI_CASE(everybody_to_everybody, 8) {
         CHECK(in[static_cast<std::size_t>(peer)] == std::vector<int>(kCount, peer * 100 + rank()));
 }
 
-// A message to oneself that no receive has is gone when MPI_Cancel returns.
+// A message to oneself that no receive has is gone when MPI_Cancel returns, also one that nobody has
+// looked for yet; and one that a receive has is not.
 MPI_CASE(a_cancelled_message_to_oneself_is_known_to_be, 1) {
-    MPI_Request request;
-    OK(MPI_Issend(nullptr, 0, MPI_BYTE, 0, 123, MPI_COMM_WORLD, &request));
-    OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    OK(MPI_Cancel(&request));
-    int done = 0, cancelled = 0, there = 1;
-    MPI_Status status;
-    OK(MPI_Request_get_status(request, &done, &status));
-    CHECK_EQ(done, 1);
-    OK(MPI_Test_cancelled(&status, &cancelled));
-    CHECK_EQ(cancelled, 1);
-    OK(MPI_Request_free(&request));
-    OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
-    CHECK_EQ(there, 0);
+    std::vector<char> out(1 << 20), in(out.size());
+    const auto after_cancel = [](MPI_Request& request) {
+        OK(MPI_Cancel(&request));
+        int done = 0, cancelled = 0;
+        MPI_Status status;
+        OK(MPI_Request_get_status(request, &done, &status));
+        if (done != 0) OK(MPI_Test_cancelled(&status, &cancelled));
+        return cancelled != 0;
+    };
+    for (const int bytes : {0, 5000, 1 << 20})
+        for (const bool probed : {true, false}) {
+            MPI_Request request, receive;
+            OK(MPI_Issend(out.data(), bytes, MPI_BYTE, 0, 123, MPI_COMM_WORLD, &request));
+            if (probed)
+                OK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK(after_cancel(request));
+            OK(MPI_Request_free(&request));
+            int there = 1;
+            OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+            CHECK_EQ(there, 0);
+            OK(MPI_Irecv(in.data(), bytes, MPI_BYTE, 0, 123, MPI_COMM_WORLD, &receive));
+            OK(MPI_Issend(out.data(), bytes, MPI_BYTE, 0, 123, MPI_COMM_WORLD, &request));
+            CHECK(!after_cancel(request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+        }
 }

@@ -65,7 +65,7 @@ void Waiters::sleep(Pending& pending) {
     const bool looks = looking_ < spare_processors_;
     if (looks) ++looking_;
     if (deputy_ == nullptr) deputy_ = &me;
-    const bool is_deputy = deputy_ == &me;
+    bool is_deputy = deputy_ == &me;
     gate_.leave();
     // Who calls is inside the gate meanwhile, so that `me` lives until the word is written and the
     // sleeper woken.
@@ -75,7 +75,13 @@ void Waiters::sleep(Pending& pending) {
             relax();
     std::uint32_t still = looking;
     if (me.word.compare_exchange_strong(still, asleep)) {
-        if (is_deputy) sleep_as_deputy(me);
+        if (is_deputy && !sleep_as_deputy(me)) {
+            gate_.enter();
+            is_deputy = driver() == nullptr;
+            if (!is_deputy)
+                deputy_ = nullptr;  // the driver finds none at its end, and calls somebody
+            gate_.leave();
+        }
         while (!is_deputy && me.word.load() == asleep)
             futex::sleep_while(me.word, asleep);
     }
@@ -87,15 +93,16 @@ void Waiters::sleep(Pending& pending) {
     if ((me.to_drive || is_deputy) && driver() == nullptr && pending.ended()) call_a_driver();
 }
 
-// Until it is called, or nobody has driven for a while. A driver that goes on, or comes again soon, is
-// looked at ever more seldom.
-void Waiters::sleep_as_deputy(const Sleeper& me) {
+// Until it is called, or nobody has driven for a while. A driver that comes again and again is looked at
+// ever more seldom. False: one has driven all the time, and may go on for long.
+bool Waiters::sleep_as_deputy(const Sleeper& me) {
     Nanoseconds time = kFirstLook;
-    for (std::uint32_t seen = drives(); me.word.load() == asleep;) {
+    for (std::uint32_t seen = drives();;) {
         futex::sleep_while(me.word, asleep, time);
-        if (me.word.load() != asleep) return;
+        if (me.word.load() != asleep) return true;
         const std::uint32_t now = drives();
-        if (driver() == nullptr && now == seen) return;
+        if (now == seen && driver() == nullptr) return true;
+        if (now == seen && time == kLastLook) return false;
         seen = now;
         time = std::min(2 * time, kLastLook);
     }

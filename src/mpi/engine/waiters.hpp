@@ -9,7 +9,7 @@
 //   sleepers  outside of the gate, each before a word of its own: looks at it for a moment where
 //             processors are left over, then sleeps
 //   deputy    one of the sleepers: now and then it looks whether somebody still drives, and takes over
-//             when nobody has since it looked before
+//             when nobody has since it looked before. It ends to be one when the same driver goes on
 //
 // Who finds the operation of a sleeper ended calls it (writes its word, wakes it). A driver whose
 // own operation has ended leaves the engine to the deputy, or where there is none calls a sleeper to
@@ -53,7 +53,7 @@ class Waiters {
 
     void drive(Pending& pending, Gate* others);
     void sleep(Pending& pending);
-    void sleep_as_deputy(const Sleeper& me);
+    bool sleep_as_deputy(const Sleeper& me);
     void look_through();
     void call_a_driver();
     static void call(Sleeper& sleeper);
