@@ -133,7 +133,9 @@ TEST(WindowMapped, AStridedTargetIsOneKernelOfTheOrigin) {
                 EXPECT_TRUE(world.settle());
                 // Where both ends are strided, by way of memory aside.
                 EXPECT_EQ(cost.launches + cost.copies, here && there ? 2u : 1u) << here << there;
-                if (here != there) EXPECT_EQ(cost.launches, 1u) << here << there;
+                if (here != there) {
+                    EXPECT_EQ(cost.launches, 1u) << here << there;
+                }
             }
 }
 
