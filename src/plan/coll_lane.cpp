@@ -28,6 +28,12 @@ const char* obstacle(const CollAsk& ask, Bytes brought, bool rooted) {
     return brought > kLongest ? "long" : nullptr;
 }
 
+// One rank brings everything, or gets it.
+bool is_rooted(Collective operation) {
+    return operation == Collective::bcast || operation == Collective::scatter ||
+           operation == Collective::gather || operation == Collective::reduce;
+}
+
 }  // namespace
 
 void add_lane(const CollAsk& ask, CollCandidates& list) {
@@ -46,8 +52,7 @@ void add_lane(const CollAsk& ask, CollCandidates& list) {
         default: return;
     }
     // With one sender or one receiver the two sides work at the same time.
-    const bool rooted = rows == 1 || ask.question.operation == Collective::gather ||
-                        ask.question.operation == Collective::reduce;
+    const bool rooted = is_rooted(ask.question.operation);
     const Bytes in_turn =
         rooted ? std::max(brought, read) + std::min({brought, read, kCell}) : brought + read;
     const auto words = static_cast<double>(ask.facts.board.flag) +

@@ -301,6 +301,22 @@ TEST(CollPlan, ALaneIsForShortBlockingCallsOnly) {
     EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "long";
 }
 
+// Of two ranks each waits for one other, as with a root; but what both bring must fit into a cell.
+TEST(CollPlan, WhatAllRanksBringGoesOverALaneUpToACellEach) {
+    for (const Collective operation : {Collective::allreduce, Collective::reduce_scatter,
+                                       Collective::allgather, Collective::alltoall}) {
+        for (const int ranks : {2, 3}) {
+            CollQuestion asked = on_node(operation, kCell + 8, ranks, CollMemory::unknown);
+            asked.board.lane = true;
+            CollTuning fixed;
+            fixed.fixed.fill(Algorithm::lane);
+            EXPECT_NE(choose_collective(asked, facts_of("h100"), fixed).plan.algorithm,
+                      Algorithm::lane)
+                << name(operation) << ", " << ranks << " ranks";
+        }
+    }
+}
+
 TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
     const auto allreduce = [](Bytes bytes, int ranks) {
         return on_node(Collective::allreduce, bytes, ranks, CollMemory::device);
