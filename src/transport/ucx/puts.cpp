@@ -3,9 +3,9 @@
 // Remote memory of the UCX transport. `done` promises that the bytes are at the peer.
 //
 // Where a card writes without the peer's processor: a put of UCX, which ends when its source may be
-// reused, and a flush behind it. Over TCP alone that costs two round trips and half the rate:
+// reused, and a flush behind it. Over TCP alone, or datagrams, that costs two round trips and half the rate:
 // there a put goes as messages, straight from the source, in pieces that the peer finds in one
-// receive buffer, copies to their place, and answers once for all; a large one goes straight to its
+// receive buffer, copies to their place, and answers once for all; over TCP a large one goes straight to its
 // place by a connection of our own (bulk.cpp).
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"

@@ -36,7 +36,7 @@ bool leads_out(const std::string& resource) {
     return std::ranges::find(kInside, resource.substr(0, resource.find('/'))) == std::end(kInside);
 }
 
-enum class Medium : std::uint8_t { unknown, tcp };
+enum class Medium : std::uint8_t { unknown, messages };
 
 Result<ucp_context_h> open_context(const Library& library, const std::string& devices,
                                    Medium medium) {
@@ -48,7 +48,7 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     set_unless_given(library, settings, "TLS", "^sm");
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.
-    if (medium == Medium::tcp) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
+    if (medium == Medium::messages) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
     // Device memory is registered where we say: UCX would look for the allocation around it, and without
     // its CUDA modules 1.14 to 1.22 find address 0, which ends the process the second time.
     set_unless_given(library, settings, "MEMTYPE_REG_WHOLE_ALLOC_TYPES", "");
@@ -90,9 +90,9 @@ Result<Rail> Rail::open(const Library& library, const std::string& devices) {
     if (!context.ok()) return context.status();
     rail.context_ = *context;
     rail.read_resources();
-    if (rail.only_tcp()) {  // known only now, and settings are read only at the start
+    if (rail.only_messages()) {  // known only now, and settings are read only at the start
         library->ucp_cleanup(std::exchange(rail.context_, nullptr));
-        context = open_context(library, devices, Medium::tcp);
+        context = open_context(library, devices, Medium::messages);
         if (!context.ok()) return context.status();
         rail.context_ = *context;
     }
@@ -147,6 +147,12 @@ std::vector<std::string> Rail::devices() const {
 bool Rail::only_tcp() const {
     return std::ranges::all_of(resources_, [](const std::string& resource) {
         return resource.starts_with("tcp/") || !leads_out(resource);
+    });
+}
+
+bool Rail::only_messages() const {
+    return std::ranges::all_of(resources_, [](const std::string& resource) {
+        return resource.starts_with("tcp/") || resource.starts_with("ud_") || !leads_out(resource);
     });
 }
 

@@ -27,8 +27,10 @@ class Rail {
     const std::vector<std::string>& resources() const { return resources_; }
     // Those of them that lead out of this node.
     std::vector<std::string> devices() const;
-    // No transport of it writes into memory without the peer's processor.
+    // No device of it is a card.
     bool only_tcp() const;
+    // No transport of it writes into memory without the peer's processor: TCP, and datagrams of cards.
+    bool only_messages() const;
     unsigned progress() { return (*library_)->ucp_worker_progress(worker_); }
 
   private:

@@ -43,6 +43,13 @@ ConstSpan bytes_of(const Content& content) {
     return std::as_bytes(std::span(&content, 1));
 }
 
+// Whether an endpoint may be made while nobody knows that the way is there. Before 1.14 the first
+// message of an endpoint over a card waits where closing it, UCX's own time limit and the end of the
+// worker all fail an assertion of UCX, which ends the process.
+bool may_connect_again(const Rail& rail, const Version& version) {
+    return rail.only_tcp() || version.major > 1 || version.minor >= 14;
+}
+
 }  // namespace
 
 std::uint32_t UcxTransport::rails_up(int rank) const {
@@ -91,8 +98,10 @@ void UcxTransport::fail_rail(RailTo& rail, std::string_view why) {
     if (!tried) rail.peer_is_back = false;
     close_bulk_of(rail);
     if (tried) return;  // it carried nothing
-    log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on", rail.index,
-              peer.rank, why);
+    const bool for_good =
+        !may_connect_again(rails_[static_cast<std::size_t>(rail.index)], library_->version());
+    log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on{}", rail.index,
+              peer.rank, why, for_good ? "; UCX before 1.14 cannot take it back" : "");
     ++rail_counts_.failed;
     ++events_;
     fail_unanswered(peer, rail.index);
@@ -331,13 +340,15 @@ void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
 // patience for a way that is not there.
 void UcxTransport::try_again(RailTo& rail, Nanoseconds now) {
     if (now < rail.next_try || rail.puts > 0 || !closing_.empty()) return;
+    const Rail& way = rails_[static_cast<std::size_t>(rail.index)];
+    if (!may_connect_again(way, library_->version())) return;
     if (rank_ > rail.peer->rank && !rail.peer_is_back) return;
     const auto later = [&] {
         rail.pulse.close();
         rail.pause = std::clamp(2 * rail.pause, kFirstPause, kLongestPause);
         rail.next_try = now + rail.pause;
     };
-    if (rails_[static_cast<std::size_t>(rail.index)].only_tcp()) {
+    if (way.only_tcp()) {
         if (!rail.pulse.is_open()) {
             open_pulse(rail, now);
             return rail.pulse.is_open() ? void() : later();

@@ -88,12 +88,12 @@ PeerFacts UcxTransport::facts(int) const {
     facts.eager_max = kEagerMax;
     const bool tcp =
         std::all_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
-    const bool some_tcp =
-        std::any_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.only_tcp(); });
-    facts.registers_sources = !tcp;
-    facts.unattended = !some_tcp;
+    const auto by_messages = [](const Rail& rail) { return rail.only_messages(); };
+    const bool some_by_messages = std::ranges::any_of(rails_, by_messages);
+    facts.registers_sources = !std::ranges::all_of(rails_, by_messages);
+    facts.unattended = !some_by_messages;
     // Whether a card really does is known when it registers some.
-    facts.device_memory = !some_tcp && config_.gpudirect != "off";
+    facts.device_memory = !some_by_messages && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
     // What exposes its memory is not sent again when its rail fails.
     if (tcp && !several() && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;

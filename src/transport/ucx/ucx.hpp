@@ -183,8 +183,10 @@ class UcxTransport final : public Transport {
                              Putting& putting, std::uint64_t region, Bytes offset);
     void on_atomic(Peer& peer, ConstSpan header);
 
+    // UCX would emulate one-sided operations there, and reads what was never written when such a
+    // connection breaks while the answer to one waits.
     bool goes_by_messages(int rail) const {
-        return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_tcp();
+        return !one_sided_everywhere_ && rails_[static_cast<std::size_t>(rail)].only_messages();
     }
     // --- several rails (rails.cpp)
     bool several() const { return rails_.size() > 1; }
