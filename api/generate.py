@@ -17,7 +17,7 @@ import sys
 
 import bodies
 import coverage
-import entries
+import entry_files
 import headers
 import table
 
@@ -33,7 +33,7 @@ def write_build(functions: list, include: pathlib.Path, sources: pathlib.Path) -
     write(include / "mpi-ext.h", headers.mpi_ext_h())
     write(include / "mpi" / "bodies.hpp", bodies.header(functions))
     write(sources / "exports.map", headers.export_map(functions))
-    generated = entries.files(functions)
+    generated = entry_files.files(functions)
     for name, source in generated.items():
         write(sources / name, source)
     for stale in set(sources.glob("*.cpp")) - {sources / name for name in generated}:
