@@ -24,8 +24,6 @@ using Sends = DirectOffer::Sends;
 using Takes = DirectOffer::Takes;
 using transfer::Meeting;
 
-constexpr int kStored = 0;  // the step of a rank whose stores have ended
-
 // Everything of one exchange that outlives a wait.
 struct Exchange {
     Team team;

@@ -38,6 +38,8 @@ struct BlockPlace {
     std::uint64_t at = 0, bytes = 0;
 };
 
+inline constexpr int kStored = 0;  // the step of a rank whose stores have ended
+
 struct DirectOffer {
     enum class Sends : std::uint8_t { nothing, in_cell, device, other };
     enum class Takes : std::uint8_t { nothing, device, other };

@@ -11,7 +11,6 @@
 namespace gantry::coll {
 namespace {
 
-constexpr int kStored = 0;
 constexpr int kTasks = 2;
 
 struct Share {
