@@ -284,6 +284,9 @@ class Window {
     Task<Status> carry_straight(Executor& executor, Operation* operation);
     Task<Status> put_straight(Executor& executor, Operation& operation);
     Task<Status> put_staged(Executor& executor, Operation& operation);
+    Bytes keyed_offset(const Operation& operation);
+    Task<Status> get_straight(Executor& executor, Operation* operation);
+    Task<Status> get_run(Executor& executor, Operation& operation);
     Task<Status> ask_for_puts(Executor& executor, Operation* operation);
     bool serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload);
     Task<Status> put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,

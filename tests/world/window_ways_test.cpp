@@ -94,14 +94,30 @@ TEST(WindowWays, LargePutsAndGetsGoStraight) {
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
         const transport::fake::Fabric& network = world.network();
-        EXPECT_EQ(network.puts().payload_bytes, 2 * kBytes) << rails;
         EXPECT_EQ(network.count(rma::wire::kPut).messages, 0u);
         EXPECT_EQ(network.count(rma::wire::kGet).messages, 0u);
-        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, 1u);
         EXPECT_EQ(network.count(rma::wire::kAnswer).payload_bytes, 0u);
-        // All rails carry their part of each of the two.
-        EXPECT_EQ(network.puts().messages, 2u * static_cast<unsigned>(rails));
+        // A card reads by itself; several rails carry their parts of a put of the target.
+        const bool by_card = rails == 1;
+        EXPECT_EQ(network.gets().payload_bytes, by_card ? kBytes : 0);
+        EXPECT_EQ(network.puts().payload_bytes, by_card ? kBytes : 2 * kBytes) << rails;
+        EXPECT_EQ(network.puts().messages, by_card ? 1 : 2u * static_cast<unsigned>(rails));
+        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, by_card ? 0u : 1u);
     }
+}
+
+TEST(WindowWays, GetsOfAnySizeTakeNoCallOfTheTarget) {
+    constexpr Bytes kBytes = 512;
+    World world(with(1));
+    const Ending ending =
+        world.run([](Rank& rank) { return put_and_get(rank, kBytes, 8, Place::host); });
+    ASSERT_TRUE(ending.good()) << ending;
+    EXPECT_EQ(world.network().gets().messages, kBytes / 8);
+    EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kGetInto).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kAnswer).messages, 0u);
+    EXPECT_TRUE(world.settle()) << "small host memory is not registered for them";
+    EXPECT_EQ(world.network().end(0).stats().registrations.registered, 0u);
 }
 
 TEST(WindowWays, APutOfDeviceMemoryIsCopiedToHostMemoryFirst) {
@@ -139,7 +155,8 @@ TEST(WindowWays, CardsReachDeviceWindowsAndOrigins) {
                 });
                 ASSERT_TRUE(ending.good()) << ending;
                 EXPECT_TRUE(world.settle());
-                EXPECT_EQ(world.network().puts().payload_bytes, 2 * kBytes);
+                EXPECT_EQ(world.network().gets().payload_bytes, rails == 1 ? kBytes : 0);
+                EXPECT_EQ(world.network().puts().payload_bytes, (rails == 1 ? 1 : 2) * kBytes);
                 EXPECT_EQ(staged(world), 0u);
             }
 }
@@ -298,16 +315,18 @@ TEST(WindowWays, RailsThatFailAtAnyStepLoseNothingAndDoubleNothing) {
 }
 
 TEST(WindowWays, ATargetThatDiesIsAnErrorAtItsOrigin) {
-    Nanoseconds whole = 0;
-    for (int step = -1; step < 20; ++step) {
-        World world(with(2, static_cast<std::uint64_t>(step + 2)));
-        if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
-        const Ending ending = world.run([](Rank& rank) { return mix(rank); });
-        EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
-        if (step < 0)
-            whole = ending.time;
-        else
-            EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+    for (const int rails : {1, 2}) {
+        Nanoseconds whole = 0;
+        for (int step = -1; step < 20; ++step) {
+            World world(with(rails, static_cast<std::uint64_t>(step + 2)));
+            if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
+            const Ending ending = world.run([](Rank& rank) { return mix(rank); });
+            EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
+            if (step < 0)
+                whole = ending.time;
+            else
+                EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+        }
     }
 }
 
