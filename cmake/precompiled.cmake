@@ -11,9 +11,9 @@ set(program_options "")
 if(GANTRY_SANITIZE)  # for tests alone
     set(program_options ${GANTRY_TEST_OPTIONS})
 endif()
-set(test_options ${GANTRY_TEST_OPTIONS})
 set(case_options ${GANTRY_TEST_OPTIONS})
 # As the library is built: with exceptions GCC warns falsely about the frames of coroutines.
+set(test_options ${GANTRY_TEST_OPTIONS} -fno-exceptions)
 set(world_options ${GANTRY_WORLD_OPTIONS} -fno-exceptions)
 
 set(library_headers <algorithm> <array> <atomic> <cerrno> <charconv> <coroutine> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
