@@ -16,6 +16,13 @@ constexpr Bytes kHalfPasses = 3;
 
 }  // namespace
 
+// Between GPUs many puts and gets are short and under way at once: what they cost is their launches.
+WindowCopy window_copy(const WindowCopyQuestion& question) {
+    const bool fused =
+        question.bytes > 0 && question.contiguous && question.on_devices && question.between_gpus;
+    return fused ? WindowCopy::fused : WindowCopy::alone;
+}
+
 ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
                          std::string_view fixed) {
     if (fixed == "host") return ChangePlace::host;

@@ -49,6 +49,19 @@ struct WindowQuestion {
     bool whole = true;  // all of both buffers moves
 };
 
+// A copy between the ends of a put or get whose target's memory is reached here.
+struct WindowCopyQuestion {
+    Bytes bytes = 0;
+    bool contiguous = true;     // both ends
+    bool on_devices = false;    // both ends
+    bool between_gpus = false;  // the target's memory is mapped from another GPU than the origin's
+};
+
+// fused: it shares a launch with copies that are under way, or a persistent kernel makes it.
+enum class WindowCopy : std::uint8_t { alone, fused };
+
+WindowCopy window_copy(const WindowCopyQuestion& question);
+
 // An accumulate at device memory that this process reaches, for which there is a kernel: made by the GPU
 // there, or by the processor on copies.
 struct ChangeQuestion {

@@ -250,7 +250,7 @@ class Window {
     Status queue(const Access& access, std::uint64_t address, plan::WindowWay way,
                  Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
-    bool goes_between_gpus(const Access& access, const Side& from, const Side& to);
+    plan::WindowCopy copier_of(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
     Task<Status> change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change);

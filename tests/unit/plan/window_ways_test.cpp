@@ -108,6 +108,23 @@ TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
               std::string::npos);
 }
 
+TEST(WindowWays, ContiguousCopiesBetweenGpusShareLaunches) {
+    const WindowCopyQuestion between{.bytes = 8, .on_devices = true, .between_gpus = true};
+    EXPECT_EQ(window_copy(between), WindowCopy::fused);
+    WindowCopyQuestion other = between;
+    other.bytes = 0;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.contiguous = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.on_devices = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.between_gpus = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+}
+
 TEST(WindowWays, AccumulatesAtDeviceMemoryAreKernelsUnlessTimeSlicesOrTheUserForbid) {
     device::GpuFacts gpu;
     for (const Bytes bytes : {Bytes{8}, kMiB}) {
