@@ -408,18 +408,30 @@ class Entry:
             for p in self.parameters
         )
 
-    def head(self, used) -> str:
+    def head(self, used, name="") -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
         listed = [
             p.declaration(self.large, named=p.c == "..." or used(p))
             for p in self.function.of(self.large)
         ]
-        return f"{self.function.returns} P{self.name}({', '.join(listed)})"
+        return f"{self.function.returns} {name or 'P' + self.name}({', '.join(listed)})"
 
     def definition(self) -> str:
         lines = self.statements()
-        head = self.head(lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines))
+        if not self.function.row.get("at_once"):
+            return self.block(lines)
+        # Apart, so that a call which is carried out at once saves no register for the other.
+        judged = f"judged_{self.name}"
+        arguments = ", ".join(p.name for p in self.parameters)
+        at_once = [
+            f"if (mpi::at_once::{self.function.body}({arguments})) return MPI_SUCCESS;",
+            f"return {judged}({arguments});",
+        ]
+        return f"[[gnu::noinline]] static {self.block(lines, judged)}\n{self.block(at_once)}"
+
+    def block(self, lines: list, name="") -> str:
+        head = self.head(lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines), name)
         return "\n".join([head + " {"] + ["    " + line for line in lines] + ["}"])
 
     def stub(self) -> str:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/window_ways.hpp"
 
+#include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
 
 #include <fmt/format.h>
@@ -38,6 +39,28 @@ ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& ques
     return on_gpu < on_host ? ChangePlace::gpu : ChangePlace::host;
 }
 
+Nanoseconds message_time(const MessageQuestion& question, const transport::PeerFacts& peer,
+                         const device::GpuFacts& gpu) {
+    const Nanoseconds hop = peer.message_latency;
+    Line line;
+    if (question.source_on_device)
+        line.add({gpu.pageable_latency, gpu.pageable_latency, gpu.pageable_bytes_per_second});
+    line.add({hop, kPieceHandling, peer.bytes_per_second});
+    if (question.sink_on_device)
+        line.add({gpu.copy_in_latency, gpu.copy_in_latency, gpu.pageable_bytes_per_second});
+    line.fixed_chunk = question.piece;
+    line.in_flight = question.bytes;
+    // A get begins with its request; of a put the target tells.
+    line.handshake = question.verb == WindowQuestion::Verb::get ? hop : 0;
+    line.tail = question.verb == WindowQuestion::Verb::put ? hop : 0;
+    return best_pieces(line, question.bytes).expected;
+}
+
+bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts) {
+    return !facts.direct && question.verb != WindowQuestion::Verb::changes_items &&
+           question.whole && (facts.on_device || question.origin_on_device);
+}
+
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     using Verb = WindowQuestion::Verb;
     if (facts.direct) return WindowWay::direct;
@@ -49,10 +72,9 @@ WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     // A put from elsewhere is copied to host memory first; what a get reads has to come where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
     if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;
-    const bool is_rendezvous =
-        facts.rendezvous_from > 0 && question.bytes >= facts.rendezvous_from && question.whole;
-    if (is_rendezvous && (facts.on_device || question.origin_on_device))
-        return WindowWay::rendezvous;
+    const bool pays = facts.rendezvous_from > 0 ? question.bytes >= facts.rendezvous_from
+                                                : question.announced < question.by_message;
+    if (may_be_announced(question, facts) && pays) return WindowWay::rendezvous;
     if (!question.one_run) return WindowWay::message;
     const bool small = question.bytes * kLeastInBatch <= facts.batch_bytes;
     if (question.verb == Verb::put && question.origin_plain && small) return WindowWay::batch;

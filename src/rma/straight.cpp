@@ -63,17 +63,22 @@ void Window::register_own(transport::RemoteKey* key, std::uint64_t* base) {
     }
 }
 
+// What is attached to a dynamic window may be.
+bool Window::is_on_device(const Target& of) const {
+    return of.on_device || flavor == Flavor::dynamic;
+}
+
 plan::WindowFacts Window::ways_to(int of_rank) const {
     const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
     plan::WindowFacts facts;
-    facts.direct = of.direct || (of.attachments != nullptr && of.process != 0);
+    facts.direct = of.direct || (of.attachments.has_value() && of.process != 0);
     facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
                            windows.context.tuning.kernels &&
                            windows.context.config.reduce_on != "host";
     if (of.direct) return facts;
     const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     facts.keyed = of.key != nullptr;
-    facts.on_device = of.on_device || flavor == Flavor::dynamic;
+    facts.on_device = is_on_device(of);
     facts.unattended = peer.facts.unattended;
     facts.gets = peer.facts.get;
     facts.rails = peer.facts.rails;
@@ -86,12 +91,39 @@ plan::WindowFacts Window::ways_to(int of_rank) const {
 plan::WindowWay Window::way_of(const Access& access, std::uint64_t address) {
     const Target& of = target(access.target);
     if (of.direct) return plan::WindowWay::direct;
-    if (of.attachments != nullptr && reaches_attached(access, address))
+    if (of.attachments.has_value() && reaches_attached(access, address))
         return plan::WindowWay::direct;
     if (changes_items(access.verb)) return plan::WindowWay::message;
     plan::WindowFacts facts = ways_to(access.target);
     facts.direct = false;
-    return plan::window_way(question_of(access), facts);
+    plan::WindowQuestion question = question_of(access);
+    if (plan::may_be_announced(question, facts)) price(question, of, access.origin.location);
+    return plan::window_way(question, facts);
+}
+
+// As if the target's memory, where it is a device's, were of a GPU like this one's.
+void Window::price(plan::WindowQuestion& question, const Target& of,
+                   const device::Location& origin) const {
+    transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
+    const bool puts = question.verb == plan::WindowQuestion::Verb::put;
+    const bool target_on_device = is_on_device(of);
+    const plan::Facts facts = windows.context.facts_for(peer, origin, puts, nullptr);
+    plan::Question large;
+    large.bytes = question.bytes;
+    large.sink_known = true;
+    large.eager_credit = false;  // an RTS goes first
+    plan::End &here = puts ? large.source : large.sink, &there = puts ? large.sink : large.source;
+    here.kind = origin.kind;
+    if (target_on_device) there.kind = device::MemoryKind::device;
+    question.announced = windows.context.selections.select(large, facts).plan().expected;
+    const bool origin_on_device = question.origin_on_device;
+    question.by_message =
+        plan::message_time({.verb = question.verb,
+                            .bytes = question.bytes,
+                            .piece = largest_piece(of),
+                            .source_on_device = puts ? origin_on_device : target_on_device,
+                            .sink_on_device = puts ? target_on_device : origin_on_device},
+                           peer.facts, windows.context.gpu(facts.source_gpu));
 }
 
 plan::WindowQuestion Window::question_of(const Access& access) {
@@ -106,6 +138,19 @@ plan::WindowQuestion Window::question_of(const Access& access) {
                      access.count * access.layout->size == access.bytes};
 }
 
+// The power of two from which puts from device memory like this rank's are announced; 0: none is.
+Bytes Window::announced_from(const Target& of) const {
+    constexpr Bytes kMost = kGiB;
+    device::Location on_device;
+    on_device.kind = device::MemoryKind::device;
+    for (Bytes bytes = 1; bytes <= kMost; bytes *= 2) {
+        plan::WindowQuestion question{.bytes = bytes, .origin_on_device = true};
+        price(question, of, on_device);
+        if (question.announced < question.by_message) return bytes;
+    }
+    return 0;
+}
+
 // One sentence for all ranks that are reached alike.
 void Window::explain_ways() const {
     if (!windows.context.explain.on()) return;
@@ -117,6 +162,8 @@ void Window::explain_ways() const {
             alike[{facts.direct, facts.changed_by_gpu, facts.keyed, facts.unattended, facts.rails}];
         ++ranks;
         known = facts;
+        if (facts.on_device && facts.rendezvous_from == 0)
+            known.rendezvous_from = announced_from(*targets_[static_cast<std::size_t>(of_rank)]);
     }
     for (const auto& [key, of] : alike)
         windows.context.explain.note(plan::window_sentence(id(), of.first, of.second));
