@@ -53,6 +53,17 @@ MPI_CASE_OWN_INIT(checked_collectives_that_differ_fail_everywhere, 3) {
            "another function");
     expect(MPI_Gather(in, odd ? 2 : 1, MPI_INT, out, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COUNT,
            {"basic items"}, "a longer part");
+    for (const auto exchange : {MPI_Allgather, MPI_Alltoall}) {
+        expect(exchange(in, odd ? 1 : 2, MPI_INT, out, 2, MPI_INT, MPI_COMM_WORLD), MPI_ERR_COUNT,
+               {"rank 1 for itself has 2 basic items on one side and 1 on"},
+               "two lengths at one rank");
+        expect(exchange(in, 2, odd ? MPI_FLOAT : MPI_INT, out, 2, MPI_INT, MPI_COMM_WORLD),
+               MPI_ERR_TYPE, {"rank 1 for itself has other basic types"}, "two types at one rank");
+    }
+    expect(MPI_Gather(in, odd ? 1 : 2, MPI_INT, out, 2, MPI_INT, 1, MPI_COMM_WORLD), MPI_ERR_COUNT,
+           {"rank 1 for itself"}, "two lengths at the root of a gather");
+    expect(MPI_Scatter(in, 2, MPI_INT, out, odd ? 1 : 2, MPI_INT, 1, MPI_COMM_WORLD), MPI_ERR_COUNT,
+           {"rank 1 for itself"}, "two lengths at the root of a scatter");
     expect_the_next_to_work();
     OK(MPI_Finalize());
 }

@@ -39,6 +39,9 @@ class Endings(unittest.TestCase):
             said = run("ending_by_a_bad_rank", 2)[1]
             self.assertEqual([line.split()[0] for line in said.splitlines()], ["gantry:", "mpiexec:"], said)
 
+    def test_what_a_rank_printed_before_its_fatal_error_is_not_lost(self):
+        self.ends("ending_after_printing", 1, 6, "the last words")
+
     def test_errors_abort_ends_the_job(self):
         self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")
 

@@ -411,6 +411,12 @@ MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
     std::printf("came back\n");
 }
 
+MPI_CASE_ENDING(ending_after_printing, 1) {
+    int value = 0;
+    std::printf("the last words");  // in a pipe they wait for more
+    MPI_Send(&value, 1, MPI_INT, 33, 0, MPI_COMM_WORLD);
+}
+
 MPI_CASE_ENDING(ending_by_errors_abort, 2) {
     int value = 0;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);

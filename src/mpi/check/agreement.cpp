@@ -23,9 +23,8 @@ constexpr std::int32_t kOfProgram = -2, kOfProgramInOrder = -3;
 struct Said {
     std::array<char, 40> function{};
     std::int32_t root = 0, op = 0;
-    std::int32_t has_data = 0;
-    std::int32_t nothing = 0;
-    Signature data{};
+    std::int32_t has_data = 0, has_other_side = 0;
+    Signature data{}, other_side{};
 };
 
 std::int32_t number_of(const Op* op) {
@@ -49,7 +48,26 @@ Said said_by(const Agreement& mine) {
         said.has_data = 1;
         said.data = *mine.data;
     }
+    if (mine.other_side) {
+        said.has_other_side = 1;
+        said.other_side = *mine.other_side;
+    }
     return said;
+}
+
+// What a rank sends to itself against what it receives from itself.
+Status compare_sides(int rank, const Said& said) {
+    if (said.has_other_side == 0 || said.data == said.other_side) return success();
+    if (said.data.items != said.other_side.items)
+        return failure(
+            MPI_ERR_COUNT,
+            "the part of rank {} for itself has {} basic items on one side and {} on "
+            "the other: sendcount and sendtype must say as much as recvcount and recvtype",
+            rank, said.data.items, said.other_side.items);
+    return failure(MPI_ERR_TYPE,
+                   "the part of rank {} for itself has other basic types on one side than on the "
+                   "other: sendtype and recvtype must match",
+                   rank);
 }
 
 // What one rank says against what another says.
@@ -85,6 +103,12 @@ Agreement agreement(const Comm& comm, const char* function, int root, const Op* 
     return mine;
 }
 
+Agreement with_other_side(Agreement mine, const Datatype* datatype, std::int64_t count) {
+    if (mine.data && datatype != nullptr)
+        mine.other_side = signature_of(*datatype, static_cast<Bytes>(count));
+    return mine;
+}
+
 Task<Status> agree(Executor& executor, coll::Team team, Agreement mine) {
     const Said own = said_by(mine);
     std::vector<Said> all(static_cast<std::size_t>(team.size()));
@@ -101,6 +125,8 @@ Task<Status> agree(Executor& executor, coll::Team team, Agreement mine) {
     for (int rank = 0; rank < team.size(); ++rank) {
         const Said& said = all[static_cast<std::size_t>(rank)];
         Status equal = compare(rank, said, 0, all.front());
+        GANTRY_CO_TRY(equal);
+        equal = compare_sides(rank, said);
         GANTRY_CO_TRY(equal);
         if (with_data == all.end()) continue;
         equal = compare(rank, said, static_cast<int>(with_data - all.begin()), *with_data);

@@ -23,6 +23,7 @@ struct Agreement {
     std::int32_t root = kNothing;
     std::int32_t op = kNothing;       // a predefined one's number, or what is known of another
     std::optional<Signature> data{};  // of a rank's part, where all have the same
+    std::optional<Signature> other_side{};  // of its part for itself, which is sent and received
 };
 
 // What a call says; nothing while there are no checks. `root` kNothing, `op` and `datatype` null:
@@ -30,6 +31,10 @@ struct Agreement {
 Agreement agreement(const Comm& comm, const char* function, int root = Agreement::kNothing,
                     const Op* op = nullptr, const Datatype* datatype = nullptr,
                     std::int64_t count = 0);
+
+// The same of a call whose rank has a part for itself: `datatype` and `count` are the side that
+// `mine` does not tell of. Null: there is none (in place, or not at this rank).
+Agreement with_other_side(Agreement mine, const Datatype* datatype, std::int64_t count);
 
 Task<Status> agree(Executor& executor, coll::Team team, Agreement mine);
 

@@ -82,8 +82,10 @@ Result<CollectiveCall> gather(const void* sendbuf, MPI_Count sendcount, Datatype
                               void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                               Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Gather", root, nullptr, comm.rank() == root ? recvtype : sendtype,
-                  comm.rank() == root ? recvcount : sendcount),
+        with_other_side(
+            agreement(comm, "MPI_Gather", root, nullptr, comm.rank() == root ? recvtype : sendtype,
+                      comm.rank() == root ? recvcount : sendcount),
+            comm.rank() == root && sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount),
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
                       equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root,
                       comm, coll::BlockSizes::equal),
@@ -105,8 +107,10 @@ Result<CollectiveCall> scatter(const void* sendbuf, MPI_Count sendcount, Datatyp
                                void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                                Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Scatter", root, nullptr, comm.rank() == root ? sendtype : recvtype,
-                  comm.rank() == root ? sendcount : recvcount),
+        with_other_side(
+            agreement(comm, "MPI_Scatter", root, nullptr, comm.rank() == root ? sendtype : recvtype,
+                      comm.rank() == root ? sendcount : recvcount),
+            comm.rank() == root && recvbuf != MPI_IN_PLACE ? recvtype : nullptr, recvcount),
         scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                        one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
                        coll::BlockSizes::equal),
@@ -128,7 +132,9 @@ Result<CollectiveCall> allgather(const void* sendbuf, MPI_Count sendcount, Datat
                                  void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                  Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount),
+        with_other_side(
+            agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount),
+            sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount),
         allgather_blocks(one_block(sendbuf, sendcount, sendtype),
                          equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
@@ -149,7 +155,9 @@ Result<CollectiveCall> alltoall(const void* sendbuf, MPI_Count sendcount, Dataty
                                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                 Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount),
+        with_other_side(
+            agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount),
+            sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount),
         exchange_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                         equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
