@@ -96,8 +96,14 @@ plan::WindowWay Window::way_of(const Access& access, std::uint64_t address) {
     if (changes_items(access.verb)) return plan::WindowWay::message;
     plan::WindowFacts facts = ways_to(access.target);
     facts.direct = false;
+    return way_by(access, facts);
+}
+
+// Of a put or get, as if that were known of its target.
+plan::WindowWay Window::way_by(const Access& access, const plan::WindowFacts& facts) {
     plan::WindowQuestion question = question_of(access);
-    if (plan::may_be_announced(question, facts)) price(question, of, access.origin.location);
+    if (plan::may_be_announced(question, facts))
+        price(question, target(access.target), access.origin.location);
     return plan::window_way(question, facts);
 }
 

@@ -67,7 +67,7 @@ Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
         plan::WindowFacts facts = ways_to(access.target);
         facts.keyed = false;
         Status sent;
-        if (plan::window_way(question_of(access), facts) == plan::WindowWay::rendezvous)
+        if (way_by(access, facts) == plan::WindowWay::rendezvous)
             sent = co_await announce_get(executor, *operation);
         else
             sent = co_await carry_out_by_message(executor, *operation);

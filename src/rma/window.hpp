@@ -286,6 +286,7 @@ class Window {
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
     plan::WindowWay way_of(const Access& access, std::uint64_t address);
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
+    plan::WindowWay way_by(const Access& access, const plan::WindowFacts& facts);
     void price(plan::WindowQuestion& question, const Target& of,
                const device::Location& origin) const;
     Bytes announced_from(const Target& of) const;
