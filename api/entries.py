@@ -408,12 +408,12 @@ class Entry:
             for p in self.parameters
         )
 
-    def head(self, used, name="") -> str:
+    def head(self, used, name="", large=None) -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
+        large = self.large if large is None else large
         listed = [
-            p.declaration(self.large, named=p.c == "..." or used(p))
-            for p in self.function.of(self.large)
+            p.declaration(large, named=p.c == "..." or used(p)) for p in self.function.of(large)
         ]
         return f"{self.function.returns} {name or 'P' + self.name}({', '.join(listed)})"
 
@@ -421,17 +421,16 @@ class Entry:
         lines = self.statements()
         if not self.function.row.get("at_once"):
             return self.block(lines)
-        # Apart, so that a call which is carried out at once saves no register for the other.
+        # What judges stands apart, so that a call which is carried out at once need not keep its
+        # arguments for it.
         judged = f"judged_{self.name}"
-        arguments = ", ".join(p.name for p in self.parameters)
-        at_once = [
-            f"if (mpi::at_once::{self.function.body}({arguments})) return MPI_SUCCESS;",
-            f"return {judged}({arguments});",
-        ]
-        return f"[[gnu::noinline]] static {self.block(lines, judged)}\n{self.block(at_once)}"
+        arguments = ", ".join([p.name for p in self.parameters] + [judged])
+        at_once = f"return mpi::at_once::{self.function.body}({arguments});"
+        return f"static {self.block(lines, judged, large=True)}\n{self.block([at_once])}"
 
-    def block(self, lines: list, name="") -> str:
-        head = self.head(lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines), name)
+    def block(self, lines: list, name="", large=None) -> str:
+        used = lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines)
+        head = self.head(used, name, large)
         return "\n".join([head + " {"] + ["    " + line for line in lines] + ["}"])
 
     def stub(self) -> str:

@@ -36,7 +36,7 @@ T* retain(T* object) {
 // The live object of a handle; null: there is none. An object's slot may hold a predefined one, whose
 // handle is its constant and nothing else.
 template <class T, class Handle>
-T* find_in(const Slab<T>& slab, Handle handle) {
+[[gnu::always_inline]] inline T* find_in(const Slab<T>& slab, Handle handle) {
     T* object = slab.find(handle);
     return object != nullptr && object->valid() && object->handle == handle ? object : nullptr;
 }

@@ -97,7 +97,7 @@ inline rma::ItemChange change_of(const Datatype* datatype, const Op* op) {
     return change;
 }
 
-bool flushed(int rank, MPI_Win handle) {
+inline bool flushed(int rank, MPI_Win handle) {
     const Visit visit;
     Win* win = window_of(process(), handle, rank);
     if (win == nullptr || !win->window->is_quiet(rank)) return false;
@@ -108,11 +108,9 @@ bool flushed(int rank, MPI_Win handle) {
     return true;
 }
 
-}  // namespace
-
-bool put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-         int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-         MPI_Datatype target_datatype, MPI_Win win) {
+inline bool try_put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                    MPI_Datatype target_datatype, MPI_Win win) {
     const Visit visit;
     const OneCopy one = one_copy(origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype, win);
@@ -121,8 +119,9 @@ bool put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
     return true;
 }
 
-bool get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+inline bool try_get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                    MPI_Datatype target_datatype, MPI_Win win) {
     const Visit visit;
     const OneCopy one = one_copy(origin_addr, origin_count, origin_datatype, target_rank,
                                  target_disp, target_count, target_datatype, win);
@@ -131,9 +130,10 @@ bool get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype
     return true;
 }
 
-bool accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                MPI_Datatype target_datatype, MPI_Op op_handle, MPI_Win handle) {
+inline bool try_accumulate(const void* origin_addr, MPI_Count origin_count,
+                           MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                           MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op_handle,
+                           MPI_Win handle) {
     const Visit visit;
     const Process& p = process();
     Win* win = reached(p, handle, target_rank);
@@ -149,8 +149,9 @@ bool accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype or
            win->window->change_at_once(target_rank, target_disp, change);
 }
 
-bool fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype,
-                  int target_rank, MPI_Aint target_disp, MPI_Op op_handle, MPI_Win handle) {
+inline bool try_fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype,
+                             int target_rank, MPI_Aint target_disp, MPI_Op op_handle,
+                             MPI_Win handle) {
     const Visit visit;
     const Process& p = process();
     Win* win = reached(p, handle, target_rank);
@@ -168,9 +169,9 @@ bool fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datat
            win->window->change_at_once(target_rank, target_disp, change);
 }
 
-bool compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
-                      MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
-                      MPI_Win handle) {
+inline bool try_compare_and_swap(const void* origin_addr, const void* compare_addr,
+                                 void* result_addr, MPI_Datatype datatype, int target_rank,
+                                 MPI_Aint target_disp, MPI_Win handle) {
     const Visit visit;
     const Process& p = process();
     Win* win = reached(p, handle, target_rank);
@@ -186,12 +187,62 @@ bool compare_and_swap(const void* origin_addr, const void* compare_addr, void* r
                                         .result = static_cast<std::byte*>(result_addr)});
 }
 
-bool win_flush(int rank, MPI_Win win) {
-    return flushed(rank, win);
+}  // namespace
+
+int put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+        int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
+        MPI_Win win, decltype(&MPI_Put_c) judged) {
+    return try_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, win)
+               ? MPI_SUCCESS
+               : judged(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win);
 }
 
-bool win_flush_local(int rank, MPI_Win win) {
-    return flushed(rank, win);
+int get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+        MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+        decltype(&MPI_Get_c) judged) {
+    return try_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                   target_count, target_datatype, win)
+               ? MPI_SUCCESS
+               : judged(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win);
+}
+
+int accumulate(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+               int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+               MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+               decltype(&MPI_Accumulate_c) judged) {
+    return try_accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, op, win)
+               ? MPI_SUCCESS
+               : judged(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, op, win);
+}
+
+int fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank,
+                 MPI_Aint target_disp, MPI_Op op, MPI_Win win, decltype(&MPI_Fetch_and_op) judged) {
+    return try_fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
+               ? MPI_SUCCESS
+               : judged(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+}
+
+int compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
+                     MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win,
+                     decltype(&MPI_Compare_and_swap) judged) {
+    return try_compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
+                                target_disp, win)
+               ? MPI_SUCCESS
+               : judged(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp,
+                        win);
+}
+
+int win_flush(int rank, MPI_Win win, decltype(&MPI_Win_flush) judged) {
+    return flushed(rank, win) ? MPI_SUCCESS : judged(rank, win);
+}
+
+int win_flush_local(int rank, MPI_Win win, decltype(&MPI_Win_flush_local) judged) {
+    return flushed(rank, win) ? MPI_SUCCESS : judged(rank, win);
 }
 
 bool swaps(layout::Element element) {
