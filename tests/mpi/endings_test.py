@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs that end badly, or must end quietly: the exit code, what is said, and that nothing outlives the job or hangs.
 
-The cases are in errors.cpp (MPI_CASE_ENDING) and faults.cpp; a rank that comes back from its last call prints "came back".
+The cases are in endings.cpp and faults.cpp; a rank that comes back from its last call prints "came back".
 """
 import os
 import re
