@@ -9,8 +9,9 @@
 //   more                         home rail  the next one   equal stripes       stripes that end together
 //
 // Weighted takes each rail's rate as measured, and what it still has to carry, into account, so
-// unequal rails all end at the same time. Rates adapt with the rule of MVAPICH's hot-spot avoidance:
-// nine tenths of what was measured last and one tenth of what was believed before.
+// unequal rails all end at the same time. A rate is bytes by time of the last puts, over twice as many
+// bytes as were under way at once: a process that comes late finds many of them ended at one moment, and
+// only together do they say how long they took.
 #pragma once
 
 #include "base/units.hpp"
@@ -88,9 +89,13 @@ class RailShares {
         Nanoseconds since = 0;
         Bytes arrived = 0;
         bool from_idle = true;
+        Bytes most_outstanding = 0;  // since the rail was idle
+        // The last ones together.
+        double measured_bytes = 0, measured_time = 0;
     };
     Rail& at(int rail) { return all_[static_cast<std::size_t>(rail)]; }
     const Rail& at(int rail) const { return all_[static_cast<std::size_t>(rail)]; }
+    void measure(Rail& carrier, Nanoseconds now) const;
     int home() const;
     int next();
     int earliest(Bytes bytes) const;
