@@ -68,14 +68,20 @@ class RailShares {
     void end(int rail, Bytes bytes, Nanoseconds now, bool arrived);
 
     int rails() const { return rails_; }
+    int home_rail() const { return home_; }
     int up() const;
     bool is_up(int rail) const { return at(rail).up; }
-    void lose(int rail) { at(rail).up = false; }
+    void lose(int rail) {
+        at(rail).up = false;
+        ++at(rail).losses;
+    }
     void regain(int rail) { at(rail).up = true; }
 
-    // What is told to people: the share of all bytes so far, and the rate as measured.
+    // What is told to people: the bytes so far, the rate, whether that was measured, and what failed.
     Bytes carried(int rail) const { return at(rail).carried; }
     double rate(int rail) const { return at(rail).rate; }
+    bool is_measured(int rail) const { return at(rail).measured_time > 0; }
+    int losses(int rail) const { return at(rail).losses; }
     std::uint64_t failed_parts(int rail) const { return at(rail).failed_parts; }
 
   private:
@@ -84,6 +90,7 @@ class RailShares {
         double rate = 0;
         Bytes outstanding = 0;
         Bytes carried = 0;
+        int losses = 0;
         std::uint64_t failed_parts = 0;
         // The measurement under way: since the rail was idle, or since the last one ended.
         Nanoseconds since = 0;

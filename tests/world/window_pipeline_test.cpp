@@ -108,7 +108,7 @@ TEST(WindowPipeline, ExplainSaysHowSuchOperationsTravel) {
         world.run([](Rank& rank) { return put_and_get(rank, kMiB, Place::device, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
     const std::string text = world.rank(0).explain.text(0);
-    EXPECT_NE(text.find("are announced from 131072 on"), std::string::npos) << text;
+    EXPECT_NE(text.find("are announced from 128 KiB on"), std::string::npos) << text;
     EXPECT_NE(text.find("pipeline"), std::string::npos) << text;
 }
 
