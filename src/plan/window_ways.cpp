@@ -3,6 +3,7 @@
 
 #include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
+#include "plan/text.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +90,8 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
                fmt::format("are loads, stores and copies{}, and need no call of the target's",
                            facts.changed_by_gpu ? ", accumulates kernels of its GPU" : "");
     if (facts.keyed && facts.straight_from > 0) {
-        text += fmt::format("go straight over the network from {} on", facts.straight_from);
+        text +=
+            fmt::format("go straight over the network from {} on", bytes_text(facts.straight_from));
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);
         text += facts.gets ? " (gets of any size), else as messages; "
                            : " (puts, and gets as puts of the target), else as messages; ";
@@ -98,7 +100,7 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
             "are announced from {} on, and go as large messages do (a pipeline of slots where the "
             "network "
             "does not reach device memory), else as messages; ",
-            facts.rendezvous_from);
+            bytes_text(facts.rendezvous_from));
     } else {
         text += "go as messages; ";
     }

@@ -19,6 +19,8 @@ namespace {
 
 // One message of UCX over TCP holds 64 KiB with its headers.
 constexpr Bytes kPieceBytes = 64 * kKiB;
+// With several rails a card gets a put in parts, whose ends show that the rail carries (rails.cpp).
+constexpr Bytes kPartOfCard = 16 * kMiB;
 
 }  // namespace
 
@@ -126,14 +128,20 @@ ucp_request_param_t UcxTransport::how_of(Putting& putting, const Memory::Source&
 void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                                  Putting& putting, std::uint64_t address) {
     ++putting.key->users;
-    putting.steps += 2;
+    const Bytes most = several() ? kPartOfCard : std::max<Bytes>(putting.bytes, 1);
+    const Bytes parts = std::max<Bytes>(divide_up(putting.bytes, most), 1);
+    putting.steps += static_cast<int>(parts) + 1;
     ucp_ep_h endpoint = peer.rails[static_cast<std::size_t>(rail)].endpoint;
     ucp_request_param_t how = how_of(putting, memory_->source(from, rail));
-    void* request =
-        (*library_)->ucp_put_nbx(endpoint, source, putting.bytes, address, putting.key->key, &how);
-    if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
+    for (Bytes part = 0; part < parts; ++part) {
+        const Bytes at = part * most;
+        void* request = (*library_)->ucp_put_nbx(
+            endpoint, static_cast<const std::byte*>(source) + at,
+            std::min(most, putting.bytes - at), address + at, putting.key->key, &how);
+        if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
+    }
     how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    request = (*library_)->ucp_ep_flush_nbx(endpoint, &how);
+    void* request = (*library_)->ucp_ep_flush_nbx(endpoint, &how);
     if (!UCS_PTR_IS_PTR(request)) finish_step(putting, UCS_PTR_STATUS(request));
 }
 
@@ -240,8 +248,11 @@ void UcxTransport::fail_unanswered(Peer& peer, int rail) {
 void UcxTransport::on_put(void* request, ucs_status_t status, void* arg) {
     auto& putting = *static_cast<Putting*>(arg);
     (*putting.owner->library_)->ucp_request_free(request);
-    ++putting.owner->events_;
-    putting.owner->finish_step(putting, status);
+    UcxTransport& self = *putting.owner;
+    ++self.events_;
+    if (putting.rail >= 0 && status == UCS_OK)
+        self.show_life(self.peer_of(putting.peer).rails[static_cast<std::size_t>(putting.rail)]);
+    self.finish_step(putting, status);
 }
 
 namespace {

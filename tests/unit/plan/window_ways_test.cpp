@@ -73,7 +73,7 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
     // A part of a buffer is no message.
     EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
-    EXPECT_NE(window_sentence(5, 1, device).find("announced from 131072 on"), std::string::npos);
+    EXPECT_NE(window_sentence(5, 1, device).find("announced from 128 KiB on"), std::string::npos);
 }
 
 TEST(WindowWays, WhatCostsLessDecidesWhereTheUserDoesNot) {
