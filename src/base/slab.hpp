@@ -116,8 +116,11 @@ class Slab {
 
     Slot* slot_of(const void* address) const {
         const auto value = reinterpret_cast<std::uintptr_t>(address);
-        if (last_block_ != 0 && value - last_block_ < sizeof(Slot) * kSlotsPerBlock)
+        if (last_block_ != 0 && value - last_block_ < sizeof(Slot) * kSlotsPerBlock) [[likely]]
             return slot_in(last_block_, value);
+        return slot_in_another_block(value);
+    }
+    [[gnu::noinline]] Slot* slot_in_another_block(std::uintptr_t value) const {
         auto block = blocks_.upper_bound(value);
         if (block == blocks_.begin()) return nullptr;
         --block;
