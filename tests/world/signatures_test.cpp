@@ -85,9 +85,9 @@ Task<Status> mixed(Rank& rank, Typed& types, bool checked) {
     const bool sends = rank.number == 0;
     std::vector<std::unique_ptr<Bytebuffer>> buffers;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        buffers.push_back(std::make_unique<Bytebuffer>(rank, sends ? all[i].from : all[i].into,
-                                                       sends ? all[i].bytes : all[i].room,
-                                                       rank.number % 2));
+        buffers.push_back(std::make_unique<Bytebuffer>(
+            rank, sends ? all[i].from : all[i].into, sends ? all[i].bytes : all[i].room,
+            rank.number % rank.world.machine().gpus_per_node));
         if (sends) buffers.back()->fill(i);
         types.set(buffers.back()->whole(), sends || all[i].alike ? 1 : 2);
     }

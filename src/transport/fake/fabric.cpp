@@ -222,8 +222,7 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     ++puts_.messages;
     puts_.payload_bytes += bytes;
     trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
-    const bool from_device =
-        options_.behind && options_.behind(from, source, bytes) != nullptr;
+    const bool from_device = options_.behind && options_.behind(from, source, bytes) != nullptr;
     const Flight flight =
         fly(from, to, rail_index, model::Transfer::put, bytes,
             link_between(from_device ? MemoryPlace::device : MemoryPlace::host, place_of(to, key)));
@@ -350,7 +349,8 @@ void Fabric::get(int to, int from, int rail_index, std::byte* sink, Bytes bytes,
     const auto is_lost = [this, to, from, rail_index, ends] {
         const Nanoseconds known = lost_until(from, to, rail_index, timeline_.now());
         if (known != kNever)
-            ends(known, failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", rail_index, from));
+            ends(known,
+                 failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", rail_index, from));
         return known != kNever;
     };
     timeline_.at(asked.arrives, [=, this] {

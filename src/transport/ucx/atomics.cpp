@@ -69,7 +69,13 @@ void UcxTransport::atomic(int rank, AtomicOperation operation, const AtomicOpera
             return done.complete(read.status().with(fmt::format("an atomic on rank {}", rank)));
         unpacked = *read;
     }
-    auto* putting = new (std::nothrow) Putting{this, &done, unpacked, 1, UCS_OK, rank, -1,
+    auto* putting = new (std::nothrow) Putting{this,
+                                               &done,
+                                               unpacked,
+                                               1,
+                                               UCS_OK,
+                                               rank,
+                                               -1,
                                                static_cast<Bytes>(operands.width),
                                                Putting::Kind::atomic};
     if (putting == nullptr)
