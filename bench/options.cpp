@@ -164,6 +164,8 @@ Options parse(int argc, char** argv, bool talk) {
     CLI::App app(
         "gantry-bench: messages and one-sided operations between two ranks, host and device "
         "memory");
+    app.footer(
+        "Collective operations of any number of ranks have options of their own: alltoall --help");
     app.require_subcommand(1);
     struct Row {
         Benchmark benchmark;
