@@ -16,9 +16,6 @@
 namespace gantry::rma {
 namespace {
 
-// Items that are changed under one hold of the lock: some tens of microseconds of a processor, which
-// others may have to wait for. No result and no other process depends on it, so it is no parameter.
-constexpr Bytes kMostUnderLock = 256 * kKiB;
 constexpr Bytes kStridedPiece = 16 * kKiB;
 
 bool on_host(const Side& side) {
