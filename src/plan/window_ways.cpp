@@ -3,6 +3,7 @@
 
 #include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
+#include "plan/text.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,13 @@ constexpr Bytes kLeastInBatch = 8;
 constexpr Bytes kHalfPasses = 3;
 
 }  // namespace
+
+// Between GPUs many puts and gets are short and under way at once: what they cost is their launches.
+WindowCopy window_copy(const WindowCopyQuestion& question) {
+    const bool fused =
+        question.bytes > 0 && question.contiguous && question.on_devices && question.between_gpus;
+    return fused ? WindowCopy::fused : WindowCopy::alone;
+}
 
 ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
                          std::string_view fixed) {
@@ -58,8 +66,11 @@ WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     using Verb = WindowQuestion::Verb;
     if (facts.direct) return WindowWay::direct;
     if (question.verb == Verb::changes_items) return WindowWay::message;
-    const bool large = facts.straight_from > 0 && question.bytes >= facts.straight_from;
-    // A put from elsewhere is copied to host memory first; a get has to be put where it belongs.
+    // A get of the network saves the target a turn, whatever its size.
+    const bool saves_a_turn = question.verb == Verb::get && facts.gets;
+    const bool large = facts.straight_from > 0 &&
+                       (saves_a_turn || question.bytes >= facts.straight_from);
+    // A put from elsewhere is copied to host memory first; what a get reads has to come where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
     if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;
     const bool pays = facts.rendezvous_from > 0 ? question.bytes >= facts.rendezvous_from
@@ -79,20 +90,23 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
                fmt::format("are loads, stores and copies{}, and need no call of the target's",
                            facts.changed_by_gpu ? ", accumulates kernels of its GPU" : "");
     if (facts.keyed && facts.straight_from > 0) {
-        text += fmt::format("go straight over the network from {} on", facts.straight_from);
+        text +=
+            fmt::format("go straight over the network from {} on", bytes_text(facts.straight_from));
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);
-        text += " (puts, and gets as puts of the target), else as messages; ";
+        text += facts.gets ? " (gets of any size), else as messages; "
+                           : " (puts, and gets as puts of the target), else as messages; ";
     } else if (facts.on_device && facts.rendezvous_from > 0) {
         text += fmt::format(
             "are announced from {} on, and go as large messages do (a pipeline of slots where the "
             "network "
             "does not reach device memory), else as messages; ",
-            facts.rendezvous_from);
+            bytes_text(facts.rendezvous_from));
     } else {
         text += "go as messages; ";
     }
     text += facts.keyed && facts.unattended
-                ? "puts that go straight need no call of the target's, all else does"
+                ? fmt::format("puts {}that go straight need no call of the target's, all else does",
+                              facts.gets ? "and gets " : "")
                 : "all of them need the target to call MPI, or GANTRY_PROGRESS=thread there";
     return text;
 }

@@ -3,7 +3,7 @@
 // How an operation of a window travels to one target: the only place where that is decided.
 //
 //   direct    the target's memory is reached here: loads, stores and copies
-//   straight  puts of the network between the two memories, without a copy in messages
+//   straight  puts and gets of the network between the two memories, without a copy in messages
 //   rendezvous  large, and an end may be device memory that the network does not reach: announced like a large
 //             message by an RTS that names {window, offset}, and moved as the planner of messages decides,
 //             mostly by the staged pipeline
@@ -31,6 +31,7 @@ struct WindowFacts {
     bool direct = false;
     bool keyed = false;           // puts of the network reach it
     bool unattended = false;      // and need no call of the target's
+    bool gets = false;            // gets of the network reach it, likewise
     bool changed_by_gpu = false;  // direct: accumulates there are made by a GPU, where they may be
     bool on_device = false;       // the target's memory is, or may be
     int rails = 1;
@@ -58,6 +59,19 @@ struct MessageQuestion {
     Bytes piece = 0;  // a message holds so much at most
     bool source_on_device = false, sink_on_device = false;
 };
+
+// A copy between the ends of a put or get whose target's memory is reached here.
+struct WindowCopyQuestion {
+    Bytes bytes = 0;
+    bool contiguous = true;     // both ends
+    bool on_devices = false;    // both ends
+    bool between_gpus = false;  // the target's memory is mapped from another GPU than the origin's
+};
+
+// fused: it shares a launch with copies that are under way, or a persistent kernel makes it.
+enum class WindowCopy : std::uint8_t { alone, fused };
+
+WindowCopy window_copy(const WindowCopyQuestion& question);
 
 // An accumulate at device memory that this process reaches, for which there is a kernel: made by the GPU
 // there, or by the processor on copies.

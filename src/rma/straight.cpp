@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Operations that the network carries between the two memories. A put goes to where the target's
-// region has been registered; a get asks the target to put the bytes into memory of the origin that is
-// registered for as long as the get takes. Memory may be device memory where cards reach that.
+// region has been registered; gets are in straight_gets.cpp. Memory may be device memory where cards
+// reach that.
 //
 //   put   origin == bytes ====================> target          ended: the bytes are there
-//   get   origin -- 78 get into | key --------> target
-//         origin <==================== bytes == target
-//         origin <- 69 answer | bytes in place - target
 //
 // Both end at the origin only when all bytes lie where they belong, so flushes and the ends of epochs
 // have nothing else to count. A put that is repeated, because a rail failed, does no harm.
@@ -83,6 +80,7 @@ plan::WindowFacts Window::ways_to(int of_rank) const {
     facts.keyed = of.key != nullptr;
     facts.on_device = is_on_device(of);
     facts.unattended = peer.facts.unattended;
+    facts.gets = peer.facts.get;
     facts.rails = peer.facts.rails;
     facts.straight_from = windows.context.config.window_straight;
     facts.rendezvous_from = windows.context.config.window_rendezvous;
@@ -98,8 +96,14 @@ plan::WindowWay Window::way_of(const Access& access, std::uint64_t address) {
     if (changes_items(access.verb)) return plan::WindowWay::message;
     plan::WindowFacts facts = ways_to(access.target);
     facts.direct = false;
+    return way_by(access, facts);
+}
+
+// Of a put or get, as if that were known of its target.
+plan::WindowWay Window::way_by(const Access& access, const plan::WindowFacts& facts) {
     plan::WindowQuestion question = question_of(access);
-    if (plan::may_be_announced(question, facts)) price(question, of, access.origin.location);
+    if (plan::may_be_announced(question, facts))
+        price(question, target(access.target), access.origin.location);
     return plan::window_way(question, facts);
 }
 
@@ -202,26 +206,20 @@ Task<Status> Window::put_run(Executor& executor, int of_rank, device::Location l
 }
 
 Task<Status> Window::carry_straight(Executor& executor, Operation* operation) {
-    if (operation->access.verb != Verb::put) {
-        Status asked = co_await ask_for_puts(executor, operation);
-        operation->being_sent = false;
-        if (!asked.ok()) operation->status = std::move(asked);
-        end_if_over(*operation);
-        co_return success();
+    if (operation->access.verb == Verb::get) {
+        Status got = co_await get_straight(executor, operation);
+        co_return got;
     }
     Status put = co_await put_straight(executor, *operation);
     ended(*operation, std::move(put));
     co_return success();
 }
 
-namespace {
-
-Bytes offset_at(const Target& of, const Operation& operation) {
+// Where the first byte of an operation lies in the target's region.
+Bytes Window::keyed_offset(const Operation& operation) {
     return operation.address + static_cast<std::uint64_t>(operation.access.layout->first) -
-           of.keyed_base;
+           target(operation.access.target).keyed_base;
 }
-
-}  // namespace
 
 Task<Status> Window::put_straight(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
@@ -229,7 +227,7 @@ Task<Status> Window::put_straight(Executor& executor, Operation& operation) {
     Status put = failure(MPI_ERR_UNSUPPORTED_OPERATION, "not tried");
     if (network_reaches(access.origin, windows.context.endpoints.to(of.peer)))
         put = co_await put_run(executor, access.target, access.origin.location, access.origin.at(0),
-                               access.bytes, of.key.get(), offset_at(of, operation));
+                               access.bytes, of.key.get(), keyed_offset(operation));
     if (put.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         put = co_await put_staged(executor, operation);
     GANTRY_CO_TRY(put);
@@ -264,82 +262,9 @@ Task<Status> Window::put_every_other(Executor& executor, Operation* operation, B
         Status status = co_await read(executor, windows.context, from, memory->get());
         GANTRY_CO_TRY(status);
         status = co_await put_run(executor, access.target, on_host, memory->get(), some,
-                                  of.key.get(), offset_at(of, *operation) + first);
+                                  of.key.get(), keyed_offset(*operation) + first);
         GANTRY_CO_TRY(status);
     }
-    co_return success();
-}
-
-Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
-    const Access& access = operation->access;
-    Target& of = target(access.target);
-    transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
-    operation->being_sent = true;
-    if (!peer.lost.ok()) co_return peer.lost;
-    std::byte* const sink = access.origin.at(0);
-    Result<transport::Region> region = peer.transport->register_memory(
-        transfer::extent_of(access.origin.location, sink, access.bytes));
-    if (!region.ok()) {
-        log::info("rma: a get of {} bytes does not come straight: {}", access.bytes,
-                  region.status().text());
-        plan::WindowFacts facts = ways_to(access.target);
-        facts.keyed = false;
-        Status sent;
-        if (plan::window_way(question_of(access), facts) == plan::WindowWay::rendezvous)
-            sent = co_await announce_get(executor, *operation);
-        else
-            sent = co_await carry_out_by_message(executor, *operation);
-        co_return sent;
-    }
-    operation->into = *region;
-    if (!has_room(of)) {
-        Status waited = co_await windows.until(
-            executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
-        GANTRY_CO_TRY(waited);
-    }
-    if (!peer.lost.ok()) co_return peer.lost;
-    operation->missing = access.bytes;
-    windows.await_answer(*operation);
-    wire::GetInto get{};
-    get.span = {operation->address + static_cast<std::uint64_t>(access.layout->first), access.bytes,
-                0, access.bytes, 0};
-    get.id = operation->id;
-    get.offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
-    const transport::RemoteKey key = peer.transport->key(*region);
-    Status sent = send_behind_batch(access.target, wire::kGetInto, get, key.view());
-    GANTRY_CO_TRY(sent);
-    ++of.sent;
-    co_return success();
-}
-
-// At the target. The bytes travel beside the messages that follow; the answer counts it as executed.
-bool Window::serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload) {
-    const auto get = wire::read<wire::GetInto>(header);
-    Result<Region> region = region_of(from, get.span);
-    Status possible = region.status();
-    const bool reached =
-        region.ok() &&
-        network_reaches(region->side, windows.context.endpoints.to(target(from).peer));
-    if (region.ok() && (!reached || payload.size() > transport::RemoteKey::kLongest))
-        possible = failure(MPI_ERR_INTERN, "rank {} asks for bytes that cannot be put", from);
-    if (!possible.ok()) {
-        log::warn("rma: {}", possible.text());
-        answer(from, get.id, get.span, possible, {});
-        served(from, possible, 0);
-        return true;
-    }
-    operations_.spawn(put_where_asked(windows.executor(), from, get, region->side,
-                                      transport::RemoteKey(payload)));
-    return true;
-}
-
-Task<Status> Window::put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
-                                     transport::RemoteKey key) {
-    Status put = co_await put_run(executor, from, source.location, source.at(0), get.span.bytes,
-                                  &key, get.offset);
-    if (!put.ok()) log::warn("rma: {}", put.text());
-    answer(from, get.id, get.span, put, {}, put.ok() ? get.span.bytes : 0);
-    served(from, put, 0);
     co_return success();
 }
 

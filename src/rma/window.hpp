@@ -260,7 +260,7 @@ class Window {
     Status queue(const Access& access, std::uint64_t address, plan::WindowWay way,
                  Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
-    bool goes_between_gpus(const Access& access, const Side& from, const Side& to);
+    plan::WindowCopy copier_of(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
     Task<Status> change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change);
@@ -286,6 +286,7 @@ class Window {
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
     plan::WindowWay way_of(const Access& access, std::uint64_t address);
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
+    plan::WindowWay way_by(const Access& access, const plan::WindowFacts& facts);
     void price(plan::WindowQuestion& question, const Target& of,
                const device::Location& origin) const;
     Bytes announced_from(const Target& of) const;
@@ -299,6 +300,9 @@ class Window {
     Task<Status> carry_straight(Executor& executor, Operation* operation);
     Task<Status> put_straight(Executor& executor, Operation& operation);
     Task<Status> put_staged(Executor& executor, Operation& operation);
+    Bytes keyed_offset(const Operation& operation);
+    Task<Status> get_straight(Executor& executor, Operation* operation);
+    Task<Status> get_run(Executor& executor, Operation& operation);
     Task<Status> ask_for_puts(Executor& executor, Operation* operation);
     bool serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload);
     Task<Status> put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,

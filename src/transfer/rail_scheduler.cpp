@@ -86,12 +86,18 @@ std::string RailScheduler::sentence(const Endpoint& peer, std::string_view names
         const std::size_t end = std::min(names.find(','), names.size());
         const std::string_view name = names.substr(0, end);
         names.remove_prefix(std::min(end + 1, names.size()));
-        const Bytes share = all > 0 ? 100 * rails.carried(rail) / all : 0;
-        text += fmt::format("{} {}{}{} {} % of the bytes of puts, {:.2g} GB/s{}",
-                            rail > 0 ? "," : "", rail, name.empty() ? "" : " ", name, share,
-                            rails.rate(rail) / 1e9, (up >> rail & 1) != 0 ? "" : " (down)");
+        text += fmt::format("{} {}{}: ", rail > 0 ? ";" : "",
+                            name.empty() ? fmt::format("rail {}", rail) : std::string(name),
+                            rail == rails.home_rail() ? " (home)" : "");
+        text += all == 0 ? "no puts"
+                         : fmt::format("{:.0f} % of the bytes of puts",
+                                       100 * static_cast<double>(rails.carried(rail)) /
+                                           static_cast<double>(all));
+        if (rails.is_measured(rail)) text += fmt::format(" at {:.2g} GB/s", rails.rate(rail) / 1e9);
+        if (rails.losses(rail) > 0) text += fmt::format(", failures: {}", rails.losses(rail));
+        if ((up >> rail & 1) == 0) text += ", down";
     }
-    return text + fmt::format("; parts that failed: {}", again);
+    return text + fmt::format("; parts of puts that went again: {}", again);
 }
 
 }  // namespace gantry::transfer

@@ -10,7 +10,8 @@ namespace {
 
 // Fewer bytes say more about latency than about the rate.
 constexpr Bytes kMeasuredFrom = 256 * kKiB;
-constexpr double kOfMeasured = 0.9;
+// Of what was under way at once: so much of the past makes the rate.
+constexpr double kRemembered = 2;
 // A rail that seems to be much slower than the others still carries a little, so that its rate is
 // measured again.
 constexpr double kSlowest = 1.0 / 64;
@@ -152,8 +153,10 @@ void RailShares::begin(int rail, Bytes bytes, Nanoseconds now) {
         carrier.since = now;
         carrier.arrived = 0;
         carrier.from_idle = true;
+        carrier.most_outstanding = 0;
     }
     carrier.outstanding += bytes;
+    carrier.most_outstanding = std::max(carrier.most_outstanding, carrier.outstanding);
 }
 
 void RailShares::end(int rail, Bytes bytes, Nanoseconds now, bool arrived) {
@@ -164,21 +167,28 @@ void RailShares::end(int rail, Bytes bytes, Nanoseconds now, bool arrived) {
     if (!arrived) return;
     carrier.carried += bytes;
     carrier.arrived += bytes;
-    if (carrier.arrived < kMeasuredFrom) return;
+    if (carrier.arrived >= kMeasuredFrom) measure(carrier, now);
+}
+
+void RailShares::measure(Rail& carrier, Nanoseconds now) const {
     // Behind an idle rail the first bytes take the latency, too.
     const Nanoseconds took = now - carrier.since - (carrier.from_idle ? latency_ : 0);
-    if (took > 0) {
-        const double measured = static_cast<double>(carrier.arrived) * kNanosecondsPerSecond /
-                                static_cast<double>(took);
-        double fastest = measured;
-        for (int other = 0; other < rails_; ++other)
-            if (other != rail && is_up(other)) fastest = std::max(fastest, at(other).rate);
-        carrier.rate =
-            std::max(kOfMeasured * measured + (1 - kOfMeasured) * carrier.rate, fastest * kSlowest);
-    }
+    carrier.measured_bytes += static_cast<double>(carrier.arrived);
+    carrier.measured_time += static_cast<double>(std::max<Nanoseconds>(took, 0));
     carrier.since = now;
     carrier.arrived = 0;
     carrier.from_idle = false;
+    const double remembered = kRemembered * static_cast<double>(carrier.most_outstanding);
+    if (carrier.measured_bytes > remembered) {
+        carrier.measured_time *= remembered / carrier.measured_bytes;
+        carrier.measured_bytes = remembered;
+    }
+    if (carrier.measured_time <= 0) return;
+    double fastest = 0;
+    for (int other = 0; other < rails_; ++other)
+        if (&at(other) != &carrier && is_up(other)) fastest = std::max(fastest, at(other).rate);
+    carrier.rate = std::max(carrier.measured_bytes * kNanosecondsPerSecond / carrier.measured_time,
+                            fastest * kSlowest);
 }
 
 }  // namespace gantry::transfer

@@ -9,8 +9,9 @@
 //   more                         home rail  the next one   equal stripes       stripes that end together
 //
 // Weighted takes each rail's rate as measured, and what it still has to carry, into account, so
-// unequal rails all end at the same time. Rates adapt with the rule of MVAPICH's hot-spot avoidance:
-// nine tenths of what was measured last and one tenth of what was believed before.
+// unequal rails all end at the same time. A rate is bytes by time of the last puts, over twice as many
+// bytes as were under way at once: a process that comes late finds many of them ended at one moment, and
+// only together do they say how long they took.
 #pragma once
 
 #include "base/units.hpp"
@@ -67,14 +68,20 @@ class RailShares {
     void end(int rail, Bytes bytes, Nanoseconds now, bool arrived);
 
     int rails() const { return rails_; }
+    int home_rail() const { return home_; }
     int up() const;
     bool is_up(int rail) const { return at(rail).up; }
-    void lose(int rail) { at(rail).up = false; }
+    void lose(int rail) {
+        at(rail).up = false;
+        ++at(rail).losses;
+    }
     void regain(int rail) { at(rail).up = true; }
 
-    // What is told to people: the share of all bytes so far, and the rate as measured.
+    // What is told to people: the bytes so far, the rate, whether that was measured, and what failed.
     Bytes carried(int rail) const { return at(rail).carried; }
     double rate(int rail) const { return at(rail).rate; }
+    bool is_measured(int rail) const { return at(rail).measured_time > 0; }
+    int losses(int rail) const { return at(rail).losses; }
     std::uint64_t failed_parts(int rail) const { return at(rail).failed_parts; }
 
   private:
@@ -83,14 +90,19 @@ class RailShares {
         double rate = 0;
         Bytes outstanding = 0;
         Bytes carried = 0;
+        int losses = 0;
         std::uint64_t failed_parts = 0;
         // The measurement under way: since the rail was idle, or since the last one ended.
         Nanoseconds since = 0;
         Bytes arrived = 0;
         bool from_idle = true;
+        Bytes most_outstanding = 0;  // since the rail was idle
+        // The last ones together.
+        double measured_bytes = 0, measured_time = 0;
     };
     Rail& at(int rail) { return all_[static_cast<std::size_t>(rail)]; }
     const Rail& at(int rail) const { return all_[static_cast<std::size_t>(rail)]; }
+    void measure(Rail& carrier, Nanoseconds now) const;
     int home() const;
     int next();
     int earliest(Bytes bytes) const;

@@ -105,6 +105,11 @@ class Doctor(unittest.TestCase):
         self.needs_ucx()
         self.bad("network", "GANTRY_RAILS names nowhere0", "GANTRY_RAILS", GANTRY_RAILS="nowhere0")
 
+    def test_rails_are_named_with_the_home_of_the_first_rank_and_the_policy(self):
+        self.needs_ucx()
+        check = rows(GANTRY_RAILS="lo,lo", GANTRY_RAIL_POLICY="even")[1]["rails"]
+        self.assertEqual((check["verdict"], check["found"]), ("ok", "tcp/lo (home of the node's first rank); tcp/lo; policy even"))
+
     def test_a_word_that_is_no_command_is_named(self):
         for word in ("docter", "--docter"):
             done = subprocess.run([str(GANTRY), word], capture_output=True, text=True)

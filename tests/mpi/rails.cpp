@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What two ranks do while somebody cuts one of their rails: tests/net/rails_test.py runs this case on
-// two machines and reads what it prints.
+// two machines and reads what it prints. Until the file MPI_TESTS_START is there they say nothing to
+// each other; MPI_TESTS_ROUNDS is how many rounds they exchange at least, and until MPI_TESTS_STOP is there.
 #include "gpu.hpp"
 #include "rma.hpp"
 #include "test.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +21,19 @@ namespace {
 
 constexpr std::size_t kMessageBytes = (2 << 20) + 20, kPutBytes = 300'000;
 constexpr int kSums = 2000, kSmall = 20;
-constexpr int kLeast = 10;  // rounds
+constexpr unsigned kLeast = 20;  // rounds
+
+void wait_for_file(const char* name) {
+    std::printf("ready\n");
+    std::fflush(stdout);
+    while (access(name, F_OK) != 0)
+        sched_yield();
+}
+
+unsigned least_rounds() {
+    const char* asked = std::getenv("MPI_TESTS_ROUNDS");
+    return asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : kLeast;
+}
 
 // Large messages both ways, of host and device memory, and small ones between them.
 void exchange_messages(std::array<Memory, 2>& out, std::array<Memory, 2>& in, unsigned round) {
@@ -93,6 +107,8 @@ void exchange_puts(std::array<PutWindow*, 2> windows, unsigned round) {
 MPI_CASE_ENDING(everything_until_told, 2) {
     const int peer = 1 - rank();
     const char* told = std::getenv("MPI_TESTS_STOP");
+    const unsigned least = least_rounds();
+    if (const char* start = std::getenv("MPI_TESTS_START")) wait_for_file(start);
     std::array<Memory, 2> out{Memory(Kind::host, kMessageBytes),
                               Memory(Kind::device, kMessageBytes)},
         in{Memory(Kind::host, kMessageBytes), Memory(Kind::device, kMessageBytes)};
@@ -117,11 +133,11 @@ MPI_CASE_ENDING(everything_until_told, 2) {
             for (std::size_t i = 0; i < kSums; i += kSums - 1)
                 CHECK_EQ(each->value<long>(i), static_cast<long>(round) + 1);
         }
-        if (round == kLeast) std::printf("exchanging\n");
+        if (round == least / 2) std::printf("exchanging\n");
         std::fflush(stdout);
         took.push_back(MPI_Wtime() - start);
         if (rank() == 0)
-            go_on = round < 2 * kLeast || told == nullptr || access(told, F_OK) != 0 ? 1 : 0;
+            go_on = round + 1 < least || told == nullptr || access(told, F_OK) != 0 ? 1 : 0;
         OK(MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD));
     }
     std::ranges::sort(took);

@@ -21,7 +21,8 @@ class Rails(unittest.TestCase):
         self.nodes = network.two_nodes(more_rails=(None, None))  # by the first cable ranks 0 and 1 find each other: it is no rail
         self.addCleanup(lambda: [node.close() for node in self.nodes])
         self.told = tempfile.mktemp(prefix="gantry-told-")
-        self.addCleanup(lambda: os.path.exists(self.told) and os.unlink(self.told))
+        self.begin = tempfile.mktemp(prefix="gantry-begin-")
+        self.addCleanup(lambda: [os.unlink(file) for file in (self.told, self.begin) if os.path.exists(file)])
 
     def start(self, rank, **more):
         env = {**network.job_environment(self.nodes, rank), "MPI_TESTS_STOP": self.told, "SIMGPU": "machine=h200,scale=0",
@@ -39,20 +40,29 @@ class Rails(unittest.TestCase):
                 return
         self.fail(f"it ended without saying {sentence}: {said}")
 
-    def exchange(self, disturb, **more):
-        """What both printed at the end; disturb(rank 0) runs in between."""
+    def exchange(self, disturb, before=None, patience=PATIENCE, **more):
+        """What both printed at the end; disturb(rank 0) runs in between, and before() when both have found each other and said nothing yet."""
+        if before:
+            more["MPI_TESTS_START"] = self.begin
         ranks = [self.start(rank, **more) for rank in (0, 1)]
-        self.wait_for(ranks[0], "^exchanging$")
+        if before:
+            for rank in ranks:
+                self.wait_for(rank, "^ready$")
+            before()
+            with open(self.begin, "w"):
+                pass
+        else:
+            self.wait_for(ranks[0], "^exchanging$")
         disturb(ranks[0])
         with open(self.told, "w"):
             pass
         ends = []
         for rank in ranks:
             try:
-                said = rank.communicate(timeout=PATIENCE)[0]
+                said = rank.communicate(timeout=patience)[0]
             except subprocess.TimeoutExpired:
                 network.kill(rank)
-                self.fail(f"still there after {PATIENCE} s: {rank.communicate()[0]}")
+                self.fail(f"still there after {patience} s: {rank.communicate()[0]}")
             self.assertEqual(rank.returncode, 0, said)
             self.assertRegex(said, r"(?m)^\d+ rounds", said)
             ends.append(said)
@@ -67,6 +77,26 @@ class Rails(unittest.TestCase):
 
     def test_a_rail_that_is_cut_loses_nothing(self):
         self.exchange(self.cut(0, 1))
+
+    def test_a_rail_cut_in_the_middle_of_a_thousand_large_messages_loses_nothing(self):
+        self.exchange(self.cut(0, 1), patience=10 * PATIENCE, MPI_TESTS_ROUNDS="250")  # of four large messages each
+
+    def never_there(self, node, rail):
+        """The cable is out before the first message, and comes back under way."""
+        def disturb(rank):
+            self.wait_for(rank, f"ucx: rail {rail} to rank 1 (is not there yet|failed)")
+            self.nodes[node].mend(rail + 1)
+            self.wait_for(rank, f"ucx: rail {rail} to rank 1 is back")
+        self.exchange(disturb, before=lambda: self.nodes[node].cut(rail + 1))
+
+    def test_a_rail_that_is_gone_here_before_the_first_message_loses_nothing(self):
+        self.never_there(0, 1)
+
+    def test_a_rail_that_is_gone_there_before_the_first_message_loses_nothing(self):
+        self.never_there(1, 1)
+
+    def test_the_home_rail_gone_before_the_first_message_loses_nothing(self):
+        self.never_there(1, 0)
 
     def test_the_home_rail_cut_at_the_other_end_loses_nothing(self):
         self.exchange(self.cut(1, 0))

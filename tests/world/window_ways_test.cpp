@@ -62,14 +62,31 @@ TEST(WindowWays, LargePutsAndGetsGoStraight) {
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
         const transport::fake::Fabric& network = world.network();
-        EXPECT_EQ(network.puts().payload_bytes, 2 * kBytes) << rails;
         EXPECT_EQ(network.count(rma::wire::kPut).messages, 0u);
         EXPECT_EQ(network.count(rma::wire::kGet).messages, 0u);
-        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, 1u);
         EXPECT_EQ(network.count(rma::wire::kAnswer).payload_bytes, 0u);
-        // All rails carry their part of each of the two.
-        EXPECT_EQ(network.puts().messages, 2u * static_cast<unsigned>(rails));
+        // A card reads by itself; several rails carry their parts of a put of the target.
+        const bool by_card = rails == 1;
+        EXPECT_EQ(network.gets().payload_bytes, by_card ? kBytes : 0);
+        EXPECT_EQ(network.puts().payload_bytes, by_card ? kBytes : 2 * kBytes) << rails;
+        EXPECT_EQ(network.puts().messages, by_card ? 1 : 2u * static_cast<unsigned>(rails));
+        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, by_card ? 0u : 1u);
     }
+}
+
+TEST(WindowWays, GetsOfAnySizeTakeNoCallOfTheTarget) {
+    constexpr Bytes kBytes = 512;
+    World world(with(1));
+    const Ending ending =
+        world.run([](Rank& rank) { return put_and_get(rank, kBytes, 8, Place::host); });
+    ASSERT_TRUE(ending.good()) << ending;
+    EXPECT_EQ(world.network().gets().messages, kBytes / 8);
+    EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kGetInto).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kAnswer).messages, 0u);
+    EXPECT_TRUE(world.settle());
+    EXPECT_EQ(world.network().end(0).stats().registrations.registered, 1u)
+        << "its own part of the window, and no small memory that is read into";
 }
 
 TEST(WindowWays, APutOfDeviceMemoryIsCopiedToHostMemoryFirst) {
@@ -107,7 +124,8 @@ TEST(WindowWays, CardsReachDeviceWindowsAndOrigins) {
                 });
                 ASSERT_TRUE(ending.good()) << ending;
                 EXPECT_TRUE(world.settle());
-                EXPECT_EQ(world.network().puts().payload_bytes, 2 * kBytes);
+                EXPECT_EQ(world.network().gets().payload_bytes, rails == 1 ? kBytes : 0);
+                EXPECT_EQ(world.network().puts().payload_bytes, (rails == 1 ? 1 : 2) * kBytes);
                 EXPECT_EQ(staged(world), 0u);
             }
 }
@@ -175,15 +193,18 @@ TEST(WindowWays, ExplainSaysHowOperationsTravelAndWhatRailsDid) {
     ASSERT_TRUE(ending.good()) << ending;
     const std::string text = world.rank(0).explain.text(0);
     EXPECT_NE(
-        text.find("operations at 1 rank go straight over the network from 32768 on, over 2 rails"),
+        text.find("operations at 1 rank go straight over the network from 32 KiB on, over 2 rails"),
         std::string::npos)
         << text;
     const std::string rails =
         transfer::RailScheduler::sentence(world.rank(0).transfer.endpoints.to(1), "ib0,ib1");
-    EXPECT_NE(rails.find("rails to rank 1: 0 ib0 100 % of the bytes of puts"), std::string::npos)
+    EXPECT_NE(rails.find("rails to rank 1: ib0 (home): 100 % of the bytes of puts at "),
+              std::string::npos)
         << rails;
-    EXPECT_NE(rails.find(" 1 ib1 0 % of the bytes of puts"), std::string::npos) << rails;
-    EXPECT_NE(rails.find("(down); parts that failed: 1"), std::string::npos) << rails;
+    EXPECT_NE(rails.find("; ib1: 0 % of the bytes of puts, failures: 1, down; parts of puts "
+                         "that went again: 1"),
+              std::string::npos)
+        << rails;
 }
 
 constexpr Bytes kPart = 200 * kKiB;
@@ -273,16 +294,18 @@ TEST(WindowWays, RailsThatFailAtAnyStepLoseNothingAndDoubleNothing) {
 }
 
 TEST(WindowWays, ATargetThatDiesIsAnErrorAtItsOrigin) {
-    Nanoseconds whole = 0;
-    for (int step = -1; step < 20; ++step) {
-        World world(with(2, static_cast<std::uint64_t>(step + 2)));
-        if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
-        const Ending ending = world.run([](Rank& rank) { return mix(rank); });
-        EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
-        if (step < 0)
-            whole = ending.time;
-        else
-            EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+    for (const int rails : {1, 2}) {
+        Nanoseconds whole = 0;
+        for (int step = -1; step < 20; ++step) {
+            World world(with(rails, static_cast<std::uint64_t>(step + 2)));
+            if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
+            const Ending ending = world.run([](Rank& rank) { return mix(rank); });
+            EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
+            if (step < 0)
+                whole = ending.time;
+            else
+                EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+        }
     }
 }
 

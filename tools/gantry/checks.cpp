@@ -8,6 +8,7 @@
 #include "transport/ucx/rail.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,6 +23,9 @@
 
 namespace gantry::tool {
 namespace {
+
+// The minor version of UCX from which on a keepalive does no harm over cards.
+constexpr unsigned kDropsConnectingMessages = 14;
 
 enum class Wire : std::uint8_t { tcp_only, cards };
 
@@ -161,18 +165,15 @@ Check rails_check(const std::vector<transport::ucx::Rail>& rails, const config::
         return {"rails", Verdict::note,
                 "one: large messages do not use several ports, and one that fails ends the job",
                 "name the ports of this machine in GANTRY_RAILS, with commas between them"};
+    const int home = transport::ucx::find_home_rail(rails, 0);
     std::string text;
     for (const transport::ucx::Rail& rail : rails) {
-        text += fmt::format("{}{}", text.empty() ? "" : "; ", &rail - rails.data());
-        for (const std::string& device : rail.devices())
-            text += " " + device;
+        text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(rail.devices(), " "));
         const int node = transport::ucx::numa_node_of(rail, "/sys");
         if (node >= 0) text += fmt::format(" at NUMA node {}", node);
+        if (&rail - rails.data() == home) text += " (home of the node's first rank)";
     }
-    return {"rails", Verdict::good,
-            fmt::format("{}; policy {}, home of the first rank of a node: {}", text,
-                        config.rail_policy, transport::ucx::find_home_rail(rails, 0)),
-            ""};
+    return {"rails", Verdict::good, fmt::format("{}; policy {}", text, config.rail_policy), ""};
 }
 
 std::vector<Check> network() {
@@ -208,6 +209,14 @@ std::vector<Check> network() {
         check.remedy =
             "only TCP, though the machine has InfiniBand: this UCX lacks its verbs module (the "
             "wheel has none); install the distribution's UCX, or unset UCX_TLS";
+    }
+    if (!tcp && config::environment("UCX_KEEPALIVE_INTERVAL") &&
+        ucx.version().minor < kDropsConnectingMessages) {
+        check.verdict = Verdict::note;
+        check.remedy =
+            "unset UCX_KEEPALIVE_INTERVAL: with it this UCX ends a process whose card cannot reach "
+            "a "
+            "peer (docs/design/rails.md)";
     }
     return {check, rails_check(rails.value(), config),
             gpudirect(config, ucx, tcp ? Wire::tcp_only : Wire::cards)};

@@ -49,6 +49,8 @@ struct Target {
     MPI_Aint displacement;
     MPI_Count count;
     Datatype& datatype;
+    // What it is to its owner; where that lies is not known here.
+    p2p::Buffer elements() const { return buffer(nullptr, count, datatype); }
 };
 
 Result<Access> access(Verb verb, Win& win, const Target& target) {
@@ -80,6 +82,9 @@ Result<Access> copy(Verb verb, const void* address, MPI_Count count, const Datat
         return too_small("the target's buffer", at_origin, at_target);
     if (verb == Verb::get && at_target > at_origin)
         return too_small("the origin's buffer", at_target, at_origin);
+    const p2p::Buffer &here = made->origin.buffer, there = target.elements();
+    GANTRY_TRY(win.engine->checks().one_sided(verb == Verb::put ? here : there,
+                                              verb == Verb::put ? there : here));
     return made;
 }
 
@@ -127,6 +132,7 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
             return failure(MPI_ERR_BUFFER, "argument origin_addr is a null pointer");
         if (given > made->bytes) return too_small("the target's buffer", given, made->bytes);
         made->bytes = given;
+        GANTRY_TRY(win.engine->checks().one_sided(origin->buffer, target.elements()));
     }
     if (result_datatype == nullptr) {
         if (only_reads) made->bytes = 0;
@@ -137,6 +143,8 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
     made->result = *result;
     if (made->bytes > result->buffer.bytes())
         return too_small("the result's buffer", made->bytes, result->buffer.bytes());
+    GANTRY_TRY(win.engine->checks().one_sided(only_reads ? target.elements() : made->origin.buffer,
+                                              result->buffer));
     return made;
 }
 

@@ -19,9 +19,13 @@ Status UcxTransport::connect(Peer& peer) {
             peer.connected = true;
             continue;
         }
+        log::info("ucx: rail {} to rank {} is not there yet: {}", rail.index, peer.rank,
+                  connected.text());
         if (refused.ok()) refused = std::move(connected);
-        rail.state = RailTo::State::down;  // tried again, if there is another one
         if (!several()) break;
+        rail.state = RailTo::State::down;  // tried again, if there is another one
+        rail.peer_is_back = true;
+        try_later(rail, clock_.now());
     }
     if (!peer.connected) {
         for (RailTo& rail : peer.rails)
@@ -29,8 +33,8 @@ Status UcxTransport::connect(Peer& peer) {
         return refused;
     }
     log::debug("ucx: connecting to rank {}", peer.rank);
+    if (several() || beats_) connected_.push_back(&peer);
     if (!several()) return success();
-    connected_.push_back(&peer);
     for (RailTo& rail : peer.rails)
         if (rail.state == RailTo::State::up) open_pulse(rail, clock_.now());
     return success();
@@ -47,7 +51,10 @@ Status UcxTransport::connect_rail(RailTo& rail, const WireUpOf& known) {
     wanted.err_handler.arg = &rail;
     const ucs_status_t status =
         (*library_)->ucp_ep_create(rails_[index].worker(), &wanted, &rail.endpoint);
-    if (status == UCS_OK) return success();
+    if (status == UCS_OK) {
+        open_beat(rail, known);
+        return success();
+    }
     rail.endpoint = nullptr;
     return library_->failed(
         fmt::format("connecting to rank {}{}", rail.peer->rank,
@@ -129,6 +136,7 @@ void UcxTransport::lose(Peer& peer, ucs_status_t status) {
 void UcxTransport::close_endpoint(RailTo& rail, unsigned flags) {
     ucp_ep_h endpoint = std::exchange(rail.endpoint, nullptr);
     if (endpoint == nullptr) return;
+    close_beat(rail);
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     how.flags = flags;

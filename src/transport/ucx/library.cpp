@@ -26,7 +26,6 @@ constexpr struct {
     {"UCX_LOG_LEVEL", "fatal"},
     // An unreachable host must not block the call that connects.
     {"UCX_TCP_CONN_NB", "y"},
-    {"UCX_KEEPALIVE_INTERVAL", "1s"},
     // One buffer of TCP holds our largest message: one system call, and nothing to put together.
     {"UCX_TCP_TX_SEG_SIZE", "80k"},
     {"UCX_TCP_RX_SEG_SIZE", "80k"},

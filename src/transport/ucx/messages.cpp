@@ -137,6 +137,7 @@ void UcxTransport::give_to_ucx(RailTo& rail, Frame* frame) {
                                                  frame->bytes(), frame->used, &how_frames_leave_);
     if (UCS_PTR_IS_PTR(request)) {
         frame->with_ucx = true;
+        ++rail.frames;
         ++rail.peer->in_flight;
         ++in_flight_;
         return;
@@ -152,6 +153,7 @@ void UcxTransport::on_sent(void* request, ucs_status_t status, void* arg) {
     (*self.library_)->ucp_request_free(request);
     RailTo& rail = peer.rails[static_cast<std::size_t>(frame->rail)];
     frame->with_ucx = false;
+    --rail.frames;
     if (std::exchange(frame->again, false) && frame->kept) {
         frame->queued = true;
         peer.full.push_front(frame);

@@ -48,11 +48,29 @@ struct UcxTransport::RailTo {
     Nanoseconds pause = 0;       // between tries
     Pulse pulse;
     Nanoseconds last_beat = 0;
+    // What the pulse is to TCP, over a card (beats.cpp).
+    struct Beat {
+        ucp_rkey_h word = nullptr;  // of the peer; null: not connected, or no card
+        std::uint64_t address = 0;
+        int steps = 0;        // of the one under way
+        bool untrue = false;  // its endpoint was closed meanwhile
+        std::optional<Nanoseconds> waits_since, answered;
+    };
+    Beat beat;
+    // How long the oldest pulse or beat on its way has waited by now; 0: there is none.
+    Nanoseconds silent(Nanoseconds now) const {
+        return beat.waits_since ? now - *beat.waits_since : pulse.silent(now);
+    }
+    std::optional<Nanoseconds> answered() const {
+        return beat.answered ? beat.answered : pulse.answered();
+    }
+    int frames = 0;  // that UCX holds
     // The peer closed it: it has left, gave the rail up, or lost us.
     std::optional<Nanoseconds> pulse_ended;
     // --- the peer's end
     std::uint64_t void_below = 0;  // puts of the peer with smaller tickets come too late
-    bool peer_is_back = false;     // the peer's way here works again
+    bool peer_is_back = false;     // the peer's way here works again, as far as the peer knows
+    bool told_back = false;        // the peer knows that the card's port works here
     // The peer waits for this failure of its rail to be closed here.
     std::optional<std::uint32_t> owes;
 };
@@ -111,9 +129,10 @@ struct UcxTransport::PieceHead {
     std::uint64_t offset;  // of this piece in the region
     std::uint64_t whole;   // bytes of the whole put
 };
-// One put or atomic operation, until all its steps have ended: what it posted, and the flush or the
+// One put, get or atomic operation, until all its steps have ended: what it posted, and the flush or the
 // peer's answer.
 struct UcxTransport::Putting {
+    enum class Kind : std::uint8_t { put, get, atomic };
     UcxTransport* owner;
     Completion* done;
     RemoteKeys::Key* key;  // null: by message
@@ -122,15 +141,18 @@ struct UcxTransport::Putting {
     int peer;
     int rail;  // -1: it takes any
     Bytes bytes;
+    Kind kind = Kind::put;
     std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
     std::uint64_t operand = 0;             // of an atomic operation: likewise
-    std::uint64_t* old = nullptr;          // where its result goes; null: it is a put
+    std::uint64_t* old = nullptr;          // where the result of an atomic operation goes
 };
 
 // What the store says of a rank.
 struct UcxTransport::WireUpOf {
     struct OfRail {
-        std::string worker;  // its address, as UCX packs it
+        std::string worker;    // its address, as UCX packs it
+        std::string beat_key;  // empty: no card
+        std::uint64_t beat_word;
         BulkAddress bulk;
     };
     std::uint64_t cookie;

@@ -36,6 +36,7 @@ bool leads_out(const std::string& resource) {
     return std::ranges::find(kInside, resource.substr(0, resource.find('/'))) == std::end(kInside);
 }
 
+// `messages`: no transport of the context writes into memory without the peer's processor.
 enum class Medium : std::uint8_t { unknown, messages };
 
 Result<ucp_context_h> open_context(const Library& library, const std::string& devices,
@@ -49,6 +50,11 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     // TCP of UCX 1.13 aborts the process when a connection breaks while it sends straight from our
     // memory; out of its own buffer it does not, and is faster for our sizes.
     if (medium == Medium::messages) set_unless_given(library, settings, "ZCOPY_THRESH", "inf");
+    // Where cards connect we look ourselves whether a peer is there (beats.cpp). With UCX's keepalive
+    // an endpoint gets a lane of datagrams, by which its connecting message goes; when the way is gone
+    // before that is answered, 1.13 ends the process by an assertion.
+    set_unless_given(library, settings, "KEEPALIVE_INTERVAL",
+                     medium == Medium::messages ? "1s" : "inf");
     // Device memory is registered where we say: UCX would look for the allocation around it, and without
     // its CUDA modules 1.14 to 1.22 find address 0, which ends the process the second time.
     set_unless_given(library, settings, "MEMTYPE_REG_WHOLE_ALLOC_TYPES", "");
@@ -76,9 +82,13 @@ Rail::Rail(Rail&& other) noexcept
       context_(std::exchange(other.context_, nullptr)),
       worker_(std::exchange(other.worker_, nullptr)),
       address_(std::move(other.address_)),
+      beat_key_(std::move(other.beat_key_)),
+      beat_word_(std::move(other.beat_word_)),
+      beat_memory_(std::exchange(other.beat_memory_, nullptr)),
       resources_(std::move(other.resources_)) {}
 
 Rail::~Rail() {
+    if (beat_memory_ != nullptr) (*library_)->ucp_mem_unmap(context_, beat_memory_);
     if (worker_ != nullptr) (*library_)->ucp_worker_destroy(worker_);
     if (context_ != nullptr) (*library_)->ucp_cleanup(context_);
 }
@@ -102,7 +112,27 @@ Result<Rail> Rail::open(const Library& library, const std::string& devices) {
     const ucs_status_t status = library->ucp_worker_create(rail.context_, &wanted, &rail.worker_);
     if (status != UCS_OK) return library.failed("starting the network", status);
     GANTRY_TRY(rail.read_address());
+    if (!rail.only_messages()) GANTRY_TRY(rail.offer_beat_word());
     return rail;
+}
+
+Status Rail::offer_beat_word() {
+    beat_word_ = std::make_unique<std::uint64_t>(0);
+    ucp_mem_map_params_t wanted{};
+    wanted.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                        UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    wanted.address = beat_word_.get();
+    wanted.length = sizeof *beat_word_;
+    wanted.memory_type = UCS_MEMORY_TYPE_HOST;
+    ucs_status_t status = (*library_)->ucp_mem_map(context_, &wanted, &beat_memory_);
+    void* packed = nullptr;
+    std::size_t length = 0;
+    if (status == UCS_OK)
+        status = (*library_)->ucp_rkey_pack(context_, beat_memory_, &packed, &length);
+    if (status != UCS_OK) return library_->failed("registering a word for beats of peers", status);
+    beat_key_.assign(static_cast<const char*>(packed), length);
+    (*library_)->ucp_rkey_buffer_release(packed);
+    return success();
 }
 
 Status Rail::read_address() {
@@ -170,10 +200,11 @@ Result<std::vector<Rail>> open_rails(const Library& library, const config::Confi
         if (!rail.ok()) return rail.status();
         // UCX opens a name that it does not know without a word, and reaches nobody then.
         if (!name.empty() && rail->devices().empty())
-            return failure(MPI_ERR_ARG,
-                           "GANTRY_RAILS names {}, but UCX finds no such network device on this "
-                           "machine; without the variable, gantry doctor lists those that it finds",
-                           name);
+            return failure(
+                MPI_ERR_ARG,
+                "GANTRY_RAILS names {}, but UCX finds no such network device that is up "
+                "on this machine; without the variable, gantry doctor lists those that it finds",
+                name);
         for (const std::string& resource : rail->resources())
             log::info("ucx: rail {} has {}", rails.size(), resource);
         rails.push_back(std::move(*rail));

@@ -13,10 +13,12 @@
 //     | <- 248 rail closed | rail ----------------- |  with an older ticket by that rail any more
 //     |  reports its failed puts                    |
 //
-// What notices: UCX's error handler, and pulses (pulse.hpp). A silent pulse counts only while the pulse
-// of another rail is answered; when all are silent, the peer as a whole has GANTRY_PEER_TIMEOUT.
+// What notices: UCX's error handler, and pulses (pulse.hpp; over cards beats, beats.cpp). A silent pulse
+// counts only while the pulse of another rail is answered; when all are silent, the peer as a whole has
+// GANTRY_PEER_TIMEOUT.
 #include "base/log.hpp"
 #include "transport/ucx/peer.hpp"
+#include "transport/ucx/port_state.hpp"
 
 #include <sys/socket.h>
 
@@ -30,8 +32,10 @@ namespace {
 
 constexpr Nanoseconds kBeatBusy = 50 * kMillisecond, kBeatIdle = kSecond;
 constexpr Nanoseconds kLook = 10 * kMillisecond;
-// Between tries to take a rail back.
-constexpr Nanoseconds kFirstPause = 250 * kMillisecond, kLongestPause = 4 * kSecond;
+// Between tries to take a rail back. Over Ethernet a card looks for its peer's address for a second, in
+// which nothing else is done: where both ports work and what is between them does not, that is seldom.
+constexpr Nanoseconds kFirstPause = 250 * kMillisecond, kLongestPause = 4 * kSecond,
+                      kLongestPauseOfCard = 32 * kSecond;
 constexpr Nanoseconds kOneTry = kSecond;
 // Frames are acknowledged by the next frame back; alone after so many, or so long.
 constexpr int kMostUnacknowledged = 16;
@@ -41,13 +45,6 @@ constexpr Nanoseconds kDrain = kSecond;
 template <class Content>
 ConstSpan bytes_of(const Content& content) {
     return std::as_bytes(std::span(&content, 1));
-}
-
-// Whether an endpoint may be made while nobody knows that the way is there. Before 1.14 the first
-// message of an endpoint over a card waits where closing it, UCX's own time limit and the end of the
-// worker all fail an assertion of UCX, which ends the process.
-bool may_connect_again(const Rail& rail, const Version& version) {
-    return rail.only_tcp() || version.major > 1 || version.minor >= 14;
 }
 
 }  // namespace
@@ -89,19 +86,16 @@ void UcxTransport::fail_rail(RailTo& rail, std::string_view why) {
     if (rail.state != State::up && !tried) return;
     rail.state = tried ? State::down : State::failing;
     rail.broken = false;
-    rail.pause = std::clamp(2 * rail.pause, kFirstPause, kLongestPause);
-    rail.next_try = clock_.now() + rail.pause;
+    try_later(rail, clock_.now());
     peer.keys.drop(*library_, rail.index);
     close_endpoint(rail, UCP_EP_CLOSE_FLAG_FORCE);
     rail.pulse.close();
     rail.pulse_ended.reset();
-    if (!tried) rail.peer_is_back = false;
     close_bulk_of(rail);
     if (tried) return;  // it carried nothing
-    const bool for_good =
-        !may_connect_again(rails_[static_cast<std::size_t>(rail.index)], library_->version());
-    log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on{}", rail.index,
-              peer.rank, why, for_good ? "; UCX before 1.14 cannot take it back" : "");
+    rail.peer_is_back = rail.told_back = false;
+    log::info("ucx: rail {} to rank {} failed ({}); the other rails carry on", rail.index,
+              peer.rank, why);
     ++rail_counts_.failed;
     ++events_;
     fail_unanswered(peer, rail.index);
@@ -177,7 +171,7 @@ void UcxTransport::on_rail_down(Peer& peer, const RailDown& down) {
     });
     close_accepted_of(rail);
     rail.owes = down.failure;
-    rail.peer_is_back = false;
+    rail.peer_is_back = rail.told_back = false;
     if (!peer.connected) {
         rail.state = RailTo::State::down;
         rail.next_try = clock_.now() + kFirstPause;
@@ -321,34 +315,53 @@ void UcxTransport::look_at_pulses(Peer& peer, Nanoseconds now) {
         }
         if (rail.pulse_ended && now - *rail.pulse_ended > config_.peer_timeout)
             note_broken(rail, UCS_ERR_CONNECTION_RESET);
-        if (now - rail.last_beat < (busy ? kBeatBusy : kBeatIdle)) continue;
-        rail.last_beat = now;
-        rail.pulse.beat(now);
+        if (now - rail.last_beat >= (busy ? kBeatBusy : kBeatIdle)) beat(rail, now);
     }
     for (RailTo& rail : peer.rails) {
-        if (!rail.may_carry() || rail.pulse.silent(now) < config_.rail_silence) continue;
+        // A card connects at its first use, and many ranks may do so at once.
+        const Nanoseconds patience =
+            rail.answered() ? config_.rail_silence : std::max(config_.rail_silence, kOneTry);
+        if (!rail.may_carry() || rail.silent(now) < patience) continue;
         const bool only_this = std::ranges::any_of(peer.rails, [&](const RailTo& other) {
-            return &other != &rail && other.may_carry() && other.pulse.answered() &&
-                   *other.pulse.answered() > now - rail.pulse.silent(now);
+            return &other != &rail && other.may_carry() && other.answered() &&
+                   *other.answered() > now - rail.silent(now);
         });
         if (only_this) note_broken(rail, UCS_ERR_ENDPOINT_TIMEOUT);
     }
 }
 
+void UcxTransport::try_later(RailTo& rail, Nanoseconds now) {
+    const bool tcp = rails_[static_cast<std::size_t>(rail.index)].only_tcp();
+    rail.pause = std::clamp(2 * rail.pause, kFirstPause, tcp ? kLongestPause : kLongestPauseOfCard);
+    rail.next_try = now + rail.pause;
+}
+
 // A rail is tried when nothing of its past is under way; by the lower rank first, since UCX 1.13 reads a
-// connection that it has freed when both connect at the same moment. Over TCP a pulse goes first: UCX has no
-// patience for a way that is not there.
-void UcxTransport::try_again(RailTo& rail, Nanoseconds now) {
-    if (now < rail.next_try || rail.puts > 0 || !closing_.empty()) return;
+// connection that it has freed when both connect at the same moment. Of a card both ends look at their
+// ports first, and the higher rank says when its own works.
+bool UcxTransport::may_try(RailTo& rail, Nanoseconds now) {
+    if (now < rail.next_try || rail.puts > 0 || rail.frames > 0 || rail.beat.steps > 0 ||
+        !closing_.empty())
+        return false;
     const Rail& way = rails_[static_cast<std::size_t>(rail.index)];
-    if (!may_connect_again(way, library_->version())) return;
-    if (rank_ > rail.peer->rank && !rail.peer_is_back) return;
+    const bool higher = rank_ > rail.peer->rank;
+    if (way.only_tcp()) return !higher || rail.peer_is_back;
+    if (!ports_are_active(way, "/sys")) {
+        rail.next_try = now + kFirstPause;
+        return false;
+    }
+    if (higher && !std::exchange(rail.told_back, true)) tell_back(rail);
+    return rail.peer_is_back;
+}
+
+// Over TCP a pulse goes first: UCX has no patience for a way that is not there.
+void UcxTransport::try_again(RailTo& rail, Nanoseconds now) {
+    if (!may_try(rail, now)) return;
     const auto later = [&] {
         rail.pulse.close();
-        rail.pause = std::clamp(2 * rail.pause, kFirstPause, kLongestPause);
-        rail.next_try = now + rail.pause;
+        try_later(rail, now);
     };
-    if (way.only_tcp()) {
+    if (rails_[static_cast<std::size_t>(rail.index)].only_tcp()) {
         if (!rail.pulse.is_open()) {
             open_pulse(rail, now);
             return rail.pulse.is_open() ? void() : later();
@@ -389,6 +402,10 @@ void UcxTransport::came_back(RailTo& rail) {
     rail.pause = 0;
     ++rail_counts_.returned;
     log::info("ucx: rail {} to rank {} is back", rail.index, rail.peer->rank);
+    tell_back(rail);
+}
+
+void UcxTransport::tell_back(const RailTo& rail) {
     Status told = tell(*rail.peer, kRailBack, static_cast<std::uint64_t>(rail.index));
     if (!told.ok()) log::error("{}", told.text());
 }

@@ -24,8 +24,8 @@ constexpr Bytes kLargestFrame =
     sizeof(FrameHead) + Frame::record_bytes(kMaxHeader, kEagerMax) + kFrameAlignment;
 
 // What a rank puts into the store, followed by each rail's addresses: | length u16 | bytes |, then
-// | port u16 | count u16 | IPv4 addresses u32 ... |. The version comes first in all versions to
-// come.
+// | length u16 | key of its beat word | address u64 |, then | port u16 | count u16 | IPv4 addresses
+// u32 ... |. The version comes first in all versions to come.
 constexpr std::uint32_t kWireUpMagic = 0x47575550;  // "GWUP"
 struct WireUp {
     std::uint32_t magic;
@@ -39,11 +39,23 @@ template <class Number>
 void write(std::string& to, const Number& value) {
     to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
+// | length u16 | bytes |
+void write(std::string& to, const std::string& bytes) {
+    write(to, static_cast<std::uint16_t>(bytes.size()));
+    to += bytes;
+}
 template <class Number>
 bool take(std::string_view& from, Number& value) {
     if (from.size() < sizeof value) return false;
     std::memcpy(&value, from.data(), sizeof value);
     from.remove_prefix(sizeof value);
+    return true;
+}
+bool take(std::string_view& from, std::string& bytes) {
+    std::uint16_t length = 0;
+    if (!take(from, length) || from.size() < length) return false;
+    bytes = from.substr(0, length);
+    from.remove_prefix(length);
     return true;
 }
 
@@ -92,6 +104,8 @@ PeerFacts UcxTransport::facts(int) const {
     const bool some_by_messages = std::ranges::any_of(rails_, by_messages);
     facts.registers_sources = !std::ranges::all_of(rails_, by_messages);
     facts.unattended = !some_by_messages;
+    // What a rail that failed still reads may arrive late, and nobody here could tell.
+    facts.get = facts.unattended && !several();
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_by_messages && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;
@@ -122,6 +136,7 @@ Status UcxTransport::publish(job::Job& job) {
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
     home_rail_ = find_home_rail(rails_, job.local_rank());
+    beats_ = std::ranges::any_of(rails_, [](const Rail& rail) { return !rail.beat_key().empty(); });
     log::info("ucx: small messages go by rail {} of {}", home_rail_, rails_.size());
     memory_.emplace(*library_, rails_,
                     RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
@@ -142,8 +157,9 @@ Status UcxTransport::publish(job::Job& job) {
                  static_cast<std::uint16_t>(library_->version().minor),
                  static_cast<std::uint32_t>(rails_.size()), cookie_});
     for (const Rail& rail : rails_) {
-        write(value, static_cast<std::uint16_t>(rail.address().size()));
-        value += rail.address();
+        write(value, rail.address());
+        write(value, rail.beat_key());
+        write(value, rail.beat_word());
         const std::vector<Network> networks = networks_of(rail);
         const std::optional<Listener>& door =
             doors_[static_cast<std::size_t>(&rail - rails_.data())];
@@ -207,14 +223,10 @@ Result<UcxTransport::WireUpOf> UcxTransport::wire_up_of(int rank) {
                        rank, theirs.rails, rails_.size());
     WireUpOf known{theirs.cookie, {}};
     for (std::uint32_t rail = 0; rail < theirs.rails; ++rail) {
-        std::uint16_t length = 0;
-        if (!take(rest, length) || rest.size() < length)
-            return failure(MPI_ERR_INTERN, "the network address of rank {} is cut short", rank);
-        auto& [worker, bulk] = known.rails.emplace_back();
-        worker = rest.substr(0, length);
-        rest.remove_prefix(length);
+        auto& [worker, beat_key, beat_word, bulk] = known.rails.emplace_back();
         std::uint16_t hosts = 0;
-        bool whole = take(rest, bulk.port) && take(rest, hosts) && hosts <= BulkAddress::kMost;
+        bool whole = take(rest, worker) && take(rest, beat_key) && take(rest, beat_word) &&
+                     take(rest, bulk.port) && take(rest, hosts) && hosts <= BulkAddress::kMost;
         bulk.hosts.resize(whole ? hosts : 0);
         for (in_addr_t& host : bulk.hosts)
             whole = whole && take(rest, host);
@@ -245,7 +257,10 @@ int UcxTransport::progress() {
         settle_doubts();
     if (!broken_.empty()) [[unlikely]]
         handle_broken();
-    if (several()) look_at_rails();
+    if (several())
+        look_at_rails();
+    else if (beats_)
+        beat_now_and_then();
     if (stage_ != Stage::running || !closing_.empty()) [[unlikely]]
         advance_closing();
     return events + std::exchange(events_, 0);

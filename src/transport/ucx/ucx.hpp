@@ -52,6 +52,8 @@ class UcxTransport final : public Transport {
     bool put_and_tell(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                       const RemoteKey& key, Bytes offset, MessageKind kind, ConstSpan header,
                       Completion& done) override;
+    void get(int peer, int rail, void* sink, Bytes bytes, const Region& into, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     std::uint32_t rails_up(int peer) const override;
     bool exposes(int peer) override;
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
@@ -158,7 +160,9 @@ class UcxTransport final : public Transport {
     void give_to_ucx(RailTo& rail, Frame* frame);
     Status listen(Listening& listening, unsigned id, ucp_am_recv_callback_t handler);
 
-    // --- puts (puts.cpp)
+    // --- puts (puts.cpp), gets (gets.cpp)
+    Status reach(Peer& peer, int rail, const KeyView& key);
+    static ucp_request_param_t how_of(Putting& putting, const Memory::Source& known);
     void put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                        Putting& putting, std::uint64_t address);
     void put_by_messages(Peer& peer, int rail, const std::byte* source, Putting& putting,
@@ -208,8 +212,20 @@ class UcxTransport final : public Transport {
     void look_at_pulses(Peer& peer, Nanoseconds now);
     void open_pulse(RailTo& rail, Nanoseconds now);
     void try_again(RailTo& rail, Nanoseconds now);
+    bool may_try(RailTo& rail, Nanoseconds now);
+    void try_later(RailTo& rail, Nanoseconds now);
     void came_back(RailTo& rail);
+    void tell_back(const RailTo& rail);
     static void on_tried(void* request, ucs_status_t status, void* rail);
+
+    // --- whether peers are there, over cards (beats.cpp)
+    void open_beat(RailTo& rail, const WireUpOf& known);
+    void close_beat(RailTo& rail);
+    void beat(RailTo& rail, Nanoseconds now);
+    static void on_beat(void* request, ucs_status_t status, void* rail);
+    void finish_beat_step(RailTo& rail, ucs_status_t status);
+    void beat_now_and_then();
+    void show_life(RailTo& rail) const;
 
     // --- large transfers over TCP (bulk.cpp)
     struct Door {
@@ -287,7 +303,7 @@ class UcxTransport final : public Transport {
     std::vector<Peer*> visiting_;  // its other half while progress() visits them; keeps its memory
     std::vector<std::pair<RailTo*, ucs_status_t>> broken_;
     // With several rails:
-    std::vector<Peer*> connected_;  // peers
+    std::vector<Peer*> connected_;  // peers; with one rail, too, if there are beats
     std::vector<Peer*> owing_;      // whose frames have come and are not acknowledged
     struct ReceivedPulse {
         int from, rail;
@@ -296,6 +312,8 @@ class UcxTransport final : public Transport {
     std::vector<ReceivedPulse> received_pulses_;
     Nanoseconds next_look_ = 0, next_acknowledgement_ = 0, next_drain_ = 0;
     RailCounts rail_counts_;
+    bool beats_ = false;  // some rail has a card
+    unsigned looks_at_beats_ = 0;
     std::vector<Listening> listening_;            // by rail; UCX has pointers into it
     std::vector<std::optional<Listener>> doors_;  // by rail
     std::uint64_t cookie_ = 0;                    // who connects in bulk and knows it means us

@@ -31,6 +31,19 @@ TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
               WindowWay::message);
 }
 
+TEST(WindowWays, GetsThatACardMakesGoStraightWhateverTheirSize) {
+    WindowFacts card = kFar;
+    card.gets = true;
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1}, card), WindowWay::straight);
+    EXPECT_EQ(window_way({.verb = Verb::put, .bytes = 1}, card), WindowWay::batch);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .one_run = false}, card),
+              WindowWay::message);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .origin_plain = false}, card),
+              WindowWay::message);
+    card.straight_from = 0;
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = kMiB}, card), WindowWay::message);
+}
+
 TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced) {
     WindowFacts device = kFar;
     device.keyed = false;
@@ -60,7 +73,7 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
     // A part of a buffer is no message.
     EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
-    EXPECT_NE(window_sentence(5, 1, device).find("announced from 131072 on"), std::string::npos);
+    EXPECT_NE(window_sentence(5, 1, device).find("announced from 128 KiB on"), std::string::npos);
 }
 
 TEST(WindowWays, WhatCostsLessDecidesWhereTheUserDoesNot) {
@@ -115,6 +128,27 @@ TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
     EXPECT_NE(sentence.find("over 2 rails"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("need no call of the target's"), std::string::npos) << sentence;
     EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("gets as puts of the target"), std::string::npos) << sentence;
+    card.gets = true;
+    EXPECT_NE(window_sentence(5, 1, card).find("puts and gets that go straight need no call"),
+              std::string::npos);
+}
+
+TEST(WindowWays, ContiguousCopiesBetweenGpusShareLaunches) {
+    const WindowCopyQuestion between{.bytes = 8, .on_devices = true, .between_gpus = true};
+    EXPECT_EQ(window_copy(between), WindowCopy::fused);
+    WindowCopyQuestion other = between;
+    other.bytes = 0;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.contiguous = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.on_devices = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.between_gpus = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
 }
 
 TEST(WindowWays, AccumulatesAtDeviceMemoryAreKernelsUnlessTimeSlicesOrTheUserForbid) {

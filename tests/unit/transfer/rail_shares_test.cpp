@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -133,6 +135,33 @@ TEST(RailShares, MeasuredRatesBecomeTheShares) {
     }
 }
 
+// Answers of both rails wait until the process looks, and are taken at one moment.
+TEST(RailShares, WhatEndsAtOneMomentSaysOnlyTogetherHowLongItTook) {
+    const std::vector<double> rates = {0.05e9, 0.025e9};
+    RailShares shares(2, 0, kRate, kLatency);
+    Nanoseconds now = 0;
+    for (int window = 0; window < 10; ++window) {
+        std::vector<Stripe> under_way;
+        std::array<Bytes, 2> carried{};
+        for (int put = 0; put < 8; ++put) {
+            for (const Stripe& stripe :
+                 shares.divide(4 * kMiB, 2, rules(RailPolicy::weighted)).all()) {
+                shares.begin(stripe.rail, stripe.bytes, now);
+                carried[static_cast<std::size_t>(stripe.rail)] += stripe.bytes;
+                under_way.push_back(stripe);
+            }
+        }
+        now += static_cast<Nanoseconds>(1e9 * std::max(static_cast<double>(carried[0]) / rates[0],
+                                                       static_cast<double>(carried[1]) / rates[1]));
+        for (const Stripe& stripe : under_way)
+            shares.end(stripe.rail, stripe.bytes, ++now, true);
+    }
+    for (int rail : {0, 1}) {
+        EXPECT_GT(shares.rate(rail), 0.4 * rates[static_cast<std::size_t>(rail)]);
+        EXPECT_LT(shares.rate(rail), 1.25 * rates[static_cast<std::size_t>(rail)]);
+    }
+}
+
 TEST(RailShares, ARailThatBecameFasterGetsMoreAgain) {
     std::vector<double> rates = {1e9, 0.01e9};
     RailShares shares(2, 0, kRate, kLatency);
@@ -141,7 +170,7 @@ TEST(RailShares, ARailThatBecameFasterGetsMoreAgain) {
         carry(shares, shares.divide(64 * kMiB, 2, rules(RailPolicy::weighted)), rates, now);
     EXPECT_LT(shares.rate(1), 0.1 * shares.rate(0));
     rates[1] = 1e9;
-    for (int step = 0; step < 8; ++step)
+    for (int step = 0; step < 16; ++step)
         carry(shares, shares.divide(64 * kMiB, 2, rules(RailPolicy::weighted)), rates, now);
     EXPECT_NEAR(shares.rate(1) / shares.rate(0), 1, 0.05);
 }
