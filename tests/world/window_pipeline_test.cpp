@@ -144,7 +144,8 @@ Times times_of(const char* machine, Bytes bytes, Place place, Place of_window, B
     return times;
 }
 
-// At the published rates and at those of an H200: announced, by message, or what the planner chooses.
+// At the published rates and at those of an H200: announced, by message, or what the planner chooses,
+// which is right to a tenth.
 TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
     for (const char* machine : {"c2050-qdr", "h200"})
         for (const auto& [place, of_window] :
