@@ -156,7 +156,7 @@ TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
                             by_message = times_of(machine, bytes, place, of_window, kGiB),
                             chosen = times_of(machine, bytes, place, of_window, 0);
                 const auto most = [](Nanoseconds one, Nanoseconds other) {
-                    return static_cast<Nanoseconds>(1.05 *
+                    return static_cast<Nanoseconds>(1.1 *
                                                     static_cast<double>(std::min(one, other)));
                 };
                 EXPECT_LE(chosen.put, most(announced.put, by_message.put))
