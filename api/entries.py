@@ -408,18 +408,29 @@ class Entry:
             for p in self.parameters
         )
 
-    def head(self, used) -> str:
+    def head(self, used, name="", large=None) -> str:
         """The definition's first line; parameters that `used` denies have no name, so that no
         compiler asks about them."""
+        large = self.large if large is None else large
         listed = [
-            p.declaration(self.large, named=p.c == "..." or used(p))
-            for p in self.function.of(self.large)
+            p.declaration(large, named=p.c == "..." or used(p)) for p in self.function.of(large)
         ]
-        return f"{self.function.returns} P{self.name}({', '.join(listed)})"
+        return f"{self.function.returns} {name or 'P' + self.name}({', '.join(listed)})"
 
     def definition(self) -> str:
         lines = self.statements()
-        head = self.head(lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines))
+        if not self.function.row.get("at_once"):
+            return self.block(lines)
+        # What judges stands apart, so that a call which is carried out at once need not keep its
+        # arguments for it.
+        judged = f"judged_{self.name}"
+        arguments = ", ".join([p.name for p in self.parameters] + [judged])
+        at_once = f"return mpi::at_once::{self.function.body}({arguments});"
+        return f"static {self.block(lines, judged, large=True)}\n{self.block([at_once])}"
+
+    def block(self, lines: list, name="", large=None) -> str:
+        used = lambda p: any(re.search(rf"\b{p.name}\b", line) for line in lines)
+        head = self.head(used, name, large)
         return "\n".join([head + " {"] + ["    " + line for line in lines] + ["}"])
 
     def stub(self) -> str:

@@ -18,6 +18,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/coll/collective_call.hpp"
 #include "mpi/coll/quick.hpp"
 #include "mpi/engine/outside.hpp"
+#include "mpi/rma/at_once.hpp"
 
 using namespace gantry;
 using namespace gantry::abi;

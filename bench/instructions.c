@@ -9,6 +9,11 @@
  *   instructions host|device|strided BYTES WINDOW ROUNDS WARMUP
  *
  * WINDOW 0: one message, by MPI_Send and MPI_Recv, whose peer is there a moment later, or has been.
+ *
+ *   instructions put|get|fetch_and_op|compare_and_swap|flush BYTES 0 ROUNDS WARMUP
+ *
+ * Calls of rank 0 at host memory of rank 1, which does nothing: of MPI_Win_allocate, in an epoch of MPI_Win_lock_all.
+ * fetch_and_op and compare_and_swap are of one MPI_LONG.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -39,8 +44,53 @@ static char* allocate(int on_device, int rank, size_t bytes) {
     return (char*)memory;
 }
 
+static int is_message(const char* kind) {
+    return strcmp(kind, "host") == 0 || strcmp(kind, "device") == 0 || strcmp(kind, "strided") == 0;
+}
+
+static void one_sided(const char* call, long* numbers, int bytes, MPI_Win window) {
+    if (strcmp(call, "put") == 0)
+        MPI_Put(numbers, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
+    else if (strcmp(call, "get") == 0)
+        MPI_Get(numbers, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
+    else if (strcmp(call, "fetch_and_op") == 0)
+        MPI_Fetch_and_op(&numbers[0], &numbers[1], MPI_LONG, 1, 0, MPI_SUM, window);
+    else if (strcmp(call, "compare_and_swap") == 0)
+        MPI_Compare_and_swap(&numbers[0], &numbers[2], &numbers[1], MPI_LONG, 1, 0, window);
+    else if (strcmp(call, "flush") == 0)
+        MPI_Win_flush(1, window);
+    else
+        MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static int count_one_sided(const char* call, int bytes, int rounds, int warmup) {
+    int rank = 0;
+    char* base = NULL;
+    MPI_Win window;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    long* numbers = calloc(3, sizeof *numbers + (size_t)bytes);
+    MPI_Win_allocate(bytes + 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+    if (numbers == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (rank == 0) {
+        MPI_Win_lock_all(0, window);
+        for (int round = 0; round < warmup + rounds; ++round) {
+            if (round == warmup) CALLGRIND_START_INSTRUMENTATION;
+            one_sided(call, numbers, bytes, window);
+        }
+        CALLGRIND_STOP_INSTRUMENTATION;
+        MPI_Win_unlock_all(window);
+    }
+    MPI_Win_free(&window);
+    free(numbers);
+    MPI_Finalize();
+    return 0;
+}
+
 int main(int argc, char** argv) {
     if (argc != 6) return 2;
+    if (!is_message(argv[1]))
+        return count_one_sided(argv[1], atoi(argv[2]), atoi(argv[4]), atoi(argv[5]));
     const int on_device = strcmp(argv[1], "host") != 0, strided = strcmp(argv[1], "strided") == 0;
     const size_t bytes = strtoull(argv[2], NULL, 10);
     const int window = atoi(argv[3]), rounds = atoi(argv[4]), warmup = atoi(argv[5]);

@@ -3,10 +3,12 @@
 
 set(GANTRY_WARNINGS -Wall -Wextra -Wconversion -Wshadow)
 set(GANTRY_LIBRARY_OPTIONS -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden)
-# Half of what compiling a test costs is optimising it, which no test needs. Coroutines call each other as siblings.
-set(GANTRY_TEST_OPTIONS -O1 -foptimize-sibling-calls)
+# More than half of what compiling a test costs is optimising it, which no test needs.
+set(GANTRY_TEST_OPTIONS -O0)
+# The world that tests run in computes much. Coroutines call each other as siblings.
+set(GANTRY_WORLD_OPTIONS -O1 -foptimize-sibling-calls)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    set(GANTRY_TEST_OPTIONS "")
+    set(GANTRY_WORLD_OPTIONS "")
 endif()
 
 # Link options of everything that is installed: the C++ runtime goes into it, so a prefix runs on machines with another one.

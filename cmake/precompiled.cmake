@@ -8,15 +8,20 @@ set(library_options ${GANTRY_LIBRARY_OPTIONS})
 # copies through memmove. Its thread-local model: two words, so a dlopen finds room; LeakSanitizer trips over the dynamic model.
 set(driver_options ${GANTRY_LIBRARY_OPTIONS} -fno-sanitize=all -ftls-model=initial-exec)
 set(program_options "")
-set(test_options ${GANTRY_TEST_OPTIONS})
+if(GANTRY_SANITIZE)  # for tests alone
+    set(program_options ${GANTRY_TEST_OPTIONS})
+endif()
+set(case_options ${GANTRY_TEST_OPTIONS})
 # As the library is built: with exceptions GCC warns falsely about the frames of coroutines.
-set(world_options ${GANTRY_TEST_OPTIONS} -fno-exceptions)
+set(test_options ${GANTRY_TEST_OPTIONS} -fno-exceptions)
+set(world_options ${GANTRY_WORLD_OPTIONS} -fno-exceptions)
 
 set(library_headers <algorithm> <array> <atomic> <cerrno> <charconv> <coroutine> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring>
     <deque> <functional> <map> <memory> <new> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector> <unistd.h>
     <fmt/format.h>)
 set(driver_headers ${library_headers})
 set(program_headers ${library_headers} <nlohmann/json.hpp>)
+set(case_headers ${library_headers})
 set(test_headers ${library_headers} <gtest/gtest.h> <gmock/gmock.h>)
 set(world_headers ${test_headers})
 
@@ -29,7 +34,7 @@ endif()
 function(gantry_compiled_as target kind)
     target_compile_options(${target} PRIVATE ${GANTRY_WARNINGS} ${${kind}_options})
     get_target_property(type ${target} TYPE)
-    if(kind MATCHES "program|test|world" AND NOT type STREQUAL "EXECUTABLE")
+    if(kind MATCHES "program|case|test|world" AND NOT type STREQUAL "EXECUTABLE")
         # As CMake compiles what goes into a program, because its files share that precompiled header.
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
         target_compile_options(${target} PRIVATE -fPIE)
@@ -40,7 +45,7 @@ function(gantry_compiled_as target kind)
     endif()
 endfunction()
 
-# gantry_precompiled(TARGET KIND): compiles TARGET as its kind (library, driver, program, test, world), with the headers made for that kind.
+# gantry_precompiled(TARGET KIND): compiles TARGET as its kind (library, driver, program, case, test, world), with the headers made for that kind.
 function(gantry_precompiled target kind)
     if(NOT TARGET precompiled_${kind})
         set(source ${CMAKE_BINARY_DIR}/generated/precompiled_${kind}.cpp)

@@ -37,6 +37,7 @@ class IntrusiveList {
 
     bool empty() const { return head_.next == &head_; }
     T* front() { return empty() ? nullptr : static_cast<T*>(head_.next); }
+    T* back() { return empty() ? nullptr : static_cast<T*>(head_.previous); }
     void push_back(T& element) { insert(*head_.previous, element); }
     void push_front(T& element) { insert(head_, element); }
     T* pop_front() {

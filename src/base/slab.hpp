@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <new>
@@ -57,6 +58,17 @@ class Slab {
     T* find(const void* address) const {
         Slot* slot = slot_of(address);
         return slot != nullptr && slot->live ? reinterpret_cast<T*>(slot->storage) : nullptr;
+    }
+
+    // The live object in whose memory that address lies; null: none.
+    T* around(const void* address) const {
+        const auto value = reinterpret_cast<std::uintptr_t>(address);
+        const auto behind = blocks_.upper_bound(value);
+        if (behind == blocks_.begin()) return nullptr;
+        const auto& [begin, slots] = *std::prev(behind);
+        const std::uintptr_t number = (value - begin) / sizeof(Slot);
+        if (number >= kSlotsPerBlock || !slots[number].live) return nullptr;
+        return reinterpret_cast<T*>(slots[number].storage);
     }
 
     std::uint32_t index(const T* object) const { return slot_of(object)->index; }
@@ -104,8 +116,11 @@ class Slab {
 
     Slot* slot_of(const void* address) const {
         const auto value = reinterpret_cast<std::uintptr_t>(address);
-        if (last_block_ != 0 && value - last_block_ < sizeof(Slot) * kSlotsPerBlock)
+        if (last_block_ != 0 && value - last_block_ < sizeof(Slot) * kSlotsPerBlock) [[likely]]
             return slot_in(last_block_, value);
+        return slot_in_another_block(value);
+    }
+    [[gnu::noinline]] Slot* slot_in_another_block(std::uintptr_t value) const {
         auto block = blocks_.upper_bound(value);
         if (block == blocks_.begin()) return nullptr;
         --block;

@@ -34,8 +34,9 @@ bool starts_from_copy(plan::Algorithm algorithm) {
            algorithm == plan::Algorithm::recursive_doubling;
 }
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer, plan::CollPlan plan) {
+Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan::CollPlan plan) {
+    const p2p::Buffer source = call.source, sink = call.sink;
+    Reducer& reducer = call.reducer;
     Run run(team);
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
@@ -70,15 +71,8 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> allreduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                        Reducer reducer) {
-    const plan::CollQuestion question = question_of(plan::Collective::allreduce, source, reducer);
-    const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet)
-        return reduce_on_node(executor, team, DirectReduction(source, sink, reducer, Share::all),
-                              question,
-                              [&executor, team, source, sink](Reducer how, plan::CollPlan other) {
-                                  return by_messages(executor, team, source, sink, how, other);
-                              });
-    return by_messages(executor, team, source, sink, reducer, plan);
+    return reduce_on_node(executor, team, plan::Collective::allreduce,
+                          ReductionCall(source, sink, reducer, Share::all), by_messages);
 }
 
 }  // namespace gantry::coll

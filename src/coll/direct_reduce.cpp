@@ -42,14 +42,14 @@ using Vector = Offer::Vector;
 
 struct Running {
     Team team;
-    DirectReduction what;
+    ReductionCall what;
     Meeting meeting;
     // Of vectors that cannot be used where they lie (make_reachable).
     DeviceScratch source_scratch, sink_scratch;
     p2p::Buffer sink_later;  // where the result goes from the scratch memory
     bool unusable = false;
 
-    Running(const Team& its_team, const DirectReduction& its)
+    Running(const Team& its_team, const ReductionCall& its)
         : team(its_team),
           what(its),
           meeting(team.messenger->context().board, ranks_of(team), team.rank(),
@@ -143,7 +143,7 @@ Place place_of(const Team& team, const p2p::Buffer& buffer) {
 // Whether a rank's result lies where the others may still read its vector. Where everybody gets
 // everything, or the root does, only the owner of a share reads it.
 bool is_in_the_way(const Running& running) {
-    const DirectReduction& what = running.what;
+    const ReductionCall& what = running.what;
     if (what.share == Share::all || what.share == Share::root || !what.source.contiguous() ||
         !what.sink.contiguous() || !running.wants(running.team.rank()))
         return false;
@@ -152,7 +152,7 @@ bool is_in_the_way(const Running& running) {
 }
 
 Offer make_offer(Running& running) {
-    DirectReduction& what = running.what;
+    ReductionCall& what = running.what;
     Offer offer;
     offer.bytes = what.source.bytes();
     const bool failed = running.unusable || running.team.failed_before();
@@ -204,7 +204,7 @@ Task<Status> put_into_cell(Executor& executor, Running& running, Offer& offer) {
 // their place; where there is none, all stays as it is.
 Task<Status> make_reachable(Executor& executor, Running& running) {
     const Team& team = running.team;
-    DirectReduction& what = running.what;
+    ReductionCall& what = running.what;
     device::Device& device = team.messenger->device();
     if (!device.active() || !what.source.contiguous() || !what.sink.contiguous() ||
         what.source.bytes() == 0)
@@ -265,7 +265,7 @@ plan::CollMemory memory_of(const Running& running) {
 // Two vectors of the program's layout: what was reduced so far, and the next rank's.
 Task<Status> reduce_cells(Executor& executor, Running& running) {
     const Team& team = running.team;
-    const DirectReduction& what = running.what;
+    const ReductionCall& what = running.what;
     const int me = team.rank();
     if (!running.wants(me) || what.sink.bytes() == 0) co_return success();
     const auto [first, count] = running.range_of(me);
@@ -447,14 +447,13 @@ Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algori
 
 }  // namespace
 
-Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
-                                             DirectReduction* reduction,
+Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,
                                              plan::CollQuestion question) {
-    Running running(team, *reduction);
+    Running running(team, *call);
     Status opened = co_await running.meeting.open(executor);
     if (!opened.ok()) co_return opened;
     Offer offer = make_offer(running);
-    reduction->reducer = running.what.reducer;
+    call->reducer = running.what.reducer;
     if (offer.on_device && brings_in_cell(team, question)) {
         Status filled = co_await put_into_cell(executor, running, offer);
         running.unusable = !filled.ok();

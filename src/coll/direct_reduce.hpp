@@ -33,8 +33,9 @@ enum class Share : std::uint8_t {
     up_to,   // likewise, its own included (scan)
 };
 
-struct DirectReduction {
-    DirectReduction(p2p::Buffer from, p2p::Buffer to, const Reducer& how, Share who)
+// A rank's call of a reduction.
+struct ReductionCall {
+    ReductionCall(p2p::Buffer from, p2p::Buffer to, const Reducer& how, Share who)
         : source(from), sink(to), reducer(how), share(who) {}
 
     p2p::Buffer source, sink;  // the sink counts where something is got; the two may be one
@@ -44,13 +45,12 @@ struct DirectReduction {
     Blocks parts;  // Share::part: counts and displacements, for all ranks
 };
 
-// `reduction` outlives this. Its reducer knows then where the vectors lie.
+// `call` outlives this. Its reducer knows then where the vectors lie.
 //
 // How the ranks go, now that they have met: all have the same plan. With one of the board (is_on_board)
 // this rank's part is done; with any other one nothing has happened on any rank, and the reduction
 // shall go by messages.
-Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team,
-                                             DirectReduction* reduction,
+Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,
                                              plan::CollQuestion question);
 
 }  // namespace gantry::coll

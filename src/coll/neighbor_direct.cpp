@@ -10,6 +10,7 @@
 
 #include "base/scope.hpp"
 #include "coll/device_scratch.hpp"
+#include "coll/direct_offer.hpp"
 #include "coll/direct_scratch.hpp"
 #include "coll/exchange.hpp"
 #include "coll/mapped_peers.hpp"
@@ -28,7 +29,6 @@
 namespace gantry::coll {
 namespace {
 
-constexpr int kStored = 0;  // the step of a rank whose stores have ended
 // Packed blocks begin at such addresses, so that a kernel moves wide units.
 constexpr Bytes kBlockAlignment = 16;
 

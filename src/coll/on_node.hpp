@@ -22,16 +22,10 @@ Task<Status> on_node(Executor&, Task<Result<plan::CollPlan>> meeting, ByMessages
     co_return done;
 }
 
-// Of a reduction. The meeting has learned where its vectors lie: the other way gets that reducer.
-template <class ByMessages>
-Task<Status> reduce_on_node(Executor& executor, Team team, DirectReduction reduction,
-                            plan::CollQuestion question, ByMessages by_messages) {
-    Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &reduction, question);
-    if (!met.ok()) co_return std::move(met).status();
-    if (is_on_board(met->algorithm)) co_return success();
-    Task<Status> other_way = by_messages(reduction.reducer, *met);
-    Status done = co_await std::move(other_way);
-    co_return done;
-}
+// A reduction, whose ranks meet where its plan says so. The meeting learns where the vectors lie: the reducer
+// that `by_messages` gets knows that.
+using ReduceByMessages = Task<Status> (*)(Executor&, Team, ReductionCall, plan::CollPlan);
+Task<Status> reduce_on_node(Executor& executor, Team team, plan::Collective operation,
+                            ReductionCall call, ReduceByMessages by_messages);
 
 }  // namespace gantry::coll

@@ -32,8 +32,10 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Imag
 
 namespace {
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer, int root, plan::CollPlan plan) {
+Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan::CollPlan plan) {
+    const p2p::Buffer source = call.source, sink = call.sink;
+    Reducer& reducer = call.reducer;
+    const int root = call.root;
     Run run(team);
     if (plan.algorithm == plan::Algorithm::hierarchical) {
         Status done =
@@ -63,18 +65,9 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> reduce(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                     Reducer reducer, int root) {
-    const plan::CollQuestion question = question_of(plan::Collective::reduce, source, reducer);
-    const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) {
-        DirectReduction direct(source, sink, reducer, Share::root);
-        direct.root = root;
-        return reduce_on_node(
-            executor, team, direct, question,
-            [&executor, team, source, sink, root](Reducer how, plan::CollPlan other) {
-                return by_messages(executor, team, source, sink, how, root, other);
-            });
-    }
-    return by_messages(executor, team, source, sink, reducer, root, plan);
+    ReductionCall call(source, sink, reducer, Share::root);
+    call.root = root;
+    return reduce_on_node(executor, team, plan::Collective::reduce, std::move(call), by_messages);
 }
 
 }  // namespace gantry::coll

@@ -97,9 +97,10 @@ Task<Status> into_own(Executor& executor, Run& run, p2p::Buffer source, Shares s
     co_return met;
 }
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
-                         p2p::Buffer sink, Reducer reducer, plan::CollPlan plan) {
-    reducer = placed(team, source, sink, reducer);
+Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan::CollPlan plan) {
+    const p2p::Buffer source = call.source, sink = call.sink;
+    Blocks& blocks = call.parts;
+    const Reducer reducer = placed(team, source, sink, call.reducer);
     Run run(team);
     Task<Status> way;
     switch (plan.algorithm) {
@@ -126,19 +127,10 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, Bloc
 
 Task<Status> reduce_scatter(Executor& executor, Team team, p2p::Buffer source, Blocks blocks,
                             p2p::Buffer sink, Reducer reducer) {
-    const plan::CollQuestion question =
-        question_of(plan::Collective::reduce_scatter, source, reducer);
-    const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet) {
-        DirectReduction direct(source, sink, reducer, Share::part);
-        direct.parts = blocks;
-        return reduce_on_node(
-            executor, team, direct, question,
-            [&executor, team, source, blocks, sink](Reducer how, plan::CollPlan other) {
-                return by_messages(executor, team, source, blocks, sink, how, other);
-            });
-    }
-    return by_messages(executor, team, source, std::move(blocks), sink, reducer, plan);
+    ReductionCall call(source, sink, reducer, Share::part);
+    call.parts = std::move(blocks);
+    return reduce_on_node(executor, team, plan::Collective::reduce_scatter, std::move(call),
+                          by_messages);
 }
 
 }  // namespace gantry::coll

@@ -11,10 +11,10 @@ namespace gantry::coll {
 
 namespace {
 
-Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
-                         Reducer reducer, bool exclusive, plan::CollPlan plan) {
-    reducer = placed(team, source, sink, reducer);
-    const Scan kind = exclusive ? Scan::exclusive : Scan::inclusive;
+Task<Status> by_messages(Executor& executor, Team team, ReductionCall call, plan::CollPlan plan) {
+    const p2p::Buffer source = call.source, sink = call.sink;
+    const Reducer reducer = placed(team, source, sink, call.reducer);
+    const Scan kind = call.share == Share::before ? Scan::exclusive : Scan::inclusive;
     Task<Status> way;
     if (plan.algorithm == plan::Algorithm::chain)
         way = scan_chain(executor, team, source, sink, reducer, kind, plan.segment);
@@ -28,17 +28,9 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer source, p2p:
 
 Task<Status> scan(Executor& executor, Team team, p2p::Buffer source, p2p::Buffer sink,
                   Reducer reducer, bool exclusive) {
-    const plan::CollQuestion question = question_of(plan::Collective::scan, source, reducer);
-    const plan::CollPlan plan = plan_of(team, question);
-    if (plan.meet)
-        return reduce_on_node(
-            executor, team,
-            DirectReduction(source, sink, reducer, exclusive ? Share::before : Share::up_to),
-            question,
-            [&executor, team, source, sink, exclusive](Reducer how, plan::CollPlan other) {
-                return by_messages(executor, team, source, sink, how, exclusive, other);
-            });
-    return by_messages(executor, team, source, sink, reducer, exclusive, plan);
+    const Share share = exclusive ? Share::before : Share::up_to;
+    return reduce_on_node(executor, team, plan::Collective::scan,
+                          ReductionCall(source, sink, reducer, share), by_messages);
 }
 
 }  // namespace gantry::coll

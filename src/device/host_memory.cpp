@@ -2,28 +2,15 @@
 #include "device/host_memory.hpp"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-// glibc's own record of the current break. sbrk(0) would read the same, but UCX puts a hook into
-// it that asks the kernel each time: 0.1 us for every send and every receive.
-extern "C" void* __curbrk __attribute__((weak));
-
 namespace gantry::device {
 
-namespace {
-
-std::uintptr_t current_break() {
-    return reinterpret_cast<std::uintptr_t>(&__curbrk != nullptr ? __curbrk : sbrk(0));
-}
-
-}  // namespace
-
-bool HostMemory::on_stack_or_heap(std::uintptr_t address, Bytes bytes) {
+bool HostMemory::on_stack_or_new_heap(std::uintptr_t address, Bytes bytes) {
     const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (address >= frame) {
         // A buffer of a caller lies above our own frame. On a fiber's stack the frame is outside of
@@ -31,11 +18,9 @@ bool HostMemory::on_stack_or_heap(std::uintptr_t address, Bytes bytes) {
         const Range stack = stack_of_this_thread();
         if (stack.holds(frame, 1) && stack.holds(address, bytes)) return true;
     }
-    if (heap_begin_ == 0) heap_begin_ = first_break();
-    // The current break is read each time: the heap can shrink, and what is beyond it may become
-    // anything.
-    const Range heap{heap_begin_, current_break()};
-    return heap.holds(address, bytes);
+    if (heap_begin_ != 0) return false;
+    heap_begin_ = first_break();
+    return on_stack_or_heap(address, bytes);
 }
 
 HostMemory::Range HostMemory::stack_of_this_thread() {

@@ -17,14 +17,25 @@
 
 #include <cstdint>
 #include <pthread.h>
+#include <unistd.h>
 #include <vector>
+
+// glibc's own record of the current break. sbrk(0) would read the same, but UCX puts a hook into
+// it that asks the kernel each time: 0.1 us for every send and every receive.
+extern "C" void* __curbrk __attribute__((weak));
 
 namespace gantry::device {
 
 class HostMemory {
   public:
     // Costs a few loads; no system call after the first time on each thread.
-    bool on_stack_or_heap(std::uintptr_t address, Bytes bytes);
+    bool on_stack_or_heap(std::uintptr_t address, Bytes bytes) {
+        // The current break is read each time: the heap can shrink, and what is beyond it may become
+        // anything.
+        const Range heap{heap_begin_, current_break()};
+        return (heap_begin_ != 0 && heap.holds(address, bytes)) ||
+               on_stack_or_new_heap(address, bytes);
+    }
     // Costs about 30 ns.
     bool in_program_data(std::uintptr_t address, Bytes bytes);
 
@@ -40,14 +51,19 @@ class HostMemory {
         pthread_t thread;
         Range range;
     };
+    static std::uintptr_t current_break() {
+        return reinterpret_cast<std::uintptr_t>(&__curbrk != nullptr ? __curbrk : sbrk(0));
+    }
+    // Also learns where the heap begins, the first time.
+    bool on_stack_or_new_heap(std::uintptr_t address, Bytes bytes);
     Range stack_of_this_thread();
     static std::uintptr_t first_break();
 
     static constexpr std::size_t kStacks = 64;  // threads remembered; the oldest makes room
     std::vector<Stack> stacks_;
     std::size_t oldest_stack_ = 0;
-    std::uintptr_t heap_begin_ = 0;
-    std::vector<Range> segments_;  // sorted
+    std::uintptr_t heap_begin_ = 0;  // not known yet
+    std::vector<Range> segments_;    // sorted
     LoadedObjects seen_;
 };
 

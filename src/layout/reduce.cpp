@@ -172,50 +172,50 @@ constexpr int at(Operation operation) {
 }
 
 template <class T>
-void moves(Row& row) {
+constexpr void moves(Row& row) {
     row[at(Operation::replace)] = replace<T>;
     row[at(Operation::no_op)] = keep;
 }
 template <class T>
-void arithmetic(Row& row) {
+constexpr void arithmetic(Row& row) {
     row[at(Operation::sum)] = each<Sum, T>;
     row[at(Operation::prod)] = each<Product, T>;
 }
 template <class T>
-void order(Row& row) {
+constexpr void order(Row& row) {
     row[at(Operation::min)] = each<Minimum, T>;
     row[at(Operation::max)] = each<Maximum, T>;
 }
 template <class T>
-void logical(Row& row) {
+constexpr void logical(Row& row) {
     row[at(Operation::land)] = each<LogicalAnd, T>;
     row[at(Operation::lor)] = each<LogicalOr, T>;
     row[at(Operation::lxor)] = each<LogicalXor, T>;
 }
 template <class T>
-void bitwise(Row& row) {
+constexpr void bitwise(Row& row) {
     row[at(Operation::band)] = each<BitAnd, T>;
     row[at(Operation::bor)] = each<BitOr, T>;
     row[at(Operation::bxor)] = each<BitXor, T>;
 }
 template <class T>
-void integer(Row& row) {
+constexpr void integer(Row& row) {
     moves<T>(row), arithmetic<T>(row), order<T>(row), logical<T>(row), bitwise<T>(row);
 }
 template <class T>
-void real(Row& row) {
+constexpr void real(Row& row) {
     moves<T>(row), arithmetic<T>(row), order<T>(row);
 }
 template <class R>
-void complex(Row& row) {
+constexpr void complex(Row& row) {
     moves<Complex<R>>(row), arithmetic<Complex<R>>(row);
 }
 template <class T>
-void truth(Row& row) {
+constexpr void truth(Row& row) {
     moves<T>(row), logical<T>(row);
 }
 template <class Value, class Index>
-void pair(Row& row) {
+constexpr void pair(Row& row) {
     using P = Located<Value, Index>;
     row[at(Operation::replace)] = each_pair<First, P>;
     row[at(Operation::no_op)] = keep;
@@ -225,8 +225,8 @@ void pair(Row& row) {
 
 struct Table {
     Row rows[kElements] = {};
-    Row& operator[](Element element) { return rows[static_cast<int>(element)]; }
-    Table() {
+    constexpr Row& operator[](Element element) { return rows[static_cast<int>(element)]; }
+    constexpr Table() {
         Table& table = *this;
         integer<std::int8_t>(table[Element::int8]);
         integer<std::int16_t>(table[Element::int16]);
@@ -271,7 +271,7 @@ struct Table {
 }  // namespace
 
 Reduction reduction(Operation operation, Element element) {
-    static const Table table;
+    static constexpr Table table;
     return table.rows[static_cast<int>(element)][at(operation)];
 }
 

@@ -38,8 +38,9 @@ Result<Request*> Messages::announce(int to, const Buffer& buffer, const device::
         message.offer = offer->plan();
     }
     explain.record(*offer, to, false);
-    const wire::Rts rts =
-        make_rts(*this, departure, *offer, id, wire::Envelope{.bytes = departure.bytes()});
+    wire::Envelope envelope{};
+    envelope.bytes = departure.bytes();
+    const wire::Rts rts = make_rts(*this, departure, *offer, id, envelope);
     const bool started = copies_before_rts(endpoint(to), departure, offer->plan());
     if (started) start(message);
     Status sent = send(rts);

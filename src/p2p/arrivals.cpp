@@ -54,6 +54,7 @@ void Messages::register_handlers() {
     messages.handle<&Messages::on_envelope<wire::kRtsFromTemplate>>(wire::kRtsFromTemplate, *this);
     messages.handle<&Messages::on_envelope<wire::kRtsOtherBuffer>>(wire::kRtsOtherBuffer, *this);
     messages.handle<&Messages::on_envelope<wire::kPutRequest>>(wire::kPutRequest, *this);
+    messages.handle<&Messages::on_envelope<wire::kSigned>>(wire::kSigned, *this);
     handle<wire::kCts, wire::Cts, &Messages::on_cts>();
     handle<wire::kChunk, wire::Chunk, &Messages::on_chunk, Order::follower>();
     handle<wire::kCredit, wire::Credit, &Messages::on_credit>();
@@ -79,8 +80,29 @@ void Messages::take_envelope(Conversation& sender, transport::MessageKind kind,
         case wire::kRtsOtherBuffer:
             return on_rts_other_buffer(from, wire::read<wire::RtsOtherBuffer>(header));
         case wire::kPutRequest: return on_put_request(from, wire::read<wire::PutRequest>(header));
+        case wire::kSigned: return take_signed(sender, header, payload);
         default: return on_eager(sender, kind, header, payload);
     }
+}
+
+// What is found is said to the receive before anything of the message is: it may be over at once.
+void Messages::take_signed(Conversation& sender, transport::ConstSpan header,
+                           transport::ConstSpan payload) {
+    const auto behind = wire::read<wire::Signed>(header.last(sizeof(wire::Signed)));
+    wire::Envelope envelope;
+    std::memcpy(&envelope, header.data(), sizeof envelope);
+    Request* const receive = matcher.first_for(envelope);
+    if (receive != nullptr) compare(behind.signature, envelope, *receive);
+    take_envelope(sender, behind.kind, header.first(header.size() - sizeof behind), payload);
+    if (receive != nullptr) return;
+    if (Incoming* const kept = matcher.kept(envelope))
+        kept->signature = std::make_unique<layout::Signature>(behind.signature);
+}
+
+void Messages::compare(const layout::Signature& sent, const wire::Envelope& envelope,
+                       Request& receive) const {
+    if (signatures != nullptr)
+        receive.status = signatures->compare(sent, envelope.bytes, envelope.source, receive.buffer);
 }
 
 void Messages::take_followers(int from, std::uint64_t send_id) {
@@ -113,6 +135,8 @@ void Messages::deliver(std::unique_ptr<Incoming> message, Request& receive) {
 }
 
 void Messages::deliver_late(std::unique_ptr<Incoming> message, Request& receive) {
+    if (message->signature != nullptr) [[unlikely]]
+        compare(*message->signature, message->envelope, receive);
     // A message by flags of which pieces have been told is taken piece by piece.
     const bool whole = message->rendezvous && message->failure.ok() && message->arrived.empty();
     const wire::RtsFromTemplate own = message->rts.own();

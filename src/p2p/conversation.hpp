@@ -15,10 +15,12 @@
 namespace gantry::p2p {
 
 struct Conversation {
-    Conversation(transfer::Endpoint& with, Bytes limit) : endpoint(with), eager_limit(limit) {}
+    Conversation(transfer::Endpoint& with, Bytes limit)
+        : endpoint(with), eager_limit(limit), plain_below(limit + 1) {}
 
     transfer::Endpoint& endpoint;
     const Bytes eager_limit;  // largest contiguous host message sent at once
+    Bytes plain_below;  // smaller ones with their envelope alone; 0: it says more (signatures)
     Sequencer sequence;
     Bytes eager_outstanding = 0;        // sent eagerly and not yet reported as consumed
     Bytes eager_consumed = 0;           // received and not yet reported

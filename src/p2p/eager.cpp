@@ -60,12 +60,11 @@ Task<Status> copy_in_by_device(Executor& executor, transfer::Context& context, S
 
 Task<Status> receive_on_device(Executor& executor, Messages& messages, Request& receive,
                                UnexpectedBuffer payload, Bytes bytes) {
-    const Status truncation = receive.status;
     const Side side{receive.buffer, receive.location};
     Status status =
         co_await copy_in_by_device(executor, messages.context, side, payload.data(), bytes);
     payload.let_go();
-    messages.finish_request(receive, status.ok() ? truncation : status);
+    messages.finish_request(receive, std::move(status));
     co_return success();
 }
 
@@ -130,27 +129,25 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
         if (!sent.ok())
             log::error("the sender of a synchronous message was not told: {}", sent.text());
     }
-    const auto whole = [&] {
-        return payload.size() > room ? truncated(payload.size(), room) : success();
-    };
+    if (payload.size() > room) [[unlikely]]
+        receive.status = truncated(payload.size(), room);
     if (transfer::in_host_memory(receive.location) || accepted == 0) {
         if (!receive.buffer.contiguous())
             layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted,
                            payload.data());
         else if (accepted > 0)
             std::memcpy(receive.buffer.data(), payload.data(), accepted);
-        return finish_request(receive, whole());
+        return finish_request(receive, success());
     }
     if (receive.buffer.contiguous() &&
         write_by_bar(context, receive.location, receive.buffer.data(), payload.first(accepted)))
-        return finish_request(receive, whole());
+        return finish_request(receive, success());
     // The payload lives in the transport's ring: it is held until the copy engine has read it.
     UnexpectedBuffer held = hold(context, payload.first(accepted), held_for(receive));
     if (held.data() == nullptr)
         return finish_request(
             receive,
             failure(MPI_ERR_NO_MEM, "no memory for {} bytes on their way to a device", accepted));
-    if (payload.size() > room) receive.status = truncated(payload.size(), room);
     context.operations.spawn(
         receive_on_device(executor, *this, receive, std::move(held), accepted));
 }

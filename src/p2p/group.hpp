@@ -28,6 +28,10 @@ struct Group {
     // ranks): a rank's number in one says nothing in another, so messages go by world rank.
     bool shared_context = false;
     BothWays* traffic = nullptr;  // what goes over it is counted there; null: in no communicator's
+    // What goes over it are messages of the program, with buffers that it named.
+    bool is_of_program() const {
+        return (context & (kCollectiveContext | kPartitionedContext)) == 0;
+    }
     int size() const { return static_cast<int>(peers.size()); }
     int peer(int of_rank) const { return peers[static_cast<std::size_t>(of_rank)]; }
     // What the envelope of a message from this rank says.

@@ -29,8 +29,9 @@ struct UnexpectedMessage : Link<BySource>, Link<ByArrival> {
 
     wire::Envelope envelope{};
     int peer = -1;
-    Request* request = nullptr;  // the receive that took it
-    Status failure;              // the sender is gone before all of it came
+    Request* request = nullptr;                    // the receive that took it
+    Status failure;                                // the sender is gone before all of it came
+    std::unique_ptr<layout::Signature> signature;  // null: it came without (p2p/signatures.hpp)
 
     // --- eager ---
     UnexpectedBuffer payload;          // when nobody waited for it

@@ -43,12 +43,17 @@ Matcher::Context& Matcher::context(std::uint32_t id) {
     return *slot;
 }
 
-Request* Matcher::arrive(const wire::Envelope& envelope) {
+Request* Matcher::first_for(const wire::Envelope& envelope) {
     Context& queues = context(envelope.context);
     Request* named = first_fitting(list_of(queues.posted_by_source, envelope.source), envelope.tag);
     Request* any = first_fitting(queues.posted_any, envelope.tag);
     Request* oldest = named;
     if (named == nullptr || (any != nullptr && any->order < named->order)) oldest = any;
+    return oldest;
+}
+
+Request* Matcher::arrive(const wire::Envelope& envelope) {
+    Request* const oldest = first_for(envelope);
     if (oldest != nullptr) withdraw(*oldest);
     return oldest;
 }
@@ -95,6 +100,12 @@ std::unique_ptr<Incoming> Matcher::take_sent(int peer, std::uint64_t send_id) {
 
 const Incoming* Matcher::find(std::uint32_t id, int source, int tag) {
     return unexpected_.now() == 0 ? nullptr : search(context(id), source, tag);
+}
+
+Incoming* Matcher::kept(const wire::Envelope& envelope) {
+    Incoming* const newest =
+        list_of(context(envelope.context).kept_by_source, envelope.source).back();
+    return newest != nullptr && newest->envelope == envelope ? newest : nullptr;
 }
 
 void Matcher::post(Request& receive) {

@@ -24,12 +24,16 @@ class Matcher {
     ~Matcher();
     // The oldest posted receive that takes this envelope, removed from the queues; null: none.
     Request* arrive(const wire::Envelope& envelope);
+    // The one that would be removed.
+    Request* first_for(const wire::Envelope& envelope);
     // Keeps a message nobody waits for. The matcher owns it until it is taken.
     void keep(std::unique_ptr<Incoming> message);
 
     // The oldest unexpected message that this receive takes, removed; null: none (post it then).
     std::unique_ptr<Incoming> take(std::uint32_t context, int source, int tag);
     const Incoming* find(std::uint32_t context, int source, int tag);
+    // The newest unexpected message of that source, if it has that envelope; else null.
+    Incoming* kept(const wire::Envelope& envelope);
     // The unexpected message that this rank of the job sent under that id, removed; null: none.
     std::unique_ptr<Incoming> take_sent(int peer, std::uint64_t send_id);
     void post(Request& receive);

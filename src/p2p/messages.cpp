@@ -57,9 +57,16 @@ Conversation& Messages::begin(int rank) {
     transfer::Endpoint& endpoint = context.endpoints.to(rank);
     auto begun = std::make_unique<Conversation>(
         endpoint, plan::host_eager_limit(endpoint.facts, context.tuning));
+    if (signatures != nullptr) begun->plain_below = 0;
     auto& place = conversations_[static_cast<std::size_t>(rank)];
     place = std::move(begun);
     return *place;
+}
+
+void Messages::carry_signatures(const Signatures& of_program) {
+    signatures = &of_program;
+    for (const auto& conversation : conversations_)
+        if (conversation != nullptr) conversation->plain_below = 0;
 }
 
 wire::Envelope Messages::next_envelope(const Group& group, int to, int tag, Bytes bytes) {
@@ -91,6 +98,9 @@ void Messages::let_go_of_memory(Request& request) {
 void Messages::finish_request(Request& request, Status status) {
     const bool detached = request.detached;
     let_go_of_memory(request);
+    // What was known when the message met its receive.
+    if (!request.status.ok() && status.ok()) [[unlikely]]
+        status = std::move(request.status);
     request.complete(std::move(status));
     if (detached) requests.destroy(&request);
 }

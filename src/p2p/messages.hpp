@@ -21,6 +21,7 @@
 #include "p2p/matcher.hpp"
 #include "p2p/messenger.hpp"
 #include "p2p/outgoing.hpp"
+#include "p2p/signatures.hpp"
 #include "transfer/context.hpp"
 
 #include <memory>
@@ -65,6 +66,41 @@ class Messages {
     }
 
     // --- envelopes and matching ---
+    // What messages of the program carry behind their envelopes; null: nothing.
+    const Signatures* signatures = nullptr;
+    void carry_signatures(const Signatures& of_program);
+    // While a send is started: its envelope says what the buffer holds.
+    class SaysSignature {
+      public:
+        SaysSignature(Messages& messages, const Group& group, const Buffer& buffer)
+            : messages_(messages) {
+            if (messages.signatures != nullptr && group.is_of_program()) [[unlikely]]
+                messages.leaving_ = messages.signatures->of(buffer);
+        }
+        ~SaysSignature() { messages_.leaving_.reset(); }
+        SaysSignature(const SaysSignature&) = delete;
+        SaysSignature& operator=(const SaysSignature&) = delete;
+
+      private:
+        Messages& messages_;
+    };
+    // `leave(kind, header)` sends it.
+    template <class Header, class Leave>
+    Status send_envelope_by(wire::Kind kind, const Header& header, const Leave& leave) {
+        if (!leaving_) [[likely]]
+            return leave(kind, wire::bytes_of(header));
+        const wire::SignedEnvelope<Header> says_more{header, {*leaving_, kind}};
+        return leave(wire::kSigned, wire::bytes_of(says_more));
+    }
+    template <class Header>
+    Status send_envelope(int to, wire::Kind kind, const Header& header,
+                         transport::ConstSpan payload = {}) {
+        const transfer::Endpoint& peer = endpoint(to);
+        return send_envelope_by(kind, header,
+                                [&](wire::Kind its_kind, transport::ConstSpan its_header) {
+                                    return peer.transport->send(to, its_kind, its_header, payload);
+                                });
+    }
     wire::Envelope next_envelope(const Group& group, int to, int tag, Bytes bytes);
     // Sends an RTS, in short where the template of the conversation says the rest.
     Status send_rts(int to, const wire::Rts& rts);
@@ -157,6 +193,10 @@ class Messages {
     void on_header(int from, transport::ConstSpan header, transport::ConstSpan payload);
     void take_envelope(Conversation& sender, transport::MessageKind kind,
                        transport::ConstSpan header, transport::ConstSpan payload);
+    void take_signed(Conversation& sender, transport::ConstSpan header,
+                     transport::ConstSpan payload);
+    void compare(const layout::Signature& sent, const wire::Envelope& envelope,
+                 Request& receive) const;
     void take_followers(int from, std::uint64_t send_id);
     void on_chunk(int from, const wire::Chunk& chunk, transport::ConstSpan = {});
     void on_credit(int from, const wire::Credit& credit, transport::ConstSpan);
@@ -194,6 +234,7 @@ class Messages {
     std::vector<int> fin_queues_;  // peers with messages in `fins`
     bool open_batch_ = false;      // gets since the last turn may wait for others
     const Request* awaited_ = nullptr;
+    std::optional<layout::Signature> leaving_;  // of the message that is being sent
     unsigned turns_ = 0;
 };
 

@@ -16,6 +16,10 @@ Messenger::Messenger(transfer::Context& context) : messages_(std::make_unique<Me
 
 Messenger::~Messenger() = default;
 
+void Messenger::carry_signatures(const Signatures& signatures) {
+    messages_->carry_signatures(signatures);
+}
+
 Result<Request*> Messenger::isend(const Group& group, const Buffer& buffer, int destination,
                                   int tag, SendMode mode) {
     Result<device::Location> location = source_of(group, buffer, destination);

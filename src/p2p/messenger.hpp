@@ -25,6 +25,7 @@ class Context;
 
 namespace gantry::p2p {
 
+class Signatures;          // of data: p2p/signatures.hpp
 class Messages;            // everything inside (p2p/messages.hpp)
 struct UnexpectedMessage;  // a message that a matched probe has taken out of the queues
 namespace wire {
@@ -47,6 +48,10 @@ class Messenger {
     ~Messenger();
     Messenger(const Messenger&) = delete;
     Messenger& operator=(const Messenger&) = delete;
+
+    // From now on messages of the program carry signatures, and are compared with their receives.
+    // `signatures` outlives the messenger.
+    void carry_signatures(const Signatures& signatures);
 
     // --- the MPI operations ----------------------------------------------------------------------
     // A request that may be done already, or the reason why nothing was started. Tags and ranks are

@@ -142,7 +142,6 @@ void count(const Receiving& receiving) {
 Task<Status> receive_rendezvous(Executor& executor, Messages& messages, Incoming& message) {
     if (executor.hands_over()) co_await Yield(executor);
     Request& request = *message.request;
-    const Status truncation = request.status;
     Receiving receiving{.messages = messages,
                         .message = message,
                         .side = Side{request.buffer, request.location},
@@ -159,7 +158,7 @@ Task<Status> receive_rendezvous(Executor& executor, Messages& messages, Incoming
         tell_failure(messages, message.peer, message.rts.send_id, status, wire::For::sender);
     if (status.ok()) count(receiving);
     messages.incoming.remove(message.peer, message.rts.send_id);
-    messages.finish_request(request, status.ok() ? truncation : status);
+    messages.finish_request(request, std::move(status));
     co_return success();
 }
 

@@ -37,7 +37,9 @@ class Request : public Link<Request> {
     bool done = false;
     bool detached = false;  // MPI_Request_free before completion
     Outcome outcome;
-    Status status;           // the operation's own failure
+    // The operation's own failure. Before its end: what a receive already knows of its message, that
+    // it is longer, or of other types.
+    Status status;
     void* owner = nullptr;   // the mpi layer's communicator, for its error handler; opaque here
     void* posted = nullptr;  // the mpi layer's, of one whose work another request does; opaque here
 

@@ -25,17 +25,17 @@ bool can_be_repeated(const wire::Rts& rts) {
 
 Status Messages::send_rts(int to, const wire::Rts& rts) {
     if (!can_be_repeated(rts) || !context.tuning.mechanisms.rts_templates)
-        return send(to, wire::kRts, rts);
+        return send_envelope(to, wire::kRts, rts);
     Conversation& conversation = with(to);
     wire::Rts rest = rts;
     rest.set_own({});
     wire::Rts& last = conversation.rts_sent;
-    if (rest == last) return send(to, wire::kRtsFromTemplate, rts.own());
+    if (rest == last) return send_envelope(to, wire::kRtsFromTemplate, rts.own());
     const std::uint64_t allocation = std::exchange(rest.handle.buffer_id, last.handle.buffer_id);
     const bool other_buffer = rest == last;
-    Status sent = other_buffer
-                      ? send(to, wire::kRtsOtherBuffer, wire::RtsOtherBuffer{rts.own(), allocation})
-                      : send(to, wire::kRts, rts);
+    Status sent = other_buffer ? send_envelope(to, wire::kRtsOtherBuffer,
+                                               wire::RtsOtherBuffer{rts.own(), allocation})
+                               : send_envelope(to, wire::kRts, rts);
     if (!sent.ok()) return sent;
     if (!other_buffer) last = rest;
     last.handle.buffer_id = allocation;

@@ -20,16 +20,18 @@
 namespace gantry::p2p {
 namespace {
 
+// `leave(envelope, payload)` sends it.
+template <class Leave>
 Result<bool> send_eager(Messages& messages, Conversation& to, const Group& group,
-                        const Buffer& buffer, const device::Location& location, int tag) {
+                        const Buffer& buffer, const device::Location& location, int tag,
+                        const Leave& leave) {
     const int rank = to.endpoint.rank;
     const Bytes bytes = buffer.bytes();
     auto payload = payload_of(buffer);
     if (!payload.ok()) return payload.status();
     const wire::Envelope envelope{group.context, group.source_number(group.rank), tag,
                                   to.sequence.take_number(), bytes};
-    Status sent =
-        to.endpoint.transport->send(rank, wire::kEager, wire::bytes_of(envelope), payload->bytes);
+    Status sent = leave(envelope, payload->bytes);
     if (!sent.ok()) [[unlikely]] {
         to.sequence.roll_back();
         return sent;
@@ -70,7 +72,7 @@ Result<bool> send_awaiting_fin(Messages& messages, const Departure& departure, c
     const wire::RtsFromTemplate rts{
         messages.next_envelope(group, departure.to, tag, departure.bytes()), id,
         reinterpret_cast<std::uintptr_t>(departure.buffer.data())};
-    Status sent = messages.send(departure.to, wire::kRtsFromTemplate, rts);
+    Status sent = messages.send_envelope(departure.to, wire::kRtsFromTemplate, rts);
     if (!sent.ok()) {
         messages.with(departure.to).sequence.roll_back();
         return sent;
@@ -84,8 +86,9 @@ Result<bool> send_awaiting_fin(Messages& messages, const Departure& departure, c
 Status send_synchronous(Messages& messages, Outgoing& message, const wire::Envelope& envelope) {
     auto payload = payload_of(message.buffer);
     if (!payload.ok()) return payload.status();
-    GANTRY_TRY(messages.send(message.peer, wire::kEagerSynchronous,
-                             wire::EagerSynchronous{envelope, message.id}, payload->bytes));
+    GANTRY_TRY(messages.send_envelope(message.peer, wire::kEagerSynchronous,
+                                      wire::EagerSynchronous{envelope, message.id},
+                                      payload->bytes));
     message.running = true;
     messages.context.operations.spawn(await_match(messages.executor, messages, message));
     return success();
@@ -108,10 +111,16 @@ Status send_by_rts(Messages& messages, const Departure& departure, plan::Selecti
     if (started) messages.start(message);
     if (started && eager && !departure.synchronous && messages.outgoing.find(id) != nullptr)
         // The payload follows by itself, and may travel with its RTS.
-        return to.transport->send_with_next(to.rank, wire::kRts, wire::bytes_of(rts), {});
+        return messages.send_envelope_by(
+            wire::kRts, rts, [&to](wire::Kind kind, transport::ConstSpan header) {
+                return to.transport->send_with_next(to.rank, kind, header, {});
+            });
     if (!started && message.exposed)
-        return to.transport->expose(to.rank, wire::kRts, wire::bytes_of(rts), id,
-                                    departure.buffer.data(), departure.bytes(), message.got);
+        return messages.send_envelope_by(
+            wire::kRts, rts, [&](wire::Kind kind, transport::ConstSpan header) {
+                return to.transport->expose(to.rank, kind, header, id, departure.buffer.data(),
+                                            departure.bytes(), message.got);
+            });
     GANTRY_TRY(messages.send_rts(departure.to, rts));
     if (!started && wire::expects_get(rts.offer)) remember_rts(messages, departure, offer, rts);
     return success();
@@ -127,9 +136,22 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
     const Bytes bytes = buffer.bytes();
     const bool synchronous = mode == SendMode::synchronous;
     const bool credit_left = peer.eager_outstanding + bytes <= messages.context.config.eager_budget;
-    if (!synchronous && bytes <= peer.eager_limit && credit_left &&
+    if (!synchronous && bytes < peer.plain_below && credit_left &&
         transfer::in_host_memory(location))
-        return send_eager(messages, peer, group, buffer, location, tag);
+        return send_eager(
+            messages, peer, group, buffer, location, tag,
+            [&peer, to](const wire::Envelope& envelope, transport::ConstSpan payload) {
+                return peer.endpoint.transport->send(to, wire::kEager, wire::bytes_of(envelope),
+                                                     payload);
+            });
+    const Messages::SaysSignature says(messages, group, buffer);
+    if (messages.signatures != nullptr && !synchronous && bytes <= peer.eager_limit &&
+        credit_left && transfer::in_host_memory(location)) [[unlikely]]
+        return send_eager(
+            messages, peer, group, buffer, location, tag,
+            [&messages, to](const wire::Envelope& envelope, transport::ConstSpan payload) {
+                return messages.send_envelope(to, wire::kEager, envelope, payload);
+            });
     if (!synchronous && credit_left) {
         Result<bool> read = send_by_bar(messages, group, buffer, location, to, tag);
         if (!read.ok() || *read) return read;

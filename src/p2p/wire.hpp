@@ -5,6 +5,7 @@
 // with memcpy. Append only, and bump kWireVersion (transport/wire_version.hpp).
 #pragma once
 
+#include "layout/signature.hpp"
 #include "transfer/wire.hpp"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ enum Kind : transport::MessageKind {
     kRtsOtherBuffer = 16,
     kCancel = 17,
     kCancelled = 18,
+    kSigned = 19,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one
@@ -181,6 +183,20 @@ bool may_follow(const Header&) {
 inline bool may_follow(const Fin& fin) {
     return fin.target == For::receiver;
 }
+
+// Under GANTRY_CHECK=1: behind the header of an envelope (kinds 1 to 3, 12, 15, 16), which travels as a
+// message of kind kSigned then.
+struct Signed {
+    layout::Signature signature;
+    std::uint8_t kind;
+};
+template <class Header>
+struct SignedEnvelope {
+    static_assert(sizeof(Header) % alignof(Signed) == 0);
+    Header envelope;
+    Signed behind;
+};
+static_assert(sizeof(SignedEnvelope<Rts>) <= transport::kMaxHeader);
 
 // Several messages of one sender at once, all read by the receiver: their ids (u64 each) follow as
 // payload.

@@ -25,13 +25,18 @@ Candidate self_candidate(const Ask& ask) {
     if (!ask.peer.self) return impossible(Protocol::self, "the peer is another process");
     DirectCopy copy = direct_copy(ask, ask.source_gpu.uuid == ask.sink_gpu.uuid, Executor::sender);
     if (ask.bytes == 0) copy = {0, kHostCopyRate, CopyEngine::cpu};
+    const Nanoseconds once = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second);
+    // From blocks to blocks there is no single copy: what is packed lies aside meanwhile.
+    const bool packed_aside = !ask.source.contiguous && !ask.sink.contiguous;
     Candidate candidate;
     candidate.plan = {.protocol = Protocol::self,
                       .executor = Executor::receiver,
                       .source_engine = copy.engine,
                       .sink_engine = copy.engine,
-                      .expected = copy.latency + transfer_time(ask.bytes, copy.bytes_per_second),
-                      .why = "both buffers are in this process: one local copy"};
+                      .sink_stage = packed_aside ? Stage::slot : Stage::direct,
+                      .expected = packed_aside ? 2 * once : once,
+                      .why = packed_aside ? "both buffers are in this process, in blocks"
+                                          : "both buffers are in this process: one local copy"};
     candidate.settled = true;
     return candidate;
 }

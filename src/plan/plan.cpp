@@ -62,7 +62,11 @@ std::string_view name(Protocol protocol) {
 std::string describe(const Plan& plan, Bytes bytes) {
     std::string text(name(plan.protocol));
     switch (plan.protocol) {
-        case Protocol::self: text += fmt::format(", one copy by {}", name(plan.sink_engine)); break;
+        case Protocol::self:
+            text += plan.sink_stage == Stage::slot
+                        ? fmt::format(", packed aside and unpacked by {}", name(plan.sink_engine))
+                        : fmt::format(", one copy by {}", name(plan.sink_engine));
+            break;
         case Protocol::eager:
             if (plan.source_engine == CopyEngine::bar)
                 text += fmt::format(", read by {}", name(plan.source_engine));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "plan/window_ways.hpp"
 
+#include "plan/ask.hpp"
 #include "plan/p2p_model.hpp"
 #include "plan/text.hpp"
 
@@ -17,6 +18,13 @@ constexpr Bytes kHalfPasses = 3;
 
 }  // namespace
 
+// Between GPUs many puts and gets are short and under way at once: what they cost is their launches.
+WindowCopy window_copy(const WindowCopyQuestion& question) {
+    const bool fused =
+        question.bytes > 0 && question.contiguous && question.on_devices && question.between_gpus;
+    return fused ? WindowCopy::fused : WindowCopy::alone;
+}
+
 ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
                          std::string_view fixed) {
     if (fixed == "host") return ChangePlace::host;
@@ -32,18 +40,42 @@ ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& ques
     return on_gpu < on_host ? ChangePlace::gpu : ChangePlace::host;
 }
 
+Nanoseconds message_time(const MessageQuestion& question, const transport::PeerFacts& peer,
+                         const device::GpuFacts& gpu) {
+    const Nanoseconds hop = peer.message_latency;
+    Line line;
+    if (question.source_on_device)
+        line.add({gpu.pageable_latency, gpu.pageable_latency, gpu.pageable_bytes_per_second});
+    line.add({hop, kPieceHandling, peer.bytes_per_second});
+    if (question.sink_on_device)
+        line.add({gpu.copy_in_latency, gpu.copy_in_latency, gpu.pageable_bytes_per_second});
+    line.fixed_chunk = question.piece;
+    line.in_flight = question.bytes;
+    // A get begins with its request; of a put the target tells.
+    line.handshake = question.verb == WindowQuestion::Verb::get ? hop : 0;
+    line.tail = question.verb == WindowQuestion::Verb::put ? hop : 0;
+    return best_pieces(line, question.bytes).expected;
+}
+
+bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts) {
+    return !facts.direct && question.verb != WindowQuestion::Verb::changes_items &&
+           question.whole && (facts.on_device || question.origin_on_device);
+}
+
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     using Verb = WindowQuestion::Verb;
     if (facts.direct) return WindowWay::direct;
     if (question.verb == Verb::changes_items) return WindowWay::message;
-    const bool large = facts.straight_from > 0 && question.bytes >= facts.straight_from;
-    // A put from elsewhere is copied to host memory first; a get has to be put where it belongs.
+    // A get of the network saves the target a turn, whatever its size.
+    const bool saves_a_turn = question.verb == Verb::get && facts.gets;
+    const bool large = facts.straight_from > 0 &&
+                       (saves_a_turn || question.bytes >= facts.straight_from);
+    // A put from elsewhere is copied to host memory first; what a get reads has to come where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
     if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;
-    const bool is_rendezvous =
-        facts.rendezvous_from > 0 && question.bytes >= facts.rendezvous_from && question.whole;
-    if (is_rendezvous && (facts.on_device || question.origin_on_device))
-        return WindowWay::rendezvous;
+    const bool pays = facts.rendezvous_from > 0 ? question.bytes >= facts.rendezvous_from
+                                                : question.announced < question.by_message;
+    if (may_be_announced(question, facts) && pays) return WindowWay::rendezvous;
     if (!question.one_run) return WindowWay::message;
     const bool small = question.bytes * kLeastInBatch <= facts.batch_bytes;
     if (question.verb == Verb::put && question.origin_plain && small) return WindowWay::batch;
@@ -61,7 +93,8 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
         text +=
             fmt::format("go straight over the network from {} on", bytes_text(facts.straight_from));
         if (facts.rails > 1) text += fmt::format(", over {} rails", facts.rails);
-        text += " (puts, and gets as puts of the target), else as messages; ";
+        text += facts.gets ? " (gets of any size), else as messages; "
+                           : " (puts, and gets as puts of the target), else as messages; ";
     } else if (facts.on_device && facts.rendezvous_from > 0) {
         text += fmt::format(
             "are announced from {} on, and go as large messages do (a pipeline of slots where the "
@@ -72,7 +105,8 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
         text += "go as messages; ";
     }
     text += facts.keyed && facts.unattended
-                ? "puts that go straight need no call of the target's, all else does"
+                ? fmt::format("puts {}that go straight need no call of the target's, all else does",
+                              facts.gets ? "and gets " : "")
                 : "all of them need the target to call MPI, or GANTRY_PROGRESS=thread there";
     return text;
 }

@@ -8,6 +8,7 @@
 #include "coll/exchange.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace gantry::rma {
 namespace {
@@ -42,15 +43,24 @@ Status Window::detach(const void* base) {
                                     [address](const Attached& a) { return a.base == address; });
     if (found == attached_.end())
         return failure(MPI_ERR_RMA_ATTACH, "nothing is attached to the window at {}", base);
-    if (mine().attachments != nullptr) mine().attachments->remove(address);
+    if (mine().attachments.has_value()) mine().attachments->remove(address);
     attached_.erase(found);
     return success();
 }
 
+Attachments::Room Window::room_for_attachments() const {
+    const config::Config& config = windows.context.config;
+    const auto places = [](config::Integer number) {
+        return static_cast<std::uint32_t>(
+            std::min<config::Integer>(number, std::numeric_limits<std::int32_t>::max()));
+    };
+    return {places(config.window_attachments), places(config.window_attached_allocations)};
+}
+
 // To the ranks of this node. What cannot be told, or mapped by them, they reach by message.
 void Window::publish(const Attached& attached) {
-    Attachments* const table = mine().attachments;
-    if (table == nullptr) return;
+    std::optional<Attachments>& table = mine().attachments;
+    if (!table.has_value()) return;
     bool told = false;
     if (transfer::in_host_memory(attached.location)) {
         told = table->add(attached.base, attached.bytes, nullptr);

@@ -6,6 +6,7 @@
 //
 //   | used | entry 0: base, bytes, memory | entry 1 | ... | names of device memory |
 //
+// The table is a view of that memory, where zeros are an empty one; whoever looks at it has the same Room.
 // An entry of no bytes is free. Its bytes are written last when it is filled, and first when it is freed.
 // What finds no place here is reached by message.
 #pragma once
@@ -13,14 +14,18 @@
 #include "device/device.hpp"
 
 #include <atomic>
-#include <array>
 #include <cstdint>
 
 namespace gantry::rma {
 
 class Attachments {
   public:
-    static constexpr std::uint32_t kMost = 2048, kMostNames = 16;
+    // What a table has places for: regions, and allocations of device memory that they lie in.
+    struct Room {
+        std::uint32_t regions = 0, names = 0;
+    };
+    static Bytes bytes_of(Room room);
+    Attachments(std::byte* memory, Room room);
 
     struct Region {
         std::uint64_t base = 0;
@@ -39,22 +44,24 @@ class Attachments {
     Region find(std::uint64_t address, std::uint32_t& hint) const;
     // Whether something of that allocation is attached.
     bool has_named(const device::IpcHandle& handle) const;
-    const device::IpcHandle& name(std::int32_t number) const {
-        return names_[static_cast<std::size_t>(number)];
-    }
+    const device::IpcHandle& name(std::int32_t number) const { return names_[number]; }
 
   private:
+    struct alignas(64) Used {
+        std::atomic<std::uint32_t> entries;  // from here on they were never filled
+        std::uint32_t names;
+    };
     struct Entry {
-        std::atomic<std::uint64_t> base{0}, bytes{0};
-        std::atomic<std::int32_t> name{-1};
+        std::atomic<std::uint64_t> base, bytes;
+        std::atomic<std::int32_t> name;
     };
     Region at(std::uint32_t number) const;
     int name_of(const device::IpcHandle& handle);
 
-    std::atomic<std::uint32_t> used_{0};  // entries from here on were never filled
-    std::uint32_t names_used_ = 0;
-    std::array<Entry, kMost> entries_{};
-    std::array<device::IpcHandle, kMostNames> names_{};
+    Room room_;
+    Used* used_;
+    device::IpcHandle* names_;
+    Entry* entries_;
 };
 
 }  // namespace gantry::rma

@@ -12,11 +12,6 @@
 namespace gantry::rma {
 namespace {
 
-// An origin is told of what is executed before it has to wait for it: a quarter of its bounds
-// (outbound.cpp), and no parameters for the same reason.
-constexpr std::uint64_t kReportMessages = 64;
-constexpr Bytes kReportBytes = kMiB;
-
 bool changes(wire::Kind kind) {
     return kind == wire::kAccumulate || kind == wire::kFetch || kind == wire::kCompareAndSwap;
 }
@@ -209,7 +204,7 @@ Task<Status> Window::serve(Executor& executor, int from, const Target::Arrived& 
     co_return status;
 }
 
-// A piece of at most kMostPiece (outbound.cpp): all of it, or nothing, is made by the GPU.
+// A piece (outbound.cpp): all of it, or nothing, is made by the GPU.
 Task<Status> Window::change_here(Executor& executor, Region region, Change change) {
     ControlBlock& control = *mine().control;
     const device::Location on_host;
@@ -242,8 +237,9 @@ void Window::served(int from, const Status& status, Bytes bytes) {
     ++served_in_all_;
     of.served_bytes += bytes;
     if (!status.ok() && of.first_error == MPI_SUCCESS) of.first_error = status.error_class();
-    if (of.served - of.reported >= kReportMessages ||
-        of.served_bytes - of.reported_bytes >= kReportBytes)
+    // Before it has to wait for that.
+    if (of.served - of.reported >= of.told_each ||
+        of.served_bytes - of.reported_bytes >= of.told_each_bytes)
         report(from);
 }
 

@@ -26,10 +26,14 @@ NodeMemory::Parts NodeMemory::parts(const std::vector<Bytes>& sizes, bool adjoin
     return parts;
 }
 
+Bytes NodeMemory::table_bytes(const Parts& parts) {
+    const bool attaches = parts.attaches.regions > 0;
+    return attaches ? parts.begin.size() * Attachments::bytes_of(parts.attaches) : 0;
+}
+
 // Attachments lie where memory would.
 Bytes NodeMemory::memory_bytes(const Parts& parts) {
-    const Bytes tables = parts.attaches ? parts.begin.size() * sizeof(Attachments) : 0;
-    return pages(std::max<Bytes>({parts.bytes, tables, 1}));
+    return pages(std::max<Bytes>({parts.bytes, table_bytes(parts), 1}));
 }
 
 Bytes NodeMemory::control_bytes(std::size_t ranks) {
@@ -61,8 +65,7 @@ Result<transport::shm::SegmentName> NodeMemory::make_shared(const Parts& parts) 
         transport::shm::Segment::create(kWhat, control + memory_bytes(parts));
     GANTRY_TRY(made.status());
     segment_ = std::move(made.value());
-    const Bytes tables = parts.attaches ? memory_bytes(parts) : 0;
-    GANTRY_TRY(segment_.reserve(0, control + tables));
+    GANTRY_TRY(segment_.reserve(0, control + pages(table_bytes(parts))));
     // Pages of a new segment are zero, which is what free locks and no attachments look like.
     return segment_.name();
 }

@@ -19,6 +19,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace gantry::rma {
@@ -29,7 +30,7 @@ class NodeMemory {
     struct Parts {
         std::vector<Bytes> begin;
         Bytes bytes = 0;
-        bool attaches = false;
+        Attachments::Room attaches;  // of a dynamic window; else nothing
     };
     // `adjoining`: each part begins right behind the one before it, as shared windows promise.
     static Parts parts(const std::vector<Bytes>& sizes, bool adjoining, Bytes alignment);
@@ -46,17 +47,18 @@ class NodeMemory {
     std::uint8_t& shares(std::size_t target, std::size_t origin) const {
         return shares_[target * parts_.begin.size() + origin];
     }
-    // Of a dynamic window; null: of a rank alone.
-    Attachments* attachments(std::size_t local) const {
-        return parts_.attaches && mapping_.address() != nullptr
-                   ? reinterpret_cast<Attachments*>(memory_) + local
-                   : nullptr;
+    // Of a dynamic window; nothing: of a rank alone.
+    std::optional<Attachments> attachments(std::size_t local) const {
+        if (parts_.attaches.regions == 0 || mapping_.address() == nullptr) return {};
+        return Attachments(memory_ + local * Attachments::bytes_of(parts_.attaches),
+                           parts_.attaches);
     }
     std::size_t ranks() const { return parts_.begin.size(); }
     std::byte* memory(std::size_t local) const { return memory_ + parts_.begin[local]; }
 
   private:
     static Bytes control_bytes(std::size_t ranks);
+    static Bytes table_bytes(const Parts& parts);
     static Bytes memory_bytes(const Parts& parts);
     void lay_out(std::byte* begin, const Parts& parts);
 

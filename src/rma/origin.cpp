@@ -16,9 +16,6 @@
 namespace gantry::rma {
 namespace {
 
-// Items that are changed under one hold of the lock: some tens of microseconds of a processor, which
-// others may have to wait for. No result and no other process depends on it, so it is no parameter.
-constexpr Bytes kMostUnderLock = 256 * kKiB;
 constexpr Bytes kStridedPiece = 16 * kKiB;
 
 bool on_host(const Side& side) {
@@ -249,14 +246,18 @@ Task<Status> copy_staged(Executor& executor, transfer::Context& context, Region 
 
 }  // namespace
 
-// Such copies go by a persistent kernel, or share a launch with those that are under way.
-bool Window::goes_between_gpus(const Access& access, const Side& from, const Side& to) {
+plan::WindowCopy Window::copier_of(const Access& access, const Side& from, const Side& to) {
     const Target& of = target(access.target);
-    if (of.mapped.kind == device::IpcKind::none || access.bytes == 0) return false;
-    if (!from.on_device() || !to.on_device() || !from.contiguous() || !to.contiguous())
-        return false;
-    const int gpu = access.origin.location.gpu;
-    return of.location.gpu == gpu && windows.context.device.gpu_of(of.mapped.gpu) != gpu;
+    plan::WindowCopyQuestion question;
+    question.bytes = access.bytes;
+    question.contiguous = from.contiguous() && to.contiguous();
+    question.on_devices = from.on_device() && to.on_device();
+    if (of.mapped.kind != device::IpcKind::none) {
+        const int gpu = access.origin.location.gpu;
+        question.between_gpus =
+            of.location.gpu == gpu && windows.context.device.gpu_of(of.mapped.gpu) != gpu;
+    }
+    return plan::window_copy(question);
 }
 
 Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
@@ -273,7 +274,7 @@ Task<Status> Window::copy_directly(Executor& executor, Operation* operation) {
         co_return success();
     }
     const Side from = puts ? access.origin : target_side, to = puts ? target_side : access.origin;
-    if (goes_between_gpus(access, from, to)) {
+    if (copier_of(access, from, to) == plan::WindowCopy::fused) {
         Status copied = co_await transfer::device_copy(
             executor, windows.context, to.at(0), from.at(0), access.bytes,
             access.origin.location.gpu, device::Engine::fused, device::Notice::flag);

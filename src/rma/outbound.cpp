@@ -12,24 +12,22 @@
 #include <new>
 
 namespace gantry::rma {
-namespace {
 
-// No parameters: a piece is copied whole into one message of the transport, which bounds it further.
-constexpr Bytes kMostPiece = 64 * kKiB;
-// The target reports four times before either bound is reached (inbound.cpp), so both ends must have the
-// same numbers; a target that keeps up makes no origin wait.
-constexpr std::uint64_t kMostMessages = 256;
-constexpr Bytes kMostBytes = 4 * kMiB;
-
-}  // namespace
-
+// A target that keeps up makes no origin wait.
 bool Window::has_room(const Target& of) const {
-    return of.sent - of.executed < kMostMessages && of.sent_bytes - of.executed_bytes < kMostBytes;
+    const config::Config& config = windows.context.config;
+    return of.sent - of.executed < static_cast<std::uint64_t>(config.window_pending) &&
+           of.sent_bytes - of.executed_bytes < config.window_pending_bytes;
+}
+
+// Copied whole into one message of the transport.
+Bytes Window::largest_piece(const Target& of) const {
+    return std::min(windows.context.config.window_piece,
+                    windows.context.endpoints.to(of.peer).facts.eager_max);
 }
 
 Bytes Window::piece_bytes(const Access& access) {
-    const transfer::Endpoint& peer = windows.context.endpoints.to(target(access.target).peer);
-    const Bytes most = std::min(kMostPiece, peer.facts.eager_max);
+    const Bytes most = largest_piece(target(access.target));
     if (!changes_items(access.verb)) return most;
     return most / access.items.size * access.items.size;
 }
@@ -48,7 +46,7 @@ Result<wire::Span> Window::span_for(const Access& access, std::uint64_t address)
     span.layout = number.layout;
     if (!number.is_new) return span;
     const auto* bytes = reinterpret_cast<const std::byte*>(description.data());
-    const Bytes most = std::min(kMostPiece, windows.context.endpoints.to(of.peer).facts.eager_max);
+    const Bytes most = largest_piece(of);
     wire::Layout header{{}, number.layout, 0, description.size(), layout.extent};
     for (; header.offset < header.size; header.offset += most) {
         const Bytes some = std::min<Bytes>(most, header.size - header.offset);

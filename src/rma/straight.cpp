@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Operations that the network carries between the two memories. A put goes to where the target's
-// region has been registered; a get asks the target to put the bytes into memory of the origin that is
-// registered for as long as the get takes. Memory may be device memory where cards reach that.
+// region has been registered; gets are in straight_gets.cpp. Memory may be device memory where cards
+// reach that.
 //
 //   put   origin == bytes ====================> target          ended: the bytes are there
-//   get   origin -- 78 get into | key --------> target
-//         origin <==================== bytes == target
-//         origin <- 69 answer | bytes in place - target
 //
 // Both end at the origin only when all bytes lie where they belong, so flushes and the ends of epochs
 // have nothing else to count. A put that is repeated, because a rail failed, does no harm.
@@ -66,18 +63,24 @@ void Window::register_own(transport::RemoteKey* key, std::uint64_t* base) {
     }
 }
 
+// What is attached to a dynamic window may be.
+bool Window::is_on_device(const Target& of) const {
+    return of.on_device || flavor == Flavor::dynamic;
+}
+
 plan::WindowFacts Window::ways_to(int of_rank) const {
     const Target& of = *targets_[static_cast<std::size_t>(of_rank)];
     plan::WindowFacts facts;
-    facts.direct = of.direct || (of.attachments != nullptr && of.process != 0);
+    facts.direct = of.direct || (of.attachments.has_value() && of.process != 0);
     facts.changed_by_gpu = of.location.kind == device::MemoryKind::device &&
                            windows.context.tuning.kernels &&
                            windows.context.config.reduce_on != "host";
     if (of.direct) return facts;
     const transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     facts.keyed = of.key != nullptr;
-    facts.on_device = of.on_device || flavor == Flavor::dynamic;
+    facts.on_device = is_on_device(of);
     facts.unattended = peer.facts.unattended;
+    facts.gets = peer.facts.get;
     facts.rails = peer.facts.rails;
     facts.straight_from = windows.context.config.window_straight;
     facts.rendezvous_from = windows.context.config.window_rendezvous;
@@ -88,12 +91,45 @@ plan::WindowFacts Window::ways_to(int of_rank) const {
 plan::WindowWay Window::way_of(const Access& access, std::uint64_t address) {
     const Target& of = target(access.target);
     if (of.direct) return plan::WindowWay::direct;
-    if (of.attachments != nullptr && reaches_attached(access, address))
+    if (of.attachments.has_value() && reaches_attached(access, address))
         return plan::WindowWay::direct;
     if (changes_items(access.verb)) return plan::WindowWay::message;
     plan::WindowFacts facts = ways_to(access.target);
     facts.direct = false;
-    return plan::window_way(question_of(access), facts);
+    return way_by(access, facts);
+}
+
+// Of a put or get, as if that were known of its target.
+plan::WindowWay Window::way_by(const Access& access, const plan::WindowFacts& facts) {
+    plan::WindowQuestion question = question_of(access);
+    if (plan::may_be_announced(question, facts))
+        price(question, target(access.target), access.origin.location);
+    return plan::window_way(question, facts);
+}
+
+// As if the target's memory, where it is a device's, were of a GPU like this one's.
+void Window::price(plan::WindowQuestion& question, const Target& of,
+                   const device::Location& origin) const {
+    transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
+    const bool puts = question.verb == plan::WindowQuestion::Verb::put;
+    const bool target_on_device = is_on_device(of);
+    const plan::Facts facts = windows.context.facts_for(peer, origin, puts, nullptr);
+    plan::Question large;
+    large.bytes = question.bytes;
+    large.sink_known = true;
+    large.eager_credit = false;  // an RTS goes first
+    plan::End &here = puts ? large.source : large.sink, &there = puts ? large.sink : large.source;
+    here.kind = origin.kind;
+    if (target_on_device) there.kind = device::MemoryKind::device;
+    question.announced = windows.context.selections.select(large, facts).plan().expected;
+    const bool origin_on_device = question.origin_on_device;
+    question.by_message =
+        plan::message_time({.verb = question.verb,
+                            .bytes = question.bytes,
+                            .piece = largest_piece(of),
+                            .source_on_device = puts ? origin_on_device : target_on_device,
+                            .sink_on_device = puts ? target_on_device : origin_on_device},
+                           peer.facts, windows.context.gpu(facts.source_gpu));
 }
 
 plan::WindowQuestion Window::question_of(const Access& access) {
@@ -108,6 +144,19 @@ plan::WindowQuestion Window::question_of(const Access& access) {
                      access.count * access.layout->size == access.bytes};
 }
 
+// The power of two from which puts from device memory like this rank's are announced; 0: none is.
+Bytes Window::announced_from(const Target& of) const {
+    constexpr Bytes kMost = kGiB;
+    device::Location on_device;
+    on_device.kind = device::MemoryKind::device;
+    for (Bytes bytes = 1; bytes <= kMost; bytes *= 2) {
+        plan::WindowQuestion question{.bytes = bytes, .origin_on_device = true};
+        price(question, of, on_device);
+        if (question.announced < question.by_message) return bytes;
+    }
+    return 0;
+}
+
 // One sentence for all ranks that are reached alike.
 void Window::explain_ways() const {
     if (!windows.context.explain.on()) return;
@@ -119,6 +168,8 @@ void Window::explain_ways() const {
             alike[{facts.direct, facts.changed_by_gpu, facts.keyed, facts.unattended, facts.rails}];
         ++ranks;
         known = facts;
+        if (facts.on_device && facts.rendezvous_from == 0)
+            known.rendezvous_from = announced_from(*targets_[static_cast<std::size_t>(of_rank)]);
     }
     for (const auto& [key, of] : alike)
         windows.context.explain.note(plan::window_sentence(id(), of.first, of.second));
@@ -155,26 +206,20 @@ Task<Status> Window::put_run(Executor& executor, int of_rank, device::Location l
 }
 
 Task<Status> Window::carry_straight(Executor& executor, Operation* operation) {
-    if (operation->access.verb != Verb::put) {
-        Status asked = co_await ask_for_puts(executor, operation);
-        operation->being_sent = false;
-        if (!asked.ok()) operation->status = std::move(asked);
-        end_if_over(*operation);
-        co_return success();
+    if (operation->access.verb == Verb::get) {
+        Status got = co_await get_straight(executor, operation);
+        co_return got;
     }
     Status put = co_await put_straight(executor, *operation);
     ended(*operation, std::move(put));
     co_return success();
 }
 
-namespace {
-
-Bytes offset_at(const Target& of, const Operation& operation) {
+// Where the first byte of an operation lies in the target's region.
+Bytes Window::keyed_offset(const Operation& operation) {
     return operation.address + static_cast<std::uint64_t>(operation.access.layout->first) -
-           of.keyed_base;
+           target(operation.access.target).keyed_base;
 }
-
-}  // namespace
 
 Task<Status> Window::put_straight(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
@@ -182,7 +227,7 @@ Task<Status> Window::put_straight(Executor& executor, Operation& operation) {
     Status put = failure(MPI_ERR_UNSUPPORTED_OPERATION, "not tried");
     if (network_reaches(access.origin, windows.context.endpoints.to(of.peer)))
         put = co_await put_run(executor, access.target, access.origin.location, access.origin.at(0),
-                               access.bytes, of.key.get(), offset_at(of, operation));
+                               access.bytes, of.key.get(), keyed_offset(operation));
     if (put.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         put = co_await put_staged(executor, operation);
     GANTRY_CO_TRY(put);
@@ -217,82 +262,9 @@ Task<Status> Window::put_every_other(Executor& executor, Operation* operation, B
         Status status = co_await read(executor, windows.context, from, memory->get());
         GANTRY_CO_TRY(status);
         status = co_await put_run(executor, access.target, on_host, memory->get(), some,
-                                  of.key.get(), offset_at(of, *operation) + first);
+                                  of.key.get(), keyed_offset(*operation) + first);
         GANTRY_CO_TRY(status);
     }
-    co_return success();
-}
-
-Task<Status> Window::ask_for_puts(Executor& executor, Operation* operation) {
-    const Access& access = operation->access;
-    Target& of = target(access.target);
-    transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
-    operation->being_sent = true;
-    if (!peer.lost.ok()) co_return peer.lost;
-    std::byte* const sink = access.origin.at(0);
-    Result<transport::Region> region = peer.transport->register_memory(
-        transfer::extent_of(access.origin.location, sink, access.bytes));
-    if (!region.ok()) {
-        log::info("rma: a get of {} bytes does not come straight: {}", access.bytes,
-                  region.status().text());
-        plan::WindowFacts facts = ways_to(access.target);
-        facts.keyed = false;
-        Status sent;
-        if (plan::window_way(question_of(access), facts) == plan::WindowWay::rendezvous)
-            sent = co_await announce_get(executor, *operation);
-        else
-            sent = co_await carry_out_by_message(executor, *operation);
-        co_return sent;
-    }
-    operation->into = *region;
-    if (!has_room(of)) {
-        Status waited = co_await windows.until(
-            executor, [this, &of] { return has_room(of) || !windows.lost(of.peer).ok(); });
-        GANTRY_CO_TRY(waited);
-    }
-    if (!peer.lost.ok()) co_return peer.lost;
-    operation->missing = access.bytes;
-    windows.await_answer(*operation);
-    wire::GetInto get{};
-    get.span = {operation->address + static_cast<std::uint64_t>(access.layout->first), access.bytes,
-                0, access.bytes, 0};
-    get.id = operation->id;
-    get.offset = static_cast<Bytes>(sink - static_cast<std::byte*>(region->address));
-    const transport::RemoteKey key = peer.transport->key(*region);
-    Status sent = send_behind_batch(access.target, wire::kGetInto, get, key.view());
-    GANTRY_CO_TRY(sent);
-    ++of.sent;
-    co_return success();
-}
-
-// At the target. The bytes travel beside the messages that follow; the answer counts it as executed.
-bool Window::serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload) {
-    const auto get = wire::read<wire::GetInto>(header);
-    Result<Region> region = region_of(from, get.span);
-    Status possible = region.status();
-    const bool reached =
-        region.ok() &&
-        network_reaches(region->side, windows.context.endpoints.to(target(from).peer));
-    if (region.ok() && (!reached || payload.size() > transport::RemoteKey::kLongest))
-        possible = failure(MPI_ERR_INTERN, "rank {} asks for bytes that cannot be put", from);
-    if (!possible.ok()) {
-        log::warn("rma: {}", possible.text());
-        answer(from, get.id, get.span, possible, {});
-        served(from, possible, 0);
-        return true;
-    }
-    operations_.spawn(put_where_asked(windows.executor(), from, get, region->side,
-                                      transport::RemoteKey(payload)));
-    return true;
-}
-
-Task<Status> Window::put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,
-                                     transport::RemoteKey key) {
-    Status put = co_await put_run(executor, from, source.location, source.at(0), get.span.bytes,
-                                  &key, get.offset);
-    if (!put.ok()) log::warn("rma: {}", put.text());
-    answer(from, get.id, get.span, put, {}, put.ok() ? get.span.bytes : 0);
-    served(from, put, 0);
     co_return success();
 }
 

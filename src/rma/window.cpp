@@ -22,7 +22,11 @@ struct Facts {
     Probe probe;               // of host memory that the kernel may copy; else process 0
     device::IpcHandle handle;  // of device memory
     std::uint32_t inbox = 0;
+    // What this rank has at a target, as an origin, that this has not said to have executed; it says so
+    // four times before either bound is reached.
+    std::uint64_t pending = 0, pending_bytes = 0;
 };
+constexpr std::uint64_t kReports = 4;
 
 struct Ready {
     std::uint64_t base = 0;
@@ -103,6 +107,9 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     facts.inbox = device.inbox;
     if (!allocates && transfer::in_host_memory(location)) facts.probe = own_probe();
     facts.error_class = usable.error_class();
+    const config::Config& config = windows.context.config;
+    facts.pending = static_cast<std::uint64_t>(config.window_pending);
+    facts.pending_bytes = config.window_pending_bytes;
     std::vector<Facts> all;
     coll::Team everybody = team();
     Status told = co_await gather_all(executor, everybody, facts, &all);
@@ -117,6 +124,8 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         of.base = its.base;
         of.bytes = its.bytes;
         of.unit = its.unit;
+        of.told_each = its.pending / kReports;
+        of.told_each_bytes = its.pending_bytes / kReports;
         sizes.push_back(its.bytes);
         devices.push_back({its.handle, its.inbox});
         if (on_my_node(rank) && reaches(its.probe)) {
@@ -160,6 +169,11 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         all_direct_ = all_direct_ && its.all_direct != 0;
     }
     mine().memory = reinterpret_cast<std::byte*>(mine().base);
+    for (const auto& each : targets_) {
+        const bool mapped = each->direct && each->process == 0 && each->control != nullptr;
+        if (mapped && flavor != Flavor::dynamic && transfer::in_host_memory(each->location))
+            each->loads_and_stores = each->memory;
+    }
     explain_ways();
     co_return success();
 }
@@ -179,7 +193,6 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     const bool adjoining = flavor == Flavor::shared && wanted.adjoining;
     NodeMemory::Parts parts =
         NodeMemory::parts(own_sizes, adjoining, std::max<Bytes>(wanted.alignment, 64));
-    parts.attaches = flavor == Flavor::dynamic;
     const auto self = static_cast<std::size_t>(std::find(local.begin(), local.end(), this->rank()) -
                                                local.begin());
     Status usable;
@@ -191,8 +204,10 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     struct Name {
         transport::shm::SegmentName segment;
         std::int32_t error_class = MPI_SUCCESS;
+        Attachments::Room attaches;
     };
     Name name;
+    if (flavor == Flavor::dynamic) parts.attaches = name.attaches = room_for_attachments();
     if (usable.ok() && local.size() == 1)
         usable = node_memory_.make_private(parts);
     else if (usable.ok() && self == 0) {
@@ -207,9 +222,10 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
     GANTRY_CO_TRY(told);
     usable = first_failure(names, usable);
     GANTRY_CO_TRY(usable);
+    const Name& first = names[static_cast<std::size_t>(local.front())];
+    parts.attaches = first.attaches;
     if (local.size() > 1)
-        usable = node_memory_.map_shared(names[static_cast<std::size_t>(local.front())].segment,
-                                         parts, self, allocates ? own_bytes : 0);
+        usable = node_memory_.map_shared(first.segment, parts, self, allocates ? own_bytes : 0);
     GANTRY_CO_TRY(usable);
     self_ = self;
     local_ranks_ = local;
@@ -250,6 +266,7 @@ void Window::on_peer_lost(int peer, const Status& why) {
         if (target(of_rank).peer == peer) {
             take_lock_from(of_rank);
             target(of_rank).batch.clear();
+            target(of_rank).loads_and_stores = nullptr;
         }
     std::vector<Operation*> over;
     for (const auto& [operation_id, operation] : windows.awaiting_answers()) {

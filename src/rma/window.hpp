@@ -11,7 +11,7 @@
 //
 //   window.cpp           creation and end        device_windows.cpp  device memory of peers
 //   attached.cpp         dynamic memory          origin.cpp     operations begin here
-//   at_once.cpp          a few loads and stores
+//   at_once.hpp          a few loads and stores
 //   gpu_change.cpp       accumulates by a GPU    target_memory.cpp  and by the processor
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
@@ -35,6 +35,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace gantry::rma {
@@ -63,6 +64,8 @@ struct Target {
     std::int64_t unit = 1;
     bool direct = false;
     std::byte* memory = nullptr;  // where `base` is here, if it is mapped
+    // The same if all of it is host memory, as long as the rank takes part: loads and stores go there.
+    std::byte* loads_and_stores = nullptr;
     // Memory of another node that puts of the network reach; its key is null where they do not.
     std::unique_ptr<transport::RemoteKey> key;
     std::uint64_t keyed_base = 0;  // address of the registered region, by the target's count
@@ -74,7 +77,7 @@ struct Target {
     ControlBlock* control = nullptr;  // null: on another node
     std::size_t local = 0;            // its number among the ranks of this node
     // What it has attached to a dynamic window, on this node; and what of that is mapped here.
-    Attachments* attachments = nullptr;
+    std::optional<Attachments> attachments;
     std::uint32_t last_attachment = 0;
     struct MappedRegion {
         device::IpcHandle handle;
@@ -106,23 +109,25 @@ struct Target {
     };
     std::unique_ptr<std::deque<Arrived>> arrived;  // waiting for their turn; made at first need
     bool has_arrived() const { return arrived != nullptr && !arrived->empty(); }
-    std::uint64_t served = 0, served_bytes = 0;      // what it sent and I executed
-    std::uint64_t reported = 0, reported_bytes = 0;  // of these, what it was told of
-    int first_error = MPI_SUCCESS;                   // of what was served since the last report
+    std::uint64_t served = 0, served_bytes = 0;        // what it sent and I executed
+    std::uint64_t reported = 0, reported_bytes = 0;    // of these, what it was told of
+    std::uint64_t told_each = 1, told_each_bytes = 1;  // it is told after so many
+    int first_error = MPI_SUCCESS;                     // of what was served since the last report
     HeardLayouts heard;
     std::uint64_t posts = 0, starts = 0;       // of its exposures; of these, used by mine
     std::uint64_t completes = 0, awaited = 0;  // of its accesses; of these, waited for
     Lock holds = Lock::none;                   // which I took for it, of mine
 };
 
-// What is done to one item of a target; all of it in host memory here.
+// What is done to items of a target that follow each other; all of it in host memory here.
 struct ItemChange {
-    Verb verb = Verb::fetch;  // or compare_and_swap
-    Items items;
-    layout::Reduction reduce = nullptr;  // fetch
+    Bytes item_bytes = 0;
+    std::uint64_t count = 1;
+    layout::Reduction reduce = nullptr;  // null: they are only read
     const std::byte* operand = nullptr;
-    const std::byte* compare = nullptr;  // compare_and_swap
-    std::byte* result = nullptr;
+    const std::byte* compare = nullptr;  // compare_and_swap, in place of `reduce`
+    std::byte* result = nullptr;         // what was there; null: nobody wants it
+    Bytes bytes() const { return item_bytes * count; }
 };
 
 // How the program synchronises now.
@@ -158,12 +163,16 @@ class Window {
     // Checks and begins it. True: it has ended. Else, and if `done` is not null, `done` tells when the
     // origin's buffers are the program's again.
     Result<bool> begin(const Access& access, Completion* done);
-    // at_once.cpp: short ways; null or false: take begin(), which also tells what is wrong.
-    // So many bytes of a target as they are mapped here, for a put or get inside the call.
+    // at_once.hpp: short ways; null or false: take begin(), which also tells what is wrong.
+    // So many bytes of a target that loads and stores reach, for a put or get inside the call.
     std::byte* reached(int of_rank, std::int64_t displacement, Bytes bytes);
     bool change_at_once(int of_rank, std::int64_t displacement, const ItemChange& change);
+    // Bytes of items that are changed under one hold of the lock: some tens of microseconds of a
+    // processor, which others may have to wait for. No result and no other process depends on it, so
+    // it is no parameter.
+    static constexpr Bytes kMostUnderLock = 256 * kKiB;
     // Whether a flush of that rank has nothing to wait for, and nothing to tell.
-    bool is_quiet(int of_rank);
+    bool is_quiet(int of_rank) const;
     // One for which the program has a request.
     Task<Status> begin_and_wait(Executor& executor, Access access);
 
@@ -234,6 +243,7 @@ class Window {
     const Attached* attached_around(std::uint64_t address, Bytes bytes) const;
     const Attached* attached_at(std::uint64_t address, Bytes bytes) const;
     Status check_attached(const Access& access, std::uint64_t address) const;
+    Attachments::Room room_for_attachments() const;
     void publish(const Attached& attached);
     bool reaches_attached(const Access& access, std::uint64_t address);
     const Target::MappedRegion& mapped_region(Target& of, const device::IpcHandle& handle);
@@ -250,7 +260,7 @@ class Window {
     Status queue(const Access& access, std::uint64_t address, plan::WindowWay way,
                  Completion* done);
     Task<Status> carry_out_all(Executor& executor, int of_rank);
-    bool goes_between_gpus(const Access& access, const Side& from, const Side& to);
+    plan::WindowCopy copier_of(const Access& access, const Side& from, const Side& to);
     Task<Status> copy_directly(Executor& executor, Operation* operation);
     Task<Status> change_directly(Executor& executor, Operation& operation);
     Task<Status> change_by_gpu(Executor& executor, ControlBlock& control, GpuChange* change);
@@ -263,6 +273,7 @@ class Window {
     Status send_piece(const Access& access, std::uint64_t operation, const wire::Span& span,
                       transport::ConstSpan payload);
     bool has_room(const Target& target) const;
+    Bytes largest_piece(const Target& of) const;
     Bytes piece_bytes(const Access& access);
     void on_answer(const wire::Answer& answer, transport::ConstSpan payload);
     Task<Status> store_answer(Executor& executor, Operation* operation, Bytes first,
@@ -275,6 +286,11 @@ class Window {
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
     plan::WindowWay way_of(const Access& access, std::uint64_t address);
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
+    plan::WindowWay way_by(const Access& access, const plan::WindowFacts& facts);
+    void price(plan::WindowQuestion& question, const Target& of,
+               const device::Location& origin) const;
+    Bytes announced_from(const Target& of) const;
+    bool is_on_device(const Target& of) const;
     void explain_ways() const;
     plan::WindowFacts ways_to(int of_rank) const;
     Task<Status> put_run(Executor& executor, int of_rank, device::Location location,
@@ -284,6 +300,9 @@ class Window {
     Task<Status> carry_straight(Executor& executor, Operation* operation);
     Task<Status> put_straight(Executor& executor, Operation& operation);
     Task<Status> put_staged(Executor& executor, Operation& operation);
+    Bytes keyed_offset(const Operation& operation);
+    Task<Status> get_straight(Executor& executor, Operation* operation);
+    Task<Status> get_run(Executor& executor, Operation& operation);
     Task<Status> ask_for_puts(Executor& executor, Operation* operation);
     bool serve_get_into(int from, transport::ConstSpan header, transport::ConstSpan payload);
     Task<Status> put_where_asked(Executor& executor, int from, wire::GetInto get, Side source,

@@ -112,32 +112,33 @@ class RowMoves::Walk {
         layout::Rows from, to;
         if ((from_ && !from_->next(from)) || (to_ && !to_->next(to))) return false;
         const layout::Rows& known = from_ ? from : to;
-        rows = {};
-        rows.width = known.width;
-        rows.count = known.count;
-        rows.planes = known.planes;
-        if (from_) {
-            rows.source = from.offset - move_.source.layout->first;
-            rows.source_pitch = from.pitch;
-            rows.source_plane = from.plane_pitch;
-        } else {
-            rows.source = static_cast<std::ptrdiff_t>(known.packed);
-            rows.source_pitch = known.packed_pitch;
-            rows.source_plane = known.packed_plane_pitch;
-        }
-        if (to_) {
-            rows.destination = to.offset - move_.sink.layout->first;
-            rows.destination_pitch = to.pitch;
-            rows.destination_plane = to.plane_pitch;
-        } else {
-            rows.destination = static_cast<std::ptrdiff_t>(known.packed);
-            rows.destination_pitch = known.packed_pitch;
-            rows.destination_plane = known.packed_plane_pitch;
-        }
+        const Place source = from_ ? in_buffer(move_.source, from) : in_packed(known),
+                    sink = to_ ? in_buffer(move_.sink, to) : in_packed(known);
+        rows = {.destination = sink.first,
+                .source = source.first,
+                .width = known.width,
+                .count = known.count,
+                .destination_pitch = sink.pitch,
+                .source_pitch = source.pitch,
+                .planes = known.planes,
+                .destination_plane = sink.plane_pitch,
+                .source_plane = source.plane_pitch};
         return true;
     }
 
   private:
+    // Where rows lie at one end, from its first data byte.
+    struct Place {
+        std::ptrdiff_t first;
+        Bytes pitch, plane_pitch;
+    };
+    static Place in_buffer(const Buffer& end, const layout::Rows& rows) {
+        return {rows.offset - end.layout->first, rows.pitch, rows.plane_pitch};
+    }
+    static Place in_packed(const layout::Rows& rows) {
+        return {static_cast<std::ptrdiff_t>(rows.packed), rows.packed_pitch,
+                rows.packed_plane_pitch};
+    }
     void start(const Buffer& end, std::optional<layout::RowWalk>& walk) const {
         if (!end.contiguous())
             walk.emplace(*end.layout, 0, move_.source.bytes(), layout::Sets::boxes);

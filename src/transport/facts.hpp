@@ -12,6 +12,7 @@ struct PeerFacts {
     bool shared_memory = false;  // the peer reads our staging slots in place (same node)
     bool put = false;            // rails can write into the peer's registered memory
     bool unattended = false;     // and need no call of the peer's for it
+    bool get = false;            // a rail reads the peer's registered memory, and needs none either
     bool device_memory = false;  // rails reach device memory themselves (GPUDirect RDMA)
     // What a rail reads out of device memory and writes into it; 0: as fast as the rail.
     double device_read_bytes_per_second = 0;

@@ -10,6 +10,11 @@ void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const Remote
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} has no atomic operations", name()));
 }
 
+void Transport::get(int, int, void*, Bytes, const Region&, const RemoteKey&, Bytes,
+                    Completion& done) {
+    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} reads no registered memory", name()));
+}
+
 Status Transport::expose(int, MessageKind, ConstSpan, std::uint64_t, const void*, Bytes,
                          Completion&) {
     return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} does not expose memory", name());

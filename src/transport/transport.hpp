@@ -168,6 +168,12 @@ class Transport {
     virtual void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                      const RemoteKey& key, Bytes offset, Completion& done) = 0;
 
+    // Reads `bytes` at `offset` of the peer's region (get == true in the facts). `sink` lies in `into`,
+    // which is registered until `done`; host memory may come without (`into.id` 0). `done`: the bytes
+    // are at `sink`.
+    virtual void get(int peer, int rail, void* sink, Bytes bytes, const Region& into,
+                     const RemoteKey& key, Bytes offset, Completion& done);
+
     // The rails to that peer that work, as bits. A rail is reported as lost only when nothing that it
     // still carried can arrive any more. Messages go over another rail then, once each.
     virtual std::uint32_t rails_up(int) const { return ~0u; }

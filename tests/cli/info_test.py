@@ -43,6 +43,13 @@ class Info(unittest.TestCase):
         for name in [*mpi_t("control"), *mpi_t("performance")]:
             self.assertRegex(text, rf"(?m)^{name} ")
 
+    def test_a_full_disk_is_named(self):
+        for command in ("info", "doctor"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([BUILD / "bin" / "gantry", command], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("gantry: writing to standard output failed: No space left on device", done.stderr)
+
     def test_a_bad_environment_keeps_mpi_t_from_starting(self):
         done = run(BUILD / "tests" / "abi_variables", GANTRY_EAGER_LIMIT="much")
         self.assertEqual((done.returncode, done.stdout), (1, "MPI_T_init_thread: 1001\n"))

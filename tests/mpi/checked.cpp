@@ -32,18 +32,20 @@ MPI_CASE_OWN_INIT(checked_collectives_that_differ_fail_everywhere, 3) {
     int in[10] = {}, out[10] = {};
     const bool odd = rank() == 1;
     expect(MPI_Bcast(in, rank() == 0 ? 1 : 10, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COUNT,
-           {"rank 1 has 10 basic items, rank 0 has 1"}, "a longer broadcast");
+           {"rank 1 has 10 of MPI_INT, rank 0 has 1 of MPI_INT"}, "a longer broadcast");
     expect(MPI_Bcast(in, rank() == 0 ? 10 : 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COUNT,
            {"rank 1 has 1"}, "a shorter broadcast");
     MPI_Request request;
     OK(MPI_Ibcast(in, rank() == 0 ? 1 : 10, MPI_INT, 0, MPI_COMM_WORLD, &request));
-    expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, {"basic items"}, "in background");
+    expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, {"of MPI_INT"}, "in background");
     OK(MPI_Bcast_init(in, odd ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
     OK(MPI_Start(&request));
-    expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, {"basic items"}, "persistent");
+    expect(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_COUNT, {"of MPI_INT"}, "persistent");
     OK(MPI_Request_free(&request));
     expect(MPI_Bcast(in, 1, odd ? MPI_FLOAT : MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_TYPE,
-           {"other types"}, "another type");
+           {"1 of MPI_FLOAT", "1 of MPI_INT"}, "another type");
+    expect(MPI_Bcast(in, odd ? 8 : 1, odd ? MPI_BYTE : MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COUNT,
+           {"rank 1 has 8 of MPI_BYTE, rank 0 has 1 of MPI_INT"}, "other bytes");
     expect(MPI_Bcast(in, 1, MPI_INT, odd ? 1 : 0, MPI_COMM_WORLD), MPI_ERR_ROOT,
            {"rank 1 names root 1, rank 0 names root 0"}, "another root");
     expect(MPI_Allreduce(in, out, 1, MPI_INT, odd ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD), MPI_ERR_OP,
@@ -52,25 +54,33 @@ MPI_CASE_OWN_INIT(checked_collectives_that_differ_fail_everywhere, 3) {
            MPI_ERR_OTHER, {"rank 1 calls MPI_Barrier where rank 0 calls MPI_Bcast"},
            "another function");
     expect(MPI_Gather(in, odd ? 2 : 1, MPI_INT, out, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_COUNT,
-           {"basic items"}, "a longer part");
+           {"2 of MPI_INT"}, "a longer part");
+    float floats[10] = {};
+    expect(MPI_Allgather(in, 1, MPI_INT, floats, 1, odd ? MPI_FLOAT : MPI_INT, MPI_COMM_WORLD),
+           MPI_ERR_TYPE, {"rank 1 has 1 of MPI_FLOAT, rank 0 has 1 of MPI_INT"},
+           "what goes out is not what comes in");
+    expect(MPI_Alltoall(in, 1, odd ? MPI_FLOAT : MPI_INT, out, 1, MPI_INT, MPI_COMM_WORLD),
+           MPI_ERR_TYPE, {"1 of MPI_FLOAT", "1 of MPI_INT"}, "the other way round");
+    expect(MPI_Scatter(in, 1, MPI_INT, out, rank() == 0 ? 2 : 1, MPI_INT, 0, MPI_COMM_WORLD),
+           MPI_ERR_COUNT, {"rank 0 has 2 of MPI_INT, rank 0 has 1 of MPI_INT"}, "of the root");
     expect_the_next_to_work();
     OK(MPI_Finalize());
 }
 
-MPI_CASE_OWN_INIT(checked_receives_of_other_types_fail, 2) {
+MPI_CASE_OWN_INIT(checked_receives_that_end_inside_an_item_fail, 2) {
     start_checked();
-    MPI_Datatype letters, ints;
+    MPI_Datatype bytes, ints;
     const int lengths[] = {1, 1, 1}, places[] = {0, 2, 4};
-    OK(MPI_Type_indexed(3, lengths, places, MPI_CHAR, &letters));
+    OK(MPI_Type_indexed(3, lengths, places, MPI_BYTE, &bytes));
     OK(MPI_Type_indexed(3, lengths, places, MPI_INT, &ints));
-    OK(MPI_Type_commit(&letters));
+    OK(MPI_Type_commit(&bytes));
     OK(MPI_Type_commit(&ints));
     char text[8] = "abcdefg";
     int got[8] = {};
     MPI_Request request;
     for (int round = 0; round < 4; ++round) {
         if (rank() == 1) {
-            OK(MPI_Send(text, 1, letters, 0, 0, MPI_COMM_WORLD));
+            OK(MPI_Send(text, 1, bytes, 0, 0, MPI_COMM_WORLD));
             continue;
         }
         int code = MPI_SUCCESS;
@@ -90,10 +100,10 @@ MPI_CASE_OWN_INIT(checked_receives_of_other_types_fail, 2) {
             OK(MPI_Recv(got, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             continue;
         }
-        expect(code, MPI_ERR_TYPE, {"3 bytes from rank 1", "inside a basic item"}, "chars to ints");
+        expect(code, MPI_ERR_TYPE, {"3 bytes from rank 1", "inside a basic item"}, "bytes to ints");
     }
     expect_alive(MPI_COMM_WORLD);
-    OK(MPI_Type_free(&letters));
+    OK(MPI_Type_free(&bytes));
     OK(MPI_Type_free(&ints));
     OK(MPI_Finalize());
 }
@@ -108,9 +118,12 @@ MPI_CASE_OWN_INIT(checked_collectives_that_agree_work, 3) {
     OK(MPI_Type_commit(&three));
     OK(MPI_Type_commit(&pairs));
     std::vector<int> data(6, rank());
-    const MPI_Datatype types[] = {MPI_INT, three, pairs};
-    const int counts[] = {6, 2, 1};
-    OK(MPI_Bcast(data.data(), counts[rank() % 3], types[rank() % 3], 0, MPI_COMM_WORLD));
+    const MPI_Datatype types[] = {MPI_INT, three, pairs, MPI_BYTE, MPI_2INT};
+    const int counts[] = {6, 2, 1, 24, 3};
+    for (int shift = 0; shift < 5; ++shift) {
+        const auto how = (rank() + shift) % 5;
+        OK(MPI_Bcast(data.data(), counts[how], types[how], 0, MPI_COMM_WORLD));
+    }
     CHECK(data == std::vector<int>(6, 0));
     const int mine = rank();
     std::vector<int> all(ranks), one(ranks, 1), places(ranks);

@@ -3,6 +3,7 @@
 // Derived datatypes as a program makes them and asks about them (MPI 5.0 section 5.1).
 #include "refused.hpp"
 #include "test.hpp"
+#include "tests/sanitized.hpp"
 
 #include <limits>
 #include <sys/mman.h>
@@ -108,15 +109,9 @@ MPI_CASE(int_constructors_tell_ints_and_addresses, 1) {
     CHECK_EQ(vector.large_counts, 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // the shadow has no place under a limit
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // Lists of no pattern take memory by the block; the program's own lists exist before the limit.
 MPI_CASE(types_beyond_memory_are_an_error, 1) {
-    if (kSanitized) skip("a sanitizer takes any amount of address space");
+    if (gantry::kSanitized) skip("a sanitizer takes any amount of address space");
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     constexpr int kMany = 4'000'000;
     std::vector<int> places(kMany), lengths(kMany, 1);

@@ -50,6 +50,8 @@ def all_they_say(ranks):
 
 # From the first look, when all is only asked for, to one that finds most of it done.
 LOOKS = (0, 1, 3, 10, 30, 100, 300, 1000, 5000)
+if os.environ.get("TESTS_SANITIZE"):
+    LOOKS = LOOKS[::2]
 
 
 def start(victim, looks, gpus, **more):

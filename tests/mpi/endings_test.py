@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs that end badly, or must end quietly: the exit code, what is said, and that nothing outlives the job or hangs.
 
-The cases are in errors.cpp (MPI_CASE_ENDING) and faults.cpp; a rank that comes back from its last call prints "came back".
+The cases are in endings.cpp and faults.cpp; a rank that comes back from its last call prints "came back".
 """
 import os
 import re
@@ -38,6 +38,9 @@ class Endings(unittest.TestCase):
         for _ in range(5):
             said = run("ending_by_a_bad_rank", 2)[1]
             self.assertEqual([line.split()[0] for line in said.splitlines()], ["gantry:", "mpiexec:"], said)
+
+    def test_what_a_rank_printed_before_its_fatal_error_is_not_lost(self):
+        self.ends("ending_after_printing", 1, 6, "the last words")
 
     def test_errors_abort_ends_the_job(self):
         self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")

@@ -6,11 +6,7 @@
 #include "refused.hpp"
 #include "test.hpp"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -402,68 +398,6 @@ MPI_CASE(failures_of_files_are_returned_by_default, 1) {
     OK(MPI_Errhandler_free(&of_communicators));
     OK(MPI_Errhandler_free(&mine));
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
-}
-
-MPI_CASE_ENDING(ending_by_a_bad_rank, 2) {
-    int value = 0;
-    if (rank() == 1) MPI_Send(&value, 1, MPI_INT, 33, 0, MPI_COMM_WORLD);
-    MPI_Recv(&value, 1, MPI_INT, 1 - rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_by_errors_abort, 2) {
-    int value = 0;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ABORT);
-    if (rank() == 0) MPI_Send(&value, -2, MPI_INT, 1, 0, MPI_COMM_WORLD);
-    MPI_Recv(&value, 1, MPI_INT, 1 - rank(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_by_abort, 3) {
-    if (rank() == 2) MPI_Abort(MPI_COMM_WORLD, 42);
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_by_a_killed_rank, 3) {
-    // The others wait inside a large message from it.
-    std::vector<char> large(std::size_t{64} << 20);
-    if (rank() == 0) {
-        MPI_Request request;
-        MPI_Isend(large.data(), static_cast<int>(large.size()), MPI_CHAR, 1, 0, MPI_COMM_WORLD,
-                  &request);
-        kill(getpid(), SIGKILL);
-    }
-    MPI_Recv(large.data(), static_cast<int>(large.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD,
-             MPI_STATUS_IGNORE);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_by_a_segmentation_fault, 2) {
-    if (rank() == 1) {
-        signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler of its own
-        volatile std::uintptr_t nowhere = 16;
-        *reinterpret_cast<volatile int*>(nowhere) = 1;
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_by_leaving_without_finalize, 2) {
-    if (rank() == 1) std::_Exit(0);
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::printf("came back\n");
-}
-
-MPI_CASE_ENDING(ending_with_a_session_open, 2) {
-    if (rank() == 1) {
-        MPI_Session session;
-        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
-        MPI_Finalize();
-        std::exit(0);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    std::printf("came back\n");
 }
 
 // A collective call that one rank is refused for its arguments is as if it had not been made, wherever

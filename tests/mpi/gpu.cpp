@@ -103,12 +103,6 @@ void use_device(int ordinal) {
     must<CUcontext>("cuCtxSetCurrent", context);
 }
 
-std::byte pattern(unsigned seed, std::size_t position) {
-    const auto value =
-        static_cast<std::uint64_t>(position) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
-    return static_cast<std::byte>(value >> 56);
-}
-
 Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
     : kind_(kind), bytes_(bytes), device_(device) {
     const std::size_t size = std::max<std::size_t>(bytes, 1);
@@ -230,17 +224,14 @@ void Memory::read(void* to, std::size_t bytes, std::size_t offset) const {
 
 void Memory::fill(unsigned seed) {
     std::vector<std::byte> bytes(bytes_);
-    for (std::size_t i = 0; i < bytes_; ++i)
-        bytes[i] = pattern(seed, i);
+    fill_with_pattern(seed, bytes);
     write(bytes.data(), bytes_);
 }
 
 std::ptrdiff_t Memory::differs(unsigned seed, std::size_t bytes) const {
     std::vector<std::byte> got(bytes);
     read(got.data(), bytes);
-    for (std::size_t i = 0; i < bytes; ++i)
-        if (got[i] != pattern(seed, i)) return static_cast<std::ptrdiff_t>(i);
-    return -1;
+    return differs_from_pattern(seed, got);
 }
 
 void only_on_the_simulator(const char* why) {

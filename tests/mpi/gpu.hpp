@@ -5,6 +5,7 @@
 #pragma once
 
 #include "device/cuda/driver_abi.h"
+#include "pattern.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -62,8 +63,6 @@ class Memory {
     unsigned long long vmm_handle_ = 0;
     std::size_t vmm_bytes_ = 0;
 };
-
-std::byte pattern(unsigned seed, std::size_t position);
 
 // Skips the case where the GPU is a real one.
 void only_on_the_simulator(const char* why = "a real GPU does not count calls");

@@ -44,6 +44,17 @@ void fail(const char* file, int line, const std::string& what) {
                  current->ranks, current->name);
 }
 
+void fail_check(const char* file, int line, const char* condition) {
+    fail(file, line, std::string("not true: ") + condition);
+}
+
+void fail_check(const char* file, int line, const char* text, long long actual,
+                const char* expected_text, long long expected) {
+    fail(file, line,
+         std::string(text) + " is " + std::to_string(actual) + ", not " + expected_text + " (" +
+             std::to_string(expected) + ")");
+}
+
 bool has_failed() {
     return failed;
 }

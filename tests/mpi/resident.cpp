@@ -4,6 +4,7 @@
 // in every order and size, with the program's own work between them.
 #include "gpu.hpp"
 #include "test.hpp"
+#include "tests/sanitized.hpp"
 
 #include <cstdlib>
 #include <random>
@@ -19,11 +20,7 @@ constexpr int kWindow = 24;
 
 // Who takes a copy follows from how long it is since the last one: under a sanitizer nearly nothing
 // comes in time, and only the bytes are checked, as without kernels.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kInTime = false;
-#else
-constexpr bool kInTime = true;
-#endif
+constexpr bool kInTime = !gantry::kSanitized;
 bool counts_calls() {
     return gpu().simulated && kInTime && getenv("GANTRY_KERNELS") == nullptr;
 }

@@ -133,6 +133,10 @@ void accumulate_at_one_target(Window& window) {
         OK(MPI_Win_flush(0, window.win()));
         CHECK(before >= 0 && before < kTimes * size());
         sum += before;
+        std::int64_t now = -1;
+        OK(MPI_Fetch_and_op(nullptr, &now, MPI_INT64_T, 0, second, MPI_NO_OP, window.win()));
+        OK(MPI_Win_flush(0, window.win()));
+        CHECK(now > before && now <= kTimes * size());
         // Adds one by compare and swap, as often as it takes.
         for (std::int64_t seen = 0;; seen = swapped) {
             const std::int64_t next = seen + 1;

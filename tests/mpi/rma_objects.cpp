@@ -6,6 +6,8 @@
 #include "refused.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace mpi_tests;
 
@@ -69,6 +71,8 @@ MPI_CASE(rma_windows_say_what_they_are, 2) {
         int length = 0;
         OK(MPI_Win_get_name(win, name, &length));
         CHECK(std::string(name) == "matrix" && length == 6);
+        OK(MPI_Win_get_name(MPI_WIN_NULL, name, &length));
+        CHECK(std::string(name) == "MPI_WIN_NULL" && length == 12);
         CHECK(MPI_Win_fromint(MPI_Win_toint(win)) == win);
         CHECK(hint(win, "no_locks") == "false");
         CHECK(hint(win, "accumulate_ordering") == "rar,raw,war,waw");
@@ -121,6 +125,27 @@ MPI_CASE(rma_shared_windows_are_one_memory, 3) {
     OK(MPI_Win_sync(win));
     if (rank() == 2) CHECK_EQ(mine[3], 4711);
     OK(MPI_Win_unlock_all(win));
+    OK(MPI_Win_free(&win));
+}
+
+// Each process of a node has its own memory mapped, and by MPI_PROC_NULL all of them mean the same one.
+MPI_CASE(rma_memory_of_the_program_is_not_shared, 2) {
+    std::vector<char> memory(static_cast<std::size_t>(10 + rank()));
+    MPI_Win win;
+    OK(MPI_Win_create(memory.data(), static_cast<MPI_Aint>(memory.size()), 1, MPI_INFO_NULL,
+                      MPI_COMM_WORLD, &win));
+    const auto query = [win](int of_rank) {
+        MPI_Aint bytes = -1;
+        int unit = -1;
+        char* base = nullptr;
+        OK(MPI_Win_shared_query(win, of_rank, &bytes, &unit, &base));
+        CHECK_EQ(base != nullptr, bytes > 0);
+        return std::pair(base, bytes);
+    };
+    CHECK(query(rank()) == std::pair(memory.data(), static_cast<MPI_Aint>(memory.size())));
+    CHECK_EQ(query(1 - rank()).second, 0);
+    const bool mine = rank() == 0 || !node_shares_memory();
+    CHECK_EQ(query(MPI_PROC_NULL).second, mine ? static_cast<MPI_Aint>(memory.size()) : 0);
     OK(MPI_Win_free(&win));
 }
 

@@ -103,34 +103,79 @@ MPI_CASE(rma_failures_go_to_the_handler_of_the_window, 1) {
     OK(MPI_Errhandler_free(&counting));
 }
 
+// Where operations are loads and stores inside their call, and where they are not.
+MPI_CASE(rma_refuses_arguments_of_operations, 2) {
+    for (Window::Made how : {Window::Made::create, Window::Made::allocate, Window::Made::shared}) {
+        Window window(how, 64);
+        return_errors(window);
+        const MPI_Win win = window.win();
+        int number = 3, result = 0;
+        window.set(0, 11);
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_lock_all(0, win));
+        const auto put = [&](const void* origin, int count, MPI_Datatype here, int target,
+                             MPI_Aint where, MPI_Datatype there) {
+            return MPI_Put(origin, count, here, target, where, 1, there, win);
+        };
+        expect(put(&number, 1, MPI_INT, 2, 0, MPI_INT), MPI_ERR_RANK, {"target_rank"}, "rank");
+        expect(put(&number, 1, MPI_INT, -5, 0, MPI_INT), MPI_ERR_RANK, {"target_rank"}, "rank");
+        expect(put(&number, -1, MPI_INT, 0, 0, MPI_INT), MPI_ERR_COUNT, {"origin_count"}, "count");
+        expect(put(&number, 1, MPI_INT, 0, -4, MPI_INT), MPI_ERR_DISP, {"target_disp"},
+               "displacement");
+        expect(put(&number, 1, MPI_DATATYPE_NULL, 0, 0, MPI_INT), MPI_ERR_TYPE, {"origin_datatype"},
+               "datatype");
+        expect(put(&number, 1, MPI_INT, 0, 0, MPI_SHORT), MPI_ERR_TRUNCATE, {"2"}, "sizes");
+        expect(put(nullptr, 1, MPI_INT, 0, 0, MPI_INT), MPI_ERR_BUFFER, {"origin_addr"}, "null");
+        expect(put(MPI_IN_PLACE, 1, MPI_INT, 0, 0, MPI_INT), MPI_ERR_BUFFER, {"MPI_IN_PLACE"},
+               "in place");
+        const MPI_Count enormous = MPI_Count{1} << 62;
+        expect(MPI_Put_c(&number, enormous, MPI_INT, 0, 0, enormous, MPI_INT, win),
+               MPI_ERR_RMA_RANGE, {}, "a count whose bytes nobody can count");
+        MPI_Datatype raw;
+        OK(MPI_Type_contiguous(1, MPI_INT, &raw));
+        expect(put(&number, 1, raw, 0, 0, MPI_INT), MPI_ERR_TYPE, {"committed"}, "uncommitted");
+        OK(MPI_Type_free(&raw));
+        const auto fetch = [&](void* into, MPI_Datatype type, MPI_Op op) {
+            return MPI_Fetch_and_op(&number, into, type, 0, 0, op, win);
+        };
+        expect(fetch(nullptr, MPI_INT, MPI_SUM), MPI_ERR_BUFFER, {"result_addr"}, "no result");
+        expect(fetch(&result, MPI_FLOAT, MPI_BAND), MPI_ERR_OP, {"MPI_BAND", "MPI_FLOAT"},
+               "fetch: op and type");
+        expect(fetch(&result, MPI_INT, MPI_OP_NULL), MPI_ERR_OP, {"op"}, "fetch: no op");
+        expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP,
+               {"op"}, "no op");
+        expect(MPI_Accumulate(&number, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP,
+               {"MPI_BAND", "MPI_FLOAT"}, "op and type");
+        MPI_Op own;
+        OK(MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own));
+        expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, own, win), MPI_ERR_OP,
+               {"MPI_Op_create"}, "an op of the program");
+        expect(fetch(&result, MPI_INT, own), MPI_ERR_OP, {"MPI_Op_create"}, "fetch: such an op");
+        OK(MPI_Op_free(&own));
+        expect(MPI_Compare_and_swap(&number, &number, &result, MPI_FLOAT, 0, 0, win), MPI_ERR_TYPE,
+               {"integers"}, "swap of floats");
+        expect(MPI_Compare_and_swap(&number, nullptr, &result, MPI_INT, 0, 0, win), MPI_ERR_BUFFER,
+               {"compare_addr"}, "nothing to compare with");
+        expect(MPI_Win_flush(2, win), MPI_ERR_RANK, {"rank"}, "flush");
+        OK(MPI_Win_flush(MPI_PROC_NULL, win));
+        // Of no items the kind is nobody's business.
+        OK(MPI_Get_accumulate(&number, 0, MPI_BYTE, &result, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE,
+                              MPI_SUM, win));
+        OK(MPI_Accumulate(&number, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_SUM, win));
+        // None of these calls did anything.
+        OK(fetch(&result, MPI_INT, MPI_NO_OP));
+        CHECK_EQ(result, 11);
+        OK(MPI_Win_unlock_all(win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+}
+
 MPI_CASE(rma_refuses_arguments, 2) {
     return_errors(MPI_COMM_WORLD);
     Window window(Window::Made::create, 64);
     return_errors(window);
-    int number = 0, result = 0;
-    OK(MPI_Win_lock_all(0, window.win()));
+    int number = 0;
     const MPI_Win win = window.win();
-    expect(MPI_Put(&number, 1, MPI_INT, 2, 0, 1, MPI_INT, win), MPI_ERR_RANK, {"target_rank"},
-           "rank");
-    expect(MPI_Put(&number, -1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_COUNT, {"origin_count"},
-           "count");
-    expect(MPI_Put(&number, 1, MPI_INT, 0, -4, 1, MPI_INT, win), MPI_ERR_DISP, {"target_disp"},
-           "displacement");
-    expect(MPI_Put(&number, 1, MPI_DATATYPE_NULL, 0, 0, 1, MPI_INT, win), MPI_ERR_TYPE,
-           {"origin_datatype"}, "datatype");
-    expect(MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_SHORT, win), MPI_ERR_TRUNCATE, {"2"}, "sizes");
-    expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP,
-           {"op"}, "no op");
-    expect(MPI_Accumulate(&number, 1, MPI_FLOAT, 0, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP,
-           {"MPI_BAND", "MPI_FLOAT"}, "op and type");
-    MPI_Op own;
-    OK(MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &own));
-    expect(MPI_Accumulate(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, own, win), MPI_ERR_OP,
-           {"MPI_Op_create"}, "an op of the program");
-    OK(MPI_Op_free(&own));
-    expect(MPI_Compare_and_swap(&number, &number, &result, MPI_FLOAT, 0, 0, win), MPI_ERR_TYPE,
-           {"integers"}, "swap of floats");
-    OK(MPI_Win_unlock_all(win));
     expect(MPI_Win_lock(77, 0, 0, win), MPI_ERR_LOCKTYPE, {"lock_type"}, "lock type");
     expect(MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOPUT, win), MPI_ERR_ASSERT, {"assert"},
            "assert");

@@ -32,6 +32,11 @@ void start_mpi(int thread_level);
 void about(const std::string& what);
 // Fails the case: prints, and makes the exit code 1.
 void fail(const char* file, int line, const std::string& what);
+// The same for checks. What they say is put together here, once: compiled into every check, of which there
+// are thousands, it took most of the time to build the tests.
+[[gnu::cold]] void fail_check(const char* file, int line, const char* condition);
+[[gnu::cold]] void fail_check(const char* file, int line, const char* text, long long actual,
+                              const char* expected_text, long long expected);
 bool has_failed();
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
 [[noreturn]] void skip(const std::string& why);
@@ -50,20 +55,18 @@ bool has_failed();
 // job ends.
 #define MPI_CASE_ENDING(name, ranks) MPI_CASE(name, ranks)
 
-#define CHECK(condition)                                                                  \
-    do {                                                                                  \
-        if (!(condition)) ::mpi_tests::fail(__FILE__, __LINE__, "not true: " #condition); \
+#define CHECK(condition)                                                           \
+    do {                                                                           \
+        if (!(condition)) ::mpi_tests::fail_check(__FILE__, __LINE__, #condition); \
     } while (false)
 #define CHECK_EQ(actual, expected)                                                               \
     do {                                                                                         \
         const auto actual_value = (actual);                                                      \
         const auto expected_value = static_cast<std::decay_t<decltype(actual_value)>>(expected); \
         if (!(actual_value == expected_value))                                                   \
-            ::mpi_tests::fail(__FILE__, __LINE__,                                                \
-                              std::string(#actual " is ") +                                      \
-                                  std::to_string(static_cast<long long>(actual_value)) +         \
-                                  ", not " #expected " (" +                                      \
-                                  std::to_string(static_cast<long long>(expected_value)) + ")"); \
+            ::mpi_tests::fail_check(__FILE__, __LINE__, #actual,                                 \
+                                    static_cast<long long>(actual_value), #expected,             \
+                                    static_cast<long long>(expected_value));                     \
     } while (false)
 // An MPI call that must succeed.
 #define OK(call) CHECK_EQ((call), MPI_SUCCESS)

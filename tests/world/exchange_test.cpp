@@ -3,6 +3,7 @@
 // Every pair of memory kinds, over every way between two ranks, at sizes around each protocol's
 // limits, expected and unexpected, with all bytes checked and many seeds. After each run no engine
 // may hold anything.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -81,15 +82,15 @@ Task<Status> sink_side(Rank& rank, const Case& test) {
 
 class Exchange : public testing::TestWithParam<std::tuple<Place, Place, Way>> {
   protected:
-    void run(std::vector<Bytes> sizes, std::uint64_t seeds) {
+    void run(std::vector<Bytes> sizes, int seeds) {
         const auto [source, sink, way] = GetParam();
         const Case test{source, sink, way.sink_gpu, std::move(sizes)};
-        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        for (int seed = 1; seed <= seeds; ++seed) {
             World world({.machine = way.machine,
                          .ranks = 2,
                          .ranks_per_node = way.ranks_per_node,
-                         .seed = seed,
-                         .jitter = static_cast<Nanoseconds>(seed % 4) * 7 * kMicrosecond,
+                         .seed = static_cast<std::uint64_t>(seed),
+                         .jitter = seed % 4 * 7 * kMicrosecond,
                          .network_order = seed % 2 == 0 ? transport::fake::Order::shuffled
                                                         : transport::fake::Order::kept,
                          .duplicate_envelopes = seed % 3 == 0,
@@ -104,7 +105,7 @@ class Exchange : public testing::TestWithParam<std::tuple<Place, Place, Way>> {
 };
 
 TEST_P(Exchange, SmallMessagesArriveWhole) {
-    run({0, 1, 8, 1000}, 24);
+    run({0, 1, 8, 1000}, repetitions(24));
 }
 
 TEST_P(Exchange, MessagesAroundTheLimitsArriveWhole) {
@@ -113,11 +114,11 @@ TEST_P(Exchange, MessagesAroundTheLimitsArriveWhole) {
     const Bytes largest =
         (way.ranks_per_node == 2 ? machine.shared_memory : machine.network).eager_max;
     run({largest - 1, largest, largest + 1, 32 * kKiB - 1, 32 * kKiB, 32 * kKiB + 1, 64 * kKiB},
-        12);
+        repetitions(12));
 }
 
 TEST_P(Exchange, LargeMessagesArriveWhole) {
-    run({kMiB, 4 * kMiB + 3}, 4);
+    run({kMiB, 4 * kMiB + 3}, repetitions(4));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,6 +3,7 @@
 // What goes wrong is an error that ends in time, never a hang and never wrong data: a peer that
 // dies at any moment of a message, copies that fail or stop, refused IPC, pins and pools. Direct copies are asked for (GANTRY_IPC_THRESHOLD) and counted: left
 // to the planner, first messages are staged.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -158,11 +159,7 @@ Task<Status> one_message_and_then_another(Rank& rank, OneMessage& message, Ready
 
 // A direct copy is short: this one lasts longer, so that many die in the middle of it.
 constexpr Nanoseconds kLongCopy = 500 * kMicrosecond;
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kDeaths = 12;  // the first ones of all: each world takes a third of a second here
-#else
-constexpr int kDeaths = 40;
-#endif
+constexpr int kDeaths = repetitions(40);
 
 TEST_P(Faults, DeathOfAPeerAtAnyMomentEndsTheMessage) {
     for (const int victim : {0, 1}) {
@@ -237,7 +234,7 @@ TEST(FaultsOfAnybody, TheLastDeathEndsAReceiveFromAnySource) {
 // The pools hold an eighth of the message: the sender waits for slots that the dead one had.
 TEST_P(Faults, DeathOfAPeerThatHasAllTheSlotsEndsTheMessage) {
     for (const int victim : {0, 1}) {
-        for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        for (std::uint64_t seed = 1; seed <= repetitions(10); ++seed) {
             Options small = options(seed);
             small.change_config = [](config::Config& config) {
                 config.ipc = false;

@@ -2,6 +2,7 @@
 //
 // Several rails between two nodes: how much faster they are together, by policy; and rails that fail
 // and come back at any step of any message.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -151,7 +152,7 @@ TEST(Rails, ThatFailAtAnyStepLoseNothing) {
     std::uint64_t repeats = 0;
     for (const char* policy : {"binding", "round_robin", "even", "weighted"}) {
         const Nanoseconds whole = undisturbed(policy);
-        constexpr int kSteps = 40;
+        constexpr int kSteps = repetitions(40);
         for (int step = 0; step < kSteps; ++step) {
             const int rank = step % 2, rail = step / 2 % 2;
             World world(with({.policy = policy}, static_cast<std::uint64_t>(step + 1)));
@@ -184,9 +185,10 @@ TEST(Rails, ThatComeBackAreUsedAgain) {
 
 TEST(Rails, ThatAllFailAreAnErrorOnBothSides) {
     const Nanoseconds whole = undisturbed("weighted");
-    for (int step = 0; step < 20; ++step) {
+    constexpr int kSteps = repetitions(20);
+    for (int step = 0; step < kSteps; ++step) {
         World world(with({}, static_cast<std::uint64_t>(step + 1)));
-        world.timeline().at(whole * step / 25, [&] {
+        world.timeline().at(whole * step * 4 / (5 * kSteps), [&] {
             world.network().fail_rail(0, 0, kNotice);
             world.network().fail_rail(step % 2, 1, kNotice + 7 * kMicrosecond);
         });

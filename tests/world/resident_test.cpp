@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Persistent kernels on a GPU: who gets one, what a message costs then, and who gets none.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <deque>
+#include <vector>
 
 namespace gantry::world {
 namespace {
@@ -189,7 +191,9 @@ Options staged(Nanoseconds linger, int ranks = 2) {
 
 // By copy engines the second copy begins when the first is done, or a half of it.
 TEST(Resident, AStagedMessageFlowsThroughItsSlots) {
-    for (const Bytes bytes : {48 * kKiB, Bytes{100'001}, 256 * kKiB, kMiB, kMiB + 7, 2 * kMiB}) {
+    std::vector<Bytes> sizes = {48 * kKiB, kMiB + 7};
+    if (!kSanitized) sizes.insert(sizes.end(), {Bytes{100'001}, 256 * kKiB, kMiB, 2 * kMiB});
+    for (const Bytes bytes : sizes) {
         Traffic with{.bytes = bytes}, without{.bytes = bytes};
         EXPECT_GT(run(with, staged(kLinger)).resident, 30u) << bytes;
         EXPECT_EQ(run(without, staged(0)).resident, 0u);

@@ -2,8 +2,7 @@
 //
 // Accumulates at device memory: made by kernels where it lies, with exact counts of launches and
 // copies; the same bits as the processor's; one at a time, whoever they come from.
-#include "rma/windows.hpp"
-#include "world/harness/programs.hpp"
+#include "world/harness/window_parts.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -85,14 +84,9 @@ struct Price {
     device::fake::Counts origin, target;
 };
 
-const layout::Layout& one_byte() {
-    static const layout::Layout byte = layout::contiguous_layout(1);
-    return byte;
-}
-
 Result<rma::Side> side(Rank& rank, Bytebuffer& buffer, Bytes at, Bytes bytes) {
     rma::Side made;
-    made.buffer = {buffer.address() + at, bytes, &one_byte()};
+    made.buffer = {buffer.address() + at, bytes, &bytes_layout(false)};
     Result<device::Location> location = rank.transfer.locate(made.buffer);
     GANTRY_TRY(location.status());
     made.location = *location;
@@ -105,7 +99,7 @@ Status begin(Rank& rank, rma::Window& window, const Change& change, Bytebuffer& 
     access.verb = change.verb;
     access.target = target;
     access.count = access.bytes = change.bytes;
-    access.layout = &one_byte();
+    access.layout = &bytes_layout(false);
     access.operation = change.operation;
     access.items = rma::items_of(change.element);
     if (change.operation != Operation::no_op) {
@@ -121,17 +115,6 @@ Status begin(Rank& rank, rma::Window& window, const Change& change, Bytebuffer& 
     return window.begin(access, nullptr).status();
 }
 
-Task<Status> open(Executor& executor, Rank& rank, Bytebuffer& memory,
-                  std::unique_ptr<rma::Window>* window) {
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
-    rma::Wanted wanted;
-    wanted.base = memory.address();
-    wanted.bytes = memory.bytes();
-    Status made = co_await rank.windows.create(executor, group, wanted, window);
-    co_return made;
-}
-
 constexpr Bytes kRoom = 4 * kMiB;
 
 // Rank 0 makes each of the changes at device memory of rank 1.
@@ -139,7 +122,7 @@ Task<Status> make_all(Rank& rank, const std::vector<Change>& changes, int gpu_of
                       std::vector<Price>* prices) {
     Bytebuffer memory(rank, Place::device, kRoom, rank.number == 1 ? gpu_of_target : 0);
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, memory, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     prices->resize(changes.size());
     for (std::size_t number = 0; number < changes.size(); ++number) {
@@ -335,7 +318,7 @@ Task<Status> add_all_together(Rank& rank, std::vector<std::uint64_t>* tickets, b
         std::memcpy(stored(rank, ones.address(), kBytes) + at, &one, sizeof one);
     }
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, memory, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     status = co_await window->lock_all(rank.executor, rma::Lock::shared);
     GANTRY_CO_TRY(status);

@@ -7,8 +7,7 @@
 // everything that it has read, with the model.
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
-#include "rma/windows.hpp"
-#include "world/harness/programs.hpp"
+#include "world/harness/window_parts.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -308,14 +307,12 @@ Task<Status> random_program(Rank& rank, const Plan& plan) {
     Bytebuffer memory(rank, place, kSlots * sizeof(Number));
     for (std::size_t slot = 0; slot < kSlots; ++slot)
         store(rank, memory, slot, 0);
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
     rma::Wanted wanted;
     wanted.flavor = plan.flavor;
     wanted.base = memory.address();
     wanted.bytes = plan.flavor == rma::Flavor::dynamic ? 0 : memory.bytes();
     std::unique_ptr<rma::Window> window;
-    Status status = co_await rank.windows.create(rank.executor, group, wanted, &window);
+    Status status = co_await open_window(rank, wanted, &window);
     GANTRY_CO_TRY(status);
     std::byte* const base = plan.flavor == rma::Flavor::allocate
                                 ? reinterpret_cast<std::byte*>(window->mine().base)
@@ -386,15 +383,13 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const Options& like) {
 // Everybody works at rank 1, which dies. Who does so hears of it, and nobody waits for ever.
 Task<Status> work_at_a_rank_that_dies(Rank& rank, std::uint64_t seed) {
     std::mt19937_64 random(seed * 31 + static_cast<unsigned>(rank.number));
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
     rma::Wanted wanted;
     wanted.flavor = seed % 2 == 0 ? rma::Flavor::allocate : rma::Flavor::create;
     Bytebuffer memory(rank, seed % 3 == 0 ? Place::device : Place::host, kSlots * sizeof(Number));
     wanted.base = memory.address();
     wanted.bytes = memory.bytes();
     std::unique_ptr<rma::Window> window;
-    Status status = co_await rank.windows.create(rank.executor, group, wanted, &window);
+    Status status = co_await open_window(rank, wanted, &window);
     for (int round = 0; round < 400 && status.ok(); ++round) {
         Step step{};
         step.target = random() % 4 == 0 ? rank.number : 1;
@@ -466,6 +461,17 @@ TEST(Rma, RandomProgramsDoSoWhereAllOperationsAreAnnounced) {
         config.window_rendezvous = 1;
     };
     run_seeds(301, 340, announced);
+}
+
+TEST(Rma, RandomProgramsDoSoWhereFewAndSmallMessagesArePending) {
+    Options few{.jitter = 30 * kMicrosecond};
+    few.change_config = [](config::Config& config) {
+        config.window_pending = 4;
+        config.window_pending_bytes = 4096;
+        config.window_piece = 64;
+        config.window_batch = 0;
+    };
+    run_seeds(401, 440, few);
 }
 
 TEST(Rma, RandomProgramsDoSoOnARoughNetworkToo) {

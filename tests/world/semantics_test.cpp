@@ -3,6 +3,7 @@
 // What MPI promises about point-to-point messages, in the world: order, wildcards, synchronous
 // sends, probes, truncation, cancelling, messages to oneself. Each under reordering, repeats and
 // jitter from many seeds.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ Options rough(std::uint64_t seed, int ranks, int ranks_per_node = 1) {
 }
 
 void expect_good(const Program& program, int ranks, int ranks_per_node = 1,
-                 std::uint64_t seeds = 20) {
+                 std::uint64_t seeds = repetitions(20)) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         World world(rough(seed, ranks, ranks_per_node));
         const Ending ending = world.run(program);
@@ -359,7 +360,7 @@ TEST(Cancel, ASendIsEitherTakenBackOrReceived) {
                             [=](Rank& rank) {
                                 return cancelled_sends(rank, place, bytes, mode, when);
                             },
-                            2, per_node, 3);
+                            2, per_node, repetitions(3));
                     }
 }
 

@@ -5,6 +5,7 @@
 // or given away twice. Each with the record of `explain` and without: it changes nothing.
 #include "world/harness/programs.hpp"
 
+#include "sanitized.hpp"
 #include "transfer/notify_flags.hpp"
 #include "p2p/wire.hpp"
 
@@ -69,7 +70,7 @@ class FlaggedSlots : public testing::TestWithParam<Way> {
     Options options(std::uint64_t seed) const { return one_node(seed, GetParam()); }
     // Runs it with some seeds. All messages were told by flags: none had to do without a slot.
     void run(const std::function<Task<Status>(Rank&, Bytes)>& program) {
-        for (std::uint64_t seed = 1; seed <= 5; ++seed)
+        for (std::uint64_t seed = 1; seed <= repetitions(5); ++seed)
             run(program, options(seed));
     }
     void run(const std::function<Task<Status>(Rank&, Bytes)>& program, Options options) {
@@ -296,7 +297,7 @@ Task<Status> failing_requests(Rank& rank, Bytes bytes, bool& refuse) {
 }
 
 TEST_P(FlaggedSlots, ARequestThatCannotLeaveLosesNoSlot) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(5); ++seed) {
         bool refuse = false;
         Options with = options(seed);
         with.on_send_in_node = [&refuse](int, transport::MessageKind kind) {
@@ -384,7 +385,7 @@ Task<Status> until_it_dies(Rank& rank, Bytes bytes, int victim, Nanoseconds late
 
 TEST_P(FlaggedSlots, APeerThatDiesIsAnErrorInTime) {
     for (const int victim : {0, 1}) {
-        for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+        for (std::uint64_t seed = 1; seed <= repetitions(25); ++seed) {
             SCOPED_TRACE(testing::Message() << "rank " << victim << " dies, seed " << seed);
             World world(options(seed));
             const Bytes each = bytes();
@@ -427,7 +428,7 @@ Task<Status> a_send_to_the_dead(Rank& rank, Bytes bytes) {
 }
 
 TEST_P(FlaggedSlots, ASendWhoseReceiverDiesMeanwhileIsAnError) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(5); ++seed) {
         World world(options(seed));
         const Bytes each = bytes();
         const Ending ending =

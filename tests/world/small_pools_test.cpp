@@ -2,6 +2,7 @@
 //
 // Pools that are too small for what is under way: messages wait, nobody waits for ever, and what a
 // peer holds unreceived is bounded.
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -39,7 +40,7 @@ Task<Status> everybody_to_everybody(Rank& rank, Place place, Bytes bytes) {
 }
 
 void expect_no_deadlock(Place place, int ranks, int ranks_per_node) {
-    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(6); ++seed) {
         World world({.ranks = ranks,
                      .ranks_per_node = ranks_per_node,
                      .seed = seed,
@@ -74,7 +75,7 @@ TEST(SmallPools, HostMessagesOfOneNodeWaitAndDoNotDeadlock) {
 // use may take the last slot of the other.
 void expect_few_slots_to_do(int ranks_per_node, const char* mechanisms) {
     for (const Bytes pool : {128 * kKiB, 192 * kKiB, 256 * kKiB}) {
-        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        for (std::uint64_t seed = 1; seed <= repetitions(4); ++seed) {
             World world({.ranks = 2,
                          .ranks_per_node = ranks_per_node,
                          .seed = seed,

@@ -2,6 +2,7 @@
 //
 // Strided device memory straight through a mapping: kernels of the process whose blocks they are, one
 // launch a side, and the right bytes of blocks in any order.
+#include "sanitized.hpp"
 #include "strided_cost.hpp"
 #include "world/harness/programs.hpp"
 
@@ -114,7 +115,7 @@ class StridedMapped : public testing::TestWithParam<Mapped> {
 };
 
 TEST_P(StridedMapped, IsOneLaunchOfWhoKnowsTheBlocks) {
-    for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    for (std::uint64_t seed = 1; seed <= repetitions(3); ++seed)
         EXPECT_THAT(run(seed, 1000000 + seed * 7777),
                     testing::ElementsAre(Cost{0, 0, GetParam().launches_of_sender},
                                          Cost{0, 0, GetParam().launches_of_receiver}))

@@ -2,8 +2,7 @@
 //
 // Windows inside a node, through mappings: strided targets in device memory, and what is attached to a
 // dynamic window.
-#include "rma/windows.hpp"
-#include "world/harness/programs.hpp"
+#include "world/harness/window_parts.hpp"
 
 #include <cstring>
 #include <memory>
@@ -13,51 +12,6 @@ namespace gantry::world {
 namespace {
 
 using rma::Verb;
-
-constexpr Bytes kRow = 512, kPitch = 1024;
-
-// 512 of each 1024 bytes.
-const layout::Layout& rows() {
-    static const layout::Block block[] = {{0, kRow}};
-    static const layout::Layout made = layout::listed_layout(kPitch, block);
-    return made;
-}
-const layout::Layout& run() {
-    static const layout::Layout made = layout::contiguous_layout(1);
-    return made;
-}
-
-struct Ends {
-    bool strided_here = false, strided_there = false;
-    Verb verb = Verb::put;
-};
-
-Task<Status> open(Executor& executor, Rank& rank, rma::Wanted wanted,
-                  std::unique_ptr<rma::Window>* window) {
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
-    Status made = co_await rank.windows.create(executor, group, wanted, window);
-    co_return made;
-}
-
-Result<rma::Access> access_to(Rank& rank, Bytebuffer& origin, Bytes bytes, Ends ends,
-                              std::uint64_t displacement) {
-    rma::Access access;
-    access.verb = ends.verb;
-    access.target = 1;
-    const layout::Layout& here = ends.strided_here ? rows() : run();
-    access.layout = ends.strided_there ? &rows() : &run();
-    access.origin.buffer = {origin.address(), bytes / here.size, &here};
-    Result<device::Location> location = rank.transfer.locate(access.origin.buffer);
-    GANTRY_TRY(location.status());
-    access.origin.location = *location;
-    access.displacement = static_cast<std::int64_t>(displacement);
-    access.count = bytes / access.layout->size;
-    access.bytes = bytes;
-    access.items = rma::items_of(layout::Element::uint64);
-    access.operation = layout::Operation::sum;
-    return access;
-}
 
 // Whether the data bytes of both buffers are the same.
 bool same(Rank& rank, std::byte* one, bool one_strided, std::byte* other, bool other_strided,
@@ -69,7 +23,7 @@ bool same(Rank& rank, std::byte* one, bool one_strided, std::byte* other, bool o
     const std::byte* const first = stored(one, bytes);
     const std::byte* const second = stored(other, bytes);
     for (Bytes at = 0; at < bytes; ++at) {
-        const Bytes row = at / kRow * kPitch + at % kRow;
+        const Bytes row = at / 512 * 1024 + at % 512;  // bytes_layout
         if (first[one_strided ? row : at] != second[other_strided ? row : at]) return false;
     }
     return true;
@@ -80,16 +34,13 @@ struct Cost {
 };
 
 // Rank 0 works once at rank 1's device memory, which computes nothing meanwhile.
-Task<Status> work_once(Rank& rank, Ends ends, Cost* cost) {
-    constexpr Bytes kBytes = 256 * kKiB;
-    Bytebuffer memory(rank, Place::device, 2 * kBytes, rank.number),
-        origin(rank, Place::device, 2 * kBytes, rank.number);
+Task<Status> work_once(Rank& rank, Part part, Cost* cost) {
+    const Bytes bytes = part.bytes;
+    Bytebuffer memory(rank, Place::device, 2 * bytes, rank.number),
+        origin(rank, Place::device, 2 * bytes, rank.number);
     (rank.number == 0 ? origin : memory).fill(static_cast<std::uint64_t>(3 + rank.number));
-    rma::Wanted wanted;
-    wanted.base = memory.address();
-    wanted.bytes = memory.bytes();
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, wanted, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     status = co_await meet(rank, 1);
     GANTRY_CO_TRY(status);
@@ -100,15 +51,13 @@ Task<Status> work_once(Rank& rank, Ends ends, Cost* cost) {
         WORLD_CHECK(messages == 0);
         status = co_await window->lock(rank.executor, 1, rma::Lock::exclusive);
         GANTRY_CO_TRY(status);
-        Result<rma::Access> access = access_to(rank, origin, kBytes, ends, 0);
-        GANTRY_CO_TRY(access.status());
-        GANTRY_CO_TRY(window->begin(*access, nullptr).status());
+        GANTRY_CO_TRY(begin(rank, *window, origin, part));
         status = co_await window->unlock(rank.executor, 1);
         GANTRY_CO_TRY(status);
         const device::fake::Counts& counts = rank.device.counts();
         *cost = {counts.all_copies(), counts.row_launches};
-        WORLD_CHECK(same(rank, origin.address(), ends.strided_here, window->target(1).memory,
-                         ends.strided_there, kBytes));
+        WORLD_CHECK(same(rank, origin.address(), part.strided_here, window->target(1).memory,
+                         part.strided_there, bytes));
     }
     status = co_await meet(rank, 2);
     GANTRY_CO_TRY(status);
@@ -127,7 +76,12 @@ TEST(WindowMapped, AStridedTargetIsOneKernelOfTheOrigin) {
                 Cost cost;
                 World world({.machine = "h200", .ranks_per_node = 2});
                 const Ending ending = world.run([&](Rank& rank) {
-                    return work_once(rank, Ends{here, there, verb}, &cost);
+                    return work_once(rank,
+                                     {.verb = verb,
+                                      .bytes = 256 * kKiB,
+                                      .strided_here = here,
+                                      .strided_there = there},
+                                     &cost);
                 });
                 ASSERT_TRUE(ending.good()) << here << there << ": " << ending;
                 EXPECT_TRUE(world.settle());
@@ -170,10 +124,8 @@ Task<Status> work_at_attached(Rank& rank, Dynamic how) {
         origin(rank, how.place, 2 * kBytes, rank.number),
         again(rank, how.place, 2 * kBytes, rank.number);
     origin.fill(9);
-    rma::Wanted wanted;
-    wanted.flavor = rma::Flavor::dynamic;
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, wanted, &window);
+    Status status = co_await open_dynamic_window(rank, &window);
     GANTRY_CO_TRY(status);
     std::uint64_t base = 0, elsewhere = 0;
     if (rank.number == 1) {
@@ -192,9 +144,8 @@ Task<Status> work_at_attached(Rank& rank, Dynamic how) {
         const std::uint64_t before = messages_in_node(rank.world);
         for (const Verb verb : {Verb::put, Verb::get, Verb::accumulate}) {
             Bytebuffer& buffer = verb == Verb::get ? again : origin;
-            Result<rma::Access> access = access_to(rank, buffer, 2 * kBytes, {.verb = verb}, base);
-            GANTRY_CO_TRY(access.status());
-            GANTRY_CO_TRY(window->begin(*access, nullptr).status());
+            GANTRY_CO_TRY(
+                begin(rank, *window, buffer, {.verb = verb, .bytes = 2 * kBytes, .base = base}));
             status = co_await window->flush(rank.executor, 1);
             GANTRY_CO_TRY(status);
         }
@@ -202,9 +153,7 @@ Task<Status> work_at_attached(Rank& rank, Dynamic how) {
         // Nobody needed rank 1 for that.
         WORLD_CHECK(messages_in_node(rank.world) == before);
         // What is not attached yet is judged by its owner.
-        Result<rma::Access> access = access_to(rank, origin, kBytes, {}, elsewhere);
-        GANTRY_CO_TRY(access.status());
-        Status begun = window->begin(*access, nullptr).status();
+        Status begun = begin(rank, *window, origin, {.bytes = kBytes, .base = elsewhere});
         status = co_await window->flush(rank.executor, 1);
         WORLD_CHECK(!begun.ok() || status.error_class() == MPI_ERR_RMA_RANGE);
     }
@@ -218,15 +167,11 @@ Task<Status> work_at_attached(Rank& rank, Dynamic how) {
     GANTRY_CO_TRY(status);
     if (rank.number == 0) {
         const std::uint64_t before = messages_in_node(rank.world);
-        Result<rma::Access> access = access_to(rank, origin, kBytes, {}, elsewhere);
-        GANTRY_CO_TRY(access.status());
-        GANTRY_CO_TRY(window->begin(*access, nullptr).status());
+        GANTRY_CO_TRY(begin(rank, *window, origin, {.bytes = kBytes, .base = elsewhere}));
         status = co_await window->flush(rank.executor, 1);
         GANTRY_CO_TRY(status);
         WORLD_CHECK(messages_in_node(rank.world) == before);
-        access = access_to(rank, origin, 2 * kBytes, {}, base);
-        GANTRY_CO_TRY(access.status());
-        Status begun = window->begin(*access, nullptr).status();
+        Status begun = begin(rank, *window, origin, {.bytes = 2 * kBytes, .base = base});
         status = co_await window->flush(rank.executor, 1);
         WORLD_CHECK(!begun.ok() || status.error_class() == MPI_ERR_RMA_RANGE);
         status = co_await window->unlock(rank.executor, 1);
@@ -249,14 +194,13 @@ TEST(WindowMapped, WhatIsAttachedIsReachedWithoutItsOwner) {
 }
 
 // More than others can see at once goes by message.
+constexpr Bytes kSeen = 30;
 Task<Status> attach_many(Rank& rank) {
     constexpr Bytes kEach = 16;
-    constexpr Bytes kMany = rma::Attachments::kMost + 10;
+    constexpr Bytes kMany = 40;
     Bytebuffer memory(rank, Place::host, 2 * kMany * kEach), origin(rank, Place::host, kEach);
-    rma::Wanted wanted;
-    wanted.flavor = rma::Flavor::dynamic;
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, wanted, &window);
+    Status status = co_await open_dynamic_window(rank, &window);
     GANTRY_CO_TRY(status);
     std::uint64_t base = reinterpret_cast<std::uintptr_t>(memory.address());
     if (rank.number == 1)
@@ -268,11 +212,13 @@ Task<Status> attach_many(Rank& rank) {
         status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
         GANTRY_CO_TRY(status);
         origin.fill(4);
-        for (const Bytes number : {Bytes{0}, kMany - 1}) {
-            Result<rma::Access> access =
-                access_to(rank, origin, kEach, {}, base + 2 * number * kEach);
-            GANTRY_CO_TRY(access.status());
-            GANTRY_CO_TRY(window->begin(*access, nullptr).status());
+        for (const Bytes number : {Bytes{0}, kSeen - 1, kSeen, kMany - 1}) {
+            const std::uint64_t before = messages_in_node(rank.world);
+            GANTRY_CO_TRY(
+                begin(rank, *window, origin, {.bytes = kEach, .base = base + 2 * number * kEach}));
+            status = co_await window->flush(rank.executor, 1);
+            GANTRY_CO_TRY(status);
+            WORLD_CHECK((messages_in_node(rank.world) == before) == (number < kSeen));
         }
         status = co_await window->unlock(rank.executor, 1);
         GANTRY_CO_TRY(status);
@@ -287,7 +233,9 @@ Task<Status> attach_many(Rank& rank) {
 }
 
 TEST(WindowMapped, MoreAttachmentsThanOthersCanSeeGoByMessage) {
-    World world({.ranks_per_node = 2});
+    World world({.ranks_per_node = 2, .change_config = [](config::Config& config) {
+                     config.window_attachments = kSeen;
+                 }});
     const Ending ending = world.run([](Rank& rank) { return attach_many(rank); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_TRUE(world.settle());

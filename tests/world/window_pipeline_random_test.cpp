@@ -90,8 +90,8 @@ Task<Status> all_parts(Rank& rank, rma::Window& window, Sync sync, Verb verb, By
         GANTRY_CO_TRY(status);
         for (Part part : of_target) {
             part.verb = verb;
-            GANTRY_CO_TRY(begin(rank, window, origin, part, nullptr,
-                                bases[static_cast<std::size_t>(target)]));
+            part.base = bases[static_cast<std::size_t>(target)];
+            GANTRY_CO_TRY(begin(rank, window, origin, part));
         }
         if (sync == Sync::all && target == 0) {
             status = co_await window.flush(rank.executor, target);
@@ -112,8 +112,13 @@ Task<Status> random_program(Rank& rank, Random program) {
     Bytebuffer memory(rank, program.of_window, bytes), origin(rank, Place::device, bytes),
         again(rank, Place::device, bytes);
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open_window(rank.executor, rank, memory, program.dynamic, &window);
+    Status status;
+    if (program.dynamic)
+        status = co_await open_dynamic_window(rank, &window);
+    else
+        status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
+    if (program.dynamic) GANTRY_CO_TRY(window->attach(memory.address(), memory.bytes()));
     std::vector<std::uint64_t> bases;
     for (int each = 0; each < rank.world.ranks(); ++each)
         bases.push_back(0);

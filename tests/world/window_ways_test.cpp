@@ -2,8 +2,7 @@
 //
 // Windows of ranks on other nodes: large puts and gets that go straight between the memories, small
 // puts that travel together, and rails that fail while they do.
-#include "rma/windows.hpp"
-#include "world/harness/programs.hpp"
+#include "world/harness/window_parts.hpp"
 
 #include <cstring>
 #include <memory>
@@ -23,38 +22,6 @@ Options with(int rails, std::uint64_t seed = 1) {
     return options;
 }
 
-Task<Status> open(Executor& executor, Rank& rank, Bytebuffer& memory,
-                  std::unique_ptr<rma::Window>* window) {
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
-    rma::Wanted wanted;
-    wanted.base = memory.address();
-    wanted.bytes = memory.bytes();
-    Status made = co_await rank.windows.create(executor, group, wanted, window);
-    co_return made;
-}
-
-// One run of `bytes` at `offset` on both sides.
-Status begin(Rank& rank, rma::Window& window, Verb verb, Bytebuffer& origin, Bytes offset,
-             Bytes bytes, int target = 1) {
-    // Layouts live as long as the operations that name them.
-    static const layout::Layout byte = layout::contiguous_layout(1);
-    rma::Access access;
-    access.verb = verb;
-    access.target = target;
-    access.origin.buffer = {origin.address() + offset, bytes, &byte};
-    Result<device::Location> location = rank.transfer.locate(access.origin.buffer);
-    GANTRY_TRY(location.status());
-    access.origin.location = *location;
-    access.displacement = static_cast<std::int64_t>(offset);
-    access.count = bytes;
-    access.layout = &byte;
-    access.bytes = bytes;
-    access.items = rma::items_of(layout::Element::uint64);
-    access.operation = layout::Operation::sum;
-    return window.begin(access, nullptr).status();
-}
-
 // Rank 0 puts all of its buffer at rank 1 and reads it again.
 Task<Status> put_and_get(Rank& rank, Bytes bytes, Bytes piece, Place place,
                          Place of_window = Place::host) {
@@ -62,7 +29,7 @@ Task<Status> put_and_get(Rank& rank, Bytes bytes, Bytes piece, Place place,
         again(rank, place, bytes);
     origin.fill(7);
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, memory, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     if (rank.number == 0) {
         status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
@@ -70,8 +37,9 @@ Task<Status> put_and_get(Rank& rank, Bytes bytes, Bytes piece, Place place,
         constexpr Verb kBoth[] = {Verb::put, Verb::get};
         for (const Verb verb : kBoth) {
             for (Bytes offset = 0; offset < bytes; offset += piece)
-                GANTRY_CO_TRY(begin(rank, *window, verb, verb == Verb::put ? origin : again, offset,
-                                    std::min(piece, bytes - offset)));
+                GANTRY_CO_TRY(begin(
+                    rank, *window, verb == Verb::put ? origin : again,
+                    {.verb = verb, .offset = offset, .bytes = std::min(piece, bytes - offset)}));
             status = co_await window->flush(rank.executor, 1);
             GANTRY_CO_TRY(status);
         }
@@ -94,14 +62,31 @@ TEST(WindowWays, LargePutsAndGetsGoStraight) {
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
         const transport::fake::Fabric& network = world.network();
-        EXPECT_EQ(network.puts().payload_bytes, 2 * kBytes) << rails;
         EXPECT_EQ(network.count(rma::wire::kPut).messages, 0u);
         EXPECT_EQ(network.count(rma::wire::kGet).messages, 0u);
-        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, 1u);
         EXPECT_EQ(network.count(rma::wire::kAnswer).payload_bytes, 0u);
-        // All rails carry their part of each of the two.
-        EXPECT_EQ(network.puts().messages, 2u * static_cast<unsigned>(rails));
+        // A card reads by itself; several rails carry their parts of a put of the target.
+        const bool by_card = rails == 1;
+        EXPECT_EQ(network.gets().payload_bytes, by_card ? kBytes : 0);
+        EXPECT_EQ(network.puts().payload_bytes, by_card ? kBytes : 2 * kBytes) << rails;
+        EXPECT_EQ(network.puts().messages, by_card ? 1 : 2u * static_cast<unsigned>(rails));
+        EXPECT_EQ(network.count(rma::wire::kGetInto).messages, by_card ? 0u : 1u);
     }
+}
+
+TEST(WindowWays, GetsOfAnySizeTakeNoCallOfTheTarget) {
+    constexpr Bytes kBytes = 512;
+    World world(with(1));
+    const Ending ending =
+        world.run([](Rank& rank) { return put_and_get(rank, kBytes, 8, Place::host); });
+    ASSERT_TRUE(ending.good()) << ending;
+    EXPECT_EQ(world.network().gets().messages, kBytes / 8);
+    EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kGetInto).messages, 0u);
+    EXPECT_EQ(world.network().count(rma::wire::kAnswer).messages, 0u);
+    EXPECT_TRUE(world.settle());
+    EXPECT_EQ(world.network().end(0).stats().registrations.registered, 1u)
+        << "its own part of the window, and no small memory that is read into";
 }
 
 TEST(WindowWays, APutOfDeviceMemoryIsCopiedToHostMemoryFirst) {
@@ -139,7 +124,8 @@ TEST(WindowWays, CardsReachDeviceWindowsAndOrigins) {
                 });
                 ASSERT_TRUE(ending.good()) << ending;
                 EXPECT_TRUE(world.settle());
-                EXPECT_EQ(world.network().puts().payload_bytes, 2 * kBytes);
+                EXPECT_EQ(world.network().gets().payload_bytes, rails == 1 ? kBytes : 0);
+                EXPECT_EQ(world.network().puts().payload_bytes, (rails == 1 ? 1 : 2) * kBytes);
                 EXPECT_EQ(staged(world), 0u);
             }
 }
@@ -238,7 +224,7 @@ Task<Status> mix(Rank& rank) {
         std::memcpy(ones.address() + at, &one, sizeof one);
     }
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, memory, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     for (int round = 0; round < kRounds; ++round) {
         origin.fill(static_cast<std::uint64_t>(100 * round + rank.number));
@@ -248,22 +234,29 @@ Task<Status> mix(Rank& rank) {
         else
             status = co_await window->fence(rank.executor, 0);
         GANTRY_CO_TRY(status);
-        GANTRY_CO_TRY(begin(rank, *window, Verb::put, origin, kSums, kPart, peer));
-        for (Bytes at = kSums + kPart; at < kSums + kPart + 512; at += 8)
-            GANTRY_CO_TRY(begin(rank, *window, Verb::put, origin, at, 8, peer));
         GANTRY_CO_TRY(
-            begin(rank, *window, Verb::put, origin, kSums + kPart + 512, kPart - 512, peer));
+            begin(rank, *window, origin, {.target = peer, .offset = kSums, .bytes = kPart}));
+        for (Bytes at = kSums + kPart; at < kSums + kPart + 512; at += 8)
+            GANTRY_CO_TRY(begin(rank, *window, origin, {.target = peer, .offset = at, .bytes = 8}));
+        GANTRY_CO_TRY(begin(rank, *window, origin,
+                            {.target = peer, .offset = kSums + kPart + 512, .bytes = kPart - 512}));
         for (int i = 0; i < 3; ++i)
-            GANTRY_CO_TRY(begin(rank, *window, Verb::accumulate, ones, 0, kSums, peer));
+            GANTRY_CO_TRY(
+                begin(rank, *window, ones,
+                      {.verb = Verb::accumulate, .target = peer, .offset = 0, .bytes = kSums}));
         if (passive) {
             status = co_await window->flush(rank.executor, peer);
             GANTRY_CO_TRY(status);
-            GANTRY_CO_TRY(begin(rank, *window, Verb::get, again, kSums, 2 * kPart, peer));
+            GANTRY_CO_TRY(
+                begin(rank, *window, again,
+                      {.verb = Verb::get, .target = peer, .offset = kSums, .bytes = 2 * kPart}));
             status = co_await window->unlock(rank.executor, peer);
         } else {
             status = co_await window->fence(rank.executor, 0);
             GANTRY_CO_TRY(status);
-            GANTRY_CO_TRY(begin(rank, *window, Verb::get, again, kSums, 2 * kPart, peer));
+            GANTRY_CO_TRY(
+                begin(rank, *window, again,
+                      {.verb = Verb::get, .target = peer, .offset = kSums, .bytes = 2 * kPart}));
             status = co_await window->fence(rank.executor, MPI_MODE_NOSUCCEED);
         }
         GANTRY_CO_TRY(status);
@@ -301,16 +294,18 @@ TEST(WindowWays, RailsThatFailAtAnyStepLoseNothingAndDoubleNothing) {
 }
 
 TEST(WindowWays, ATargetThatDiesIsAnErrorAtItsOrigin) {
-    Nanoseconds whole = 0;
-    for (int step = -1; step < 20; ++step) {
-        World world(with(2, static_cast<std::uint64_t>(step + 2)));
-        if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
-        const Ending ending = world.run([](Rank& rank) { return mix(rank); });
-        EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
-        if (step < 0)
-            whole = ending.time;
-        else
-            EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+    for (const int rails : {1, 2}) {
+        Nanoseconds whole = 0;
+        for (int step = -1; step < 20; ++step) {
+            World world(with(rails, static_cast<std::uint64_t>(step + 2)));
+            if (step >= 0) world.kill_at(whole * (step + 1) / 24, 1);
+            const Ending ending = world.run([](Rank& rank) { return mix(rank); });
+            EXPECT_FALSE(ending.stuck) << "step " << step << ": " << ending;
+            if (step < 0)
+                whole = ending.time;
+            else
+                EXPECT_FALSE(ending.of(0).ok()) << "step " << step << ": " << ending;
+        }
     }
 }
 

@@ -7,6 +7,21 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+// The exit code of a command that ended with `code`: an answer that a full disk has cut short is none.
+int with_all_written(int code) {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    fmt::print(stderr, "gantry: writing to standard output failed: {}\n", std::strerror(errno));
+    return code != 0 ? code : 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace gantry::tool;
     CLI::App app("Gantry " GANTRY_VERSION ": an MPI library for GPUs");
@@ -61,11 +76,11 @@ int main(int argc, char** argv) {
     }
     CLI11_PARSE(app, argc, argv);
     const Format format = json ? Format::json : markdown ? Format::markdown : Format::text;
-    if (*info_command) return info(format, check_file);
-    if (*doctor_command) return doctor(format);
-    if (*tune_command) return tune(tune_options);
+    if (*info_command) return with_all_written(info(format, check_file));
+    if (*doctor_command) return with_all_written(doctor(format));
+    if (*tune_command) return with_all_written(tune(tune_options));
     for (const std::string& word : explain_command->remaining())
         explain_options.command.push_back(word);
     explain_options.format = format;
-    return explain(explain_options);
+    return with_all_written(explain(explain_options));
 }

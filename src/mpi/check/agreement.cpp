@@ -5,6 +5,7 @@
 #include "coll/gather.hpp"
 #include "mpi/coll/op.hpp"
 #include "mpi/comm/comm.hpp"
+#include "mpi/datatype/datatype.hpp"
 #include "mpi/engine/engine.hpp"
 
 #include <algorithm>
@@ -23,9 +24,12 @@ constexpr std::int32_t kOfProgram = -2, kOfProgramInOrder = -3;
 struct Said {
     std::array<char, 40> function{};
     std::int32_t root = 0, op = 0;
-    std::int32_t has_data = 0;
-    std::int32_t nothing = 0;
-    Signature data{};
+    struct Part {
+        std::int32_t there = 0, nothing = 0;
+        Signature signature;
+        Bytes bytes = 0;
+    };
+    std::array<Part, 2> parts{};
 };
 
 std::int32_t number_of(const Op* op) {
@@ -45,9 +49,11 @@ Said said_by(const Agreement& mine) {
     std::strncpy(said.function.data(), mine.function, said.function.size() - 1);
     said.root = mine.root;
     said.op = mine.op;
-    if (mine.data) {
-        said.has_data = 1;
-        said.data = *mine.data;
+    for (std::size_t i = 0; i < mine.parts.size(); ++i) {
+        const auto& [datatype, count] = mine.parts[i];
+        if (datatype == nullptr) continue;
+        const auto elements = static_cast<Bytes>(count);
+        said.parts[i] = {1, 0, signature_of(*datatype, elements), elements * datatype->size()};
     }
     return said;
 }
@@ -63,12 +69,15 @@ Status compare(int rank, const Said& said, int other, const Said& there) {
     if (said.op != there.op)
         return failure(MPI_ERR_OP, "rank {} reduces by {}, rank {} by {}", rank,
                        name_of_op(said.op), other, name_of_op(there.op));
-    if (said.has_data == 0 || there.has_data == 0 || said.data == there.data) return success();
-    if (said.data.items != there.data.items)
-        return failure(MPI_ERR_COUNT, "rank {} has {} basic items, rank {} has {}", rank,
-                       said.data.items, other, there.data.items);
-    return failure(MPI_ERR_TYPE, "the {} basic items of rank {} are of other types than rank {}'s",
-                   said.data.items, rank, other);
+    return success();
+}
+
+Status compare(int rank, const Said::Part& part, int other, const Said::Part& there) {
+    const Signature &one = part.signature, &another = there.signature;
+    const bool untyped = one.matches_anything() || another.matches_anything();
+    if (untyped ? part.bytes == there.bytes : one == another) return success();
+    return failure(!untyped && one.items == another.items ? MPI_ERR_TYPE : MPI_ERR_COUNT,
+                   "rank {} has {}, rank {} has {}", rank, words(one), other, words(another));
 }
 
 }  // namespace
@@ -81,7 +90,7 @@ Agreement agreement(const Comm& comm, const char* function, int root, const Op* 
     mine.function = function;
     mine.root = root;
     mine.op = number_of(op);
-    if (datatype != nullptr) mine.data = signature_of(*datatype, static_cast<Bytes>(count));
+    mine.parts[0] = {datatype, count};
     return mine;
 }
 
@@ -96,15 +105,19 @@ Task<Status> agree(Executor& executor, coll::Team team, Agreement mine) {
     Status gathered = co_await coll::allgather(executor, team, send, std::move(blocks), false);
     GANTRY_CO_TRY(gathered);
     // Not every rank has data in every operation: the first that has is what others compare with.
-    const auto with_data =
-        std::ranges::find_if(all, [](const Said& said) { return said.has_data != 0; });
+    int first = -1;
+    Said::Part data;
     for (int rank = 0; rank < team.size(); ++rank) {
         const Said& said = all[static_cast<std::size_t>(rank)];
         Status equal = compare(rank, said, 0, all.front());
         GANTRY_CO_TRY(equal);
-        if (with_data == all.end()) continue;
-        equal = compare(rank, said, static_cast<int>(with_data - all.begin()), *with_data);
-        GANTRY_CO_TRY(equal);
+        for (const Said::Part& part : said.parts) {
+            if (part.there == 0) continue;
+            if (first < 0) data = part;
+            if (first < 0) first = rank;
+            equal = compare(rank, part, first, data);
+            GANTRY_CO_TRY(equal);
+        }
     }
     co_return success();
 }

@@ -9,7 +9,7 @@
 #include "coll/team.hpp"
 #include "mpi/check/signature.hpp"
 
-#include <optional>
+#include <array>
 
 namespace gantry::mpi {
 
@@ -19,10 +19,22 @@ struct Op;
 
 struct Agreement {
     static constexpr std::int32_t kNothing = -1;
+    // A rank's part of the data, where all have the same; the datatype is null where there is none.
+    struct Part {
+        const Datatype* datatype = nullptr;
+        std::int64_t count = 0;
+    };
     const char* function = nullptr;  // of the blocking form; null: nothing is compared
     std::int32_t root = kNothing;
-    std::int32_t op = kNothing;       // a predefined one's number, or what is known of another
-    std::optional<Signature> data{};  // of a rank's part, where all have the same
+    std::int32_t op = kNothing;   // a predefined one's number, or what is known of another
+    std::array<Part, 2> parts{};  // what the rank sends, or receives, or both
+
+    // The same with one part more.
+    Agreement also(Part part) const {
+        Agreement both = *this;
+        both.parts[1] = part;
+        return both;
+    }
 };
 
 // What a call says; nothing while there are no checks. `root` kNothing, `op` and `datatype` null:

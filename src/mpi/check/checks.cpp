@@ -3,6 +3,8 @@
 
 #include "base/log.hpp"
 #include "mpi/bodies.hpp"
+#include "mpi/check/signature.hpp"
+#include "mpi/datatype/datatype.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/request/status.hpp"
@@ -49,31 +51,60 @@ void add_held(List& list, Slab<T>& slab, const char* noun) {
     list.add(number, noun, names);
 }
 
-// Requests know the layout of their datatype alone.
-Datatype* datatype_with(const layout::Layout* layout) {
-    Datatype* found = nullptr;
-    process().datatypes.for_each([&](Datatype& datatype) {
-        if (&datatype.layout == layout) found = &datatype;
-    });
-    return found;
+// Buffers know the layout of their datatype alone. Null: it is none of a datatype.
+const Datatype* datatype_of(const p2p::Buffer& buffer) {
+    const Datatype* const datatype = process().datatypes.around(buffer.layout);
+    return datatype != nullptr && &datatype->layout == buffer.layout ? datatype : nullptr;
+}
+
+// Whether so many bytes of packed data end inside a basic item of the datatype.
+bool end_inside_an_item(const Datatype& datatype, Bytes bytes) {
+    MPI_Status told{};
+    set_bytes(told, bytes);
+    MPI_Count items = 0;
+    return get_elements(&told, const_cast<Datatype&>(datatype), &items).ok() &&
+           items == MPI_UNDEFINED;
 }
 
 }  // namespace
 
-Status Checks::received(const p2p::Request& receive) const {
-    if (!on_ || receive.kind != p2p::RequestKind::receive || receive.outcome.cancelled)
-        return success();
-    Datatype* datatype = datatype_with(receive.buffer.layout);
-    if (datatype == nullptr) return success();
-    MPI_Status told{};
-    set_bytes(told, receive.outcome.bytes);
-    MPI_Count items = 0;
-    GANTRY_TRY(get_elements(&told, *datatype, &items));
-    if (items != MPI_UNDEFINED) return success();
-    return failure(MPI_ERR_TYPE,
-                   "the message of {} bytes from rank {} ends inside a basic item of the receive's "
-                   "datatype: it was sent with another one",
-                   receive.outcome.bytes, receive.outcome.source);
+const p2p::Buffer& Checks::of_program(const p2p::Buffer& buffer) const {
+    if (stand_ins_.empty()) return buffer;
+    const auto stands_for = stand_ins_.find(buffer.address);
+    return stands_for != stand_ins_.end() ? stands_for->second : buffer;
+}
+
+std::optional<layout::Signature> Checks::of(const p2p::Buffer& buffer) const {
+    const p2p::Buffer& named = of_program(buffer);
+    const Datatype* const datatype = datatype_of(named);
+    if (datatype == nullptr || named.bytes() == 0) return std::nullopt;
+    return signature_of(*datatype, named.count);
+}
+
+Status Checks::compare(const layout::Signature& sent, Bytes bytes, int source,
+                       const p2p::Buffer& receive) const {
+    const p2p::Buffer& named = of_program(receive);
+    const Datatype* const datatype = datatype_of(named);
+    if (datatype == nullptr || bytes > named.bytes()) return success();  // that is another error
+    if (!may_go_into(sent, *datatype, named.count))
+        return failure(MPI_ERR_TYPE, "the message from rank {} is {}; the receive is {}", source,
+                       words(sent), words(signature_of(*datatype, named.count)));
+    if (end_inside_an_item(*datatype, bytes))
+        return failure(MPI_ERR_TYPE,
+                       "the message of {} bytes from rank {} ends inside a basic item of the "
+                       "receive's datatype: it was sent with another one",
+                       bytes, source);
+    return success();
+}
+
+Status Checks::one_sided(const p2p::Buffer& from, const p2p::Buffer& into) const {
+    if (!on_) return success();
+    const Datatype *const source = datatype_of(from), *const sink = datatype_of(into);
+    if (source == nullptr || sink == nullptr) return success();
+    const Signature sent = signature_of(*source, from.count);
+    if (may_go_into(sent, *sink, into.count)) return success();
+    return failure(MPI_ERR_TYPE, "the data is {}; it is to go into {}", words(sent),
+                   words(signature_of(*sink, into.count)));
 }
 
 void Checks::reduction(const Op& op, const Datatype& datatype) {

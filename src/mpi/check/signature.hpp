@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The type signature of data (MPI 5.0 section 5.1): its basic types in their order, as a hash.
-// Concatenations and repetitions are worked out from their parts, so a large count costs no more
-// than a small one. Types of one element match, whatever their names: MPI_INT and MPI_INT32_T.
+// Type signatures of datatypes (layout/signature.hpp). Types of one element match, whatever their
+// names: MPI_INT and MPI_INT32_T. A pair type is its value and its index. MPI_BYTE and MPI_PACKED
+// match anything: the standard says so of MPI_PACKED; of MPI_BYTE it does not, but programs send
+// and receive the bytes of other types everywhere.
 #pragma once
 
-#include "base/units.hpp"
+#include "layout/signature.hpp"
 
-#include <cstdint>
+#include <string>
 
 namespace gantry::mpi {
 
 struct Datatype;
-
-struct Signature {
-    std::uint64_t hash = 0;
-    Bytes items = 0;
-    bool operator==(const Signature&) const = default;
-};
+using layout::Signature;
 
 Signature signature_of(const Datatype& datatype, Bytes count);
+// Of the first items of so many elements, which have as many at least.
+Signature beginning_of(const Datatype& datatype, Bytes count, Bytes items);
+
+// Whether data of the signature `sent` may go to elements of a datatype. It may be shorter than they
+// are, not longer.
+bool may_go_into(const Signature& sent, const Datatype& datatype, Bytes count);
+
+// "3 of MPI_INT"; "9 basic items that begin with 1 of MPI_INT and 2 of MPI_DOUBLE".
+std::string words(const Signature& signature);
 
 }  // namespace gantry::mpi

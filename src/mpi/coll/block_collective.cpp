@@ -81,9 +81,11 @@ Result<CollectiveCall> with_types(Agreement agreement, Result<CollectiveCall> ca
 Result<CollectiveCall> gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                               void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                               Comm& comm) {
+    const bool at_root = comm.rank() == root;
     return with_types(
-        agreement(comm, "MPI_Gather", root, nullptr, comm.rank() == root ? recvtype : sendtype,
-                  comm.rank() == root ? recvcount : sendcount),
+        agreement(comm, "MPI_Gather", root, nullptr, at_root ? recvtype : sendtype,
+                  at_root ? recvcount : sendcount)
+            .also({at_root && sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
         gather_blocks(one_block(sendbuf, sendcount, sendtype),
                       equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root,
                       comm, coll::BlockSizes::equal),
@@ -104,9 +106,11 @@ Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatyp
 Result<CollectiveCall> scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                                Comm& comm) {
+    const bool at_root = comm.rank() == root;
     return with_types(
-        agreement(comm, "MPI_Scatter", root, nullptr, comm.rank() == root ? sendtype : recvtype,
-                  comm.rank() == root ? sendcount : recvcount),
+        agreement(comm, "MPI_Scatter", root, nullptr, at_root ? sendtype : recvtype,
+                  at_root ? sendcount : recvcount)
+            .also({at_root && recvbuf != MPI_IN_PLACE ? recvtype : nullptr, recvcount}),
         scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                        one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
                        coll::BlockSizes::equal),
@@ -128,7 +132,8 @@ Result<CollectiveCall> allgather(const void* sendbuf, MPI_Count sendcount, Datat
                                  void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                  Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount),
+        agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount)
+            .also({sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
         allgather_blocks(one_block(sendbuf, sendcount, sendtype),
                          equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
@@ -149,7 +154,8 @@ Result<CollectiveCall> alltoall(const void* sendbuf, MPI_Count sendcount, Dataty
                                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                 Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount),
+        agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount)
+            .also({sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
         exchange_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                         equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);

@@ -8,11 +8,13 @@
 #include "base/status.hpp"
 #include "layout/layout.hpp"
 #include "layout/reduce.hpp"
+#include "layout/signature.hpp"
 #include "mpi/attr/attribute.hpp"
 #include "mpi/engine/handles.hpp"
 #include "mpi/engine/object.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,7 @@ struct Datatype : Object<MPI_Datatype> {
     std::string name;
     Attributes attributes;
     Recipe recipe;
+    mutable std::optional<layout::Signature> signature;  // of one, once somebody asked (mpi/check)
 
     Bytes size() const { return layout.size; }
     std::ptrdiff_t extent() const { return layout.extent; }

@@ -4,6 +4,7 @@
 // value and index (MPI 5.0 sections 5.1.15, 19.1.5).
 #include "mpi/bodies.hpp"
 #include "mpi/datatype/datatype.hpp"
+#include "mpi/datatype/pairs.hpp"
 #include "mpi/engine/process.hpp"
 
 namespace gantry::mpi {
@@ -75,21 +76,6 @@ const Sized kSized[] = {
     {MPI_TYPECLASS_COMPLEX, MPI_COMPLEX32},
 };
 
-struct PairKind {
-    MPI_Datatype value, index, pair;
-};
-const PairKind kPairs[] = {
-    {MPI_FLOAT, MPI_INT, MPI_FLOAT_INT},
-    {MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT},
-    {MPI_LONG, MPI_INT, MPI_LONG_INT},
-    {MPI_INT, MPI_INT, MPI_2INT},
-    {MPI_SHORT, MPI_INT, MPI_SHORT_INT},
-    {MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT},
-    {MPI_REAL, MPI_REAL, MPI_2REAL},
-    {MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
-    {MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
-};
-
 }  // namespace
 
 Status type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
@@ -127,7 +113,7 @@ Status type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
 
 Status type_get_value_index(Datatype& value_type, Datatype& index_type, MPI_Datatype* pair_type) {
     *pair_type = MPI_DATATYPE_NULL;
-    for (const PairKind& kind : kPairs)
+    for (const PairKind& kind : kPairKinds)
         if (kind.value == value_type.handle && kind.index == index_type.handle)
             *pair_type = kind.pair;
     return success();

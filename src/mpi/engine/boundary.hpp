@@ -42,6 +42,9 @@ class Boundary {
     // but the progress thread could come.
     Gate* gate_to_open() { return threads_ && visited_once() ? &gate_ : nullptr; }
 
+    // For who is inside.
+    const Waiters& waiters() const { return waiters_; }
+
     // Whether a call may go without entering: it is not one inside another, and nothing of the
     // program's runs in the background, which may hold the handles that the call holds, too.
     bool may_stay_outside() const;

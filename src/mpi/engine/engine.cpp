@@ -33,11 +33,15 @@ std::vector<transport::Transport*> addresses(
     return list;
 }
 
-// What the ranks must know alike of collectives, as rank 0 has it.
-constexpr std::string_view kJobWide = "collectives";
+// What the ranks must know alike, as rank 0 has it. Plain data: it travels as bytes.
+constexpr std::string_view kJobWide = "job";
+struct JobWide {
+    coll::JobWide collectives;
+    bool checks = false;  // else some would wait for what others say before a collective
+};
 
-std::string_view bytes_of(const coll::JobWide& job) {
-    static_assert(std::is_trivially_copyable_v<coll::JobWide>);
+std::string_view bytes_of(const JobWide& job) {
+    static_assert(std::is_trivially_copyable_v<JobWide>);
     return {reinterpret_cast<const char*>(&job), sizeof job};
 }
 
@@ -48,12 +52,15 @@ Status Engine::learn_job_wide() {
     if (rank() == 0) return success();
     Result<std::string> told = parts_.job->get(0, kJobWide);
     GANTRY_TRY(told.status());
-    if (told->size() != sizeof collectives_.job)
+    JobWide job;
+    if (told->size() != sizeof job)
         return failure(MPI_ERR_OTHER,
-                       "rank 0 tells {} bytes about collectives where this rank expects {}: the "
-                       "ranks of a job must run the same version of Gantry",
-                       told->size(), sizeof collectives_.job);
-    std::memcpy(&collectives_.job, told->data(), told->size());
+                       "rank 0 tells {} bytes about the job where this rank expects {}: the ranks "
+                       "of a job must run the same version of Gantry",
+                       told->size(), sizeof job);
+    std::memcpy(&job, told->data(), told->size());
+    collectives_.job = job.collectives;
+    checks_.turn(job.checks);
     return success();
 }
 
@@ -89,7 +96,8 @@ Task<Status> Engine::start(Executor& executor) {
     }
     if (rank() == 0) {
         collectives_.job.facts = job_costs(parts_);
-        Status told = parts_.job->put(kJobWide, bytes_of(collectives_.job));
+        const JobWide job{collectives_.job, checks_.on()};
+        Status told = parts_.job->put(kJobWide, bytes_of(job));
         GANTRY_CO_TRY(told);
     }
     Status fenced = co_await parts_.job->fence(executor);
@@ -105,6 +113,7 @@ Task<Status> Engine::start(Executor& executor) {
     messenger_ = std::make_unique<p2p::Messenger>(*transfer_);
     Status learned = learn_job_wide();
     GANTRY_CO_TRY(learned);
+    if (checks_.on()) messenger_->carry_signatures(checks_);
     windows_ = std::make_unique<rma::Windows>(*transfer_, *messenger_);
     for (const auto& transport : parts_.transports)
         if (transport->holds_back()) holding_back_.push_back(transport.get());

@@ -17,13 +17,6 @@ std::uintptr_t number(const void* handle) {
     return reinterpret_cast<std::uintptr_t>(handle);
 }
 
-template <class T, class Handle>
-T* find_in(const Slab<T>& slab, Handle handle) {
-    T* object = slab.find(handle);
-    // An object's slot may hold a predefined one, whose handle is its constant and nothing else.
-    return object != nullptr && object->valid() && object->handle == handle ? object : nullptr;
-}
-
 template <class Handle, class T>
 int integer_of(const Slab<T>& slab, Handle handle) {
     if (is_predefined(handle)) return static_cast<int>(number(handle));
@@ -51,16 +44,12 @@ Comm* find(MPI_Comm handle) {
 
 Datatype* find(MPI_Datatype handle) {
     Process& p = process();
-    if (!is_predefined(handle)) return find_in(p.datatypes, handle);
-    const std::uintptr_t value = number(handle);
-    return value - 0x200 < 0x100 ? p.predefined_datatypes[value & 0xff] : nullptr;
+    return is_predefined(handle) ? p.predefined(handle) : find_in(p.datatypes, handle);
 }
 
 Op* find(MPI_Op handle) {
     Process& p = process();
-    if (!is_predefined(handle)) return find_in(p.ops, handle);
-    const std::uintptr_t index = number(handle) - number(MPI_OP_NULL);
-    return index < kPredefinedOps ? p.predefined_ops[index] : nullptr;
+    return is_predefined(handle) ? p.predefined(handle) : find_in(p.ops, handle);
 }
 
 Group* find(MPI_Group handle) {

@@ -33,6 +33,14 @@ T* retain(T* object) {
     return object;
 }
 
+// The live object of a handle; null: there is none. An object's slot may hold a predefined one, whose
+// handle is its constant and nothing else.
+template <class T, class Handle>
+[[gnu::always_inline]] inline T* find_in(const Slab<T>& slab, Handle handle) {
+    T* object = slab.find(handle);
+    return object != nullptr && object->valid() && object->handle == handle ? object : nullptr;
+}
+
 // One more handle for the program, to the same object.
 template <class T>
 auto give_handle(T* object) {

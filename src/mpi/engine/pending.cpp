@@ -23,8 +23,6 @@ bool Pending::poll() {
             if (!request_->done) return false;
             write(user_status_, request_->outcome);
             status_ = request_->status;
-            if (status_.ok() && engine_->checks().on()) [[unlikely]]
-                status_ = engine_->checks().received(*request_);
             engine_->messenger().discard(request_);
             break;
         case Kind::task:

@@ -11,7 +11,7 @@
 namespace gantry::mpi {
 namespace {
 
-Errhandler* predefined(Slab<Errhandler>& slab, Errhandler::Kind kind, MPI_Errhandler handle) {
+Errhandler* errhandler_of(Slab<Errhandler>& slab, Errhandler::Kind kind, MPI_Errhandler handle) {
     Errhandler* errhandler = slab.create();
     GANTRY_ASSERT(errhandler != nullptr);
     errhandler->kind = kind;
@@ -34,9 +34,9 @@ Process::Process()
     });
     fill_predefined(datatypes, predefined_datatypes);
     fill_predefined(ops, predefined_ops);
-    errors_are_fatal = predefined(errhandlers, Errhandler::Kind::fatal, MPI_ERRORS_ARE_FATAL);
-    errors_abort = predefined(errhandlers, Errhandler::Kind::abort, MPI_ERRORS_ABORT);
-    errors_return = predefined(errhandlers, Errhandler::Kind::return_code, MPI_ERRORS_RETURN);
+    errors_are_fatal = errhandler_of(errhandlers, Errhandler::Kind::fatal, MPI_ERRORS_ARE_FATAL);
+    errors_abort = errhandler_of(errhandlers, Errhandler::Kind::abort, MPI_ERRORS_ABORT);
+    errors_return = errhandler_of(errhandlers, Errhandler::Kind::return_code, MPI_ERRORS_RETURN);
     initial_errhandler = errors_are_fatal;
     file_errhandler = errors_return;
     empty_group = groups.create();

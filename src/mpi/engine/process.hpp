@@ -21,6 +21,7 @@
 #include "mpi/session/session.hpp"
 
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -87,6 +88,17 @@ struct Process {
     Errhandler* errors_return = nullptr;
     Errhandler* initial_errhandler = nullptr;
     Errhandler* file_errhandler = nullptr;  // of MPI_FILE_NULL
+
+    // What a predefined handle names; null: nothing.
+    Datatype* predefined(MPI_Datatype handle) const {
+        const auto index = reinterpret_cast<std::uintptr_t>(handle) - 0x200;
+        return index < std::size(predefined_datatypes) ? predefined_datatypes[index] : nullptr;
+    }
+    Op* predefined(MPI_Op handle) const {
+        const auto index = reinterpret_cast<std::uintptr_t>(handle) -
+                           reinterpret_cast<std::uintptr_t>(MPI_OP_NULL);
+        return index < std::size(predefined_ops) ? predefined_ops[index] : nullptr;
+    }
 
     // Whether calls that need a running MPI may be made: by this process, between Init and Finalize
     // or while a session is open.

@@ -78,8 +78,7 @@ void Waiters::sleep(Pending& pending) {
         if (is_deputy && !sleep_as_deputy(me)) {
             gate_.enter();
             is_deputy = driver() == nullptr;
-            if (!is_deputy)
-                deputy_ = nullptr;  // the driver finds none at its end, and calls somebody
+            if (!is_deputy) end_deputy();  // the driver finds none at its end, and calls somebody
             gate_.leave();
         }
         while (!is_deputy && me.word.load() == asleep)
@@ -87,7 +86,7 @@ void Waiters::sleep(Pending& pending) {
     }
     gate_.enter();
     if (looks) --looking_;
-    if (is_deputy) deputy_ = nullptr;
+    if (is_deputy) end_deputy();
     if (me.word.load() != called) me.unlink();
     // Meant to drive, it has no more need to: another one has.
     if ((me.to_drive || is_deputy) && driver() == nullptr && pending.ended()) call_a_driver();
@@ -129,7 +128,13 @@ void Waiters::call_a_driver() {
     call(*chosen);
 }
 
+void Waiters::end_deputy() {
+    deputy_ = nullptr;
+    ++deputies_ended_;
+}
+
 void Waiters::call(Sleeper& sleeper) {
+    ++calls_;
     sleeper.unlink();
     if (sleeper.word.exchange(called) == asleep) futex::wake_one(sleeper.word);
 }

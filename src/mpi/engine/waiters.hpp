@@ -41,6 +41,9 @@ class Waiters {
         if (!sleepers_.empty()) [[unlikely]]
             look_through();
     }
+    // For who is inside the gate.
+    std::uint64_t calls() const { return calls_; }
+    std::uint64_t deputies_ended() const { return deputies_ended_; }
 
   private:
     enum Word : std::uint32_t { looking, asleep, called };
@@ -54,9 +57,10 @@ class Waiters {
     void drive(Pending& pending, Gate* others);
     void sleep(Pending& pending);
     bool sleep_as_deputy(const Sleeper& me);
+    void end_deputy();
     void look_through();
     void call_a_driver();
-    static void call(Sleeper& sleeper);
+    void call(Sleeper& sleeper);
 
     const Pending* driver() const { return driver_.load(std::memory_order_relaxed); }
     std::uint32_t drives() const { return drives_.load(std::memory_order_relaxed); }
@@ -68,6 +72,7 @@ class Waiters {
     std::atomic<std::uint32_t> drives_{0};  // how often somebody has begun to drive
     const Sleeper* deputy_ = nullptr;
     int looking_ = 0;  // sleepers that were allowed to look
+    std::uint64_t calls_ = 0, deputies_ended_ = 0;
     int spare_processors_ = 0;
 };
 

@@ -39,7 +39,8 @@ std::string describe(const Comm* comm) {
                                          rank, function, class_name(class_of(status.error_class())),
                                          status.text(), where, where.empty() ? "" : "; ", handler);
     std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fflush(stderr);
+    // What the program has printed is not lost. What a forked child holds of it is its parent's.
+    std::fflush(p.forked ? stderr : nullptr);
     const int code = exit_code(status.error_class());
     drop_boundary();
     if (p.engine != nullptr && !p.forked)

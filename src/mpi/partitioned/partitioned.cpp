@@ -38,6 +38,7 @@ PartitionedPlace place_of(Comm& comm) {
             .tags = &comm.partitioned_tags,
             .held = &comm.engine->held_partitions(),
             .message_bytes = comm.engine->config().partition_message,
+            .signatures = comm.engine->checks().on() ? &comm.engine->checks() : nullptr,
             .owner = std::shared_ptr<void>(retain(&comm),
                                            [](void* held) { release(static_cast<Comm*>(held)); })};
 }

@@ -39,6 +39,8 @@ void PartitionedReceive::on_greeting(const Status& status) {
             "least",
             buffer_.bytes(), bytes));
     }
+    if (place_.signatures != nullptr && greeting_.signature.items > 0)
+        mismatch_ = place_.signatures->compare(greeting_.signature, bytes, peer_, buffer_.whole());
     const Bytes message = place_.message_bytes;
     const PartitionLayout layout =
         lay_out(greeting_.partitions, greeting_.partition_bytes, buffer_.element_bytes(), message);

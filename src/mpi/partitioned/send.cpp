@@ -22,7 +22,9 @@ Status PartitionedSend::open(std::shared_ptr<PartitionedSide> self) {
     ready_.reset(new (std::nothrow) bool[std::max(partitions(), 1u)]());
     if (ready_ == nullptr) return no_memory(partitions());
     if (!has_peer()) return success();
-    greeting_ = {buffer_.partition_bytes(), partitions(), place_.take_tags(1)};
+    greeting_ = {buffer_.partition_bytes(), partitions(), place_.take_tags(1), {}};
+    if (place_.signatures != nullptr)
+        greeting_.signature = place_.signatures->of(buffer_.whole()).value_or(layout::Signature{});
     watch(hears_,
           messenger().ireceive(*place_.partitions, coll::bytes_buffer(&answer_, sizeof answer_),
                                peer_, static_cast<int>(greeting_.answer_tag)));

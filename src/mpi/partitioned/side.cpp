@@ -98,7 +98,7 @@ void PartitionedSide::note(const Status& status, std::uint32_t units) {
     --under_way_;
     if (units_left_ > 0 || under_way_ > 0 || round_ == nullptr) return;
     if (role == Role::receives) round_->outcome.bytes = layout_.bytes;
-    std::exchange(round_, nullptr)->complete(failure_);
+    std::exchange(round_, nullptr)->complete(failure_.ok() ? mismatch_ : failure_);
 }
 
 }  // namespace gantry::mpi

@@ -18,6 +18,7 @@
 #include "layout/layout.hpp"
 #include "mpi/partitioned/layout.hpp"
 #include "p2p/messenger.hpp"
+#include "p2p/signatures.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,8 @@ namespace gantry::mpi {
 struct Greeting {
     std::uint64_t partition_bytes;
     std::uint32_t partitions;
-    std::uint32_t answer_tag;  // one of the sender's own
+    std::uint32_t answer_tag;     // one of the sender's own
+    layout::Signature signature;  // of all its data, if somebody checks; else no items
 };
 struct Answer {
     std::uint64_t element_bytes,
@@ -48,6 +50,7 @@ struct PartitionedBuffer {
     Bytes bytes() const { return partitions * partition_bytes(); }
     // The elements of these bytes, which begin with one. Those of a sender that has less end anywhere.
     p2p::Buffer part(Bytes begin, Bytes end) const;
+    p2p::Buffer whole() const { return {address, partitions * count, layout}; }
 };
 
 class HeldPartitions;
@@ -59,8 +62,9 @@ struct PartitionedPlace {
     const p2p::Group* partitions = nullptr;  // and kCollectiveContext
     std::uint32_t* tags = nullptr;  // of messages to this rank in `partitions`: taken so far
     HeldPartitions* held = nullptr;
-    Bytes message_bytes = 0;      // GANTRY_PARTITION_MESSAGE
-    std::shared_ptr<void> owner;  // of all these
+    Bytes message_bytes = 0;                      // GANTRY_PARTITION_MESSAGE
+    const p2p::Signatures* signatures = nullptr;  // null: nobody checks
+    std::shared_ptr<void> owner;                  // of all these
     // The first of so many tags in a row. They come round again long after their messages are over.
     std::uint32_t take_tags(std::uint32_t number) const;
 };
@@ -126,6 +130,7 @@ class PartitionedSide {
     bool agreed_ = false;
     PartitionLayout layout_;
     p2p::Request* round_ = nullptr;  // under way; who started it gives it back
+    Status mismatch_;                // of the two sides' types: every round ends with it
 
   private:
     static void transfer_ended(Resumable& transfer);

@@ -86,7 +86,10 @@ Result<p2p::Request*> send_packed(Comm& comm, const std::byte* packed, Bytes byt
 }
 
 // The task that holds the data runs on its own, apart from the program's request.
-Status send_and_hold(Comm& comm, Memory memory, SendBuffer& held, Bytes bytes, int dest, int tag) {
+Status send_and_hold(Comm& comm, const p2p::Buffer& data, Memory memory, SendBuffer& held, int dest,
+                     int tag) {
+    const Bytes bytes = data.bytes();
+    const Checks::StandIn stands(comm.engine->checks(), memory.get(), data);
     Result<p2p::Request*> sending = send_packed(comm, memory.get(), bytes, dest, tag);
     if (!sending.ok()) {
         give_back(held, bytes);
@@ -106,7 +109,7 @@ Task<Status> pack_then_send(Executor& executor, Comm* comm, p2p::Buffer data, Me
         give_back(*held, bytes);
         co_return copied;
     }
-    co_return send_and_hold(*comm, std::move(memory), *held, bytes, dest, tag);
+    co_return send_and_hold(*comm, data, std::move(memory), *held, dest, tag);
 }
 
 Status attach(SendBuffer& held, void* address, MPI_Count size) {
@@ -190,7 +193,7 @@ Result<p2p::Request*> start_buffered(Comm& comm, const p2p::Buffer& data, int de
     }
     if (packed_here(engine, data)) {
         layout::pack(*data.layout, data.address, 0, bytes, memory.get());
-        GANTRY_TRY(send_and_hold(comm, std::move(memory), held, bytes, dest, tag));
+        GANTRY_TRY(send_and_hold(comm, data, std::move(memory), held, dest, tag));
         return engine.requests().completed(p2p::RequestKind::send, p2p::Outcome{});
     }
     return engine.requests().spawn(

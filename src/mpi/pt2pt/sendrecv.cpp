@@ -74,8 +74,12 @@ Task<Status> replace(Executor& executor, Comm* comm, coll::Team team, Half outgo
                           "out of memory for the {} bytes that MPI_Sendrecv_replace receives aside",
                           bytes);
     incoming.buffer = coll::bytes_buffer(arrived.data(), bytes);
+    const Checks::StandIn stands(comm->engine->checks(), arrived.data(), in_place);
     Status ended = co_await both(executor, comm, outgoing, incoming, received);
-    if (!ended.ok() && ended.error_class() != MPI_ERR_TRUNCATE) arrived.leave();
+    // Longer, or of other types (mpi/check): the message has come all the same.
+    const bool has_come = ended.ok() || ended.error_class() == MPI_ERR_TRUNCATE ||
+                          ended.error_class() == MPI_ERR_TYPE;
+    if (!has_come) arrived.leave();
     GANTRY_CO_TRY(ended);
     const p2p::Buffer source = coll::bytes_buffer(arrived.data(), received->bytes);
     Status placed = co_await coll::copy_local(executor, team, source, in_place);

@@ -226,8 +226,6 @@ Status Requests::peek(p2p::Request& request, MPI_Status* status) {
         operation != nullptr && operation->persistent() ? *operation->in_flight : request;
     write(status, told.outcome);
     Status ended = told.status;
-    if (ended.ok() && engine_.checks().on()) [[unlikely]]
-        ended = engine_.checks().received(told);
     if (!ended.ok()) process().failed_on = comm_of(request);
     return ended;
 }

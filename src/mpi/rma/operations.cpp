@@ -7,10 +7,11 @@
 #include "mpi/engine/buffer.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/request/status.hpp"
+#include "mpi/rma/at_once.hpp"
 #include "mpi/rma/win.hpp"
 #include "rma/windows.hpp"
 
-#include <cstring>
+#include <utility>
 
 namespace gantry::mpi {
 namespace {
@@ -48,6 +49,8 @@ struct Target {
     MPI_Aint displacement;
     MPI_Count count;
     Datatype& datatype;
+    // What it is to its owner; where that lies is not known here.
+    p2p::Buffer elements() const { return buffer(nullptr, count, datatype); }
 };
 
 Result<Access> access(Verb verb, Win& win, const Target& target) {
@@ -79,6 +82,9 @@ Result<Access> copy(Verb verb, const void* address, MPI_Count count, const Datat
         return too_small("the target's buffer", at_origin, at_target);
     if (verb == Verb::get && at_target > at_origin)
         return too_small("the origin's buffer", at_target, at_origin);
+    const p2p::Buffer &here = made->origin.buffer, there = target.elements();
+    GANTRY_TRY(win.engine->checks().one_sided(verb == Verb::put ? here : there,
+                                              verb == Verb::put ? there : here));
     return made;
 }
 
@@ -88,6 +94,7 @@ Status set_items(Access& made, Datatype& datatype, const Op& op) {
                        "one-sided accumulation takes predefined operations only, not those of "
                        "MPI_Op_create");
     made.operation = op.operation;
+    if (made.count == 0) return success();  // no item, so any kind will do
     Datatype* item = item_type(datatype);
     if (item == nullptr && datatype.size() > 0)
         return failure(MPI_ERR_TYPE,
@@ -125,6 +132,7 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
             return failure(MPI_ERR_BUFFER, "argument origin_addr is a null pointer");
         if (given > made->bytes) return too_small("the target's buffer", given, made->bytes);
         made->bytes = given;
+        GANTRY_TRY(win.engine->checks().one_sided(origin->buffer, target.elements()));
     }
     if (result_datatype == nullptr) {
         if (only_reads) made->bytes = 0;
@@ -135,6 +143,8 @@ Result<Access> change(const void* origin_addr, MPI_Count origin_count, Datatype*
     made->result = *result;
     if (made->bytes > result->buffer.bytes())
         return too_small("the result's buffer", made->bytes, result->buffer.bytes());
+    GANTRY_TRY(win.engine->checks().one_sided(only_reads ? target.elements() : made->origin.buffer,
+                                              result->buffer));
     return made;
 }
 
@@ -168,65 +178,14 @@ Status nothing_to_do(Win& win, MPI_Request* request) {
     return success();
 }
 
-bool swaps(layout::Element element) {
-    using layout::Element;
-    const Element before = Element::float32, from = Element::boolean;
-    return element != Element::none && (element < before || element >= from) &&
-           element < Element::float_int;
-}
-
-// Whether the processor may read and write there; of a contiguous datatype.
-bool on_host(Win& win, const void* address, MPI_Count count, const Datatype& datatype) {
-    const Bytes bytes = static_cast<Bytes>(count) * datatype.layout.size;
-    if (win.program.on_stack_or_heap(reinterpret_cast<std::uintptr_t>(address), bytes)) return true;
-    const Result<device::Location> where =
-        win.engine->transfer().locate(buffer(address, count, datatype));
-    return where.ok() && transfer::in_host_memory(where.value());
-}
-
-// A put or get that is one copy of the processor: its length, and the target's memory as it is mapped
-// here. Null: it is more than that, or wrong.
-struct OneCopy {
-    std::byte* target = nullptr;
-    Bytes bytes = 0;
-};
-OneCopy one_copy(Win& win, const void* address, MPI_Count count, const Datatype& datatype,
-                 const Target& target) {
-    const layout::Layout &here = datatype.layout, &there = target.datatype.layout;
-    Bytes bytes = 0, as_many = 0;
-    const bool too_many =
-        __builtin_mul_overflow(here.size, static_cast<Bytes>(count), &bytes) ||
-        __builtin_mul_overflow(there.size, static_cast<Bytes>(target.count), &as_many);
-    if (too_many || bytes != as_many || bytes == 0 || address == nullptr) return {};
-    if (!here.contiguous() || !there.contiguous()) return {};
-    if (!on_host(win, address, count, datatype)) return {};
-    return {win.window->reached(target.rank, target.displacement, bytes), bytes};
-}
-
-// Of fetch_and_op and compare_and_swap, whose arguments are good: one item that is reached here.
-bool change_at_once(Win& win, rma::ItemChange change, const void* origin, void* result,
-                    const Datatype& datatype, const Target& target) {
-    change.items = rma::items_of(datatype.element);
-    change.operand = static_cast<const std::byte*>(origin);
-    change.result = static_cast<std::byte*>(result);
-    return change.items.size != 0 && origin != nullptr && on_host(win, origin, 1, datatype) &&
-           on_host(win, result, 1, datatype) &&
-           win.window->change_at_once(target.rank, target.displacement, change);
-}
-
 }  // namespace
 
 Status put(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype,
            int target_rank, MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype,
            Win& win) {
     if (target_rank == MPI_PROC_NULL) return success();
-    const Target target{target_rank, target_disp, target_count, target_datatype};
-    const OneCopy at_once = one_copy(win, origin_addr, origin_count, origin_datatype, target);
-    if (at_once.target != nullptr) {
-        std::memcpy(at_once.target, origin_addr, at_once.bytes);
-        return success();
-    }
-    return run(win, copy(Verb::put, origin_addr, origin_count, origin_datatype, target, win));
+    return run(win, copy(Verb::put, origin_addr, origin_count, origin_datatype,
+                         {target_rank, target_disp, target_count, target_datatype}, win));
 }
 
 Status rput(const void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype,
@@ -242,13 +201,8 @@ Status rput(const void* origin_addr, MPI_Count origin_count, Datatype& origin_da
 Status get(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
            MPI_Aint target_disp, MPI_Count target_count, Datatype& target_datatype, Win& win) {
     if (target_rank == MPI_PROC_NULL) return success();
-    const Target target{target_rank, target_disp, target_count, target_datatype};
-    const OneCopy at_once = one_copy(win, origin_addr, origin_count, origin_datatype, target);
-    if (at_once.target != nullptr) {
-        std::memcpy(origin_addr, at_once.target, at_once.bytes);
-        return success();
-    }
-    return run(win, copy(Verb::get, origin_addr, origin_count, origin_datatype, target, win));
+    return run(win, copy(Verb::get, origin_addr, origin_count, origin_datatype,
+                         {target_rank, target_disp, target_count, target_datatype}, win));
 }
 
 Status rget(void* origin_addr, MPI_Count origin_count, Datatype& origin_datatype, int target_rank,
@@ -308,13 +262,6 @@ Status fetch_and_op(const void* origin_addr, void* result_addr, Datatype& dataty
         return failure(MPI_ERR_TYPE, "MPI_Fetch_and_op takes predefined datatypes only");
     if (result_addr == nullptr)
         return failure(MPI_ERR_BUFFER, "argument result_addr is a null pointer");
-    const layout::Reduction reduce = op.predefined && op.operation != layout::Operation::no_op
-                                         ? layout::reduction(op.operation, datatype.element)
-                                         : nullptr;
-    if (reduce != nullptr &&
-        change_at_once(win, {.verb = Verb::fetch, .items = {}, .reduce = reduce}, origin_addr,
-                       result_addr, datatype, {target_rank, target_disp, 1, datatype}))
-        return success();
     return run(win, change(origin_addr, 1, &datatype, result_addr, 1, &datatype,
                            {target_rank, target_disp, 1, datatype}, op, win));
 }
@@ -322,20 +269,13 @@ Status fetch_and_op(const void* origin_addr, void* result_addr, Datatype& dataty
 Status compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr,
                         Datatype& datatype, int target_rank, MPI_Aint target_disp, Win& win) {
     if (target_rank == MPI_PROC_NULL) return success();
-    if (!datatype.predefined || !swaps(datatype.element))
+    if (!datatype.predefined || !at_once::swaps(datatype.element))
         return failure(MPI_ERR_TYPE,
                        "MPI_Compare_and_swap takes integers, logicals and bytes only (MPI 5.0 "
                        "section 12.3.4)");
     if (origin_addr == nullptr || compare_addr == nullptr || result_addr == nullptr)
         return failure(MPI_ERR_BUFFER,
                        "origin_addr, compare_addr and result_addr must not be null pointers");
-    if (on_host(win, compare_addr, 1, datatype) &&
-        change_at_once(win,
-                       {.verb = Verb::compare_and_swap,
-                        .items = {},
-                        .compare = static_cast<const std::byte*>(compare_addr)},
-                       origin_addr, result_addr, datatype, {target_rank, target_disp, 1, datatype}))
-        return success();
     Result<Access> made =
         access(Verb::compare_and_swap, win, {target_rank, target_disp, 1, datatype});
     GANTRY_TRY(made.status());

@@ -34,13 +34,6 @@ Pending pending(Win& win, Task<Status> task) {
     return made;
 }
 
-// A turn costs more than such a flush: others get one every few times.
-Pending flushed_at_once(Win& win) {
-    constexpr unsigned kFlushesForATurn = 8;
-    if (++win.quiet_flushes % kFlushesForATurn == 0) turn_in_passing(*win.engine);
-    return success();
-}
-
 // The ranks of the window that a group names.
 Result<std::vector<int>> ranks_of(const Win& win, const Group& group) {
     const std::vector<int>& peers = win.window->group.peers;
@@ -128,14 +121,12 @@ Pending win_unlock_all(Win& win) {
 Pending win_flush(int rank, Win& win) {
     if (rank == MPI_PROC_NULL) return success();
     GANTRY_TRY(check_rank(win, rank));
-    if (win.window->is_quiet(rank)) return flushed_at_once(win);
     return pending(win, win.window->flush(win.engine->executor(), rank));
 }
 
 Pending win_flush_local(int rank, Win& win) {
     if (rank == MPI_PROC_NULL) return success();
     GANTRY_TRY(check_rank(win, rank));
-    if (win.window->is_quiet(rank)) return flushed_at_once(win);
     return pending(win, win.window->flush_local(win.engine->executor(), rank));
 }
 

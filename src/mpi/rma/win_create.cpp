@@ -46,6 +46,7 @@ Result<Win*> wrap(Engine& engine, std::unique_ptr<rma::Window> window, const rma
     if (win == nullptr) return failure(MPI_ERR_NO_MEM, "out of memory for a window");
     win->engine = &engine;
     win->ranks = window->size();
+    win->checked = engine.checks().on();
     win->errhandler = retain(process().errors_are_fatal);
     win->hints = usual_hints(window->flavor);
     take_hints(win->hints, hints);

@@ -24,8 +24,10 @@ Status win_set_name(Win& win, const char* win_name) {
     return success();
 }
 
-Status win_get_name(Win& win, char* win_name, int* resultlen) {
-    copy_text(win.name, win_name, MPI_MAX_OBJECT_NAME, resultlen);
+Status win_get_name(MPI_Win win, char* win_name, int* resultlen) {
+    const Win* object = find(win);
+    copy_text(object != nullptr ? object->name : "MPI_WIN_NULL", win_name, MPI_MAX_OBJECT_NAME,
+              resultlen);
     return success();
 }
 
@@ -48,14 +50,15 @@ Status win_shared_query(Win& win, int rank, MPI_Aint* size, MPI_Aint* disp_unit,
                        "argument rank is {}; it must be a rank of the window's {}, or "
                        "MPI_PROC_NULL",
                        rank, window.size());
-    // Of MPI_PROC_NULL: the first rank that has memory.
+    // MPI_PROC_NULL stands for the lowest rank of this node that has memory, everywhere on the node.
     const rma::Target* found = nullptr;
     for (int each = 0; each < window.size() && found == nullptr; ++each) {
         const rma::Target& of = window.target(each);
-        const bool meant = rank == MPI_PROC_NULL ? of.memory != nullptr && of.bytes > 0
-                                                 : each == rank && of.memory != nullptr;
-        if (meant) found = &of;
+        const bool is_first = of.control != nullptr && of.bytes > 0;
+        if (rank == MPI_PROC_NULL ? is_first : each == rank) found = &of;
     }
+    // What is not mapped here is nothing.
+    if (found != nullptr && found->memory == nullptr) found = nullptr;
     // A rank that has no bytes has no place among the others.
     std::byte* const memory = found != nullptr && found->bytes > 0 ? found->memory : nullptr;
     *size = found != nullptr ? static_cast<MPI_Aint>(found->bytes) : 0;

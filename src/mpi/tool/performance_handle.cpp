@@ -4,6 +4,7 @@
 #include "mpi/tool/performance_handle.hpp"
 
 #include "mpi/bodies.hpp"
+#include "mpi/engine/boundary.hpp"
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/tool/tool.hpp"
@@ -25,6 +26,10 @@ Counters counters_now() {
         counters.device_pool_bytes = config.value().device_pool;
     }
     counters.phase = static_cast<std::uint64_t>(p.phase.load());
+    if (p.boundary_at_any_time != nullptr) {
+        counters.threads_called = p.boundary_at_any_time->waiters().calls();
+        counters.deputies_ended = p.boundary_at_any_time->waiters().deputies_ended();
+    }
     return counters;
 }
 

@@ -279,7 +279,7 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
             ledger->record(*selection, to, false);
     // The copy first: its engine works while the request is on its way.
     run_one_copy(put);
-    Status sent = messages.send(to, wire::kPutRequest, told);
+    Status sent = messages.send_envelope(to, wire::kPutRequest, told);
     if (sent.ok()) return true;
     if (rtr.putting)
         put.unsent_rts = told;

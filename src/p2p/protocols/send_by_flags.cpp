@@ -202,7 +202,7 @@ Status send_its_rts(Messages& messages, const SendByFlags& message, const Depart
     const std::uint64_t id = message.pieces.send_id;
     // Whether this process has work pending makes its mappings dearer, so the template must say the same.
     if (rts_holds(messages, departure, offer) && (to.rts_sent.busy != 0) == busy)
-        return messages.send(
+        return messages.send_envelope(
             departure.to, wire::kRtsFromTemplate,
             wire::RtsFromTemplate{envelope, id,
                                   reinterpret_cast<std::uintptr_t>(departure.buffer.data()),

@@ -105,14 +105,13 @@ bool Fabric::lost_with(int rank, Nanoseconds moment) const {
     return died >= 0 && died < moment;
 }
 
-// What limits this put: a card may read or write device memory more slowly than it sends.
-model::Link Fabric::link_of(int from, int to, const std::byte* source, Bytes bytes,
-                            const RemoteKey& key) const {
+// A card may read or write device memory more slowly than it sends.
+model::Link Fabric::link_between(MemoryPlace read, MemoryPlace written) const {
     model::Link link = options_.link;
     double rate = link.rate.peak();
-    if (link.device_read > 0 && options_.behind && options_.behind(from, source, bytes) != nullptr)
+    if (link.device_read > 0 && read == MemoryPlace::device)
         rate = std::min(rate, link.device_read);
-    if (link.device_write > 0 && place_of(to, key) == MemoryPlace::device)
+    if (link.device_write > 0 && written == MemoryPlace::device)
         rate = std::min(rate, link.device_write);
     if (rate < link.rate.peak()) link.rate = model::Rate(rate);
     return link;
@@ -223,8 +222,11 @@ void Fabric::put(int from, int to, int rail_index, const std::byte* source, Byte
     ++puts_.messages;
     puts_.payload_bytes += bytes;
     trace_.push_back({timeline_.now(), from, to, kPut, 0, bytes});
-    const Flight flight = fly(from, to, rail_index, model::Transfer::put, bytes,
-                              link_of(from, to, source, bytes, key));
+    const bool from_device =
+        options_.behind && options_.behind(from, source, bytes) != nullptr;
+    const Flight flight =
+        fly(from, to, rail_index, model::Transfer::put, bytes,
+            link_between(from_device ? MemoryPlace::device : MemoryPlace::host, place_of(to, key)));
     timeline_.at(flight.arrives, [this, from, to, source, bytes, key, offset, flight, &done] {
         if (dead(from)) return;  // nobody is left to hear of it
         timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xff, bytes);
@@ -319,11 +321,55 @@ Status Fabric::write(int from, int to, const std::byte* source, Bytes bytes, con
     GANTRY_TRY(sink.status());
     const std::byte* stored = options_.behind ? options_.behind(from, source, bytes) : nullptr;
     const std::byte* read = stored != nullptr ? stored : source;
-    if (place_of(to, key) == MemoryPlace::device)
-        unsettled_[to].push_back({*sink, {read, read + bytes}});
-    else if (bytes > 0)
-        std::memcpy(*sink, read, bytes);
+    store(to, place_of(to, key), *sink, read, bytes);
     return success();
+}
+
+void Fabric::store(int rank, MemoryPlace place, std::byte* sink, const std::byte* read,
+                   Bytes bytes) {
+    if (place == MemoryPlace::device)
+        unsettled_[rank].push_back({sink, {read, read + bytes}});
+    else if (bytes > 0)
+        std::memcpy(sink, read, bytes);
+}
+
+// The card of the peer reads when the request arrives.
+void Fabric::get(int to, int from, int rail_index, std::byte* sink, Bytes bytes, const Region& into,
+                 const RemoteKey& key, Bytes offset, Completion& done) {
+    ++gets_.messages;
+    gets_.payload_bytes += bytes;
+    trace_.push_back({timeline_.now(), to, from, kGet, 0, bytes});
+    const MemoryPlace sink_place =
+        into.id == 0 ? MemoryPlace::host : place_of(to, end(to).key(into));
+    const Flight asked = fly(to, from, rail_index, model::Transfer::message, 0, options_.link);
+    const auto ends = [this, to, &done](Nanoseconds when, Status status) {
+        timeline_.at(std::max(when, timeline_.now()), [this, to, &done, status] {
+            if (!dead(to)) end(to).put_ends_.push_back({&done, status});
+        });
+    };
+    const auto is_lost = [this, to, from, rail_index, ends] {
+        const Nanoseconds known = lost_until(from, to, rail_index, timeline_.now());
+        if (known != kNever)
+            ends(known, failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", rail_index, from));
+        return known != kNever;
+    };
+    timeline_.at(asked.arrives, [=, this] {
+        if (is_lost()) return;
+        if (dead(from)) return ends(timeline_.now() + options_.link.latency, gone(from));
+        Result<std::byte*> source = place(from, bytes, key, offset, "get");
+        if (!source.ok()) return ends(timeline_.now() + options_.link.latency, source.status());
+        const auto data = std::make_shared<std::vector<std::byte>>(*source, *source + bytes);
+        const Flight back = fly(from, to, rail_index, model::Transfer::put, bytes,
+                                link_between(place_of(from, key), sink_place));
+        timeline_.at(back.arrives, [=, this] {
+            timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfb, bytes);
+            if (is_lost()) return;
+            if (lost_with(from, back.left)) return ends(timeline_.now(), gone(from));
+            std::byte* stored = options_.behind ? options_.behind(to, sink, bytes) : nullptr;
+            store(to, sink_place, stored != nullptr ? stored : sink, data->data(), bytes);
+            ends(timeline_.now(), success());
+        });
+    });
 }
 
 MemoryPlace Fabric::place_of(int to, const RemoteKey& key) const {
@@ -379,14 +425,14 @@ void Fabric::settle(int rank) {
 }
 
 Bytes Fabric::bytes_on_the_wire() const {
-    Bytes all = puts_.payload_bytes + atomics_.payload_bytes;
+    Bytes all = puts_.payload_bytes + gets_.payload_bytes + atomics_.payload_bytes;
     for (const Count& count : counts_)
         all += count.header_bytes + count.payload_bytes;
     return all;
 }
 
 std::uint64_t Fabric::messages() const {
-    std::uint64_t all = puts_.messages + atomics_.messages;
+    std::uint64_t all = puts_.messages + gets_.messages + atomics_.messages;
     for (const Count& count : counts_)
         all += count.messages;
     return all;
@@ -394,8 +440,7 @@ std::uint64_t Fabric::messages() const {
 
 void Fabric::reset_counts() {
     counts_.fill({});
-    puts_ = {};
-    atomics_ = {};
+    puts_ = gets_ = atomics_ = {};
     trace_.clear();
 }
 

@@ -8,6 +8,8 @@
 //          delivered by progress()
 //   put:   the same, then the bytes appear in the region; `done` at the sender one latency later
 //          (remote completion)
+//   get:   a message to the peer's card, which reads the region then; the bytes come back as those of
+//          a put
 //
 // The bytes of a put are read when they arrive: a source that is reused before `done` is corrupt at
 // the sink, always. Bytes put into device memory show only when its owner settles them: a receiver
@@ -76,13 +78,14 @@ struct Count {
 struct TraceRow {
     Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;  // MessageKind, kPut, kAtomic, kFetch or kRead
+    int kind;  // MessageKind, kPut, kAtomic, kFetch, kRead or kGet
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
 inline constexpr int kAtomic = -2;
 inline constexpr int kFetch = -3;
 inline constexpr int kRead = -4;
+inline constexpr int kGet = -5;
 
 class FakeTransport;
 
@@ -114,6 +117,7 @@ class Fabric {
 
     const Count& count(MessageKind kind) const { return counts_[kind]; }
     const Count& puts() const { return puts_; }
+    const Count& gets() const { return gets_; }
     const Count& atomics() const { return atomics_; }
     Bytes bytes_on_the_wire() const;
     std::uint64_t messages() const;
@@ -168,11 +172,12 @@ class Fabric {
     void deliver(int from, int to, Flight flight, std::shared_ptr<const Packet> packet);
     Flight fly(int from, int to, int rail, model::Transfer transfer, Bytes bytes,
                const model::Link& link);
-    model::Link link_of(int from, int to, const std::byte* source, Bytes bytes,
-                        const RemoteKey& key) const;
+    model::Link link_between(MemoryPlace read, MemoryPlace written) const;
     void send(int from, int to, Packet packet);
     void put(int from, int to, int rail, const std::byte* source, Bytes bytes, const RemoteKey& key,
              Bytes offset, Completion& done);
+    void get(int to, int from, int rail, std::byte* sink, Bytes bytes, const Region& into,
+             const RemoteKey& key, Bytes offset, Completion& done);
     void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
                 const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
     void get_exposed(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
@@ -184,6 +189,7 @@ class Fabric {
     MemoryPlace place_of(int to, const RemoteKey& key) const;
     Status write(int from, int to, const std::byte* source, Bytes bytes, const RemoteKey& key,
                  Bytes offset);
+    void store(int rank, MemoryPlace place, std::byte* sink, const std::byte* read, Bytes bytes);
     bool lost_with(int rank, Nanoseconds moment) const;
     Rail& rail(int rank, int index, Queue queue) {
         return (queue == Queue::bulk
@@ -204,7 +210,7 @@ class Fabric {
     std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::array<Count, 256> counts_;
-    Count puts_, atomics_;
+    Count puts_, gets_, atomics_;
     std::vector<TraceRow> trace_;
     HostRates host_rates_;
 };
@@ -224,6 +230,8 @@ class FakeTransport final : public Transport, private Registrar {
     RemoteKey key(const Region& region) const override;
     void put(int peer, int rail, const void* source, Bytes bytes, const Region& from,
              const RemoteKey& key, Bytes offset, Completion& done) override;
+    void get(int peer, int rail, void* sink, Bytes bytes, const Region& into, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     std::uint32_t rails_up(int peer) const override { return fabric_.rails_up(rank_, peer); }
     bool exposes(int) override { return fabric_.options_.exposes_from > 0; }
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,

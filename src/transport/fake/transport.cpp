@@ -19,6 +19,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.shared_memory = fabric_.options_.medium == Medium::shared_memory;
     facts.put = fabric_.options_.medium == Medium::network;
     facts.unattended = facts.put;
+    facts.get = facts.put && link.rails == 1;
     facts.device_memory = facts.put && fabric_.reaches_device(rank_);
     facts.device_read_bytes_per_second = link.device_read;
     facts.device_write_bytes_per_second = link.device_write;
@@ -95,6 +96,13 @@ void FakeTransport::put(int peer, int rail, const void* source, Bytes bytes, con
     GANTRY_ASSERT(rail >= 0 && rail < fabric_.options_.link.rails);
     GANTRY_ASSERT(from.id == 0 || cache_.in_use(from.id) != nullptr);
     fabric_.put(rank_, peer, rail, static_cast<const std::byte*>(source), bytes, key, offset, done);
+}
+
+void FakeTransport::get(int peer, int rail, void* sink, Bytes bytes, const Region& into,
+                        const RemoteKey& key, Bytes offset, Completion& done) {
+    GANTRY_ASSERT(rail >= 0 && rail < fabric_.options_.link.rails);
+    GANTRY_ASSERT(into.id == 0 || cache_.in_use(into.id) != nullptr);
+    fabric_.get(rank_, peer, rail, static_cast<std::byte*>(sink), bytes, into, key, offset, done);
 }
 
 Status FakeTransport::expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,

@@ -69,8 +69,9 @@ void UcxTransport::atomic(int rank, AtomicOperation operation, const AtomicOpera
             return done.complete(read.status().with(fmt::format("an atomic on rank {}", rank)));
         unpacked = *read;
     }
-    auto* putting = new (std::nothrow)
-        Putting{this, &done, unpacked, 1, UCS_OK, rank, -1, static_cast<Bytes>(operands.width)};
+    auto* putting = new (std::nothrow) Putting{this, &done, unpacked, 1, UCS_OK, rank, -1,
+                                               static_cast<Bytes>(operands.width),
+                                               Putting::Kind::atomic};
     if (putting == nullptr)
         return done.complete(failure(MPI_ERR_NO_MEM, "no memory for an atomic operation"));
     ++in_flight_;

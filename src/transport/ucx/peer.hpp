@@ -129,9 +129,10 @@ struct UcxTransport::PieceHead {
     std::uint64_t offset;  // of this piece in the region
     std::uint64_t whole;   // bytes of the whole put
 };
-// One put or atomic operation, until all its steps have ended: what it posted, and the flush or the
+// One put, get or atomic operation, until all its steps have ended: what it posted, and the flush or the
 // peer's answer.
 struct UcxTransport::Putting {
+    enum class Kind : std::uint8_t { put, get, atomic };
     UcxTransport* owner;
     Completion* done;
     RemoteKeys::Key* key;  // null: by message
@@ -140,9 +141,10 @@ struct UcxTransport::Putting {
     int peer;
     int rail;  // -1: it takes any
     Bytes bytes;
+    Kind kind = Kind::put;
     std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
     std::uint64_t operand = 0;             // of an atomic operation: likewise
-    std::uint64_t* old = nullptr;          // where its result goes; null: it is a put
+    std::uint64_t* old = nullptr;          // where the result of an atomic operation goes
 };
 
 // What the store says of a rank.

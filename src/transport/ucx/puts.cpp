@@ -34,18 +34,26 @@ RemoteKey UcxTransport::key(const Region& region) const {
     return memory_->key(region);
 }
 
+// Whether memory of the peer can be reached by that rail. The first use of a peer connects to it.
+Status UcxTransport::reach(Peer& peer, int rail, const KeyView& key) {
+    if (!peer.lost.ok()) return peer.lost;
+    if (key.packed.empty())
+        return failure(MPI_ERR_INTERN, "rank {} sent no key for rail {} of its memory", peer.rank,
+                       rail);
+    if (!peer.connected && !peer.broken && !peer.left) GANTRY_TRY(connect(peer));
+    const RailTo& way = peer.rails[static_cast<std::size_t>(rail)];
+    if (!peer.connected || peer.broken || !way.may_carry() || way.endpoint == nullptr)
+        return failure(MPI_ERR_PROC_ABORTED, "the memory of rank {}, which cannot be reached",
+                       peer.rank);
+    return success();
+}
+
 void UcxTransport::put(int rank, int rail, const void* source, Bytes bytes, const Region& from,
                        const RemoteKey& key, Bytes offset, Completion& done) {
     Peer& peer = peer_of(rank);
     const KeyView view = read_key(key, rail);
-    if (!peer.lost.ok()) return done.complete(peer.lost);
-    if (view.packed.empty())
-        return done.complete(
-            failure(MPI_ERR_INTERN, "rank {} sent no key for rail {} of its memory", rank, rail));
+    if (Status unreached = reach(peer, rail, view)) return done.complete(unreached);
     RailTo& way = peer.rails[static_cast<std::size_t>(rail)];
-    if (!peer.connected || peer.broken || !way.may_carry() || way.endpoint == nullptr)
-        return done.complete(
-            failure(MPI_ERR_PROC_ABORTED, "a put to rank {}, which cannot be reached", rank));
     RemoteKeys::Key* unpacked = nullptr;
     const bool by_messages = goes_by_messages(rail);
     if (!by_messages) {
@@ -102,6 +110,21 @@ bool UcxTransport::put_and_tell(int rank, int rail, const void* source, Bytes by
     return true;
 }
 
+// `known`: the memory at this end.
+ucp_request_param_t UcxTransport::how_of(Putting& putting, const Memory::Source& known) {
+    ucp_request_param_t how{};
+    how.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    how.cb.send = &UcxTransport::on_put;
+    how.user_data = &putting;
+    how.memory_type = known.type;
+    if (known.handle != nullptr) {  // else UCX registers it itself, or copies
+        how.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        how.memh = known.handle;
+    }
+    return how;
+}
+
 void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                                  Putting& putting, std::uint64_t address) {
     ++putting.key->users;
@@ -109,17 +132,7 @@ void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const
     const Bytes parts = std::max<Bytes>(divide_up(putting.bytes, most), 1);
     putting.steps += static_cast<int>(parts) + 1;
     ucp_ep_h endpoint = peer.rails[static_cast<std::size_t>(rail)].endpoint;
-    ucp_request_param_t how{};
-    how.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-    how.cb.send = &UcxTransport::on_put;
-    how.user_data = &putting;
-    const Memory::Source known = memory_->source(from, rail);
-    how.memory_type = known.type;
-    if (known.handle != nullptr) {  // else UCX registers it itself, or copies
-        how.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
-        how.memh = known.handle;
-    }
+    ucp_request_param_t how = how_of(putting, memory_->source(from, rail));
     for (Bytes part = 0; part < parts; ++part) {
         const Bytes at = part * most;
         void* request = (*library_)->ucp_put_nbx(
@@ -255,11 +268,15 @@ bool is_its_own(ucs_status_t status) {
 // A card tells a put of a broken connection before, or instead of, the connection's handler.
 Status UcxTransport::failure_of(const Putting& putting) {
     Peer& peer = peer_of(putting.peer);
-    if (is_its_own(putting.status))
+    if (is_its_own(putting.status)) {
+        static constexpr std::string_view kWords[] = {"putting {} bytes to rank {}",
+                                                      "getting {} bytes from rank {}",
+                                                      "updating {} bytes of rank {}"};
         return library_->failed(
-            fmt::format("{} {} bytes {} rank {}", putting.old != nullptr ? "updating" : "putting",
-                        putting.bytes, putting.old != nullptr ? "of" : "to", putting.peer),
+            fmt::format(fmt::runtime(kWords[static_cast<std::size_t>(putting.kind)]),
+                        putting.bytes, putting.peer),
             putting.status);
+    }
     if (several() && putting.rail >= 0 && peer.lost.ok())
         return failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", putting.rail, peer.rank);
     if (!several()) note_broken(peer.rails.front(), putting.status);

@@ -104,6 +104,8 @@ PeerFacts UcxTransport::facts(int) const {
     const bool some_by_messages = std::ranges::any_of(rails_, by_messages);
     facts.registers_sources = !std::ranges::all_of(rails_, by_messages);
     facts.unattended = !some_by_messages;
+    // What a rail that failed still reads may arrive late, and nobody here could tell.
+    facts.get = facts.unattended && !several();
     // Whether a card really does is known when it registers some.
     facts.device_memory = !some_by_messages && config_.gpudirect != "off";
     if (tcp) facts.straight_from = config_.tcp_straight;

@@ -52,6 +52,8 @@ class UcxTransport final : public Transport {
     bool put_and_tell(int peer, int rail, const void* source, Bytes bytes, const Region& from,
                       const RemoteKey& key, Bytes offset, MessageKind kind, ConstSpan header,
                       Completion& done) override;
+    void get(int peer, int rail, void* sink, Bytes bytes, const Region& into, const RemoteKey& key,
+             Bytes offset, Completion& done) override;
     std::uint32_t rails_up(int peer) const override;
     bool exposes(int peer) override;
     Status expose(int peer, MessageKind kind, ConstSpan header, std::uint64_t loan,
@@ -158,7 +160,9 @@ class UcxTransport final : public Transport {
     void give_to_ucx(RailTo& rail, Frame* frame);
     Status listen(Listening& listening, unsigned id, ucp_am_recv_callback_t handler);
 
-    // --- puts (puts.cpp)
+    // --- puts (puts.cpp), gets (gets.cpp)
+    Status reach(Peer& peer, int rail, const KeyView& key);
+    static ucp_request_param_t how_of(Putting& putting, const Memory::Source& known);
     void put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                        Putting& putting, std::uint64_t address);
     void put_by_messages(Peer& peer, int rail, const std::byte* source, Putting& putting,

@@ -37,6 +37,20 @@ TEST(Slab, JudgesForeignAndGarbagePointersWithoutTouchingThem) {
     EXPECT_EQ(found(slab, nullptr), nullptr);
 }
 
+TEST(Slab, FindsTheLiveObjectAroundAnAddress) {
+    Slab<Object> slab;
+    Object *one = slab.create(1), *other = slab.create(2);
+    for (std::size_t byte = 0; byte < sizeof(Object); ++byte) {
+        EXPECT_EQ(slab.around(reinterpret_cast<char*>(one) + byte), one);
+        EXPECT_EQ(slab.around(reinterpret_cast<char*>(other) + byte), other);
+    }
+    int foreign = 0;
+    EXPECT_EQ(slab.around(&foreign), nullptr);
+    EXPECT_EQ(slab.around(nullptr), nullptr);
+    slab.destroy(one);
+    EXPECT_EQ(slab.around(one), nullptr);
+}
+
 TEST(Slab, ReusesAFreedSlotLast) {
     Slab<Object> slab;
     Object* first = slab.create(0);

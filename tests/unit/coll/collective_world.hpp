@@ -9,6 +9,7 @@
 #include "coll/team.hpp"
 #include "p2p/wire.hpp"
 #include "plan/coll_facts.hpp"
+#include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -94,7 +95,7 @@ Blocks equal_blocks(Array<T>& all, std::size_t count) {
 // Runs the program on every number of ranks up to `most` and on several seeds, in rough weather.
 inline void expect_good(const world::Program& program, int most = 7) {
     for (int ranks = 1; ranks <= most; ++ranks) {
-        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        for (std::uint64_t seed = 1; seed <= repetitions(3); ++seed) {
             world::Options options;
             options.machine = "h200";
             options.ranks = ranks;

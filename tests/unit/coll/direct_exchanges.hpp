@@ -7,10 +7,12 @@
 #include "coll/direct_exchange.hpp"
 #include "coll/gather.hpp"
 #include "collective_world.hpp"
+#include "node_costs.hpp"
+
+#include <fmt/format.h>
 
 namespace gantry::coll::direct_exchanges {
 
-using model::Operation;
 using world::Bytebuffer;
 using world::Ending;
 using world::World;
@@ -188,32 +190,10 @@ inline Task<Status> with_a_root(Rank& rank, const Trial& test) {
 
 using Operations = Task<Status> (*)(Rank&, const Trial&);
 
-struct Costs {
-    std::uint64_t launches = 0, most_of_a_rank = 0, staged = 0, unstaged = 0, messages = 0;
-};
-
-inline Costs run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
-    Costs costs;
-    World world({.machine = "h200",
-                 .ranks = test.ranks,
-                 .ranks_per_node = test.ranks,
-                 .seed = seed,
-                 .jitter = seed > 1 ? 20 * kMicrosecond : 0});
-    const Ending ending = world.run([&](Rank& rank) { return operations(rank, test); });
-    EXPECT_TRUE(ending.good()) << test.ranks << " ranks, " << test.bytes << " bytes: " << ending;
-    EXPECT_TRUE(world.settle()) << test.ranks << " ranks, " << test.bytes << " bytes, seed "
-                                << seed;
-    for (int rank = 0; rank < test.ranks; ++rank) {
-        const device::fake::Counts& counts = world.rank(rank).device.counts();
-        costs.launches += counts.launches;
-        costs.most_of_a_rank = std::max(costs.most_of_a_rank, counts.launches);
-        costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
-                        counts.copies[static_cast<int>(Operation::pageable_d2h)];
-        costs.unstaged += counts.copies[static_cast<int>(Operation::h2d)] +
-                          counts.copies[static_cast<int>(Operation::pageable_h2d)];
-    }
-    costs.messages = messages_of(world);
-    return costs;
+inline NodeCosts run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
+    return costs_on_node(
+        test.ranks, seed, [&](Rank& rank) { return operations(rank, test); },
+        fmt::format("{} bytes", test.bytes));
 }
 
 }  // namespace gantry::coll::direct_exchanges

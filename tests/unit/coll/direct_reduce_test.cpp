@@ -8,12 +8,14 @@
 #include "coll/reduce_scatter.hpp"
 #include "coll/scan.hpp"
 #include "collective_world.hpp"
+#include "node_costs.hpp"
 #include "number_sum.hpp"
+
+#include <fmt/format.h>
 
 namespace gantry::coll {
 namespace {
 
-using model::Operation;
 using world::Bytebuffer;
 using world::Ending;
 using world::World;
@@ -152,30 +154,10 @@ Task<Status> scans(Rank& rank, const Trial& trial) {
 
 using Operations = Task<Status> (*)(Rank&, const Trial&);
 
-struct Costs {
-    std::uint64_t reductions = 0, reduced = 0, launches = 0, staged = 0, messages = 0;
-};
-
-Costs run(Operations operations, const Trial& trial, std::uint64_t seed = 1) {
-    Costs costs;
-    World world({.machine = "h200",
-                 .ranks = trial.ranks,
-                 .ranks_per_node = trial.ranks,
-                 .seed = seed,
-                 .jitter = seed > 1 ? 20 * kMicrosecond : 0});
-    const Ending ending = world.run([&](Rank& rank) { return operations(rank, trial); });
-    EXPECT_TRUE(ending.good()) << trial.ranks << " ranks, " << trial.count << ": " << ending;
-    EXPECT_TRUE(world.settle()) << trial.ranks << " ranks, " << trial.count << ", seed " << seed;
-    for (int rank = 0; rank < trial.ranks; ++rank) {
-        const device::fake::Counts& counts = world.rank(rank).device.counts();
-        costs.reductions += counts.reductions;
-        costs.reduced += counts.reduced;
-        costs.launches += counts.launches;
-        costs.staged += counts.copies[static_cast<int>(Operation::d2h)] +
-                        counts.copies[static_cast<int>(Operation::pageable_d2h)];
-    }
-    costs.messages = messages_of(world);
-    return costs;
+NodeCosts run(Operations operations, const Trial& trial, std::uint64_t seed = 1) {
+    return costs_on_node(
+        trial.ranks, seed, [&](Rank& rank) { return operations(rank, trial); },
+        fmt::format("{} numbers", trial.count));
 }
 
 // Too long for a cell; half a MiB of numbers.
@@ -184,16 +166,16 @@ constexpr std::size_t kShort = 600, kLong = 64 * 1024;
 TEST(DirectReduction, IsOneLaunchARankForShortVectors) {
     for (const int ranks : {2, 3, 4})
         for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-            const Costs costs = run(&allreduces, {.ranks = ranks, .count = kShort}, seed);
+            const NodeCosts costs = run(&allreduces, {.ranks = ranks, .count = kShort}, seed);
             EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
             EXPECT_EQ(costs.launches + costs.staged + costs.messages, 0u) << ranks;
-            const Costs to_root = run(&reduces, {.ranks = ranks, .count = kShort}, seed);
+            const NodeCosts to_root = run(&reduces, {.ranks = ranks, .count = kShort}, seed);
             EXPECT_EQ(to_root.reductions, static_cast<std::uint64_t>(ranks)) << ranks;
             EXPECT_EQ(to_root.staged + to_root.messages, 0u) << ranks;
-            const Costs parts = run(&reduce_scatters, {.ranks = ranks, .count = kShort}, seed);
+            const NodeCosts parts = run(&reduce_scatters, {.ranks = ranks, .count = kShort}, seed);
             EXPECT_EQ(parts.reductions, static_cast<std::uint64_t>(ranks)) << ranks;
             EXPECT_EQ(parts.staged + parts.messages, 0u) << ranks;
-            const Costs before = run(&scans, {.ranks = ranks, .count = kShort}, seed);
+            const NodeCosts before = run(&scans, {.ranks = ranks, .count = kShort}, seed);
             EXPECT_EQ(before.staged + before.messages, 0u) << ranks;
         }
 }
@@ -205,7 +187,7 @@ TEST(DirectReduction, GivesAShareToEachForLongVectorsAndInPlace) {
                               .count = kLong,
                               .in_place = in_place,
                               .fixed = plan::Algorithm::two_shots};
-            const Costs costs = run(&allreduces, trial);
+            const NodeCosts costs = run(&allreduces, trial);
             EXPECT_EQ(costs.reductions, static_cast<std::uint64_t>(3 * ranks)) << ranks;
             EXPECT_EQ(costs.launches + costs.staged + costs.messages, 0u) << ranks;
             EXPECT_EQ(run(&reduces, trial).messages, 0u) << ranks;
@@ -222,7 +204,7 @@ TEST(DirectReduction, PutsResultsAsideThatAreInTheWayInPlace) {
                 for (const Operations operations : {&reduce_scatters, &scans}) {
                     const Trial trial{
                         .ranks = ranks, .gpus = gpus, .count = count, .in_place = true};
-                    const Costs costs = run(operations, trial);
+                    const NodeCosts costs = run(operations, trial);
                     EXPECT_EQ(costs.staged + costs.messages, 0u) << ranks << " of " << count;
                 }
 }
@@ -233,10 +215,10 @@ TEST(DirectReduction, CopiesVectorsThatCannotBeMapped) {
             for (const std::size_t count : {kShort, kLong})
                 for (const Operations operations :
                      {&allreduces, &reduces, &reduce_scatters, &scans}) {
-                    const Costs costs = run(operations, {.ranks = ranks,
-                                                         .count = count,
-                                                         .in_place = in_place,
-                                                         .ipc = device::IpcKind::none});
+                    const NodeCosts costs = run(operations, {.ranks = ranks,
+                                                             .count = count,
+                                                             .in_place = in_place,
+                                                             .ipc = device::IpcKind::none});
                     EXPECT_EQ(costs.staged + costs.messages, 0u) << ranks << " of " << count;
                 }
 }
@@ -245,7 +227,7 @@ TEST(DirectReduction, CopiesVectorsThatCannotBeMapped) {
 TEST(DirectReduction, SharesLongVectorsAmongManyRanks) {
     constexpr Bytes kVector = 4 * kLong * sizeof(Number);
     for (const int ranks : {2, 7}) {
-        const Costs costs = run(&allreduces, {.ranks = ranks, .count = 4 * kLong});
+        const NodeCosts costs = run(&allreduces, {.ranks = ranks, .count = 4 * kLong});
         const auto each = static_cast<std::uint64_t>(ranks);
         EXPECT_EQ(costs.reductions, 3 * each) << ranks;
         EXPECT_EQ(costs.reduced, 3 * kVector * (ranks == 2 ? each : 1)) << ranks;
@@ -301,7 +283,7 @@ TEST(DirectReduction, PutsShortDeviceVectorsIntoCells) {
                                       .in_place = in_place,
                                       .ipc = ipc,
                                       .fixed = plan::Algorithm::cells};
-                    const Costs costs = run(operations, trial);
+                    const NodeCosts costs = run(operations, trial);
                     EXPECT_EQ(costs.reductions + costs.launches + costs.messages, 0u) << ranks;
                     EXPECT_GE(costs.staged, static_cast<std::uint64_t>(ranks)) << ranks;
                 }

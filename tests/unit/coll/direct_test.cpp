@@ -16,7 +16,7 @@ TEST(DirectExchange, StoresDeviceMemoryInOneLaunchARank) {
             for (const Bytes bytes : {Bytes{1}, Bytes{8}, Bytes{1001}, 64 * kKiB})
                 for (std::uint64_t seed = 1; seed <= 2; ++seed) {
                     const Trial test{.ranks = ranks, .bytes = bytes};
-                    const Costs costs = run(operations, test, seed);
+                    const NodeCosts costs = run(operations, test, seed);
                     EXPECT_EQ(costs.launches, static_cast<std::uint64_t>(ranks * test.rounds))
                         << ranks << " ranks, " << bytes << " bytes";
                     EXPECT_EQ(costs.staged, 0u) << ranks << " ranks, " << bytes << " bytes";
@@ -60,7 +60,7 @@ TEST(DirectExchange, OneRankStoresForAllThatShareAGpu) {
     for (const Operations operations : {&alltoalls, &allgathers})
         for (const int gpus : {1, 2}) {
             const Trial test{.ranks = 4, .gpus = gpus, .bytes = 4 * kKiB, .rounds = 8};
-            const Costs costs = run(operations, test);
+            const NodeCosts costs = run(operations, test);
             // Who else uses a GPU is known from the second round on.
             EXPECT_LE(costs.launches, static_cast<std::uint64_t>(4 + gpus * test.rounds)) << gpus;
             EXPECT_EQ(costs.staged, 0u) << gpus;
@@ -112,7 +112,7 @@ TEST(DirectExchange, BroadcastsGoWhereThePlannerExpectsThemToBeFaster) {
         EXPECT_EQ(run(&bcasts, test).messages, 0u) << bytes;
         test.fixed = plan::Algorithm::automatic;
         test.ranks = 4;
-        const Costs four = run(&bcasts, test);
+        const NodeCosts four = run(&bcasts, test);
         const auto rounds = static_cast<std::uint64_t>(test.rounds);
         EXPECT_EQ(four.messages, 0u) << bytes;
         EXPECT_EQ(four.launches, rounds) << bytes;
@@ -130,7 +130,7 @@ TEST(DirectExchange, LongBroadcastsAreStoredInSharesAndPassedOn) {
                        .fixed = plan::Algorithm::direct_shares,
                        .segment = 64 * kKiB};
             const Bytes pieces = (bytes + test.segment - 1) / test.segment;
-            const Costs costs = run(&bcasts, test, static_cast<std::uint64_t>(ranks));
+            const NodeCosts costs = run(&bcasts, test, static_cast<std::uint64_t>(ranks));
             EXPECT_EQ(costs.messages, 0u) << ranks << " ranks, " << bytes << " bytes";
             EXPECT_EQ(costs.staged, 0u) << ranks << " ranks, " << bytes << " bytes";
             const auto all = static_cast<std::uint64_t>(test.rounds) * pieces *
@@ -212,7 +212,7 @@ TEST(DirectExchange, PutsSmallDeviceMemoryIntoCells) {
                                      .bytes = 100,
                                      .in_place = in_place,
                                      .fixed = plan::Algorithm::cells};
-                    const Costs costs = run(operations, test, seed);
+                    const NodeCosts costs = run(operations, test, seed);
                     const auto each = static_cast<std::uint64_t>(ranks * test.rounds);
                     EXPECT_EQ(costs.staged, each) << ranks;
                     // In place, blocks lie on both sides of this rank's own.
@@ -239,7 +239,7 @@ TEST(DirectExchange, SmallMemoryOfSeveralKindsMeetsInCells) {
                                .fixed = fixed,
                                .places = mixed,
                                .ipc = ipc};
-                    const Costs costs = run(operations, test);
+                    const NodeCosts costs = run(operations, test);
                     if (fixed != plan::Algorithm::automatic || operations == &with_a_root) continue;
                     test.rounds = 6;
                     EXPECT_EQ(run(operations, test).messages, costs.messages) << ranks;
@@ -278,7 +278,7 @@ TEST(DirectExchange, StoresIntoScratchMemoryWhereMemoryOfPoolsIsReceived) {
     for (const int ranks : {2, 3, 4})
         for (const Operations operations : {&alltoalls, &allgathers, &with_a_root}) {
             const Trial test{.ranks = ranks, .bytes = 4 * kKiB, .ipc = device::IpcKind::none};
-            const Costs costs = run(operations, test);
+            const NodeCosts costs = run(operations, test);
             EXPECT_EQ(costs.messages, 0u) << ranks;
             EXPECT_EQ(costs.staged, 0u) << ranks;
         }

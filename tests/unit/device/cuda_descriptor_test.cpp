@@ -4,6 +4,7 @@
 // processes. What holds for every kind of handle is in cuda_ipc_test.cpp.
 #include "cuda_fixture.hpp"
 #include "exporter.hpp"
+#include "sanitized.hpp"
 
 namespace gantry::device {
 namespace {
@@ -124,7 +125,7 @@ TEST_P(ByDescriptor, AThousandAllocationsLeaveNoDescriptorsAndNoMappings) {
     inbox = cuda->descriptor_inbox();
     const int at_first = count_open_descriptors();
     const int there_at_first = peer->open_descriptors();
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < repetitions(1000); ++i) {
         const auto value = static_cast<std::uint8_t>(i);
         const IpcHandle handle = exported(value);
         if (i % 2 == 0) {

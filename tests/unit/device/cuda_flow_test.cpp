@@ -4,6 +4,7 @@
 // piece, each when it lies there; and what becomes of one that no kernel took.
 #include "cuda_resident_fixture.hpp"
 #include "device/cuda/streams.hpp"
+#include "sanitized.hpp"
 
 #include <sys/mman.h>
 
@@ -224,8 +225,10 @@ TEST_F(CudaFlow, WhatComesTooLateGoesAnotherWay) {
     const auto late = [&streams] { return streams.resident().counts().untaken; };
     // Only ends a test that hangs.
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes(4);
+    constexpr int kLate = repetitions(20), kFlowed = repetitions(60);
     int flowed = 0;
-    for (int i = 0; (late() < 20 || flowed < 60) && std::chrono::steady_clock::now() < limit; ++i) {
+    for (int i = 0;
+         (late() < kLate || flowed < kFlowed) && std::chrono::steady_clock::now() < limit; ++i) {
         const bool outwards = i % 2 == 0;
         if (!outwards)
             std::memcpy(slots, data.data(), kBytes);
@@ -247,8 +250,8 @@ TEST_F(CudaFlow, WhatComesTooLateGoesAnotherWay) {
         else
             ASSERT_EQ(read(to, kBytes), data) << i;
     }
-    EXPECT_GE(late(), 20u);
-    EXPECT_GE(flowed, 60);
+    EXPECT_GE(late(), static_cast<std::uint64_t>(kLate));
+    EXPECT_GE(flowed, kFlowed);
     const cuda::ResidentCopies::Counts& counts = streams.resident().counts();
     EXPECT_EQ(counts.cuts_through, static_cast<std::uint64_t>(flowed) - counts.untaken);
     EXPECT_EQ(counts.copies, 0u) << "a message that flows is none";

@@ -50,6 +50,27 @@ TEST_F(MatcherTest, OldestReceiveWinsForOneSource) {
     EXPECT_EQ(arrive(3, 7), nullptr);
 }
 
+TEST_F(MatcherTest, SaysWhichReceiveAnEnvelopeWouldTakeAndLeavesIt) {
+    const wire::Envelope envelope{1, 3, 7, 0, 0};
+    EXPECT_EQ(matcher.first_for(envelope), nullptr);
+    Request& any = post(MPI_ANY_SOURCE, MPI_ANY_TAG);
+    post(3, 7);
+    EXPECT_EQ(matcher.first_for(envelope), &any);
+    EXPECT_EQ(matcher.first_for(envelope), &any);
+    EXPECT_EQ(arrive(3, 7), &any);
+}
+
+TEST_F(MatcherTest, KnowsTheNewestUnexpectedMessageByItsEnvelope) {
+    const wire::Envelope older{1, 3, 7, 0, 10}, newest{1, 3, 7, 0, 11};
+    EXPECT_EQ(matcher.kept(newest), nullptr);
+    keep(3, 7, 10);
+    keep(3, 7, 11);
+    keep(4, 7, 12);
+    ASSERT_NE(matcher.kept(newest), nullptr);
+    EXPECT_EQ(matcher.kept(newest)->envelope.bytes, 11u);
+    EXPECT_EQ(matcher.kept(older), nullptr);
+}
+
 TEST_F(MatcherTest, AMessageIsTakenBackByItsSenderAndNumberAlone) {
     for (const int peer : {3, 4}) {
         auto message = std::make_unique<Incoming>(executor);

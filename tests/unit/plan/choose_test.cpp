@@ -29,16 +29,6 @@ Nanoseconds by_hand(Bytes bytes, const Described& with) {
            copy(with.sink_gpu, with.sink_gpu.h2d_bytes_per_second);
 }
 
-TEST(Choose, AMessageToOneselfIsOneLocalCopy) {
-    Described with = facts({}, h200(), h200());
-    with.peer.self = true;
-    const auto on_device = plan_for(verdict(kMiB, MemoryKind::device, MemoryKind::device), with);
-    EXPECT_EQ(on_device.protocol, Protocol::self);
-    EXPECT_EQ(on_device.sink_engine, CopyEngine::copy_engine);
-    EXPECT_EQ(plan_for(verdict(8, MemoryKind::host, MemoryKind::host), with).sink_engine,
-              CopyEngine::cpu);
-}
-
 TEST(Choose, HostMessagesWithinTheLimitGoAtOnce) {
     const Described with = facts(shared_memory(), {}, {});
     plan::Tuning tuning;

@@ -31,6 +31,19 @@ TEST(WindowWays, LargePutsAndGetsGoStraightWhereThereIsAKey) {
               WindowWay::message);
 }
 
+TEST(WindowWays, GetsThatACardMakesGoStraightWhateverTheirSize) {
+    WindowFacts card = kFar;
+    card.gets = true;
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1}, card), WindowWay::straight);
+    EXPECT_EQ(window_way({.verb = Verb::put, .bytes = 1}, card), WindowWay::batch);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .one_run = false}, card),
+              WindowWay::message);
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = 1, .origin_plain = false}, card),
+              WindowWay::message);
+    card.straight_from = 0;
+    EXPECT_EQ(window_way({.verb = Verb::get, .bytes = kMiB}, card), WindowWay::message);
+}
+
 TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced) {
     WindowFacts device = kFar;
     device.keyed = false;
@@ -44,7 +57,7 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
             EXPECT_EQ(way(128 * kKiB, device), WindowWay::rendezvous);
             EXPECT_EQ(way(128 * kKiB - 1, device), WindowWay::message);
             WindowFacts never = device;
-            never.rendezvous_from = 0;
+            never.rendezvous_from = kGiB;
             EXPECT_EQ(way(kMiB, never), WindowWay::message);
             WindowFacts host = device;
             host.on_device = false;
@@ -61,6 +74,32 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
     EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
     EXPECT_NE(window_sentence(5, 1, device).find("announced from 128 KiB on"), std::string::npos);
+}
+
+TEST(WindowWays, WhatCostsLessDecidesWhereTheUserDoesNot) {
+    const WindowFacts device{.on_device = true};
+    WindowQuestion question{.bytes = kMiB, .announced = 99, .by_message = 100};
+    EXPECT_EQ(window_way(question, device), WindowWay::rendezvous);
+    question.announced = 100;
+    EXPECT_EQ(window_way(question, device), WindowWay::message);
+}
+
+TEST(WindowWays, PiecesOfMessagesFollowEachOtherAndAGetAsksFirst) {
+    transport::PeerFacts peer;
+    peer.message_latency = 10'000;
+    peer.bytes_per_second = 1e9;
+    device::GpuFacts gpu;
+    gpu.pageable_latency = 7'000;
+    gpu.pageable_bytes_per_second = 1e9;
+    MessageQuestion question{.bytes = 1000, .piece = 1000, .source_on_device = true};
+    const Nanoseconds one = message_time(question, peer, gpu);
+    // There and back on the wire, a copy at its bandwidth and one on the wire.
+    EXPECT_EQ(one, 2 * 10'000 + 7'000 + 2 * 1000);
+    question.verb = Verb::get;
+    EXPECT_EQ(message_time(question, peer, gpu), one);
+    question.bytes = 4000;
+    // The slowest leg is the copy out of the device.
+    EXPECT_EQ(message_time(question, peer, gpu), one + 3 * 8'000);
 }
 
 // It must not be executed twice, and puts are repeated when a rail fails.
@@ -89,6 +128,27 @@ TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
     EXPECT_NE(sentence.find("over 2 rails"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("need no call of the target's"), std::string::npos) << sentence;
     EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("gets as puts of the target"), std::string::npos) << sentence;
+    card.gets = true;
+    EXPECT_NE(window_sentence(5, 1, card).find("puts and gets that go straight need no call"),
+              std::string::npos);
+}
+
+TEST(WindowWays, ContiguousCopiesBetweenGpusShareLaunches) {
+    const WindowCopyQuestion between{.bytes = 8, .on_devices = true, .between_gpus = true};
+    EXPECT_EQ(window_copy(between), WindowCopy::fused);
+    WindowCopyQuestion other = between;
+    other.bytes = 0;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.contiguous = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.on_devices = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
+    other = between;
+    other.between_gpus = false;
+    EXPECT_EQ(window_copy(other), WindowCopy::alone);
 }
 
 TEST(WindowWays, AccumulatesAtDeviceMemoryAreKernelsUnlessTimeSlicesOrTheUserForbid) {

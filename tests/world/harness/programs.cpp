@@ -173,4 +173,8 @@ Task<Status> meet(Rank& rank, int tag) {
     co_return success();
 }
 
+Status not_so(const char* file, int line, const char* condition) {
+    return failure(MPI_ERR_OTHER, "{}:{}: not so: {}", file, line, condition);
+}
+
 }  // namespace gantry::world

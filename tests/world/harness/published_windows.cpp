@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "world/harness/published_windows.hpp"
 
-#include "rma/windows.hpp"
-#include "world/harness/programs.hpp"
+#include "world/harness/window_parts.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -17,31 +16,6 @@ using rma::Verb;
 
 constexpr Bytes kBytes = 4 * kMiB;
 constexpr int kRounds = 4;
-
-Task<Status> open(Executor& executor, Rank& rank, Bytebuffer& memory,
-                  std::unique_ptr<rma::Window>* window) {
-    p2p::Group group = rank.all;
-    group.context = 77 | p2p::kCollectiveContext;
-    rma::Wanted wanted;
-    wanted.base = memory.address();
-    wanted.bytes = memory.bytes();
-    Status made = co_await rank.windows.create(executor, group, wanted, window);
-    co_return made;
-}
-
-Status begin(Rank& rank, rma::Window& window, Verb verb, Bytebuffer& origin, Bytes bytes) {
-    static const layout::Layout byte = layout::contiguous_layout(1);
-    rma::Access access;
-    access.verb = verb;
-    access.target = 1;
-    access.origin.buffer = {origin.address(), bytes, &byte};
-    Result<device::Location> location = rank.transfer.locate(access.origin.buffer);
-    GANTRY_TRY(location.status());
-    access.origin.location = *location;
-    access.count = access.bytes = bytes;
-    access.layout = &byte;
-    return window.begin(access, nullptr).status();
-}
 
 void run(World& world, const Program& program) {
     const Ending ending = world.run(program);
@@ -64,7 +38,7 @@ Task<Status> between_fences(Rank& rank, Fenced& fenced) {
     Bytebuffer message(rank, Place::device, kBytes), staging(rank, Place::pinned, kBytes);
     Bytebuffer& used = fenced.by_hand ? staging : message;
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, used, &window);
+    Status status = co_await open_window(rank, used, &window);
     GANTRY_CO_TRY(status);
     if (is_source) message.fill(1);
     for (int round = 0; round <= kRounds; ++round) {
@@ -78,7 +52,8 @@ Task<Status> between_fences(Rank& rank, Fenced& fenced) {
         }
         status = co_await window->fence(rank.executor, 0);
         GANTRY_CO_TRY(status);
-        if (rank.number == 0) GANTRY_CO_TRY(begin(rank, *window, fenced.verb, used, kBytes));
+        if (rank.number == 0)
+            GANTRY_CO_TRY(begin(rank, *window, used, {.verb = fenced.verb, .bytes = kBytes}));
         status = co_await window->fence(rank.executor, 0);
         GANTRY_CO_TRY(status);
         if (fenced.by_hand && !is_source) {
@@ -106,7 +81,7 @@ Task<Status> one_sided(Rank& rank, OneSided& times) {
     Bytebuffer memory(rank, Place::device, times.bytes, rank.number),
         origin(rank, Place::device, times.bytes, rank.number);
     std::unique_ptr<rma::Window> window;
-    Status status = co_await open(rank.executor, rank, memory, &window);
+    Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     if (rank.number == 0) {
         status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
@@ -115,7 +90,7 @@ Task<Status> one_sided(Rank& rank, OneSided& times) {
         for (const Verb verb : kBoth) {
             const Nanoseconds start = rank.processor.now();
             for (int i = 0; i < kTimes; ++i) {
-                GANTRY_CO_TRY(begin(rank, *window, verb, origin, times.bytes));
+                GANTRY_CO_TRY(begin(rank, *window, origin, {.verb = verb, .bytes = times.bytes}));
                 status = co_await window->flush(rank.executor, 1);
                 GANTRY_CO_TRY(status);
             }

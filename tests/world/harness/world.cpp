@@ -24,7 +24,7 @@ constexpr Nanoseconds kDeathNotice = 100 * kMicrosecond;
 
 bool is_envelope(transport::MessageKind kind) {
     return kind == p2p::wire::kEager || kind == p2p::wire::kEagerSynchronous ||
-           kind == p2p::wire::kRts || kind >= rma::wire::kPut;
+           kind == p2p::wire::kRts || kind == p2p::wire::kSigned || kind >= rma::wire::kPut;
 }
 
 model::Machine machine_of(const Options& options) {
