@@ -6,9 +6,10 @@
  *   rank 0   [starts its sends]        sleeps            [waits for them]
  *   rank 1   sleeps                    [receives them]   sleeps
  *
- *   instructions host|device|strided BYTES WINDOW ROUNDS WARMUP
+ *   instructions host|device|strided|bcast|scan BYTES WINDOW ROUNDS WARMUP
  *
- * WINDOW 0: one message, by MPI_Send and MPI_Recv, whose peer is there a moment later, or has been.
+ * WINDOW 0: one message, by MPI_Send and MPI_Recv, whose peer is there a moment later, or has been. bcast, scan:
+ * these calls in its place, in which rank 0 waits for nobody.
  *
  *   instructions put|get|fetch_and_op|compare_and_swap|flush BYTES 0 ROUNDS WARMUP
  *
@@ -44,8 +45,11 @@ static char* allocate(int on_device, int rank, size_t bytes) {
     return (char*)memory;
 }
 
-static int is_message(const char* kind) {
-    return strcmp(kind, "host") == 0 || strcmp(kind, "device") == 0 || strcmp(kind, "strided") == 0;
+static int is_two_sided(const char* kind) {
+    static const char* const kinds[] = {"host", "device", "strided", "bcast", "scan"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
+        if (strcmp(kind, kinds[i]) == 0) return 1;
+    return 0;
 }
 
 static void one_sided(const char* call, long* numbers, int bytes, MPI_Win window) {
@@ -89,9 +93,11 @@ static int count_one_sided(const char* call, int bytes, int rounds, int warmup) 
 
 int main(int argc, char** argv) {
     if (argc != 6) return 2;
-    if (!is_message(argv[1]))
+    if (!is_two_sided(argv[1]))
         return count_one_sided(argv[1], atoi(argv[2]), atoi(argv[4]), atoi(argv[5]));
-    const int on_device = strcmp(argv[1], "host") != 0, strided = strcmp(argv[1], "strided") == 0;
+    const int strided = strcmp(argv[1], "strided") == 0, bcast = strcmp(argv[1], "bcast") == 0,
+              scan = strcmp(argv[1], "scan") == 0,
+              on_device = strided || strcmp(argv[1], "device") == 0;
     const size_t bytes = strtoull(argv[2], NULL, 10);
     const int window = atoi(argv[3]), rounds = atoi(argv[4]), warmup = atoi(argv[5]);
     int rank = 0;
@@ -115,7 +121,11 @@ int main(int argc, char** argv) {
         if (rank == 1 && counted)
             usleep(20000); /* the message lies there: its wait is not counted */
         if (counted) CALLGRIND_START_INSTRUMENTATION;
-        if (rank == 0)
+        if (bcast)
+            MPI_Bcast(buffer, count, type, 0, MPI_COMM_WORLD);
+        else if (scan)
+            MPI_Scan(MPI_IN_PLACE, buffer, count, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+        else if (rank == 0)
             MPI_Send(buffer, count, type, 1, 0, MPI_COMM_WORLD);
         else
             MPI_Recv(buffer, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

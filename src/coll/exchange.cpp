@@ -49,9 +49,8 @@ p2p::Buffer bytes_buffer(const void* address, Bytes bytes) {
 
 Task<Status> send(Executor& executor, Run& run, p2p::Buffer buffer, int to) {
     const Team& team = run.team;
-    Result<p2p::Request*> started =
-        team.messenger->isend(*team.group, outgoing_of(run, buffer), team.in_group(to), team.tag,
-                              p2p::SendMode::standard);
+    Result<p2p::Request*> started = team.messenger->isend(
+        *team.group, outgoing_of(run, buffer), team.in_group(to), team.tag, p2p::SendMode::awaited);
     if (!started.ok()) {
         run.note(std::move(started).status());
         co_return run.status();
@@ -81,7 +80,8 @@ Task<Status> receive(Executor& executor, Run& run, p2p::Buffer buffer, int from)
 Task<Status> exchange(Executor& executor, Run& run, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from) {
     const Team& team = run.team;
-    const p2p::Messenger::Half out{outgoing_of(run, outgoing), team.in_group(to), team.tag},
+    const p2p::Messenger::Half out{outgoing_of(run, outgoing), team.in_group(to), team.tag,
+                                   p2p::SendMode::awaited},
         in{incoming, team.in_group(from), team.tag};
     Result<p2p::Messenger::Exchange> started =
         team.messenger->exchange(*team.group, &out, &in, false);
@@ -114,7 +114,7 @@ void InFlight::started(Result<p2p::Request*> request, Bytes expected, bool incom
 void InFlight::send(const p2p::Buffer& buffer, int to) {
     const Team& team = run_.team;
     started(team.messenger->isend(*team.group, outgoing_of(run_, buffer), team.in_group(to),
-                                  team.tag, p2p::SendMode::standard),
+                                  team.tag, p2p::SendMode::awaited),
             buffer.bytes(), false);
 }
 
@@ -144,7 +144,7 @@ Task<Status> InFlight::all(Executor& executor) {
 
 Task<Status> send(Executor& executor, Team team, p2p::Buffer buffer, int to) {
     Result<p2p::Request*> started = team.messenger->isend(*team.group, buffer, team.in_group(to),
-                                                          team.tag, p2p::SendMode::standard);
+                                                          team.tag, p2p::SendMode::awaited);
     if (!started.ok()) co_return std::move(started).status();
     p2p::Request* request = *started;
     Status sent = co_await request->finished(executor);
@@ -164,7 +164,7 @@ Task<Status> receive(Executor& executor, Team team, p2p::Buffer buffer, int from
 
 Task<Status> exchange(Executor& executor, Team team, p2p::Buffer outgoing, int to,
                       p2p::Buffer incoming, int from) {
-    const p2p::Messenger::Half out{outgoing, team.in_group(to), team.tag},
+    const p2p::Messenger::Half out{outgoing, team.in_group(to), team.tag, p2p::SendMode::awaited},
         in{incoming, team.in_group(from), team.tag};
     Result<p2p::Messenger::Exchange> started =
         team.messenger->exchange(*team.group, &out, &in, false);

@@ -36,12 +36,14 @@ LaneCall::LaneCall(transfer::Lane& lane, const LaneJob& job)
       size_(lane.size()),
       one_sends_(job.operation == Collective::bcast || job.operation == Collective::scatter),
       one_receives_(job.operation == Collective::reduce || job.operation == Collective::gather),
-      to_each_(job.operation == Collective::scatter || job.operation == Collective::alltoall) {
+      to_each_(job.operation == Collective::scatter || job.operation == Collective::alltoall),
+      all_read_(!one_sends_ && !one_receives_ && job.operation != Collective::scan),
+      read_(job.operation == Collective::scan ? lane.me() : lane.size()) {
     const auto others = static_cast<Bytes>(size_ - 1);
     const Bytes fits = to_each_ ? kLaneRoom / others : kLaneRoom;
     piece_ = job.block;
-    if (job.operation == Collective::reduce_scatter)
-        GANTRY_ASSERT(job.block * static_cast<Bytes>(size_) <= kLaneRoom);
+    if (job.operation == Collective::reduce_scatter || job.operation == Collective::allgatherv)
+        GANTRY_ASSERT(std::max(job.block, job.whole) <= kLaneRoom);
     else if (piece_ > fits)
         piece_ = to_each_ ? fits / kLine * kLine : fits / job.element * job.element;
 }
@@ -130,6 +132,12 @@ void LaneCall::post() {
         case Collective::gather:
             if (me_ == job_.root) return;
             break;
+        case Collective::reduce:
+            if (me_ == job_.root && brings_itself()) return;
+            break;
+        case Collective::scan:
+            if (me_ == size_ - 1 && (job_.exclusive || brings_itself())) return;
+            break;
         default: break;
     }
     if (to_each_) {
@@ -141,8 +149,7 @@ void LaneCall::post() {
         lane_.post(bytes);
         return;
     }
-    const bool whole = job_.operation == Collective::reduce_scatter;
-    const Bytes bytes = whole ? job_.block * static_cast<Bytes>(size_) : length_;
+    const Bytes bytes = job_.operation == Collective::reduce_scatter ? job_.whole : length_;
     if (bytes > 0) load(job_.source_first + offset_, bytes, lane_.room(bytes));
     lane_.post(bytes);
 }
@@ -160,7 +167,7 @@ bool LaneCall::all_there() {
         meets_ |= cell->says == LaneCell::Says::meet;
         return true;
     }
-    for (; next_ < size_; ++next_) {
+    for (; next_ < read_; ++next_) {
         if (next_ == me_) continue;
         const LaneCell* const cell = lane_.cell_of(next_);
         if (cell == nullptr) {
@@ -182,16 +189,46 @@ void LaneCall::keep_own(Bytes from, Bytes to) {
     store(to, length_, between);
 }
 
-// (((x0 op x1) op x2) ...: each result replaces a copy of the next operand, and the last of them is made
-// in the sink.
-void LaneCall::combine(Bytes first, Bytes bytes) {
+// Of an allgatherv: a whole block into its place.
+void LaneCall::store_listed(int member, const std::byte* from) {
+    const layout::Layout& layout = *job_.sink.layout;
+    std::byte* const place =
+        static_cast<std::byte*>(job_.sink.address) +
+        layout.extent * static_cast<std::ptrdiff_t>(job_.displacements[member]);
+    const Bytes bytes = brought_by(member);
+    if (layout.contiguous())
+        std::memcpy(place, from, bytes);
+    else
+        layout::unpack(layout, place, 0, bytes, from);
+}
+
+// What that member's cell must hold.
+Bytes LaneCall::brought_by(int member) const {
+    switch (job_.operation) {
+        case Collective::reduce_scatter: return job_.whole;
+        case Collective::allgatherv:
+            return static_cast<Bytes>(job_.counts[member]) * job_.sink.layout->size;
+        default: return to_each_ ? length_ * static_cast<Bytes>(size_ - 1) : length_;
+    }
+}
+
+// What `member` brings to a reduction, from there on.
+const std::byte* LaneCall::operand(int member, Bytes first) const {
+    return member == me_ && brings_itself() ? job_.source.data() + offset_ + first
+                                            : lane_.bytes_of(member) + first;
+}
+
+// (((x0 op x1) op x2) ... of the first `members`: each result replaces a copy of the next operand, and the
+// last of them is made in the sink.
+void LaneCall::combine(Bytes first, Bytes bytes, int members) {
     alignas(kLine) std::byte other[kLaneRoom];
     std::byte* const sink = job_.sink.data() + offset_;
     const std::size_t count = bytes / job_.element * job_.items;
-    const std::byte* before = lane_.bytes_of(0) + first;
-    for (int member = 1; member < size_; ++member) {
-        std::byte* const result = (size_ - 1 - member) % 2 == 0 ? sink : other;
-        std::memcpy(result, lane_.bytes_of(member) + first, bytes);
+    const std::byte* before = operand(0, first);
+    if (members == 1) std::memmove(sink, before, bytes);
+    for (int member = 1; member < members; ++member) {
+        std::byte* const result = (members - 1 - member) % 2 == 0 ? sink : other;
+        std::memcpy(result, operand(member, first), bytes);
         job_.reduction(before, result, count);
         before = result;
     }
@@ -201,15 +238,13 @@ void LaneCall::take() {
     const Collective operation = job_.operation;
     const bool reads = one_sends_ ? me_ != job_.root : reads_all();
     if (reads && operation != Collective::barrier) {
-        const Bytes whole = operation == Collective::reduce_scatter
-                                ? job_.block * static_cast<Bytes>(size_)
-                                : (to_each_ ? length_ * static_cast<Bytes>(size_ - 1) : length_);
-        for (int member = 0; member < size_; ++member) {
+        for (int member = 0; member < read_; ++member) {
             if (member == me_ || (one_sends_ && member != job_.root)) continue;
             const LaneCell* const cell = lane_.cell_of(member);
-            if (cell->bytes == whole) [[likely]]
+            const Bytes brought = brought_by(member);
+            if (cell->bytes == brought) [[likely]]
                 continue;
-            failure_.note(too_long(cell->bytes, member, whole));
+            failure_.note(too_long(cell->bytes, member, brought));
             return;
         }
     }
@@ -227,9 +262,11 @@ void LaneCall::take() {
         case Collective::reduce:
             if (!reads) break;
             [[fallthrough]];
-        case Collective::allreduce: combine(0, length_); break;
-        case Collective::reduce_scatter:
-            combine(static_cast<Bytes>(me_) * job_.block, length_);
+        case Collective::allreduce: combine(0, length_, size_); break;
+        case Collective::reduce_scatter: combine(job_.share_first, length_, size_); break;
+        case Collective::scan:
+            if (const int members = job_.exclusive ? me_ : me_ + 1; members > 0)
+                combine(0, length_, members);
             break;
         case Collective::gather:
             if (!reads) break;
@@ -238,6 +275,10 @@ void LaneCall::take() {
             for (int member = 0; member < size_; ++member)
                 if (member != me_) store(block_of(member), length_, lane_.bytes_of(member));
             keep_own(job_.source_first + offset_, block_of(me_));
+            break;
+        case Collective::allgatherv:
+            for (int member = 0; member < size_; ++member)
+                if (member != me_ || !job_.in_place) store_listed(member, lane_.bytes_of(member));
             break;
         case Collective::alltoall:
             for (int member = 0; member < size_; ++member)

@@ -4,7 +4,7 @@
 //
 //   who brings data    bcast, scatter: the root; everything else: everybody
 //   who reads          reduce, gather: the root, all cells; bcast, scatter: the others, the root's;
-//                      everything else: everybody, all cells
+//                      scan: each rank those of the ranks below it; everything else: everybody, all cells
 //
 // What does not fit into a room goes in pieces, each a step of its own; so a root runs ahead by up to 16
 // pieces. Each rank that wants a result reduces all vectors in the order of the ranks.
@@ -13,7 +13,7 @@
 //     memory: none
 //
 // Device memory: where everybody reads what a rank brings, its first cell says `meet` instead, and all
-// take the usual way (meets()). Where only the root reads, and for who only takes, the caller brings host
+// take the usual way (meets()). Where not everybody reads, and for who only takes, the caller brings host
 // memory in its place. Either is remembered by the lane: two epochs later all ranks know it and take the
 // usual way at once.
 #pragma once
@@ -26,14 +26,21 @@
 
 namespace gantry::coll {
 
-// Blocks of all ranks follow each other in a buffer.
+// Blocks of all ranks follow each other in a buffer, but those of an allgatherv in the sink.
 struct LaneJob {
     plan::Collective operation = plan::Collective::barrier;
     p2p::Buffer source = {}, sink = {};  // what this rank brings and gets, where it does
     Bytes source_first = 0;              // where its data begin in the source, in packed bytes
-    Bytes block =
-        0;  // bcast, reduce, allreduce: the vector; reduce_scatter: a share; else: a rank's block
+    // bcast, reduce, allreduce, scan: the vector; reduce_scatter: this rank's share; allgatherv: its own
+    // block; else: a rank's block.
+    Bytes block = 0;
+    Bytes whole = 0,
+          share_first = 0;  // reduce_scatter: the vector, and where the share begins in it
+    // allgatherv: items of each rank's block, and where it lies in the sink.
+    const std::int64_t* counts = nullptr;
+    const std::int64_t* displacements = nullptr;
     int root = -1;
+    bool exclusive = false;  // of a scan
     bool in_place = false;   // its own block lies where it belongs
     bool on_device = false;  // some of that is in device memory
     layout::Reduction reduction = nullptr;
@@ -67,9 +74,7 @@ class LaneCall {
     bool all_there();
     void take();
     void look_after(int member);
-    bool says_meet() const {
-        return job_.on_device && (one_sends_ ? me_ == job_.root : !one_receives_);
-    }
+    bool says_meet() const { return job_.on_device && (one_sends_ ? me_ == job_.root : all_read_); }
     bool reads_all() const { return !one_sends_ && (!one_receives_ || me_ == job_.root); }
     // Where the part for `member` stands in what `owner` sends to all others.
     static std::size_t place_of(int member, int owner) {
@@ -79,12 +84,19 @@ class LaneCall {
     void load(Bytes first, Bytes bytes, std::byte* to) const;
     void store(Bytes first, Bytes bytes, const std::byte* from);
     void keep_own(Bytes from, Bytes to);
-    void combine(Bytes first, Bytes bytes);
+    void store_listed(int member, const std::byte* from);
+    Bytes brought_by(int member) const;
+    // Its own operand lies in the source until the result is there, and need not be in a cell for itself.
+    bool brings_itself() const { return source_contiguous_ && !job_.in_place; }
+    const std::byte* operand(int member, Bytes first) const;
+    void combine(Bytes first, Bytes bytes, int members);
 
     transfer::Lane& lane_;
     LaneJob job_;
     const int me_, size_;
     const bool one_sends_, one_receives_, to_each_;
+    const bool all_read_;  // everybody reads every cell
+    const int read_;  // cells of members below this one are read, by who reads more than a root's
     bool begun_ = false, posted_ = false, meets_ = false, over_ = false;
     bool source_contiguous_ = false, sink_contiguous_ = false;
     Bytes piece_ = 0, offset_ = 0, length_ = 0;

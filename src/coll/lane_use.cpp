@@ -42,8 +42,8 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
         lane_->pass(uses_gpu);
     for (const Collective operation :
          {Collective::barrier, Collective::bcast, Collective::reduce, Collective::allreduce,
-          Collective::reduce_scatter, Collective::allgather, Collective::alltoall,
-          Collective::gather, Collective::scatter}) {
+          Collective::reduce_scatter, Collective::allgather, Collective::allgatherv,
+          Collective::alltoall, Collective::gather, Collective::scatter, Collective::scan}) {
         Bytes& most = most_[static_cast<std::size_t>(operation)];
         const Bytes last = operation == Collective::barrier ? kShortest : kLongest;
         for (Bytes bytes = kShortest; bytes <= last; bytes *= 2) {

@@ -21,14 +21,13 @@ class LaneUse {
     }
     bool settled() const { return settled_; }
     // A call that could go there, while it is not settled whether there is a lane: a communicator that is
-    // used a few times only needs none. Whether it shall be opened now.
-    bool wants_it(Bytes bytes) { return bytes <= plan::kCell && ++calls_ >= kCallsBefore; }
+    // used a few times only needs none. Whether it shall be opened now, at the `at`th of them.
+    bool wants_it(Bytes bytes, int at) { return bytes <= plan::kCell && ++calls_ >= at; }
     void settle() { settled_ = true; }
     // By all ranks of the team together, once.
     Task<Status> open(Executor& executor, Team team);
 
   private:
-    static constexpr int kCallsBefore = 8;
     int calls_ = 0;
     bool settled_ = false;
     std::unique_ptr<transfer::Lane> lane_;

@@ -42,6 +42,15 @@ UnexpectedBuffer hold(transfer::Context& context, transport::ConstSpan bytes, He
     return held;
 }
 
+// Out of the ring, which its sender has filled as it fills slots: a long one is timed.
+void copy_eager(transfer::HostReads& measured, transfer::Endpoint& sender, std::byte* to,
+                transport::ConstSpan payload) {
+    const Nanoseconds began = measured.begins(sender, payload.size());
+    std::memcpy(to, payload.data(), payload.size());
+    if (began != 0) [[unlikely]]
+        measured.copied_from_slot(sender, payload.size(), began);
+}
+
 // A payload in memory of ours, into device memory. Where another rank uses the GPU, too, a kernel would
 // wait for a time slice, and so would a contiguous copy, which the device makes in rows there
 // (device/neighbours.hpp).
@@ -136,7 +145,8 @@ void Messages::deliver_eager(const wire::Envelope& envelope, Conversation& sende
             layout::unpack(*receive.buffer.layout, receive.buffer.address, 0, accepted,
                            payload.data());
         else if (accepted > 0)
-            std::memcpy(receive.buffer.data(), payload.data(), accepted);
+            copy_eager(context.host_reads, sender.endpoint, receive.buffer.data(),
+                       payload.first(accepted));
         return finish_request(receive, success());
     }
     if (receive.buffer.contiguous() &&

@@ -139,7 +139,7 @@ Result<Messenger::Exchange> Messenger::exchange(const Group& group, const Half* 
     }
     if (outgoing != nullptr) {
         Result<bool> left = start_send(*messages_, group, outgoing->buffer, *source, outgoing->peer,
-                                       outgoing->tag, SendMode::standard, both.sending, waits);
+                                       outgoing->tag, outgoing->mode, both.sending, waits);
         if (left.ok()) messages_->count_sent(group, outgoing->buffer.bytes(), *left);
         if (left.ok() && *left) both.sending->done = true;
         if (!left.ok()) {

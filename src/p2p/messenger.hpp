@@ -71,6 +71,7 @@ class Messenger {
     struct Half {
         Buffer buffer;
         int peer, tag;
+        SendMode mode = SendMode::standard;  // of what is sent
     };
     struct Exchange {
         Request* sending = nullptr;

@@ -16,13 +16,18 @@ bool may_expose(const Conversation& to, const Departure& departure) {
 }
 
 // What the receiver can be expected to read of our memory: what we could read of its.
-plan::Reads reads_of(transfer::Context& context, transfer::Endpoint& to,
-                     const Departure& departure) {
-    const bool large = departure.bytes() > plan::eager_limit(to.facts, context.tuning);
-    if (!large || departure.location.kind != device::MemoryKind::host ||
+transfer::HostReads::Known reads_of(transfer::Context& context, transfer::Endpoint& to,
+                                    const Departure& departure) {
+    const Bytes from = departure.awaited ? plan::kAwaitedReadsFrom
+                                         : plan::eager_limit(to.facts, context.tuning) + 1;
+    if (departure.bytes() < from || departure.location.kind != device::MemoryKind::host ||
         !departure.buffer.contiguous())
-        return plan::Reads::not_offered;
-    return context.host_reads.state(to);
+        return {plan::Reads::not_offered, {}};
+    transfer::HostReads::Known known = context.host_reads.to(to);
+    // Too short to measure anything.
+    if (known.reads == plan::Reads::trial && departure.bytes() < transfer::HostReads::kSample)
+        known.reads = plan::Reads::unmeasured;
+    return known;
 }
 
 // The receiver asked for this allocation, so that later messages from there need no copy ahead. False:
@@ -74,6 +79,7 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
     question.source = transfer::end_of(departure.location, departure.buffer);
     question.synchronous = departure.synchronous;
     question.eager_credit = departure.eager_credit;
+    question.awaited = departure.awaited;
     if (to.endpoint.facts.shared_memory && !to.endpoint.facts.self)
         to.destinations.expect(departure.location, question);
     const bool hinted = is_hinted(departure, question);
@@ -85,10 +91,17 @@ plan::Selection& select_offer(Messages& messages, const Departure& departure) {
                                         question.source.contiguous);
     facts.gpu_shared = !question.source.contiguous && to.destinations.gpu_shared();
     facts.exposed = may_expose(to, departure);
-    facts.reads = reads_of(messages.context, to.endpoint, departure);
+    const transfer::HostReads::Known known = reads_of(messages.context, to.endpoint, departure);
+    facts.reads = known.reads;
+    facts.rates = known.rates;
     plan::Selection& selection = messages.context.selections.select(question, facts);
     if (hinted) messages.context.selections.note(hint, selection);
-    return selection;
+    const bool may_look = known.reads == plan::Reads::measured &&
+                          departure.bytes() >= transfer::HostReads::kSample &&
+                          messages.context.tuning.cma_threshold == 0;
+    if (!may_look || !to.endpoint.looks.is_due(selection.choice)) return selection;
+    facts.reads = plan::Reads::look;
+    return messages.context.selections.select(question, facts);
 }
 
 plan::Selection& select_offer_unregistered(Messages& messages, const plan::Selection& refused) {
@@ -130,6 +143,7 @@ wire::Rts make_rts(Messages& messages, const Departure& departure, const plan::S
     rts.source_kind = static_cast<std::uint8_t>(location.kind);
     rts.contiguous = departure.buffer.contiguous() ? 1 : 0;
     rts.synchronous = departure.synchronous ? 1 : 0;
+    rts.measures_read = offer.choice.measures && wire::offers_read(rts.offer) ? 1 : 0;
     if (may_map && location.on_device() && location.ipc != device::IpcKind::none &&
         departure.buffer.contiguous())
         rts.handle = wire::all_ahead(rts.offer, departure.bytes())

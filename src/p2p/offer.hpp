@@ -20,7 +20,8 @@ struct Departure {
     bool synchronous;   // MPI_Ssend
     bool eager_credit;  // the peer has room for it
     bool announced =
-        false;  // by another layer (announced.cpp): no transport exposes it with its RTS
+        false;             // by another layer (announced.cpp): no transport exposes it with its RTS
+    bool awaited = false;  // SendMode
     Bytes bytes() const { return buffer.bytes(); }
 };
 

@@ -19,7 +19,9 @@ namespace gantry::p2p {
 
 using transfer::Buffer;
 
-enum class SendMode : std::uint8_t { standard, synchronous, ready };
+// `awaited`: a step of a collective. Its receiver is known to wait for it, and nobody counts on its buffer
+// being free before.
+enum class SendMode : std::uint8_t { standard, synchronous, ready, awaited };
 
 enum class RequestKind : std::uint8_t { send, receive, collective };
 

@@ -38,7 +38,12 @@ Result<bool> send_eager(Messages& messages, Conversation& to, const Group& group
     }
     to.eager_outstanding += bytes;
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]
-        ledger->record(select_offer(messages, {rank, buffer, location, false, true}), rank, false);
+        ledger->record(select_offer(messages, {.to = rank,
+                                               .buffer = buffer,
+                                               .location = location,
+                                               .synchronous = false,
+                                               .eager_credit = true}),
+                       rank, false);
     return true;
 }
 
@@ -51,6 +56,20 @@ Task<Status> await_match(Executor& executor, Messages& messages, Outgoing& messa
     messages.remove(message);
     messages.finish_request(request, status);
     co_return success();
+}
+
+// Of a message that could be sent at once; null: it is better sent so.
+plan::Selection* offer_to_be_read(Messages& messages, int to, const Buffer& buffer,
+                                  const device::Location& location) {
+    const transport::PeerFacts& facts = messages.endpoint(to).facts;
+    if (!facts.shared_memory || facts.self) return nullptr;
+    plan::Selection& offer = select_offer(messages, {.to = to,
+                                                     .buffer = buffer,
+                                                     .location = location,
+                                                     .synchronous = false,
+                                                     .eager_credit = true,
+                                                     .awaited = true});
+    return wire::offers_read(offer.plan()) ? &offer : nullptr;
 }
 
 Outgoing& record_of(Messages& messages, const Departure& departure, Request& request,
@@ -136,17 +155,23 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
     const Bytes bytes = buffer.bytes();
     const bool synchronous = mode == SendMode::synchronous;
     const bool credit_left = peer.eager_outstanding + bytes <= messages.context.config.eager_budget;
-    if (!synchronous && bytes < peer.plain_below && credit_left &&
-        transfer::in_host_memory(location))
-        return send_eager(
-            messages, peer, group, buffer, location, tag,
-            [&peer, to](const wire::Envelope& envelope, transport::ConstSpan payload) {
-                return peer.endpoint.transport->send(to, wire::kEager, wire::bytes_of(envelope),
-                                                     payload);
-            });
+    plan::Selection* offer = nullptr;
+    const bool may_be_eager = !synchronous && credit_left && transfer::in_host_memory(location);
+    if (may_be_eager) {
+        if (mode == SendMode::awaited && bytes >= plan::kAwaitedReadsFrom &&
+            bytes <= peer.eager_limit)
+            offer = offer_to_be_read(messages, to, buffer, location);
+        if (offer == nullptr && bytes < peer.plain_below)
+            return send_eager(
+                messages, peer, group, buffer, location, tag,
+                [&peer, to](const wire::Envelope& envelope, transport::ConstSpan payload) {
+                    return peer.endpoint.transport->send(to, wire::kEager, wire::bytes_of(envelope),
+                                                         payload);
+                });
+    }
     const Messages::SaysSignature says(messages, group, buffer);
-    if (messages.signatures != nullptr && !synchronous && bytes <= peer.eager_limit &&
-        credit_left && transfer::in_host_memory(location)) [[unlikely]]
+    if (messages.signatures != nullptr && offer == nullptr && may_be_eager &&
+        bytes <= peer.eager_limit) [[unlikely]]
         return send_eager(
             messages, peer, group, buffer, location, tag,
             [&messages, to](const wire::Envelope& envelope, transport::ConstSpan payload) {
@@ -167,8 +192,13 @@ Result<bool> start_send(Messages& messages, const Group& group, const Buffer& bu
     request->buffer = buffer;
     request->location = location;
     request->peer = to;
-    const Departure departure{to, buffer, location, synchronous, credit_left};
-    plan::Selection* offer = &select_offer(messages, departure);
+    const Departure departure{.to = to,
+                              .buffer = buffer,
+                              .location = location,
+                              .synchronous = synchronous,
+                              .eager_credit = credit_left,
+                              .awaited = mode == SendMode::awaited};
+    if (offer == nullptr) offer = &select_offer(messages, departure);
     if (send_by_flags(messages, departure, *offer, group, tag, *request)) {
         messages.explain.record(*offer, to, false);
         return false;

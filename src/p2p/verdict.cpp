@@ -40,6 +40,13 @@ device::Location put_sink(const Asked& asked) {
     return sink;
 }
 
+// Of a message whose sender offers to be read: a read that measures is made whatever is known.
+plan::Reads reads_of_offer(transfer::Context& context, const Asked& asked) {
+    const plan::Reads known = context.host_reads.from(asked.from).reads;
+    const bool measures = asked.whole.measures_read != 0 && known != plan::Reads::refused;
+    return measures ? plan::Reads::trial : known;
+}
+
 }  // namespace
 
 std::uint64_t packed_puts(const device::Location& sink) {
@@ -63,6 +70,7 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     question.sink_known = true;
     question.synchronous = rts.synchronous != 0;
     question.eager_credit = false;
+    question.awaited = wire::offers_read(rts.offer);  // else it would have come at once
     if (asked.all_ahead()) {
         question.already_staged = true;
         question.started_chunk = asked.offer().chunk;
@@ -74,7 +82,9 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     facts = context.facts_for(asked.from, asked.receive.location, false,
                               source_on_device ? &source_gpu : nullptr);
     facts.exposed = wire::exposes(rts.offer) && asked.accepted == asked.own.envelope.bytes;
-    if (wire::offers_read(rts.offer)) facts.reads = context.host_reads.state(asked.from);
+    if (!source_on_device && !asked.receive.location.on_device())
+        facts.rates = context.host_reads.from(asked.from).rates;
+    if (wire::offers_read(rts.offer)) facts.reads = reads_of_offer(context, asked);
     facts.source_reach = static_cast<plan::Reach>(rts.source_reach);
     // Blocks of several allocations are no launch.
     const bool can_pack = question.source.contiguous || rts.handle.buffer_id != 0;

@@ -72,6 +72,7 @@ struct Rts {
     std::uint8_t busy : 1;               // it has device work pending
     std::uint8_t claims : 1;             // the message has a claim word (transfer/claim_words.hpp)
     std::uint8_t flag_cuts_through : 1;  // all of flag_*: SlotFlag
+    std::uint8_t measures_read : 1;  // of a `cma` offer: read, whatever is known of it, and timed
     std::uint16_t flag_unit;
     std::uint32_t flag_number;
     std::uint64_t gpu_used;     // when this process copied inside the source's GPU last (the node's

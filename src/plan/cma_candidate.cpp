@@ -17,13 +17,15 @@ const char* obstacle(const Ask& ask) {
         return "an end is not in pageable host memory";
     if (!ask.contiguous()) return "an end is not contiguous";
     if (!ask.tuning.mechanisms.cma) return "GANTRY_MECHANISMS switches cma off";
-    if (ask.bytes <= eager_limit(ask.peer, ask.tuning)) return "not above GANTRY_EAGER_LIMIT";
+    if (ask.bytes <= eager_limit(ask.peer, ask.tuning) && !ask.question.awaited)
+        return "not above GANTRY_EAGER_LIMIT";
     switch (ask.facts.reads) {
         case Reads::not_offered: return "the sender does not offer it";
         case Reads::refused: return "the system refuses to read another process's memory";
         case Reads::unmeasured:
         case Reads::trial:
-        case Reads::measured: break;
+        case Reads::measured:
+        case Reads::look: break;
     }
     if (ask.bytes < ask.tuning.cma_threshold) return "below GANTRY_CMA_THRESHOLD";
     const bool waits = ask.facts.reads == Reads::unmeasured && ask.tuning.cma_threshold == 0;
@@ -38,10 +40,12 @@ Candidate cma_candidate(const Ask& ask) {
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::cma, .executor = Executor::receiver};
     plan.expected = 3 * ask.hop;  // the sender hears of the end
-    if (ask.facts.reads == Reads::measured) {
+    const HostRates& rates = ask.facts.rates;
+    if (rates.reads != 0) {
         const auto pieces = static_cast<Nanoseconds>(divide_up(ask.bytes, kReadPiece));
-        plan.expected += pieces * (ask.peer.read_latency + kPieceHandling) +
-                         transfer_time(ask.bytes, ask.peer.read_bytes_per_second);
+        plan.expected +=
+            pieces * (static_cast<Nanoseconds>(rates.read_latency()) + kPieceHandling) +
+            transfer_time(ask.bytes, rates.read_bytes_per_second());
     } else {
         plan.expected += transfer_time(ask.bytes, ask.peer.bytes_per_second);
     }
@@ -52,6 +56,8 @@ Candidate cma_candidate(const Ask& ask) {
     } else if (ask.facts.reads == Reads::trial) {
         plan.why = "to measure what one copy by the receiver costs";
         candidate.settled = true;
+    } else if (ask.bytes <= eager_limit(ask.peer, ask.tuning)) {
+        candidate.settled = true;  // as what is sent at once: the faster of the two
     }
     return candidate;
 }

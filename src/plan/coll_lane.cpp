@@ -2,7 +2,8 @@
 //
 // What a small blocking collective takes over the lane of its communicator (transfer/lane.hpp): a cell is
 // filled, another processor sees it, and reads the cells of those it waits for. Where one rank brings or
-// gets everything, pieces of long vectors follow each other; where all do both, each copies in and out.
+// gets everything, or each only what those below it bring, pieces of long vectors follow each other; where
+// all wait for all, each copies in and out.
 #include "plan/coll_model.hpp"
 
 #include <algorithm>
@@ -10,28 +11,27 @@
 namespace gantry::plan {
 namespace {
 
-constexpr int kMostRanks = 64;  // cells that a rank reads in turn
-// Pieces follow each other only where one rank brings or gets everything; elsewhere all wait for all in each.
-constexpr Bytes kLongest = 64 * kKiB;
-
 double copied(const CollAsk& ask, Bytes bytes) {
     return static_cast<double>(bytes) * 1e9 / ask.facts.copy_bytes_per_second;
 }
 
-const char* obstacle(const CollAsk& ask, Bytes brought, bool rooted) {
-    const Algorithm fixed = ask.tuning.fixed[static_cast<std::size_t>(ask.question.operation)];
-    if (fixed != Algorithm::automatic && fixed != Algorithm::lane) return "another one is fixed";
-    if (ask.ranks > kMostRanks) return "more ranks than one reads cells of";
-    if (!ask.question.predefined) return "a function of the program";
-    if (!ask.question.commutative) return "a function of the program";
-    if (!rooted && brought > kCell) return "longer than a cell of the lane";
-    return brought > kLongest ? "long" : nullptr;
+// In a step some rank waits for nobody, so that it goes ahead: one rank brings everything, or gets it, or
+// each gets what those below it bring.
+bool pieces_follow(Collective operation) {
+    return operation == Collective::bcast || operation == Collective::scatter ||
+           operation == Collective::gather || operation == Collective::reduce ||
+           operation == Collective::scan;
 }
 
-// One rank brings everything, or gets it.
-bool is_rooted(Collective operation) {
-    return operation == Collective::bcast || operation == Collective::scatter ||
-           operation == Collective::gather || operation == Collective::reduce;
+const char* obstacle(const CollAsk& ask, Bytes brought) {
+    const Algorithm fixed = ask.tuning.fixed[static_cast<std::size_t>(ask.question.operation)];
+    if (fixed != Algorithm::automatic && fixed != Algorithm::lane) return "another one is fixed";
+    if (ask.ranks > ask.tuning.lane_ranks) return "more ranks than GANTRY_COLL_LANE_RANKS";
+    if (!ask.question.predefined) return "a function of the program";
+    if (!ask.question.commutative) return "a function of the program";
+    if (!pieces_follow(ask.question.operation) && brought > kCell)
+        return "longer than a cell of the lane";
+    return brought > ask.tuning.lane_bytes ? "longer than GANTRY_COLL_LANE_BYTES" : nullptr;
 }
 
 }  // namespace
@@ -45,16 +45,18 @@ void add_lane(const CollAsk& ask, CollCandidates& list) {
         case Collective::scatter: brought = bytes * others, read = bytes, rows = 1; break;
         case Collective::gather:
         case Collective::allgather: break;
+        case Collective::allgatherv: brought = ask.share(), read = bytes; break;
         case Collective::alltoall: brought = bytes * others; break;
         case Collective::reduce:
-        case Collective::allreduce: combined = bytes * others; break;
+        case Collective::allreduce:
+        case Collective::scan: combined = bytes * others; break;
         case Collective::reduce_scatter: combined = read = ask.share() * others; break;
         default: return;
     }
-    // With one sender or one receiver the two sides work at the same time.
-    const bool rooted = is_rooted(ask.question.operation);
-    const Bytes in_turn =
-        rooted ? std::max(brought, read) + std::min({brought, read, kCell}) : brought + read;
+    // Who brings works on the next piece while others read the last one.
+    const Bytes in_turn = pieces_follow(ask.question.operation)
+                              ? std::max(brought, read) + std::min({brought, read, kCell})
+                              : brought + read;
     const auto words = static_cast<double>(ask.facts.board.flag) +
                        static_cast<double>(ask.facts.board.cell) * static_cast<double>(rows + 1);
     list.add({.algorithm = Algorithm::lane,
@@ -62,7 +64,7 @@ void add_lane(const CollAsk& ask, CollCandidates& list) {
                                               static_cast<double>(combined) * 1e9 /
                                                   ask.facts.reduce_bytes_per_second),
               .why = "short, and the call blocks: through numbered cells of the node",
-              .impossible = obstacle(ask, brought, rooted),
+              .impossible = obstacle(ask, brought),
               .rank_order = true});
 }
 

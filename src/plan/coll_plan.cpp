@@ -87,6 +87,9 @@ CollTuning coll_tuning_from(const config::Config& config) {
     tuning.segment = config.coll_segment;
     tuning.outstanding = static_cast<int>(config.coll_outstanding);
     tuning.piece = config.coll_piece;
+    tuning.lane_calls = static_cast<int>(config.coll_lane_calls);
+    tuning.lane_ranks = static_cast<int>(config.coll_lane_ranks);
+    tuning.lane_bytes = config.coll_lane_bytes;
     tuning.reproducible = config.reproducible;
     tuning.resident = config.kernels && config.linger > 0;
     if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())

@@ -92,6 +92,9 @@ struct CollTuning {
     Bytes segment = 0;                            // 0: choose
     int outstanding = 0;                          // 0: choose
     Bytes piece = 128 * kKiB;                     // of vectors that are combined as they come
+    int lane_calls = 8;   // small calls of a communicator before it opens a lane, that one included
+    int lane_ranks = 64;  // of a communicator that has one, at most
+    Bytes lane_bytes = 64 * kKiB;  // what one rank brings over a lane in one call, at most
     bool reproducible = false;
     bool board = true;      // ranks of a node may meet on its board
     bool resident = false;  // persistent kernels take what is short

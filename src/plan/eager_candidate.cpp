@@ -25,7 +25,10 @@ Candidate eager_candidate(const Ask& ask) {
     Candidate candidate;
     Plan& plan = candidate.plan;
     plan = {.protocol = Protocol::eager, .why = "within GANTRY_EAGER_LIMIT: sent at once"};
-    plan.expected = ask.hop + transfer_time(ask.bytes, ask.peer.bytes_per_second) +
+    const HostRates& rates = ask.facts.rates;
+    plan.expected = ask.hop +
+                    transfer_time(ask.bytes, rates.slots != 0 ? rates.slot_bytes_per_second()
+                                                              : ask.peer.bytes_per_second) +
                     transfer_time(ask.bytes, kHostCopyRate);
     if (by_bar) {
         plan.source_engine = CopyEngine::bar;
@@ -48,7 +51,9 @@ Candidate eager_candidate(const Ask& ask) {
         plan.expected +=
             ask.sink_gpu.copy_latency + transfer_time(ask.bytes, ask.sink_gpu.h2d_bytes_per_second);
     }
-    candidate.settled = !from_device;  // a large limit may make the pipeline the faster one
+    // A large limit may make the pipeline the faster one; a receiver that waits may measure a read.
+    const bool measures = ask.question.awaited && ask.facts.reads == Reads::trial;
+    candidate.settled = !from_device && !measures;
     return candidate;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A class of messages is: peer, direction, kinds of memory, power of two of the size, protocol, who
-// copies. Its entry keeps the plan of the largest message seen, which is the one that people ask about.
+// copies, and whether it went so to measure. Its entry keeps the plan of the largest message seen, the
+// latest of them, which is the one that people ask about.
 #include "plan/explain.hpp"
 
 #include <unistd.h>
@@ -15,6 +16,8 @@ namespace gantry::plan {
 namespace {
 
 constexpr int kUnknownKind = -1;
+// Added to the class of a size: messages that went so to measure are classes of their own.
+constexpr int kMeasuring = 64 + 1;
 
 const char* kind_text(int kind) {
     switch (static_cast<device::MemoryKind>(kind)) {
@@ -51,11 +54,12 @@ void Explain::add(const Question& question, const Choice& choice, int peer, bool
                   .received = received,
                   .source_kind = static_cast<int>(question.source.kind),
                   .sink_kind = sink_kind,
-                  .size_class = static_cast<int>(std::bit_width(question.bytes)),
+                  .size_class = static_cast<int>(std::bit_width(question.bytes)) +
+                                (choice.measures ? kMeasuring : 0),
                   .protocol = choice.plan.protocol,
                   .executor = choice.plan.executor};
     Entry& entry = entries_[key];
-    if (entry.messages == 0 || question.bytes > entry.largest) {
+    if (entry.messages == 0 || question.bytes >= entry.largest) {  // rates may have changed
         entry.choice = choice;
         entry.largest = question.bytes;
     }

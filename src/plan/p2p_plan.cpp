@@ -14,9 +14,12 @@
 #include "plan/direct_copy.hpp"
 #include "plan/eager_candidate.hpp"
 #include "plan/ipc_candidate.hpp"
+#include "plan/looks.hpp"
 #include "plan/p2p_model.hpp"
 #include "plan/pipeline_candidate.hpp"
 #include "plan/rdma_candidate.hpp"
+
+#include <span>
 
 namespace gantry::plan {
 namespace {
@@ -41,6 +44,17 @@ Candidate self_candidate(const Ask& ask) {
     return candidate;
 }
 
+// Of two copies and one, what `taken` is not; null: it is neither, or the other cannot be.
+Candidate* other_way(std::span<Candidate> candidates, const Candidate& taken) {
+    Candidate* other = nullptr;
+    for (Candidate& candidate : candidates)
+        if (candidate.impossible == nullptr &&
+            are_alternatives(taken.plan.protocol, candidate.plan.protocol) &&
+            (other == nullptr || candidate.plan.expected < other->plan.expected))
+            other = &candidate;
+    return other;
+}
+
 }  // namespace
 
 Choice best_of(const Ask& ask) {
@@ -51,17 +65,26 @@ Choice best_of(const Ask& ask) {
         for (Candidate& candidate : candidates)
             if (candidate.plan.protocol != Protocol::pipeline)
                 candidate = impossible(candidate.plan.protocol, "it lies in the sender's slots");
-    const Candidate* best = nullptr;
-    for (const Candidate& candidate : candidates) {
+    Candidate* best = nullptr;
+    for (Candidate& candidate : candidates) {
         if (candidate.impossible != nullptr) continue;
         if (best == nullptr || (candidate.settled && !best->settled) ||
             (candidate.settled == best->settled && candidate.plan.expected < best->plan.expected))
             best = &candidate;
     }
     GANTRY_ASSERT(best != nullptr && "every peer can be reached by active messages at least");
+    Candidate* const slower =
+        ask.facts.reads == Reads::look ? other_way(candidates, *best) : nullptr;
+    if (slower != nullptr) {
+        slower->plan.why = "now and then, to see what this way takes by now";
+        best->lost = "taken by other messages";
+        best = slower;
+    }
 
     Choice choice;
     choice.plan = best->plan;
+    choice.measures = slower != nullptr ||
+                      (ask.facts.reads == Reads::trial && choice.plan.protocol == Protocol::cma);
     for (const Candidate& candidate : candidates) {
         if (&candidate == best) continue;
         const bool priced = candidate.impossible == nullptr;

@@ -25,8 +25,7 @@ Leg slot_leg(const Ask& ask, CopyEngine engine, const device::GpuFacts& gpu, dou
              Executor executor) {
     if (engine == CopyEngine::cpu) {
         double rate = ask.peer.shared_memory ? ask.peer.bytes_per_second : kHostCopyRate;
-        if (ask.facts.reads == Reads::measured && ask.peer.slot_bytes_per_second > 0)
-            rate = ask.peer.slot_bytes_per_second;
+        if (ask.facts.rates.slots != 0) rate = ask.facts.rates.slot_bytes_per_second();
         // Beside a device's slot: in the cache, or by streaming stores past it.
         if (by_copy_engine(ask.source) || by_copy_engine(ask.sink)) {
             const bool into = executor == Executor::sender && ask.peer.shared_memory;

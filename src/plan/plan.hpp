@@ -95,6 +95,7 @@ struct Choice {
     Advice advice;
     Rejected rejected[5];
     int rejected_count = 0;
+    bool measures = false;  // it is made to learn what a way costs, not because it is the fastest
 };
 
 // From these sizes up the processor's copies between a user's buffer and a device's slots go past
@@ -106,6 +107,9 @@ inline constexpr Bytes kStreamedIntoSlotsFrom = 64 * kKiB;
 // From here up what arrived for a device waits in a page-locked slot: a copy from pageable memory
 // took 8.4 us at 16 KiB and 16.2 at 64 KiB on an H200, from page-locked memory 8.5 and 8.4.
 inline constexpr Bytes kKeptInSlotsFrom = 32 * kKiB;
+
+// From here up a message whose receiver is known to wait may be read by it although it could be sent at once.
+inline constexpr Bytes kAwaitedReadsFrom = 8 * kKiB;
 
 // Mechanisms that make messages faster and change no result (GANTRY_MECHANISMS): with all of them off
 // everything works, slower.

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "device/facts.hpp"
+#include "plan/rate_step.hpp"
 #include "transport/facts.hpp"
 
 #include <cstddef>
@@ -31,6 +32,7 @@ struct Question {
     bool sink_expected = false;   // of an offer: the last message like it ended there
     bool synchronous = false;     // MPI_Ssend: completes only when matched
     bool eager_credit = true;     // the peer still has room for eager bytes
+    bool awaited = false;         // its receiver waits for it: it need not be sent at once
     bool already_staged = false;  // all of it is in the sender's slots: only taking it out is left
     bool sender_absent = false;   // of a verdict: the sender did not come to do its part
     // Pieces of this size are already being copied ahead, and a pipeline keeps them. 0: none.
@@ -54,7 +56,8 @@ enum class Reads : std::uint8_t {
     refused = 1,
     unmeasured = 2,  // copies through slots are to be measured first
     trial = 3,       // this message measures what reading costs
-    measured = 4,    // PeerFacts says what both cost
+    measured = 4,    // Facts::rates says what both cost
+    look = 5,        // likewise; this message goes the slower way, to see what it costs by now
 };
 
 // What the indexes of Facts name.
@@ -91,6 +94,7 @@ struct Facts {
     bool exposed = false;      // the transport exposes the source's memory with the RTS
     bool descriptor = true;    // what the receiver needs to open the source's memory is there
     Reads reads = Reads::not_offered;
+    HostRates rates;           // of copies between host memories of the node; 0: not known
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;
     bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU

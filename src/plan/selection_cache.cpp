@@ -41,13 +41,14 @@ bool holds(const Selection& selection, const Facts& facts) {
 }  // namespace
 
 SelectionCache::Key SelectionCache::key_of(const Question& question, const Facts& facts) {
-    Packer flags;
+    Packer flags;  // all 64 bits are taken
     add_end(flags, question.source);
     add_end(flags, question.sink);
     flags.add(question.sink_known, 1)
         .add(question.sink_expected, 1)
         .add(question.synchronous, 1)
         .add(question.eager_credit, 1)
+        .add(question.awaited, 1)
         .add(question.already_staged, 1)
         .add(question.sender_absent, 1)
         .add(facts.source_reach, 2)
@@ -67,7 +68,10 @@ SelectionCache::Key SelectionCache::key_of(const Question& question, const Facts
         .add(facts.receiver_opens, 1)
         .add(facts.source_bar, 1)
         .add(facts.sink_bar, 1)
-        .add(facts.reads, 3);
+        .add(facts.reads, 3)
+        .add(facts.rates.slots, 8)
+        .add(facts.rates.reads, 8)
+        .add(facts.rates.call, 8);
     Packer places;
     places.add(static_cast<std::uint32_t>(facts.network), 32)
         .add(static_cast<std::uint16_t>(facts.source_gpu), 16)

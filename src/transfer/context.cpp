@@ -26,7 +26,7 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       rails(config),
       pools(device, transports, rank, config),
       exports(device),
-      host_reads(tuning.mechanisms.cma),
+      host_reads(tuning.mechanisms.cma, its_executor.clock()),
       arbiter(executor, device, transports, rank, {config.gpu_turns, config.gpu_trust}),
       operations(executor) {}
 

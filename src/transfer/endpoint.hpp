@@ -5,7 +5,7 @@
 // pays for those that it talks to.
 #pragma once
 
-#include "plan/question.hpp"
+#include "plan/looks.hpp"
 #include "transfer/rail_shares.hpp"
 #include "transfer/remote_memory.hpp"
 #include "transport/transport.hpp"
@@ -33,7 +33,8 @@ struct Endpoint {
         return static_cast<std::uint64_t>(rank) << 32 | memory.epoch();
     }
     SharedMapping* recent_mapping = nullptr;  // while copies use it (transfer/shared_mapping.hpp)
-    bool refuses_reads = false;            // the peer may not read this rank's memory: it said so
+    bool refuses_reads = false;  // the peer may not read this rank's memory: it said so
+    plan::Looks looks;           // of messages to it: at what the slower of slots and reading takes
     bool pool_pinned[2] = {false, false};  // its pools, as mapped here, are known to the driver
 };
 

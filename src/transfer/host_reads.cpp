@@ -9,68 +9,72 @@
 namespace gantry::transfer {
 namespace {
 
+// One rank writes the word and others read it whole: no order with other memory is needed.
 using Word = std::atomic_ref<std::uint64_t>;
 
-transport::HostRates* rates_of(const Endpoint& peer) {
-    return peer.own_shared != nullptr ? peer.own_shared->host_rates() : nullptr;
+std::uint64_t word_of(const plan::HostRates& rates) {
+    return std::uint64_t{rates.slots} | std::uint64_t{rates.reads} << 8 |
+           std::uint64_t{rates.call} << 16;
+}
+plan::HostRates rates_of(std::uint64_t word) {
+    return {static_cast<plan::Step>(word), static_cast<plan::Step>(word >> 8),
+            static_cast<plan::Step>(word >> 16)};
 }
 
-// Who measured first is believed.
-void store_once(std::uint64_t& word, std::uint64_t value) {
-    std::uint64_t none = 0;
-    // Pairs with the acquire in state(): a rate comes with what was stored before it.
-    Word(word).compare_exchange_strong(none, std::max<std::uint64_t>(value, 1),
-                                       std::memory_order_release, std::memory_order_relaxed);
+double rate(Bytes bytes, Nanoseconds time) {
+    return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<Nanoseconds>(time, 1));
 }
 
 }  // namespace
 
-void HostReads::Best::add(Bytes bytes, Nanoseconds time) {
-    ++samples;
-    const double rate =
-        static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<Nanoseconds>(time, 1));
-    bytes_per_second = std::max(bytes_per_second, rate);
+double HostReads::Window::most() const {
+    return *std::ranges::max_element(values_);
+}
+double HostReads::Window::least() const {
+    const auto count = static_cast<std::ptrdiff_t>(std::min(added_, kSamples));
+    return count == 0 ? 0 : *std::min_element(values_.begin(), values_.begin() + count);
 }
 
-plan::Reads HostReads::state(Endpoint& peer) {
+HostReads::Known HostReads::known(Endpoint& peer, transport::SharedSegment* measured_by) {
     if (!enabled_ || peer.facts.self || !peer.facts.shared_memory || peer.refuses_reads ||
         !peer.transport->reads_memory(peer.rank))
-        return plan::Reads::refused;
-    if (peer.facts.read_bytes_per_second > 0) return plan::Reads::measured;
-    transport::HostRates* const rates = rates_of(peer);
-    if (rates == nullptr) return plan::Reads::refused;
-    // Pairs with the release in store_once().
-    const std::uint64_t slot = Word(rates->slot_bytes_per_second).load(std::memory_order_acquire);
-    const std::uint64_t read = Word(rates->read_bytes_per_second).load(std::memory_order_acquire);
-    if (slot == 0) return plan::Reads::unmeasured;
-    if (read == 0) return plan::Reads::trial;
-    peer.facts.slot_bytes_per_second = static_cast<double>(slot);
-    peer.facts.read_bytes_per_second = static_cast<double>(read);
-    peer.facts.read_latency =
-        static_cast<Nanoseconds>(Word(rates->read_latency).load(std::memory_order_relaxed));
-    return plan::Reads::measured;
+        return {};
+    std::uint64_t* const word = measured_by != nullptr ? measured_by->host_rates() : nullptr;
+    if (word == nullptr) return {};
+    const plan::HostRates rates = rates_of(Word(*word).load(std::memory_order_relaxed));
+    if (rates.slots == 0) return {plan::Reads::unmeasured, rates};
+    return {rates.reads == 0 ? plan::Reads::trial : plan::Reads::measured, rates};
 }
 
-void HostReads::copied_from_slot(Endpoint& peer, Bytes bytes, Nanoseconds time) {
-    slots_.add(bytes, time);
-    transport::HostRates* const rates = rates_of(peer);
-    if (slots_.samples != kSamples || rates == nullptr) return;
-    store_once(rates->slot_bytes_per_second, static_cast<std::uint64_t>(slots_.bytes_per_second));
-    log::info("p2p: {:.1f} GB/s out of slots of the node", slots_.bytes_per_second / 1e9);
-}
-
-void HostReads::tried_call(Nanoseconds time) {
-    call_ = call_ == 0 ? time : std::min(call_, time);
+void HostReads::copied_from_slot(Endpoint& peer, Bytes bytes, Nanoseconds began) {
+    slots_.add(rate(bytes, clock_->now() - began));
+    say(peer);
 }
 
 void HostReads::read(Endpoint& peer, Bytes bytes, Nanoseconds time) {
-    reads_.add(bytes, time - std::min(time / 2, call_));
-    transport::HostRates* const rates = rates_of(peer);
-    if (reads_.samples != kSamples || rates == nullptr) return;
-    store_once(rates->read_latency, static_cast<std::uint64_t>(call_));
-    store_once(rates->read_bytes_per_second, static_cast<std::uint64_t>(reads_.bytes_per_second));
-    log::info("p2p: {:.1f} GB/s and {} ns by reading memory of other ranks of the node",
-              reads_.bytes_per_second / 1e9, call_);
+    const auto call = static_cast<Nanoseconds>(calls_.least());
+    reads_.add(rate(bytes, time - std::min(time / 2, call)));
+    say(peer);
+}
+
+void HostReads::say(Endpoint& peer) {
+    std::uint64_t* const word =
+        peer.own_shared != nullptr ? peer.own_shared->host_rates() : nullptr;
+    if (word == nullptr) return;
+    const plan::HostRates said = rates_of(Word(*word).load(std::memory_order_relaxed));
+    plan::HostRates now = said;
+    if (slots_.full())
+        now.slots = plan::moved(said.slots, plan::step_of(slots_.most(), plan::kRateUnit));
+    if (reads_.full())
+        now.reads = plan::moved(said.reads, plan::step_of(reads_.most(), plan::kRateUnit));
+    if (reads_.full() && !calls_.empty())
+        now.call = plan::moved(said.call, plan::step_of(calls_.least(), plan::kTimeUnit));
+    if (now == said) return;
+    Word(*word).store(word_of(now), std::memory_order_relaxed);
+    if (now.reads != 0)
+        log::debug(
+            "p2p: {:.1f} GB/s out of slots of the node, {:.1f} by reading memory of its ranks",
+            now.slot_bytes_per_second() / 1e9, now.read_bytes_per_second() / 1e9);
 }
 
 }  // namespace gantry::transfer

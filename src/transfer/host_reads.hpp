@@ -2,18 +2,23 @@
 //
 // HostReads: whether large host messages inside a node are better read out of the sender's memory by the
 // receiver (Transport::read_memory) than copied through slots. Both are measured where they happen, on the
-// program's own messages: first a few copies out of slots, which every receiver makes anyway, then a few
-// reads. The best of each counts, so a process that was interrupted meanwhile does no harm.
+// program's own messages, by the receiver, and for as long as the program runs: the best of the last
+// kSamples of each counts, so a process that was interrupted meanwhile does no harm, and a machine whose
+// state has changed is noticed after so many.
 //
 //     unmeasured --(kSamples copies out of slots)--> trial --(kSamples reads)--> measured
 //
-// What a rank has measured lies in the node's segment, where all ranks of the node see it: senders offer
-// what receivers have measured.
+// What a rank has measured it says in a word of the node's segment (SharedSegment::host_rates): senders
+// offer what their receiver has measured. The way that is not taken is measured by looks (plan/looks.hpp).
+//
+//     word   | 0 | call | reads | slots |   steps of 8 bits (plan/rate_step.hpp); 0: not measured yet
 #pragma once
 
 #include "base/executor.hpp"
 #include "plan/plan.hpp"
 #include "transfer/endpoint.hpp"
+
+#include <array>
 
 namespace gantry::transfer {
 
@@ -21,33 +26,52 @@ class HostReads {
   public:
     // Smaller pieces measure a call more than a copy.
     static constexpr Bytes kSample = 16 * kKiB;
-    static constexpr int kSamples = 8;
+    static constexpr std::size_t kSamples = 8;
 
-    explicit HostReads(bool enabled) : enabled_(enabled) {}
+    HostReads(bool enabled, const Clock& clock) : enabled_(enabled), clock_(&clock) {}
 
-    // What is known of it between this rank and that peer; PeerFacts of the endpoint takes over what was
-    // measured.
-    plan::Reads state(Endpoint& peer);
-    // Whether a copy of so many bytes out of a slot of that peer is to be timed.
-    bool times_slots(Endpoint& peer, Bytes bytes) {
-        return enabled_ && !slots_.done() && bytes >= kSample &&
-               state(peer) == plan::Reads::unmeasured;
+    struct Known {
+        plan::Reads reads = plan::Reads::refused;
+        plan::HostRates rates;
+    };
+    // Of messages to that peer, as it has measured; of messages from there, as this rank has.
+    Known to(Endpoint& peer) { return known(peer, peer.shared); }
+    Known from(Endpoint& peer) { return known(peer, peer.own_shared); }
+
+    // Around a copy of so many bytes out of a slot of that peer; 0: it is not timed.
+    Nanoseconds begins(Endpoint& peer, Bytes bytes) {
+        return bytes >= kSample && enabled_ && from(peer).reads != plan::Reads::refused
+                   ? clock_->now()
+                   : 0;
     }
-    void copied_from_slot(Endpoint& peer, Bytes bytes, Nanoseconds time);
-    // What the smallest read took, and a piece.
-    void tried_call(Nanoseconds time);
+    void copied_from_slot(Endpoint& peer, Bytes bytes, Nanoseconds began);
+    // What a read of a few bytes took, and a piece.
+    void tried_call(Nanoseconds time) { calls_.add(static_cast<double>(time)); }
     void read(Endpoint& peer, Bytes bytes, Nanoseconds time);
 
+    // Of copies out of slots: tests have a clock that says what they are to take.
+    void time_slots_by(const Clock& clock) { clock_ = &clock; }
+
   private:
-    struct Best {
-        int samples = 0;
-        double bytes_per_second = 0;
-        bool done() const { return samples >= kSamples; }
-        void add(Bytes bytes, Nanoseconds time);
+    // The last kSamples values.
+    class Window {
+      public:
+        void add(double value) { values_[added_++ % kSamples] = value; }
+        bool empty() const { return added_ == 0; }
+        bool full() const { return added_ >= kSamples; }
+        double most() const;
+        double least() const;
+
+      private:
+        std::array<double, kSamples> values_{};
+        std::size_t added_ = 0;
     };
+    Known known(Endpoint& peer, transport::SharedSegment* measured_by);
+    void say(Endpoint& peer);
+
     const bool enabled_;
-    Best slots_, reads_;
-    Nanoseconds call_ = 0;
+    const Clock* clock_;
+    Window slots_, reads_, calls_;
 };
 
 }  // namespace gantry::transfer

@@ -30,10 +30,6 @@ struct PeerFacts {
     double bytes_per_second = 10e9;
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire
-    // As ranks of the node have measured (HostRates); 0: not yet.
-    double slot_bytes_per_second = 0;
-    double read_bytes_per_second = 0;
-    Nanoseconds read_latency = 0;
     bool operator==(const PeerFacts&) const = default;
 };
 

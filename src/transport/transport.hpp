@@ -94,14 +94,6 @@ struct alignas(64) Flag {
 // Where a rank posts what it brings to collective operations (transfer/board.hpp).
 inline constexpr Bytes kBoardBytes = 512 * kKiB;
 
-// What ranks of a node have measured of copies between their host memories: words that whoever was first
-// stored, once. 0: nobody has yet.
-struct alignas(64) HostRates {
-    std::uint64_t slot_bytes_per_second = 0;  // out of a slot that another rank has filled
-    std::uint64_t read_bytes_per_second = 0;  // Transport::read_memory
-    std::uint64_t read_latency = 0;           // nanoseconds, of one such call
-};
-
 // The two pools of shared slots in a rank's segment (docs/design/staged-pipeline.md).
 enum class Pool : std::uint8_t { host_cells, device_slots };
 
@@ -128,8 +120,9 @@ class SharedSegment {
     // (transfer/gpu_neighbours.hpp); and whether another rank does, as far as it said so.
     virtual void note_gpu(std::uint64_t gpu) = 0;
     virtual bool others_use(std::uint64_t gpu) const = 0;
-    // One for all ranks of the node; null: there is none.
-    virtual HostRates* host_rates() { return nullptr; }
+    // A word in which that rank says what it has measured (transfer/host_reads.hpp), at first 0; null:
+    // there is none.
+    virtual std::uint64_t* host_rates() { return nullptr; }
 };
 
 class Transport {

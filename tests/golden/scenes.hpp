@@ -175,9 +175,9 @@ inline std::vector<Scene> scenes() {
                            two_gpus, IpcKind::legacy)
                            .facts;
     reads.reads = plan::Reads::measured;
-    reads.peer.slot_bytes_per_second = 12e9;
-    reads.peer.read_bytes_per_second = 20e9;
-    reads.peer.read_latency = 1400;
+    reads.rates = {.slots = plan::step_of(12e9, plan::kRateUnit),
+                   .reads = plan::step_of(20e9, plan::kRateUnit),
+                   .call = plan::step_of(1400, plan::kTimeUnit)};
     add("receiver without a driver (H200)", two_gpus, IpcKind::legacy).facts.receiver_opens = false;
     add("two nodes, C2050 and QDR", facts(qdr(), c2050(), c2050()), IpcKind::none);
     add("two nodes, PCIe 5 and 400 Gb/s (H200)", facts(ndr(), h200(), other_h200()),

@@ -5,6 +5,7 @@
 #include "gpu.hpp"
 #include "test.hpp"
 
+#include <algorithm>
 #include <vector>
 
 using namespace mpi_tests;
@@ -74,6 +75,21 @@ void every_operation(Kind kind, int round) {
     got(result, kCount);
     for (int i = 0; i < kCount; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, me * kCount + i));
+    // Of the ranks up to this one, and of those before it.
+    const auto sum_up_to = [&](int last, int i) {
+        int of_these = 0;
+        for (int each = 0; each <= last; ++each)
+            of_these += number(each, round, i);
+        return of_these;
+    };
+    OK(MPI_Scan(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me, i));
+    OK(MPI_Exscan(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, kCount);
+    for (int i = 0; i < kCount; ++i)  // rank 0 keeps what was there
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(std::max(me - 1, 0), i));
     OK(MPI_Bcast(one.data(), kCount, MPI_INT, root, MPI_COMM_WORLD));
     got(one, kCount);
     for (int i = 0; i < kCount; ++i)
@@ -84,12 +100,76 @@ void every_operation(Kind kind, int round) {
     got(one, kCount);
     for (int i = 0; i < kCount; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum(i));
+    bring();
+    OK(MPI_Scan(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, kCount);
+    for (int i = 0; i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me, i));
+    bring();
+    OK(MPI_Exscan(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, kCount);
+    for (int i = 0; me > 0 && i < kCount; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me - 1, i));
     OK(MPI_Gather(me == root ? MPI_IN_PLACE : many.data(), kCount, MPI_INT, many.data(), kCount,
                   MPI_INT, root, MPI_COMM_WORLD));
     got(many, all);
     for (int i = 0; me == root && i < static_cast<int>(all); ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)],
                  i / kCount == me ? number(me, round, i) : number(i / kCount, round, i % kCount));
+}
+
+// Rank i's part is of i items, so that rank 0 has none; between the blocks lies one item of nobody.
+void every_v_operation(Kind kind, int round) {
+    const int me = rank(), ranks = size();
+    std::vector<int> counts(static_cast<std::size_t>(ranks)), places(counts.size());
+    int all = 0;
+    for (int each = 0; each < ranks; ++each) {
+        counts[static_cast<std::size_t>(each)] = each;
+        places[static_cast<std::size_t>(each)] = all + each;
+        all += each;
+    }
+    const auto room = static_cast<std::size_t>(all + ranks);
+    Memory mine(kind, room * sizeof(int)), result(kind, room * sizeof(int));
+    std::vector<int> host(room);
+    const auto bring = [&](Memory& memory, int at) {
+        std::fill(host.begin(), host.end(), -7);
+        for (int i = 0; at + i < static_cast<int>(room); ++i)
+            host[static_cast<std::size_t>(at + i)] = number(me, round, i);
+        memory.write(host.data(), room * sizeof(int));
+    };
+    const auto check_all = [&] {
+        result.read(host.data(), room * sizeof(int));
+        for (int each = 0; each < ranks; ++each)
+            for (int i = 0; i < each; ++i)
+                CHECK_EQ(host[static_cast<std::size_t>(places[static_cast<std::size_t>(each)] + i)],
+                         number(each, round, i));
+    };
+    bring(mine, 0);
+    OK(MPI_Allgatherv(mine.data(), me, MPI_INT, result.data(), counts.data(), places.data(),
+                      MPI_INT, MPI_COMM_WORLD));
+    check_all();
+    bring(result, places[static_cast<std::size_t>(me)]);
+    OK(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_INT, result.data(), counts.data(), places.data(),
+                      MPI_INT, MPI_COMM_WORLD));
+    check_all();
+    int first = 0;
+    for (int each = 0; each < me; ++each)
+        first += each;
+    const auto check_share = [&](const Memory& memory) {
+        memory.read(host.data(), room * sizeof(int));
+        for (int i = 0; i < me; ++i) {
+            int sum = 0;
+            for (int each = 0; each < ranks; ++each)
+                sum += number(each, round, first + i);
+            CHECK_EQ(host[static_cast<std::size_t>(i)], sum);
+        }
+    };
+    OK(MPI_Reduce_scatter(mine.data(), result.data(), counts.data(), MPI_INT, MPI_SUM,
+                          MPI_COMM_WORLD));
+    check_share(result);
+    OK(MPI_Reduce_scatter(MPI_IN_PLACE, mine.data(), counts.data(), MPI_INT, MPI_SUM,
+                          MPI_COMM_WORLD));
+    check_share(mine);
 }
 
 }  // namespace
@@ -105,6 +185,19 @@ MPI_CASE(small_collectives_whose_memory_changes, 3) {
     for (int round = 0; round < 24; ++round) {
         const bool device = round / 6 == 1 ? rank() == 1 : round / 6 == 2;
         every_operation(device ? Kind::device : Kind::host, round);
+    }
+}
+
+MPI_CASE(small_collectives_of_listed_blocks_in_a_row, 4) {
+    for (int round = 0; round < 20; ++round)
+        every_v_operation(Kind::host, round);
+}
+
+MPI_CASE(small_collectives_of_listed_blocks_whose_memory_changes, 3) {
+    use_device(rank() % gpu().count);
+    for (int round = 0; round < 24; ++round) {
+        const bool device = round / 6 == 1 ? rank() == 1 : round / 6 == 2;
+        every_v_operation(device ? Kind::device : Kind::host, round);
     }
 }
 

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace gantry::world {
 namespace {
@@ -31,12 +33,15 @@ Options options_of(std::uint64_t seed = 1) {
             .change_config = [](config::Config& config) { config.device_pool = 4 * kMiB; }};
 }
 
-// As if ranks of the node had measured that.
+std::uint64_t word_of(double slots, double reads) {
+    return std::uint64_t{plan::step_of(slots, plan::kRateUnit)} |
+           std::uint64_t{plan::step_of(reads, plan::kRateUnit)} << 8 |
+           std::uint64_t{plan::step_of(500, plan::kTimeUnit)} << 16;
+}
+// As if both ranks had measured that.
 void measured(World& world, double slots, double reads) {
-    transport::HostRates& rates = world.shared_memory().host_rates();
-    rates.slot_bytes_per_second = static_cast<std::uint64_t>(slots);
-    rates.read_bytes_per_second = static_cast<std::uint64_t>(reads);
-    rates.read_latency = 500;
+    for (const int rank : {0, 1})
+        world.shared_memory().host_rates(rank) = word_of(slots, reads);
 }
 
 struct Sent {
@@ -120,10 +125,12 @@ TEST(SingleCopy, IsMeasuredByTheFirstMessages) {
     World world(options_of());
     Sent sent{.bytes = 256 * kKiB, .messages = 6};
     const Counted counted = run(world, sent);
-    const transport::HostRates& rates = world.shared_memory().host_rates();
-    EXPECT_GT(rates.slot_bytes_per_second, 0u);
-    EXPECT_NEAR(static_cast<double>(rates.read_latency), 500, 5);
-    EXPECT_NEAR(static_cast<double>(rates.read_bytes_per_second), kFast, 0.05 * kFast);
+    const plan::HostRates rates =
+        world.rank(0).transfer.host_reads.to(world.rank(0).transfer.endpoints.to(1)).rates;
+    EXPECT_GT(rates.slots, 0);
+    EXPECT_NEAR(rates.read_latency(), 500, 0.05 * 500);
+    EXPECT_NEAR(rates.read_bytes_per_second(), kFast, 0.1 * kFast);
+    EXPECT_EQ(world.shared_memory().host_rates(0), 0u) << "who has received nothing";
     // Two messages of four pieces through slots; two whose calls are tried, read in pieces of 64 KiB. In
     // this world a copy out of a slot takes no time, so the others go through slots again.
     EXPECT_EQ(counted.reads, 2 * (4 + 4));
@@ -192,6 +199,38 @@ TEST(SingleCopy, ThresholdIsTakenAtItsWord) {
     }
 }
 
+// A step of a collective need not be sent at once; a message of the program's is, within the limit.
+TEST(SingleCopy, MessagesThatAreAwaitedAreReadAlsoBelowTheEagerLimit) {
+    for (const double slots : {2e9, kFast}) {
+        for (const p2p::SendMode mode : {p2p::SendMode::standard, p2p::SendMode::awaited}) {
+            World world(options_of());
+            measured(world, slots, 20e9);
+            Sent sent{.bytes = 16 * kKiB, .mode = mode};
+            const Counted counted = run(world, sent);
+            EXPECT_EQ(counted.reads,
+                      slots < kFast && mode == p2p::SendMode::awaited ? sent.messages : 0);
+            EXPECT_EQ(counted.chunks, 0);
+        }
+    }
+}
+
+TEST(SingleCopy, MessagesSentAtOnceAreSamplesOfSlots) {
+    World world(options_of());
+    Sent sent{.bytes = 16 * kKiB, .messages = 25, .mode = p2p::SendMode::awaited};
+    const Counted counted = run(world, sent);
+    EXPECT_GT(world.shared_memory().host_rates(1), 0u);
+    EXPECT_GT(counted.reads, 0) << "to measure what that costs";
+    EXPECT_EQ(counted.chunks, 0);
+}
+
+TEST(SingleCopy, WhatIsTooShortToMeasureMeasuresNothing) {
+    World world(options_of());
+    for (const int rank : {0, 1})
+        world.shared_memory().host_rates(rank) = plan::step_of(2e9, plan::kRateUnit);
+    Sent sent{.bytes = 8 * kKiB, .messages = 15, .mode = p2p::SendMode::awaited};
+    EXPECT_EQ(run(world, sent).reads, 0);
+}
+
 TEST(SingleCopy, WhatEndsOnADeviceGoesThroughSlots) {
     World world(options_of());
     measured(world, kSlow, kFast);
@@ -199,6 +238,134 @@ TEST(SingleCopy, WhatEndsOnADeviceGoesThroughSlots) {
     const Counted counted = run(world, sent);
     EXPECT_EQ(counted.reads, 0);
     EXPECT_GT(counted.chunks, 0);
+}
+
+// --- the machine changes in the middle -----------------------------------------------------------
+
+// The clock of copies out of slots, whose pieces are host cells of 64 KiB: a copy reads it before and
+// behind.
+class SlotClock final : public Clock {
+  public:
+    Nanoseconds now() const override {
+        behind_ = !behind_;
+        time_ += behind_ ? model::Rate(bytes_per_second).time(64 * kKiB) : 1;
+        return time_;
+    }
+    double bytes_per_second = kSlow;
+
+  private:
+    mutable Nanoseconds time_ = 1;
+    mutable bool behind_ = true;
+};
+
+// What copies out of slots and reads do from that message on.
+struct Turn {
+    int from;
+    double slots, reads;
+};
+struct Followed {
+    Bytes bytes = 256 * kKiB;
+    int messages = 0;
+    std::vector<Turn> turns;
+    SlotClock clock = {};
+    std::vector<bool> read = {};  // of each message: its receiver read it
+};
+
+Task<Status> follow(Rank& rank, Followed& followed) {
+    Bytebuffer buffer(rank, Place::host, followed.bytes);
+    if (rank.number == 1) rank.transfer.host_reads.time_slots_by(followed.clock);
+    for (int i = 0; i < followed.messages; ++i) {
+        if (rank.number == 0) {
+            buffer.fill(static_cast<std::uint64_t>(i));
+            Status sent = co_await send(rank, buffer.whole(), 1, 1, p2p::SendMode::synchronous);
+            GANTRY_CO_TRY(sent);
+            continue;
+        }
+        for (const Turn& turn : followed.turns) {
+            if (turn.from != i) continue;
+            followed.clock.bytes_per_second = turn.slots;
+            rank.world.shared_memory().set_read_rate(model::Rate(turn.reads));
+        }
+        const int reads_before = count(rank.world).reads;
+        Received received = co_await receive(rank, buffer.whole(), 0, 1);
+        GANTRY_CO_TRY(received.status);
+        WORLD_CHECK(buffer.holds(static_cast<std::uint64_t>(i), followed.bytes));
+        followed.read.push_back(count(rank.world).reads > reads_before);
+    }
+    co_return success();
+}
+
+void run(World& world, Followed& followed) {
+    const Ending ending = world.run([&followed](Rank& rank) { return follow(rank, followed); });
+    EXPECT_TRUE(ending.good()) << ending;
+    EXPECT_TRUE(world.settle());
+}
+
+// Messages from `from` up to `end` that went another way than `read` says.
+int others(const Followed& followed, int from, int end, bool read) {
+    int count = 0;
+    for (int i = from; i < end; ++i)
+        count += followed.read[static_cast<std::size_t>(i)] != read ? 1 : 0;
+    return count;
+}
+
+constexpr int kOften = static_cast<int>(plan::Looks::kMessagesBetween);
+// Messages of that size until eight pieces of 64 KiB have been copied, or eight of 256 KiB been read.
+int messages_of_samples(Bytes bytes, Bytes piece) {
+    const Bytes each = std::max<Bytes>(bytes / piece, 1);
+    return static_cast<int>(divide_up(transfer::HostReads::kSamples, each));
+}
+
+TEST(SingleCopy, LeavesAWayThatHasBecomeSlowAfterEightCopies) {
+    for (const bool reads_first : {false, true}) {
+        for (const Bytes bytes : {64 * kKiB, 256 * kKiB, kMiB}) {
+            World world(options_of());
+            const Turn before = reads_first ? Turn{0, 4e9, 20e9} : Turn{0, 20e9, 4e9};
+            const Turn after = reads_first ? Turn{300, 4e9, 1e9} : Turn{300, 1e9, 4e9};
+            Followed followed{.bytes = bytes, .messages = 450, .turns = {before, after}};
+            run(world, followed);
+            const int start = 2 * messages_of_samples(bytes, 64 * kKiB);
+            const int adapt = messages_of_samples(bytes, reads_first ? 256 * kKiB : 64 * kKiB);
+            EXPECT_LE(others(followed, start, 300, reads_first), 300 / kOften);
+            EXPECT_LE(others(followed, 300 + adapt, 450, !reads_first), 150 / kOften + 1)
+                << "nothing but looks, " << bytes << " bytes";
+        }
+    }
+}
+
+TEST(SingleCopy, NoticesByALookThatTheOtherWayHasBecomeFast) {
+    for (const bool reads_first : {false, true}) {
+        World world(options_of());
+        const Turn before = reads_first ? Turn{0, 5e9, 10e9} : Turn{0, 10e9, 5e9};
+        const Turn after = reads_first ? Turn{200, 40e9, 10e9} : Turn{200, 10e9, 40e9};
+        Followed followed{.messages = 500, .turns = {before, after}};
+        run(world, followed);
+        // A read is measured by eight pieces: two looks at messages of 256 KiB in pieces of 64.
+        EXPECT_LE(others(followed, 200, 500, !reads_first), 2 * kOften) << reads_first;
+        EXPECT_LE(others(followed, 200 + 2 * kOften, 500, !reads_first), 300 / kOften + 1);
+    }
+}
+
+TEST(SingleCopy, DoesNotFlutterWhereRatesDifferByLittle) {
+    World world(options_of());
+    Followed followed{.messages = 600, .turns = {{0, 10e9, 9.5e9}}};
+    for (int i = 20; i < 600; i += 10)
+        followed.turns.push_back({i, i % 20 == 0 ? 12e9 : 8.5e9, i % 30 == 0 ? 11e9 : 8.8e9});
+    run(world, followed);
+    int changes = 0;
+    for (std::size_t i = 21; i < followed.read.size(); ++i)
+        changes += followed.read[i] != followed.read[i - 1] ? 1 : 0;
+    EXPECT_LE(changes, 2 * (600 / kOften + 1)) << "each look is there and back";
+}
+
+TEST(SingleCopy, ExplanationsSayWhatIsALookAndWhatTheUsualWayTakes) {
+    World world(options_of());
+    Followed followed{.messages = 300, .turns = {{0, 4e9, 20e9}, {100, 4e9, 10e9}}};
+    run(world, followed);
+    const std::string text = world.rank(0).explain.text(0);
+    EXPECT_NE(text.find("now and then, to see what this way takes by now"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("one copy, by the receiver"), std::string::npos) << text;
 }
 
 // --- a peer dies --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "mpi/engine/engine.hpp"
 #include "mpi/engine/pending.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace gantry::mpi::quick {
@@ -18,9 +19,6 @@ namespace {
 using coll::LaneCall;
 using coll::LaneJob;
 using plan::Collective;
-
-// Looks before the engine is driven, too: other ranks of a node answer within a microsecond or two.
-constexpr int kLooks = 200;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -38,9 +36,10 @@ bool opens_lane(Comm& comm, Bytes bytes) {
         use.settle();
         return false;
     }
-    if (!use.wants_it(bytes)) return false;
+    const coll::Team team = comm.team();
+    if (!use.wants_it(bytes, coll::tuning_of(team).lane_calls)) return false;
     // Whose lane cannot be opened hears why from the operation itself.
-    return wait(Pending(engine, use.open(engine.executor(), comm.team()))).ok();
+    return wait(Pending(engine, use.open(engine.executor(), team))).ok();
 }
 
 transfer::Lane* lane_of(Comm& comm, Collective operation, Bytes bytes) {
@@ -62,7 +61,9 @@ class Running {
             if (!call_.begun()) (void)wait(Pending(engine_, call_.finish_begin(executor, board)));
             if (Status staged = stage(); !staged.ok()) call_.fail(std::move(staged));
         }
-        for (int look = engine_.is_crowded() ? kLooks - 1 : 0; look < kLooks; ++look) {
+        // Before the engine is driven, too: other ranks of a node answer within a microsecond or two.
+        for (auto looks = engine_.is_crowded() ? 1 : context().config.coll_lane_looks; looks > 0;
+             --looks) {
             if (call_.poll()) return ended(bytes);
             pause();
         }
@@ -118,7 +119,7 @@ class Running {
     p2p::Buffer later_;  // where the sink's bytes go from host memory
 };
 
-Ended over(Comm& comm, transfer::Lane& lane, LaneJob job, Bytes bytes) {
+Ended over(Comm& comm, transfer::Lane& lane, LaneJob& job, Bytes bytes) {
     Engine& engine = *comm.engine;
     // A call that waits for nobody drives nothing; what the program has in flight goes on all the same.
     if (engine.pending()) engine.progress();
@@ -127,7 +128,7 @@ Ended over(Comm& comm, transfer::Lane& lane, LaneJob job, Bytes bytes) {
         const auto on_device = [&](const p2p::Buffer& buffer) {
             return buffer.bytes() > 0 && !coll::on_host(team, buffer);
         };
-        job.on_device = on_device(job.source) || on_device(job.sink);
+        job.on_device = job.on_device || on_device(job.source) || on_device(job.sink);
     }
     return Running(comm, lane, job).to_the_end(bytes);
 }
@@ -169,12 +170,35 @@ Bytes bytes_of(MPI_Count count, const Datatype& datatype) {
     return static_cast<Bytes>(count) * datatype.layout.size;
 }
 
+Ended scatter_reduced(LaneJob& job, const void* sendbuf, void* recvbuf, MPI_Count count,
+                      MPI_Count share, const Datatype& datatype, const Op& op, Comm& comm) {
+    if (job.whole == 0 || !reduces(job, op, datatype)) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::reduce_scatter, job.whole);
+    if (lane == nullptr) return std::nullopt;
+    set_sides(job, sendbuf, recvbuf, share, datatype);
+    job.source.count = static_cast<std::uint64_t>(count);
+    return over(comm, *lane, job, job.whole);
+}
+
+Ended scan_of(const void* sendbuf, void* recvbuf, MPI_Count count, const Datatype& datatype,
+              const Op& op, bool exclusive, Comm& comm) {
+    const Bytes bytes = bytes_of(count, datatype);
+    LaneJob job{.operation = Collective::scan, .block = bytes, .exclusive = exclusive};
+    if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::scan, bytes);
+    if (lane == nullptr) return std::nullopt;
+    set_sides(job, sendbuf, recvbuf, count, datatype);
+    if (exclusive && comm.rank() == 0) job.sink = {};  // it gets nothing
+    return over(comm, *lane, job, bytes);
+}
+
 }  // namespace
 
 Ended barrier(Comm& comm) {
     transfer::Lane* const lane = lane_of(comm, Collective::barrier, 0);
     if (lane == nullptr) return std::nullopt;
-    return over(comm, *lane, {.operation = Collective::barrier}, 0);
+    LaneJob job{.operation = Collective::barrier};
+    return over(comm, *lane, job, 0);
 }
 
 Ended bcast(void* address, MPI_Count count, Datatype* datatype, int root, Comm& comm) {
@@ -214,14 +238,39 @@ Ended allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& d
 Ended reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                            Datatype& datatype, Op& op, Comm& comm) {
     const Bytes block = bytes_of(recvcount, datatype);
-    const Bytes bytes = block * static_cast<Bytes>(comm.size());
-    LaneJob job{.operation = Collective::reduce_scatter, .block = block};
-    if (bytes == 0 || !reduces(job, op, datatype)) return std::nullopt;
-    transfer::Lane* const lane = lane_of(comm, Collective::reduce_scatter, bytes);
-    if (lane == nullptr) return std::nullopt;
-    set_sides(job, sendbuf, recvbuf, recvcount, datatype);
-    job.source.count *= static_cast<std::uint64_t>(comm.size());
-    return over(comm, *lane, job, bytes);
+    const auto me = static_cast<Bytes>(comm.rank()), ranks = static_cast<Bytes>(comm.size());
+    LaneJob job{.operation = Collective::reduce_scatter,
+                .block = block,
+                .whole = block * ranks,
+                .share_first = block * me};
+    return scatter_reduced(job, sendbuf, recvbuf, recvcount * comm.size(), recvcount, datatype, op,
+                           comm);
+}
+
+Ended reduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+                     Datatype& datatype, Op& op, Comm& comm) {
+    if (comm.is_inter()) return std::nullopt;
+    const int me = comm.rank();
+    MPI_Count all = 0, before = 0;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        if (rank == me) before = all;
+        all += recvcounts[rank];
+    }
+    LaneJob job{.operation = Collective::reduce_scatter,
+                .block = bytes_of(recvcounts[me], datatype),
+                .whole = bytes_of(all, datatype),
+                .share_first = bytes_of(before, datatype)};
+    return scatter_reduced(job, sendbuf, recvbuf, all, recvcounts[me], datatype, op, comm);
+}
+
+Ended scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+           Comm& comm) {
+    return scan_of(sendbuf, recvbuf, count, datatype, op, false, comm);
+}
+
+Ended exscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+             Comm& comm) {
+    return scan_of(sendbuf, recvbuf, count, datatype, op, true, comm);
 }
 
 Ended gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
@@ -275,6 +324,43 @@ Ended allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, vo
     }
     transfer::Lane* const lane = block > 0 ? lane_of(comm, Collective::allgather, block) : nullptr;
     return lane != nullptr ? over(comm, *lane, job, block) : std::nullopt;
+}
+
+// All ranks know all counts alike.
+Ended allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                 const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                 Comm& comm) {
+    if (recvtype == nullptr || comm.is_inter()) return std::nullopt;
+    const int me = comm.rank();
+    MPI_Count all = 0, largest = 0;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        all += recvcounts[rank];
+        largest = std::max(largest, recvcounts[rank]);
+    }
+    if (all == 0 || bytes_of(largest, *recvtype) > transfer::kLaneRoom) return std::nullopt;
+    const Bytes bytes = bytes_of(all, *recvtype);
+    const auto block_of = [&](int rank) {
+        return buffer(static_cast<std::byte*>(recvbuf) +
+                          recvtype->layout.extent * static_cast<std::ptrdiff_t>(displs[rank]),
+                      recvcounts[rank], *recvtype);
+    };
+    LaneJob job{.operation = Collective::allgatherv,
+                .block = bytes_of(recvcounts[me], *recvtype),
+                .counts = recvcounts,
+                .displacements = displs,
+                .in_place = sendbuf == MPI_IN_PLACE};
+    job.source = job.in_place ? block_of(me) : buffer(sendbuf, sendcount, *sendtype);
+    job.sink = buffer(recvbuf, 0, *recvtype);
+    if (!job.in_place && (job.source.bytes() != job.block ||
+                          (job.block > 0 && (job.source.address == block_of(me).address ||
+                                             job.source.address == block_of(0).address))))
+        return std::nullopt;
+    transfer::Lane* const lane = lane_of(comm, Collective::allgatherv, bytes);
+    if (lane == nullptr) return std::nullopt;
+    if (comm.engine->device().active()) [[unlikely]]
+        for (int rank = 0; rank < comm.size() && !job.on_device; ++rank)
+            job.on_device = recvcounts[rank] > 0 && !coll::on_host(comm.team(), block_of(rank));
+    return over(comm, *lane, job, bytes);
 }
 
 Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,

@@ -30,12 +30,21 @@ Ended allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& d
                 Comm& comm);
 Ended reduce_scatter_block(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                            Datatype& datatype, Op& op, Comm& comm);
+Ended scan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+           Comm& comm);
+Ended exscan(const void* sendbuf, void* recvbuf, MPI_Count count, Datatype& datatype, Op& op,
+             Comm& comm);
+Ended reduce_scatter(const void* sendbuf, void* recvbuf, const MPI_Count* recvcounts,
+                     Datatype& datatype, Op& op, Comm& comm);
 Ended gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
              MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm);
 Ended scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
               MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm);
 Ended allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                 MPI_Count recvcount, Datatype* recvtype, Comm& comm);
+Ended allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
+                 const MPI_Count* recvcounts, const MPI_Aint* displs, Datatype* recvtype,
+                 Comm& comm);
 Ended alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, void* recvbuf,
                MPI_Count recvcount, Datatype* recvtype, Comm& comm);
 

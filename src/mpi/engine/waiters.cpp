@@ -12,9 +12,6 @@ namespace {
 // A message between two processes of a node takes a few microseconds.
 constexpr Nanoseconds kLooks = 20 * kMicrosecond;
 constexpr int kLooksBetweenClocks = 16;
-// How often the deputy looks at the driver: a message that nobody else waits for is late by two looks
-// at most, once, when a thread that drove leaves MPI.
-constexpr Nanoseconds kFirstLook = 50 * kMicrosecond, kLastLook = 400 * kMicrosecond;
 // What a turn without an event may have ended all the same is found this many turns later.
 constexpr int kQuietTurns = 16;
 
@@ -95,15 +92,15 @@ void Waiters::sleep(Pending& pending) {
 // Until it is called, or nobody has driven for a while. A driver that comes again and again is looked at
 // ever more seldom. False: one has driven all the time, and may go on for long.
 bool Waiters::sleep_as_deputy(const Sleeper& me) {
-    Nanoseconds time = kFirstLook;
+    Nanoseconds time = first_look_;
     for (std::uint32_t seen = drives();;) {
         futex::sleep_while(me.word, asleep, time);
         if (me.word.load() != asleep) return true;
         const std::uint32_t now = drives();
         if (now == seen && driver() == nullptr) return true;
-        if (now == seen && time == kLastLook) return false;
+        if (now == seen && time == last_look_) return false;
         seen = now;
-        time = std::min(2 * time, kLastLook);
+        time = std::min(2 * time, last_look_);
     }
 }
 

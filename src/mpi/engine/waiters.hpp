@@ -20,6 +20,7 @@
 #include "base/intrusive_list.hpp"
 #include "mpi/engine/pending.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -33,6 +34,11 @@ class Waiters {
 
     // How many of them may look at their words: processors that nobody else of the node needs.
     void set_spare_processors(int number) { spare_processors_ = number; }
+    // When the deputy looks at the driver: first after `first`, then ever more seldom up to `last`.
+    void set_deputy_looks(Nanoseconds first, Nanoseconds last) {
+        first_look_ = first;
+        last_look_ = std::max(first, last);
+    }
     // Until it is over. The calling thread is inside the gate, in its only visit, and is so again at
     // the end. `others`: the gate, to be opened when nothing happens; null: nobody could come.
     void wait(Pending& pending, Gate* others);
@@ -74,6 +80,7 @@ class Waiters {
     int looking_ = 0;  // sleepers that were allowed to look
     std::uint64_t calls_ = 0, deputies_ended_ = 0;
     int spare_processors_ = 0;
+    Nanoseconds first_look_ = 0, last_look_ = 0;
 };
 
 }  // namespace gantry::mpi

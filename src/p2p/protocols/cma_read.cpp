@@ -55,10 +55,10 @@ Task<Status> read_by_cma(Executor& executor, Receiving& receiving) {
         read.address = rts.address + receiving.taken;
         read.sink = receiving.side.at(receiving.taken);
         read.bytes = std::min(piece, receiving.accepted - receiving.taken);
-        const Nanoseconds began = trial ? executor.now() : 0;
+        const Nanoseconds began = executor.now();
         status = co_await read_piece(executor, read);
         if (!status.ok()) break;
-        if (trial && read.bytes >= transfer::HostReads::kSample)
+        if (read.bytes >= transfer::HostReads::kSample)
             measured.read(receiving.sender(), read.bytes, executor.now() - began);
         receiving.taken += read.bytes;
     }

@@ -82,16 +82,13 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             pieces.spawn(drain(executor, receiving, chunk, *slot, how));
             continue;
         }
-        const bool timed =
-            chunk.pool == static_cast<std::uint8_t>(transport::Pool::host_cells) &&
-            receiving.context().host_reads.times_slots(receiving.sender(), chunk.bytes);
-        const Nanoseconds began = timed ? executor.now() : 0;
+        transfer::HostReads& measured = receiving.context().host_reads;
+        const bool in_cell = chunk.pool == static_cast<std::uint8_t>(transport::Pool::host_cells);
+        const Nanoseconds began = in_cell ? measured.begins(receiving.sender(), chunk.bytes) : 0;
         Completion copied(executor);
         transfer::copy_from_slot(receiving.context(), receiving.staging(), chunk.offset,
                                  chunk.bytes, *slot, how, copied);
-        if (timed) [[unlikely]]
-            receiving.context().host_reads.copied_from_slot(receiving.sender(), chunk.bytes,
-                                                            executor.now() - began);
+        if (began != 0) measured.copied_from_slot(receiving.sender(), chunk.bytes, began);
         status = return_emptied(receiving, chunk);
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
     }

@@ -275,6 +275,10 @@ void Fabric::get_exposed(int to, int from, std::uint64_t number, std::byte* sink
 
 // The reader's processor copies, and the bytes are read at the end: an owner that reuses its memory before
 // it hears of the end corrupts them, always.
+std::uint64_t& Fabric::host_rates(int rank) {
+    return *end(rank).shared_segment(rank)->host_rates();
+}
+
 void Fabric::read_memory(int to, int from, const std::byte* source, std::byte* sink, Bytes bytes,
                          Completion& done) {
     const Nanoseconds time = options_.link.read_latency + options_.link.read_rate.time(bytes);

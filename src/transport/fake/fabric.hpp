@@ -121,7 +121,10 @@ class Fabric {
     const Count& atomics() const { return atomics_; }
     Bytes bytes_on_the_wire() const;
     std::uint64_t messages() const;
-    HostRates& host_rates() { return host_rates_; }
+    // What that rank has said (SharedSegment::host_rates).
+    std::uint64_t& host_rates(int rank);
+    // Reads of other ranks' memory go at that rate from now on.
+    void set_read_rate(model::Rate rate) { options_.link.read_rate = rate; }
     const std::vector<TraceRow>& trace() const { return trace_; }
     void reset_counts();
 
@@ -212,7 +215,6 @@ class Fabric {
     std::array<Count, 256> counts_;
     Count puts_, gets_, atomics_;
     std::vector<TraceRow> trace_;
-    HostRates host_rates_;
 };
 
 class FakeTransport final : public Transport, private Registrar {
@@ -297,7 +299,7 @@ class FakeTransport final : public Transport, private Registrar {
         bool left() const override { return false; }  // nobody leaves the world
         void note_gpu(std::uint64_t gpu) override { gpus.insert(gpu); }
         bool others_use(std::uint64_t gpu) const override;
-        HostRates* host_rates() override { return &owner.fabric_.host_rates_; }
+        std::uint64_t* host_rates() override { return &rates; }
 
         FakeTransport& owner;
         std::vector<std::byte> pools[2];
@@ -306,6 +308,7 @@ class FakeTransport final : public Transport, private Registrar {
         // Made when it is asked for. Pages of it that nobody touches take no memory, of a thousand ranks.
         std::unique_ptr<void, decltype(&std::free)> board_memory{nullptr, &std::free};
         std::set<std::uint64_t> gpus;  // that its rank uses
+        std::uint64_t rates = 0;
     };
     std::unique_ptr<Segment> segment_;  // made when it is asked for
 };

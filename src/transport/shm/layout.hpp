@@ -35,12 +35,12 @@ struct alignas(kLine) Member {
     // GPUs that it uses, at any time; the last place takes kEveryGpu when there are more.
     static constexpr std::uint64_t kEveryGpu = ~std::uint64_t{0};
     std::uint64_t gpus[16] = {};
+    std::uint64_t host_rates = 0;  // SharedSegment::host_rates
 };
 
 struct alignas(kLine) NodeHead {
     std::uint32_t version = 0;
     std::uint32_t members = 0;
-    HostRates rates;
 };
 
 class NodeLayout {

@@ -117,8 +117,8 @@ const Member& Node::member(int member) const {
     return entry(member);
 }
 
-HostRates& Node::rates() const {
-    return reinterpret_cast<NodeHead*>(mapping_.address())->rates;
+std::uint64_t& Node::host_rates(int member) const {
+    return entry(member).host_rates;
 }
 
 void Node::note_gpu(int self, std::uint64_t gpu) {

@@ -29,7 +29,7 @@ class Node {
     // Only for a member that is or was here.
     const Member& member(int member) const;
 
-    HostRates& rates() const;
+    std::uint64_t& host_rates(int member) const;
 
     void note_gpu(int self, std::uint64_t gpu);
     bool others_use(int self, std::uint64_t gpu) const;

@@ -64,7 +64,9 @@ class ShmTransport final : public Transport {
         bool left() const override;
         void note_gpu(std::uint64_t gpu) override;
         bool others_use(std::uint64_t gpu) const override;
-        HostRates* host_rates() override { return shm.node_ ? &shm.node_.rates() : nullptr; }
+        std::uint64_t* host_rates() override {
+            return shm.node_ ? &shm.node_.host_rates(owner.number) : nullptr;
+        }
         ShmTransport& shm;
         Peer& owner;
     };

@@ -42,6 +42,7 @@ struct Call {
     std::size_t count;  // of a block
     int root = 0;
     bool in_place = false;
+    bool exclusive = false;  // of a scan
 };
 
 bool is_rooted(Collective operation) {
@@ -50,13 +51,15 @@ bool is_rooted(Collective operation) {
 }
 bool reduces(Collective operation) {
     return operation == Collective::reduce || operation == Collective::allreduce ||
-           operation == Collective::reduce_scatter;
+           operation == Collective::reduce_scatter || operation == Collective::scan;
 }
 
 // Number i of what `rank` brings.
 Number brought(int rank, std::size_t i) {
     return rank * 1000 + static_cast<Number>(i);
 }
+
+constexpr Number kUntouched = -1;  // what nothing was written to
 
 Number reduced(int ranks, std::size_t i) {
     Number sum = brought(0, i);
@@ -76,7 +79,8 @@ Sizes sizes_of(const Call& call, std::size_t ranks, bool is_root) {
     switch (call.operation) {
         case Collective::bcast: return {is_root ? 1u : 0u, is_root ? 0u : 1u};
         case Collective::reduce: return {1, is_root ? 1u : 0u};
-        case Collective::allreduce: return {1, 1};
+        case Collective::allreduce:
+        case Collective::scan: return {1, 1};
         case Collective::reduce_scatter: return {ranks, 1};
         case Collective::gather: return {1, is_root ? ranks : 0};
         case Collective::scatter: return {is_root ? ranks : 0, 1};
@@ -95,6 +99,10 @@ Number expected(const Call& call, int ranks, int rank, std::size_t i) {
         case Collective::reduce:
         case Collective::allreduce: return reduced(ranks, i);
         case Collective::reduce_scatter: return reduced(ranks, me * n + i);
+        case Collective::scan:
+            if (!call.exclusive) return reduced(rank + 1, i);
+            if (rank > 0) return reduced(rank, i);
+            return call.in_place ? brought(0, i) : kUntouched;
         case Collective::scatter: return brought(call.root, me * n + i);
         case Collective::alltoall: return brought(static_cast<int>(i / n), me * n + i % n);
         default: return brought(static_cast<int>(i / n), i % n);
@@ -120,10 +128,15 @@ LaneJob job_of(const Call& call, std::vector<Number>& source, std::vector<Number
     LaneJob job{.operation = call.operation,
                 .block = call.count * sizeof(Number),
                 .root = is_rooted(call.operation) ? call.root : -1,
+                .exclusive = call.exclusive,
                 .in_place = call.in_place};
     job.source = {source.data(), source.size(), &layout};
     job.sink = {sink.data(), sink.size(), &layout};
     if (reduces(call.operation)) job.reduction = ordered, job.element = sizeof(Number);
+    if (call.operation == Collective::reduce_scatter) {
+        job.whole = source.size() * sizeof(Number);
+        job.share_first = static_cast<Bytes>(rank) * job.block;
+    }
     if (call.in_place && call.operation == Collective::allgather) {
         job.source = job.sink;
         job.source_first = static_cast<Bytes>(rank) * job.block;
@@ -136,7 +149,8 @@ Task<Status> make(Executor& executor, Rank& rank, transfer::Lane* lane, Call cal
     const int ranks = lane->size(), me = rank.number;
     const layout::Layout layout = layout::contiguous_layout(sizeof(Number));
     const Sizes sizes = sizes_of(call, static_cast<std::size_t>(ranks), me == call.root);
-    std::vector<Number> source(sizes.brings * call.count), sink(sizes.gets * call.count, -1);
+    std::vector<Number> source(sizes.brings * call.count),
+        sink(sizes.gets * call.count, kUntouched);
     for (std::size_t i = 0; i < source.size(); ++i)
         source[i] = brought(me, i);
     const bool gets_in_place = call.in_place && !sink.empty();
@@ -182,6 +196,13 @@ Task<Status> every_operation(Executor& executor, Rank& rank, std::size_t count) 
         const Call call{operation, count, ranks - 1, true};
         Status made = co_await make(executor, rank, opened.lane.get(), call);
         GANTRY_CO_TRY(made);
+    }
+    for (const bool exclusive : {false, true}) {
+        for (const bool in_place : {false, true}) {
+            const Call call{Collective::scan, count, 0, in_place, exclusive};
+            Status made = co_await make(executor, rank, opened.lane.get(), call);
+            GANTRY_CO_TRY(made);
+        }
     }
     co_return success();
 }

@@ -15,9 +15,9 @@ using plan::Protocol;
 Described measured_reads(double read_bytes_per_second) {
     auto with = facts(shared_memory(), h200(), h200());
     with.reads = plan::Reads::measured;
-    with.peer.slot_bytes_per_second = 12e9;
-    with.peer.read_bytes_per_second = read_bytes_per_second;
-    with.peer.read_latency = 500;
+    with.rates = {.slots = plan::step_of(12e9, plan::kRateUnit),
+                  .reads = plan::step_of(read_bytes_per_second, plan::kRateUnit),
+                  .call = plan::step_of(500, plan::kTimeUnit)};
     return with;
 }
 
@@ -39,6 +39,43 @@ TEST(Choose, HostMessagesAreReadByTheirReceiverWhereThatWasMeasuredFaster) {
         tuning.mechanisms.cma = false;
         EXPECT_EQ(plan_for(question, measured_reads(20e9), tuning).protocol, Protocol::pipeline);
     }
+}
+
+TEST(Choose, ALookGoesTheSlowerOfTheTwoWaysAndSaysSo) {
+    for (const double reads : {5e9, 20e9}) {
+        auto with = measured_reads(reads);
+        const auto question = offer(kMiB, MemoryKind::host);
+        const plan::Choice usual = choose(question, with, plan::Tuning{});
+        with.reads = plan::Reads::look;
+        const plan::Choice look = choose(question, with, plan::Tuning{});
+        EXPECT_FALSE(usual.measures);
+        EXPECT_TRUE(look.measures);
+        EXPECT_NE(look.plan.protocol, usual.plan.protocol);
+        EXPECT_GT(look.plan.expected, usual.plan.expected);
+        EXPECT_EQ(look.plan.protocol == Protocol::cma, reads < 12e9);
+    }
+}
+
+TEST(Choose, ALookIsNothingWhereThereIsOneWay) {
+    auto with = measured_reads(20e9);
+    with.reads = plan::Reads::look;
+    const auto question = verdict(kMiB, MemoryKind::host, MemoryKind::device);
+    EXPECT_FALSE(choose(question, with, plan::Tuning{}).measures);
+}
+
+TEST(Choose, WhatIsAwaitedIsReadBelowTheEagerLimitWhereThatTakesLess) {
+    auto question = offer(16 * kKiB, MemoryKind::host);
+    auto with = measured_reads(20e9);
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::eager);
+    question.awaited = true;
+    with.rates.slots = plan::step_of(2e9, plan::kRateUnit);
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::cma);
+    with.rates.slots = plan::step_of(40e9, plan::kRateUnit);
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::eager);
+    with.reads = plan::Reads::look;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::cma);
+    with.reads = plan::Reads::unmeasured;
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::eager);
 }
 
 TEST(Choose, OnlyPageableContiguousMemoryIsReadByTheReceiver) {

@@ -317,6 +317,24 @@ TEST(CollPlan, WhatAllRanksBringGoesOverALaneUpToACellEach) {
     }
 }
 
+TEST(CollPlan, LimitsOfLanesAreTheUsers) {
+    CollQuestion asked = on_node(Collective::scan, 16 * kKiB, 4, CollMemory::unknown);
+    asked.board.lane = true;
+    CollTuning tuning;
+    tuning.fixed.fill(Algorithm::lane);
+    const auto goes_there = [&] {
+        return choose_collective(asked, facts_of("h100"), tuning).plan.algorithm == Algorithm::lane;
+    };
+    EXPECT_TRUE(goes_there());
+    tuning.lane_ranks = 3;
+    EXPECT_FALSE(goes_there());
+    tuning.lane_ranks = 4;
+    tuning.lane_bytes = 8 * kKiB;
+    EXPECT_FALSE(goes_there());
+    asked.bytes = 8 * kKiB;
+    EXPECT_TRUE(goes_there());
+}
+
 TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
     const auto allreduce = [](Bytes bytes, int ranks) {
         return on_node(Collective::allreduce, bytes, ranks, CollMemory::device);

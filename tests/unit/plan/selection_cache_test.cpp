@@ -38,6 +38,23 @@ Question between_devices(Bytes bytes) {
     return verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
 }
 
+TEST(SelectionCache, OtherRatesAreAnotherQuestionAndAnOldOneIsFoundAgain) {
+    Pair pair;
+    SelectionCache cache(pair.machine, pair.tuning, true);
+    const Question question = offer(kMiB, MemoryKind::host);
+    Facts facts = pair.facts;
+    facts.reads = plan::Reads::measured;
+    facts.rates.slots = plan::step_of(12e9, plan::kRateUnit);
+    facts.rates.call = plan::step_of(500, plan::kTimeUnit);
+    for (int round = 0; round < 2; ++round) {
+        facts.rates.reads = plan::step_of(20e9, plan::kRateUnit);
+        EXPECT_EQ(cache.select(question, facts).plan().protocol, plan::Protocol::cma);
+        facts.rates.reads = plan::step_of(5e9, plan::kRateUnit);
+        EXPECT_EQ(cache.select(question, facts).plan().protocol, plan::Protocol::pipeline);
+    }
+    EXPECT_EQ(cache.counts().misses, 2u);
+}
+
 // More questions than the cache holds, each often, while the allocations' counts rise. No process has
 // work pending: what pending work puts off is asked about every eighth message more only (pays_at).
 TEST(SelectionCache, AnswersAsThePlannerDoes) {
