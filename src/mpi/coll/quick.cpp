@@ -28,6 +28,11 @@ void pause() {
 #endif
 }
 
+// Its ranks, for who sends no messages: the operation takes no tag, which all ranks count alike.
+coll::Team without_tag(Comm& comm) {
+    return {&comm.engine->messenger(), &comm.collective, 0, 0, -1, 0, &comm.planner};
+}
+
 // The first calls of a communicator, until all its ranks open a lane, or have none.
 bool opens_lane(Comm& comm, Bytes bytes) {
     coll::LaneUse& use = comm.lane_use;
@@ -36,10 +41,9 @@ bool opens_lane(Comm& comm, Bytes bytes) {
         use.settle();
         return false;
     }
-    const coll::Team team = comm.team();
-    if (!use.wants_it(bytes, coll::tuning_of(team).lane_calls)) return false;
+    if (!use.wants_it(bytes, coll::tuning_of(without_tag(comm)).lane_calls)) return false;
     // Whose lane cannot be opened hears why from the operation itself.
-    return wait(Pending(engine, use.open(engine.executor(), team))).ok();
+    return wait(Pending(engine, use.open(engine.executor(), comm.team()))).ok();
 }
 
 transfer::Lane* lane_of(Comm& comm, Collective operation, Bytes bytes) {
@@ -73,9 +77,7 @@ class Running {
 
   private:
     transfer::Context& context() { return engine_.messenger().context(); }
-    coll::Team team() const {
-        return {&engine_.messenger(), &comm_.collective, 0, 0, -1, 0, &comm_.planner};
-    }
+    coll::Team team() const { return without_tag(comm_); }
 
     // Host memory takes the place of what is in device memory, unless all go another way.
     Status stage() {
@@ -124,7 +126,7 @@ Ended over(Comm& comm, transfer::Lane& lane, LaneJob& job, Bytes bytes) {
     // A call that waits for nobody drives nothing; what the program has in flight goes on all the same.
     if (engine.pending()) engine.progress();
     if (engine.device().active()) [[unlikely]] {
-        const coll::Team team{&engine.messenger(), &comm.collective, 0, 0, -1, 0, &comm.planner};
+        const coll::Team team = without_tag(comm);
         const auto on_device = [&](const p2p::Buffer& buffer) {
             return buffer.bytes() > 0 && !coll::on_host(team, buffer);
         };
@@ -359,7 +361,8 @@ Ended allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype, v
     if (lane == nullptr) return std::nullopt;
     if (comm.engine->device().active()) [[unlikely]]
         for (int rank = 0; rank < comm.size() && !job.on_device; ++rank)
-            job.on_device = recvcounts[rank] > 0 && !coll::on_host(comm.team(), block_of(rank));
+            job.on_device =
+                recvcounts[rank] > 0 && !coll::on_host(without_tag(comm), block_of(rank));
     return over(comm, *lane, job, bytes);
 }
 
