@@ -5,13 +5,12 @@
 
 #include "buffer.hpp"
 #include "collective_operation.hpp"
+#include "collective_options.hpp"
 
 #include <memory>
 #include <string>
 
 namespace gantry::bench {
-
-enum class Form { blocking, nonblocking, persistent };
 
 class CollectiveWay {
   public:

@@ -11,6 +11,7 @@
 // its end.
 #include "collectives.hpp"
 
+#include "collective_options.hpp"
 #include "collective_way.hpp"
 #include "computing.hpp"
 #include "driver.hpp"
@@ -21,8 +22,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -31,22 +30,12 @@
 namespace gantry::bench {
 namespace {
 
-struct Asked {
-    std::string operation;
-    Placement placement = Placement::device;
-    Form form = Form::blocking;
-    std::vector<Bytes> sizes;
-    std::vector<int> gpus;
-    int samples = 0;
-    bool validate = true, json = false, overlap = false, floor = false, nccl = false;
-};
-
 constexpr int kWarmUp = 30;
 
 // The buffers of one size, and a sample of a way.
 class Exercise {
   public:
-    Exercise(const Asked& asked, const Collective& call)
+    Exercise(const CollectiveOptions& asked, const Collective& call)
         : validate_(asked.validate),
           call_(call),
           out_(asked.placement, bytes(blocks_out(call)), 1),
@@ -100,7 +89,7 @@ class Exercise {
 
 using Ways = std::vector<std::unique_ptr<CollectiveWay>>;
 
-Ways ways(const Asked& asked, const Collective& call, const Exercise& exercise,
+Ways ways(const CollectiveOptions& asked, const Collective& call, const Exercise& exercise,
           std::vector<std::string>& why_not) {
     Ways all;
     all.push_back(library_collective(call, asked.form, exercise.out(), exercise.in()));
@@ -123,7 +112,7 @@ struct Shown {
 };
 
 // Medians of the slowest rank's times.
-std::vector<Shown> measure_size(const Asked& asked, const Collective& call,
+std::vector<Shown> measure_size(const CollectiveOptions& asked, const Collective& call,
                                 std::vector<std::string>& why_not) {
     Exercise exercise(asked, call);
     const Ways all = ways(asked, call, exercise, why_not);
@@ -153,47 +142,8 @@ std::vector<Shown> measure_size(const Asked& asked, const Collective& call,
     return figures;
 }
 
-Asked parse(int argc, char** argv) {
-    Asked asked;
-    std::string placement = "D", form = "blocking";
-    CLI::App app("Collective operations: time of one call, in any kind of memory");
-    app.add_option("operation", asked.operation)->required();
-    app.add_option("placement", placement, "D device, H host, M managed, P page-locked")
-        ->check(CLI::IsMember({"D", "H", "M", "P"}));
-    std::string sizes = "8,4K,64K,256K,1M,4M";
-    app.add_option("-m,--sizes", sizes, "bytes and ranges, such as 8,64K,1M:4M");
-    app.add_option("--form", form, "blocking, nonblocking or persistent calls")
-        ->check(CLI::IsMember({"blocking", "nonblocking", "persistent"}));
-    app.add_flag("--overlap", asked.overlap,
-                 "how much of a call hides behind computing as long (not of blocking calls)");
-    app.add_flag("--floor", asked.floor,
-                 "beside stores into mapped buffers by hand (device memory of one machine)");
-    app.add_flag("--nccl", asked.nccl, "beside NCCL, if its library is found (or NCCL_LIBRARY)");
-    app.add_option("--gpus", asked.gpus, "of the ranks, in turn; all there are if not said")
-        ->delimiter(',');
-    app.add_option("-i,--iterations", asked.samples, "samples of each size");
-    app.add_flag("!--no-validation", asked.validate, "do not check what arrived");
-    app.add_flag("--json", asked.json, "a line of JSON for each size");
-    try {
-        app.parse(argc, argv);
-        asked.sizes = sizes_of(asked.operation == "barrier" ? "0" : sizes);
-        if (asked.overlap && form == "blocking")
-            throw CLI::ValidationError("--overlap", "needs --form nonblocking or persistent");
-        if ((asked.floor || asked.nccl) && placement != "D")
-            throw CLI::ValidationError("--floor and --nccl", "are of device memory (D)");
-    } catch (const CLI::ParseError& wrong) {
-        const int code = first() ? app.exit(wrong) : 1;
-        finish(code);
-    }
-    asked.placement = static_cast<Placement>(placement[0]);
-    asked.form = form == "blocking"      ? Form::blocking
-                 : form == "nonblocking" ? Form::nonblocking
-                                         : Form::persistent;
-    return asked;
-}
-
-void print(const Asked& asked, int ranks, Bytes bytes, const std::vector<Shown>& figures,
-           bool& headed) {
+void print(const CollectiveOptions& asked, int ranks, Bytes bytes,
+           const std::vector<Shown>& figures, bool& headed) {
     if (asked.json) {
         for (const Shown& figure : figures) {
             fmt::print(
@@ -231,7 +181,7 @@ bool is_collective(const char* word) {
 
 int collectives(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    Asked asked = parse(argc, argv);
+    CollectiveOptions asked = parse_collective(argc, argv);
     Collective call;
     call.operation = *operation_named(asked.operation);
     MPI_Comm_rank(MPI_COMM_WORLD, &call.rank);

@@ -38,12 +38,12 @@ std::string reason_in(const std::string& text) {
 }
 
 // The document among whatever launchers and libraries print beside it.
-nlohmann::json document_in(const std::string& output) {
+nlohmann::ordered_json document_in(const std::string& output) {
     const auto begin = output.find("{\n  \"benchmark\"");
     if (begin == std::string::npos) return nullptr;
     const auto end = output.find("\n}", begin);
     if (end == std::string::npos) return nullptr;
-    return nlohmann::json::parse(output.substr(begin, end + 2 - begin), nullptr, false);
+    return nlohmann::ordered_json::parse(output.substr(begin, end + 2 - begin), nullptr, false);
 }
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -247,7 +247,7 @@ Told run_gantry_bench(const std::string& name, const std::vector<std::string>& l
     for (const std::string& argument : arguments_of_a_run(options))
         command.words.push_back(argument);
     const Ended ended = run(command, seconds);
-    const nlohmann::json document = document_in(ended.output);
+    const nlohmann::ordered_json document = document_in(ended.output);
     Told told;
     if (ended.status != 0 || !document.is_object()) {
         told.why_not = reason_in(ended.output);

@@ -3,9 +3,10 @@
 
 set(GANTRY_WARNINGS -Wall -Wextra -Wconversion -Wshadow)
 set(GANTRY_LIBRARY_OPTIONS -fno-exceptions -fno-rtti -fvisibility=hidden -fvisibility-inlines-hidden)
-# More than half of what compiling a test costs is optimising it, which no test needs.
+# More than half of what compiling a test costs is optimising it, which few tests need.
 set(GANTRY_TEST_OPTIONS -O0)
-# The world that tests run in computes much. Coroutines call each other as siblings.
+# Those in the world compute much, also in the library: of a template that both use the linker takes the test's.
+# Coroutines call each other as siblings.
 set(GANTRY_WORLD_OPTIONS -O1 -foptimize-sibling-calls)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
     set(GANTRY_WORLD_OPTIONS "")

@@ -66,6 +66,10 @@ class Options(unittest.TestCase):
         self.assertEqual([(row["benchmark"], row["way"], row["ranks"], row["bytes"]) for row in map(json.loads, lines)],
                          [("allreduce", "Gantry", 2, 8)])
 
+    def test_help_tells_of_the_options_of_collectives(self):
+        self.assertIn("alltoall --help", self.good("--help"))
+        self.assertIn("--form", self.good("alltoall", "--help"))
+
     def test_every_collective_in_its_forms(self):
         operations = ("bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
                       "alltoallw", "reduce", "allreduce", "reduce_scatter", "scan", "exscan")

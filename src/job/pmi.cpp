@@ -49,7 +49,7 @@ Result<std::unique_ptr<Job>> start_over_port(const std::string& port) {
 }  // namespace
 
 Result<Welcome> read_welcome(PmiWire& wire, int rank, Nanoseconds patience) {
-    Result<PmiAnswer> first = wire.wait_for_answer("cmd=initack", patience);
+    Result<PmiLine> first = wire.wait_for_answer("cmd=initack", patience);
     GANTRY_TRY(first.status());
     if (first->command() != "initack")
         return failure(MPI_ERR_OTHER, "what answers there does not speak PMI. Check host and port");
@@ -57,7 +57,7 @@ Result<Welcome> read_welcome(PmiWire& wire, int rank, Nanoseconds patience) {
     Welcome welcome;
     welcome.rank = rank;
     for (bool all_told = false; !all_told;) {
-        const Result<PmiAnswer> told = wire.wait_for_answer("cmd=initack");
+        const Result<PmiLine> told = wire.wait_for_answer("cmd=initack");
         GANTRY_TRY(told.status());
         if (told.value().has("size")) welcome.size = told.value().number("size").value_or(-1);
         if (told.value().has("rank")) welcome.rank = told.value().number("rank").value_or(-1);
@@ -124,7 +124,7 @@ Status PmiJob::open() {
 
 Status PmiJob::read_nodes() {
     GANTRY_TRY(wire_.send(fmt::format("cmd=get kvsname={} key=PMI_process_mapping\n", kvs_)));
-    const Result<PmiAnswer> answer = wire_.wait_for_answer("cmd=get key=PMI_process_mapping");
+    const Result<PmiLine> answer = wire_.wait_for_answer("cmd=get key=PMI_process_mapping");
     GANTRY_TRY(answer.status());
     if (std::optional<std::vector<int>> nodes =
             parse_process_mapping(answer.value().text("value"), size_)) {
@@ -188,7 +188,7 @@ Task<Status> PmiJob::ask(Executor& executor, std::string line, std::string_view 
 
 int PmiJob::progress() {
     if (answered_ == nullptr || getpid() != owner_process_) return 0;
-    Result<std::optional<PmiAnswer>> answer = wire_.poll();
+    Result<std::optional<PmiLine>> answer = wire_.poll();
     if (answer.ok() && !answer->has_value()) return 0;
     if (answer.ok()) answer_ = std::move(*answer);
     std::exchange(answered_, nullptr)->complete(answer.status());

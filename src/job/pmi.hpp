@@ -60,7 +60,7 @@ class PmiJob : public Job {
     std::vector<std::pair<std::string, std::string>> pending_;  // pieces not sent yet, in order
     std::map<std::string, std::string, std::less<>> cache_;     // values that were fetched
     Completion* answered_ = nullptr;
-    std::optional<PmiAnswer> answer_;
+    std::optional<PmiLine> answer_;
 };
 
 // The launcher's answer to "cmd=initack": who the process is. `rank` is its own opinion.

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 namespace gantry::job {
@@ -18,32 +17,6 @@ constexpr std::size_t kLongestLine = 65536;
 constexpr int kLongestName = 256;
 constexpr int kLongestKey = 64;
 constexpr int kLongestValue = 1024;
-
-// "key=value key=value": values have no blanks in what ranks send.
-std::map<std::string, std::string, std::less<>> fields_of(std::string_view line) {
-    std::map<std::string, std::string, std::less<>> fields;
-    while (!line.empty()) {
-        const std::size_t blank = line.find(' ');
-        const std::string_view word = line.substr(0, blank);
-        line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
-        const std::size_t equals = word.find('=');
-        if (equals != std::string_view::npos)
-            fields.emplace(word.substr(0, equals), word.substr(equals + 1));
-    }
-    return fields;
-}
-
-std::string_view field(const std::map<std::string, std::string, std::less<>>& fields,
-                       std::string_view key) {
-    const auto found = fields.find(key);
-    return found != fields.end() ? std::string_view(found->second) : std::string_view{};
-}
-
-int number(std::string_view digits, int otherwise) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc{} && end == digits.data() + digits.size() ? value : otherwise;
-}
 
 }  // namespace
 
@@ -94,8 +67,8 @@ bool PmiServer::serve(int rank) {
 
 void PmiServer::handle(int rank, std::string_view line) {
     Client& client = clients_[index(rank)];
-    const Fields fields = fields_of(line);
-    const std::string_view command = field(fields, "cmd");
+    const PmiLine fields(line);
+    const std::string_view command = fields.command();
     if (command == "init") {
         enter(rank);
     } else if (command == "get_maxes") {
@@ -121,13 +94,13 @@ void PmiServer::handle(int rank, std::string_view line) {
         // PMI-1 knows the code alone; our own client adds the reason when init offered
         // "abort_text".
         if (!abort_call_)
-            abort_call_ = AbortCall{rank, number(field(fields, "exitcode"), 1),
-                                    from_base64(field(fields, "text")).value_or("")};
+            abort_call_ = AbortCall{rank, fields.number("exitcode").value_or(1),
+                                    from_base64(fields.text("text")).value_or("")};
     } else if (command == "publish_name" || command == "unpublish_name" ||
                command == "lookup_name") {
         const std::string_view verb = command.substr(0, command.find('_'));
         answer(rank, fmt::format("cmd={}_result rc=1 msg=no_name_server\n", verb));
-    } else if (field(fields, "mcmd") == "spawn") {
+    } else if (fields.text("mcmd") == "spawn") {
         answer(rank, "cmd=spawn_result rc=1 msg=this_mpiexec_cannot_spawn\n");
     } else if (command == "" && client.membership == Membership::inside) {
         // The lines of a spawn request behind its first; the answer was given there.
@@ -177,9 +150,9 @@ std::string PmiServer::name_of_round() const {
     return round_ == 0 ? job_name_ : fmt::format("{}-{}", job_name_, round_);
 }
 
-void PmiServer::put(int rank, const Fields& fields) {
-    const std::string_view key = field(fields, "key");
-    const std::string_view value = field(fields, "value");
+void PmiServer::put(int rank, const PmiLine& fields) {
+    const std::string_view key = fields.text("key");
+    const std::string_view value = fields.text("value");
     if (key.empty() || key.size() >= kLongestKey || value.size() >= kLongestValue) {
         answer(rank, "cmd=put_result rc=-1 msg=key_or_value_too_long\n");
     } else if (!store_.emplace(key, value).second) {
@@ -189,8 +162,8 @@ void PmiServer::put(int rank, const Fields& fields) {
     }
 }
 
-void PmiServer::get(int rank, const Fields& fields) {
-    const auto found = store_.find(field(fields, "key"));
+void PmiServer::get(int rank, const PmiLine& fields) {
+    const auto found = store_.find(fields.text("key"));
     if (found == store_.end())
         answer(rank, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
     else

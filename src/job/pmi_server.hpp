@@ -10,6 +10,8 @@
 // for the answer to its init.
 #pragma once
 
+#include "job/pmi_line.hpp"
+
 #include <map>
 #include <optional>
 #include <string>
@@ -57,15 +59,14 @@ class PmiServer {
         bool waits_for_round = false;
         std::string received;
     };
-    using Fields = std::map<std::string, std::string, std::less<>>;
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
     void handle(int rank, std::string_view line);
     void enter(int rank);
     void welcome(int rank);
     void begin_round_if_all_left();
     std::string name_of_round() const;
-    void put(int rank, const Fields& fields);
-    void get(int rank, const Fields& fields);
+    void put(int rank, const PmiLine& fields);
+    void get(int rank, const PmiLine& fields);
     void enter_barrier(int rank);
     void answer(int rank, std::string_view line);
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 namespace gantry::job {
@@ -29,36 +28,6 @@ Status connection_lost(std::string_view what, int error) {
 }
 
 }  // namespace
-
-// Fields are separated by blanks, keys end at the first '='. A word without '=' belongs to the
-// value before it ("msg=not found").
-PmiAnswer::PmiAnswer(std::string_view line) {
-    std::string* latest = nullptr;
-    while (!line.empty()) {
-        const std::size_t blank = line.find(' ');
-        const std::string_view word = line.substr(0, blank);
-        line.remove_prefix(blank == std::string_view::npos ? line.size() : blank + 1);
-        const std::size_t equals = word.find('=');
-        if (equals != std::string_view::npos)
-            latest = &(fields_[std::string(word.substr(0, equals))] =
-                           std::string(word.substr(equals + 1)));
-        else if (latest != nullptr && !word.empty())
-            latest->append(" ").append(word);
-    }
-}
-
-std::string_view PmiAnswer::text(std::string_view key) const {
-    const auto found = fields_.find(key);
-    return found != fields_.end() ? std::string_view(found->second) : std::string_view{};
-}
-
-std::optional<int> PmiAnswer::number(std::string_view key) const {
-    const std::string_view digits = text(key);
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    return value;
-}
 
 PmiWire::PmiWire(int socket) : socket_(socket), owner_process_(getpid()) {
     fcntl(socket_, F_SETFD, FD_CLOEXEC);
@@ -89,17 +58,17 @@ Status PmiWire::send(std::string_view line) {
     return success();
 }
 
-std::optional<PmiAnswer> PmiWire::take_line() {
+std::optional<PmiLine> PmiWire::take_line() {
     const std::size_t newline = received_.find('\n');
     if (newline == std::string::npos) return std::nullopt;
-    PmiAnswer answer(std::string_view(received_).substr(0, newline));
+    PmiLine answer(std::string_view(received_).substr(0, newline));
     received_.erase(0, newline + 1);
     return answer;
 }
 
-Result<std::optional<PmiAnswer>> PmiWire::poll() {
+Result<std::optional<PmiLine>> PmiWire::poll() {
     while (true) {
-        if (std::optional<PmiAnswer> answer = take_line()) return answer;
+        if (std::optional<PmiLine> answer = take_line()) return answer;
         char buffer[2048];
         const ssize_t length = recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
         if (length > 0) {
@@ -108,14 +77,14 @@ Result<std::optional<PmiAnswer>> PmiWire::poll() {
         }
         if (length < 0 && errno == EINTR) continue;
         if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return std::optional<PmiAnswer>();
+            return std::optional<PmiLine>();
         return connection_lost("reading an answer", length == 0 ? 0 : errno);
     }
 }
 
-Result<PmiAnswer> PmiWire::wait_for_answer(std::string_view question, Nanoseconds patience) {
+Result<PmiLine> PmiWire::wait_for_answer(std::string_view question, Nanoseconds patience) {
     while (true) {
-        Result<std::optional<PmiAnswer>> answer = poll();
+        Result<std::optional<PmiLine>> answer = poll();
         GANTRY_TRY(answer.status());
         if (answer->has_value()) return std::move(**answer);
         pollfd waiting{socket_, POLLIN, 0};
@@ -127,9 +96,9 @@ Result<PmiAnswer> PmiWire::wait_for_answer(std::string_view question, Nanosecond
     }
 }
 
-Result<PmiAnswer> PmiWire::ask(std::string_view line, std::string_view expected) {
+Result<PmiLine> PmiWire::ask(std::string_view line, std::string_view expected) {
     GANTRY_TRY(send(line));
-    Result<PmiAnswer> answer = wait_for_answer(line);
+    Result<PmiLine> answer = wait_for_answer(line);
     GANTRY_TRY(answer.status());
     if (answer->command() != expected || !answer->accepted())
         return failure(MPI_ERR_OTHER, "the launcher answered '{}' with cmd={} rc={} {}",

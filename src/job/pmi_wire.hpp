@@ -9,27 +9,13 @@
 
 #include "base/status.hpp"
 #include "base/units.hpp"
+#include "job/pmi_line.hpp"
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace gantry::job {
-
-class PmiAnswer {
-  public:
-    explicit PmiAnswer(std::string_view line);
-    std::string_view command() const { return text("cmd"); }
-    bool has(std::string_view key) const { return fields_.contains(key); }
-    std::string_view text(std::string_view key) const;
-    std::optional<int> number(std::string_view key) const;
-    // The launcher's verdict: rc is absent or 0.
-    bool accepted() const { return number("rc").value_or(0) == 0; }
-
-  private:
-    std::map<std::string, std::string, std::less<>> fields_;
-};
 
 class PmiWire {
   public:
@@ -49,17 +35,17 @@ class PmiWire {
 
     Status send(std::string_view line);
     // The next answer if it has arrived.
-    Result<std::optional<PmiAnswer>> poll();
+    Result<std::optional<PmiLine>> poll();
     // Sends, then waits for the answer, which must be `expected`.
-    Result<PmiAnswer> ask(std::string_view line, std::string_view expected);
-    Result<PmiAnswer> wait_for_answer(std::string_view question, Nanoseconds patience = kPatience);
+    Result<PmiLine> ask(std::string_view line, std::string_view expected);
+    Result<PmiLine> wait_for_answer(std::string_view question, Nanoseconds patience = kPatience);
     // Ends a wait of another thread.
     void hang_up();
     // Waits until the launcher hangs up or the time is over.
     void wait_for_end(Nanoseconds at_most);
 
   private:
-    std::optional<PmiAnswer> take_line();
+    std::optional<PmiLine> take_line();
 
     int socket_ = -1;
     int owner_process_;  // a forked child must not talk to the launcher

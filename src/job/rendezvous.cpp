@@ -36,7 +36,7 @@ class Lifeline {
 
   private:
     void listen(int rank) {
-        const Result<PmiAnswer> news = wire_.wait_for_answer("lifeline", PmiWire::kForever);
+        const Result<PmiLine> news = wire_.wait_for_answer("lifeline", PmiWire::kForever);
         if (!news.ok()) return;  // the job has ended, or rank 0 has: messages with it fail
         const int code = news.value().number("exitcode").value_or(1);
         const std::string line =

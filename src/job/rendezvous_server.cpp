@@ -134,7 +134,7 @@ void RendezvousServer::read_guest(Guest& guest) {
 
 // A greeting that does not fit is answered and hung up on; the others go on.
 void RendezvousServer::seat(Guest& guest, std::string_view line) {
-    const PmiAnswer greeting(line);
+    const PmiLine greeting(line);
     const int rank = greeting.number("pmiid").value_or(-1);
     const bool known = rank >= 0 && rank < meeting_.size;
     Socket socket = std::move(guest.socket);

@@ -132,6 +132,14 @@ struct Link {
     Rate rate;              // one rail
     // Bytes per second of each rail where they differ; empty: all as `rate`.
     std::vector<double> rail_rates;
+    // Bytes per second of all of them.
+    double all_rails() const {
+        if (rail_rates.empty()) return rate.peak() * (rails > 1 ? rails : 1);
+        double sum = 0;
+        for (const double one : rail_rates)
+            sum += one;
+        return sum;
+    }
     // What all rails of a rank carry together, in and out (ports of one card behind one bus); 0: no
     // limit.
     double shared_cap = 0;

@@ -12,7 +12,7 @@ constexpr Nanoseconds kHandling = 250;
 CollWay way_of(const model::Link& link) {
     return {.latency = link.latency + link.message_cost + kHandling,
             .handling = link.message_cost + kHandling,
-            .bytes_per_second = link.rate.peak() * std::max(link.rails, 1),
+            .bytes_per_second = link.all_rails(),
             .eager_limit = link.eager_limit};
 }
 

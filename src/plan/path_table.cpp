@@ -235,7 +235,7 @@ std::string to_json(const Record& record) {
 
 namespace {
 
-std::vector<CollPath> collectives_from(const nlohmann::json& document) {
+std::vector<CollPath> collectives_from(const nlohmann::ordered_json& document) {
     std::vector<CollPath> paths;
     if (!document.contains("collectives") || !document["collectives"].is_array()) return paths;
     for (const auto& row : document["collectives"]) {
@@ -262,7 +262,7 @@ std::vector<CollPath> collectives_from(const nlohmann::json& document) {
 }  // namespace
 
 Result<Record> record_from_json(std::string_view text) {
-    const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!document.is_object() || !document.contains("paths") || !document["paths"].is_array())
         return failure(MPI_ERR_OTHER, "a record of paths is not the JSON that Gantry writes");
     Record record;

@@ -13,6 +13,10 @@ namespace {
 // A batch of fewer is not worth the copy; so what counts as small follows GANTRY_WINDOW_BATCH.
 constexpr Bytes kLeastInBatch = 8;
 
+// Messages, one after the other, beside those that carry the bytes: what asks for them, says that they
+// are there, and the flush that ends the operation with its answer. As the world counts them.
+constexpr int kHopsOfPut = 2, kHopsOfGet = 4, kHopsOfAnnouncedPut = 5, kHopsOfAnnouncedGet = 4;
+
 // Reading two vectors and writing one, in copies of one vector.
 constexpr Bytes kHalfPasses = 3;
 
@@ -48,13 +52,18 @@ Nanoseconds message_time(const MessageQuestion& question, const transport::PeerF
         line.add({gpu.pageable_latency, gpu.pageable_latency, gpu.pageable_bytes_per_second});
     line.add({hop, kPieceHandling, peer.bytes_per_second});
     if (question.sink_on_device)
-        line.add({gpu.copy_in_latency, gpu.copy_in_latency, gpu.pageable_bytes_per_second});
+        line.add({gpu.pageable_latency, gpu.pageable_latency, gpu.pageable_bytes_per_second});
     line.fixed_chunk = question.piece;
     line.in_flight = question.bytes;
-    // A get begins with its request; of a put the target tells.
-    line.handshake = question.verb == WindowQuestion::Verb::get ? hop : 0;
-    line.tail = question.verb == WindowQuestion::Verb::put ? hop : 0;
+    line.tail = hop * (question.verb == WindowQuestion::Verb::put ? kHopsOfPut : kHopsOfGet);
     return best_pieces(line, question.bytes).expected;
+}
+
+Nanoseconds announced_time(WindowQuestion::Verb verb, const Plan& large,
+                           const transport::PeerFacts& peer) {
+    const bool puts = verb == WindowQuestion::Verb::put;
+    return large.expected +
+           peer.message_latency * (puts ? kHopsOfAnnouncedPut : kHopsOfAnnouncedGet);
 }
 
 bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts) {

@@ -16,6 +16,7 @@
 
 #include "base/units.hpp"
 #include "device/facts.hpp"
+#include "plan/plan.hpp"
 #include "transport/facts.hpp"
 
 #include <cstdint>
@@ -88,10 +89,14 @@ enum class ChangePlace : std::uint8_t { host, gpu };
 ChangePlace change_place(const device::GpuFacts& gpu, const ChangeQuestion& question,
                          std::string_view fixed = "auto");
 
-// Pieces are copied to host memory, sent, and copied to where they belong one after the other; it ends
-// when the origin has been told so.
+// Pieces are copied to host memory, sent, and copied to where they belong one after the other; a flush
+// ends it.
 Nanoseconds message_time(const MessageQuestion& question, const transport::PeerFacts& peer,
                          const device::GpuFacts& gpu);
+
+// The same of one that is announced, whose bytes travel by that plan.
+Nanoseconds announced_time(WindowQuestion::Verb verb, const Plan& large,
+                           const transport::PeerFacts& peer);
 
 // Whether window_way() asks what a put or get takes.
 bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts);

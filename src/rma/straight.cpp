@@ -121,7 +121,8 @@ void Window::price(plan::WindowQuestion& question, const Target& of,
     plan::End &here = puts ? large.source : large.sink, &there = puts ? large.sink : large.source;
     here.kind = origin.kind;
     if (target_on_device) there.kind = device::MemoryKind::device;
-    question.announced = windows.context.selections.select(large, facts).plan().expected;
+    question.announced = plan::announced_time(
+        question.verb, windows.context.selections.select(large, facts).plan(), peer.facts);
     const bool origin_on_device = question.origin_on_device;
     question.by_message =
         plan::message_time({.verb = question.verb,

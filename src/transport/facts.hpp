@@ -25,7 +25,9 @@ struct PeerFacts {
     Bytes straight_from = 0;  // puts of at least so much ask first and are not copied on the way
     Bytes exposes_from =
         0;  // messages of at least so much may expose their buffer (Transport::expose); 0: none
-    double bytes_per_second = 10e9;     // one rail, or one process copying through shared memory
+    // One rail, the mean where they differ, so that all together are `rails` times as fast; or one
+    // process copying through shared memory.
+    double bytes_per_second = 10e9;
     Nanoseconds message_latency = 500;  // an empty active message, one way
     Nanoseconds put_cost = 0;           // what each further put adds on the wire
     // As ranks of the node have measured (HostRates); 0: not yet.

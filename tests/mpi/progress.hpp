@@ -8,6 +8,7 @@
 #include "test.hpp"
 
 #include <dirent.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -93,7 +94,9 @@ inline std::vector<std::string> progress_threads() {
 
 inline void finish() {
     OK(MPI_Finalize());
-    CHECK_EQ(progress_threads().size(), 0);
+    // The kernel shows a thread that was joined for a moment more: only the time limit of the test ends this.
+    while (!progress_threads().empty())
+        sched_yield();
 }
 
 }  // namespace mpi_tests

@@ -2,6 +2,7 @@
 //
 // Several rails between two nodes: how much faster they are together, by policy; and rails that fail
 // and come back at any step of any message.
+#include "plan/coll_facts.hpp"
 #include "sanitized.hpp"
 #include "world/harness/programs.hpp"
 
@@ -102,6 +103,16 @@ TEST(Rails, UnequalRailsAreUsedByTheirRates) {
         time_of({.count = 4, .rates = rates, .policy = "even"}, messages, 16 * kMiB);
     EXPECT_GE(one / weighted, 0.9 * 3.5);
     EXPECT_LE(one / even, 2.05);  // four times the slowest
+}
+
+TEST(Rails, UnequalRailsAreToldToThePlannerByTheirSum) {
+    World world(with({.count = 4, .rates = {1, 1, 1, 0.5}}));
+    const double sum = 3.5 * world.machine().network.rate.peak();
+    const transfer::Endpoint& peer = world.rank(0).transfer.endpoints.to(1);
+    const transport::PeerFacts facts = peer.transport->facts(1);
+    EXPECT_DOUBLE_EQ(facts.bytes_per_second * facts.rails, sum);
+    EXPECT_DOUBLE_EQ(plan::coll_way_of(facts).bytes_per_second, sum);
+    EXPECT_DOUBLE_EQ(plan::coll_facts_of(world.machine()).between.bytes_per_second, sum);
 }
 
 TEST(Rails, BindingAndSmallMessagesUseTheHomeRailAlone) {

@@ -144,7 +144,8 @@ Times times_of(const char* machine, Bytes bytes, Place place, Place of_window, B
     return times;
 }
 
-// At the published rates and at those of an H200: announced, by message, or what the planner chooses.
+// At the published rates and at those of an H200: announced, by message, or what the planner chooses,
+// which is right to a tenth.
 TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
     for (const char* machine : {"c2050-qdr", "h200"})
         for (const auto& [place, of_window] :
@@ -155,7 +156,7 @@ TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
                             by_message = times_of(machine, bytes, place, of_window, kGiB),
                             chosen = times_of(machine, bytes, place, of_window, 0);
                 const auto most = [](Nanoseconds one, Nanoseconds other) {
-                    return static_cast<Nanoseconds>(1.05 *
+                    return static_cast<Nanoseconds>(1.1 *
                                                     static_cast<double>(std::min(one, other)));
                 };
                 EXPECT_LE(chosen.put, most(announced.put, by_message.put))

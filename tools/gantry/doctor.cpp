@@ -4,6 +4,7 @@
 // when something is broken; a missing GPU or network is a note, since Gantry works without.
 #include "commands.hpp"
 
+#include "answer.hpp"
 #include "base/config.hpp"
 #include "checks.hpp"
 #include "model/machine.hpp"
@@ -90,19 +91,19 @@ int doctor(Format format) {
                             {"verdict", word(check.verdict)},
                             {"found", check.found},
                             {"remedy", check.remedy}});
-        fmt::print("{}\n",
-                   nlohmann::ordered_json{
-                       {"version", GANTRY_VERSION}, {"broken", broken}, {"checks", rows}}
-                       .dump(2));
+        answer("{}\n",
+               nlohmann::ordered_json{
+                   {"version", GANTRY_VERSION}, {"broken", broken}, {"checks", rows}}
+                   .dump(2));
         return broken > 0 ? 1 : 0;
     }
     for (const Check& check : checks) {
-        fmt::print("{:<5} {:<15} {}\n", word(check.verdict), check.subject, check.found);
-        if (!check.remedy.empty()) fmt::print("{:<21} -> {}\n", "", check.remedy);
+        answer("{:<5} {:<15} {}\n", word(check.verdict), check.subject, check.found);
+        if (!check.remedy.empty()) answer("{:<21} -> {}\n", "", check.remedy);
     }
-    fmt::print("\n{}\n", broken == 0 ? "Gantry is ready to run here."
-                                     : fmt::format("{} thing{} to mend first.", broken,
-                                                   broken == 1 ? "" : "s"));
+    answer("\n{}\n",
+           broken == 0 ? "Gantry is ready to run here."
+                       : fmt::format("{} thing{} to mend first.", broken, broken == 1 ? "" : "s"));
     return broken > 0 ? 1 : 0;
 }
 

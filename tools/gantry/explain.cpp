@@ -4,6 +4,7 @@
 // rank writes its record as JSON, then prints all of them as one table. Exit status: the command's.
 #include "commands.hpp"
 
+#include "answer.hpp"
 #include "plan/path_table.hpp"
 
 #include <fmt/format.h>
@@ -92,11 +93,11 @@ void print(const std::vector<std::string>& texts, const std::vector<plan::Path>&
         nlohmann::ordered_json all = nlohmann::ordered_json::array();
         for (const std::string& text : texts)
             all.push_back(nlohmann::ordered_json::parse(text, nullptr, false));
-        fmt::print("{}\n", all.dump(2));
+        answer("{}\n", all.dump(2));
         return;
     }
-    fmt::print("\npaths taken ({} ranks):\n{}{}", texts.size(),
-               path_table(paths, options.all ? plan::Show::all : plan::Show::received), notes);
+    answer("\npaths taken ({} ranks):\n{}{}", texts.size(),
+           path_table(paths, options.all ? plan::Show::all : plan::Show::received), notes);
 }
 
 }  // namespace

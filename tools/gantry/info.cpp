@@ -4,6 +4,7 @@
 // (base/counters.def): the variables of MPI_T. Its markdown form is the page docs/tuning.md.
 #include "commands.hpp"
 
+#include "answer.hpp"
 #include "base/config.hpp"
 #include "base/counters.hpp"
 #include "plan/text.hpp"
@@ -114,7 +115,7 @@ int info(Format format, const std::string& check_file) {
     if (format == Format::markdown) {
         const std::string page = markdown();
         if (!check_file.empty()) return check(check_file, page);
-        fmt::print("{}", page);
+        answer("{}", page);
         return 0;
     }
     Result<config::Config> current = config::from_environment();
@@ -122,7 +123,7 @@ int info(Format format, const std::string& check_file) {
         fmt::print(stderr, "gantry: {}\n", current.status().text());
         return 1;
     }
-    fmt::print("{}", format == Format::json ? as_json(current.value()) : as_text(current.value()));
+    answer("{}", format == Format::json ? as_json(current.value()) : as_text(current.value()));
     return 0;
 }
 

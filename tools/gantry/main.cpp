@@ -2,25 +2,11 @@
 //
 // gantry info | explain COMMAND... | doctor | tune: what is set, which path messages took and why,
 // whether this machine is ready, and what its operations cost.
+#include "answer.hpp"
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
-namespace {
-
-// The exit code of a command that ended with `code`: an answer that a full disk has cut short is none.
-int with_all_written(int code) {
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    fmt::print(stderr, "gantry: writing to standard output failed: {}\n", std::strerror(errno));
-    return code != 0 ? code : 1;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     using namespace gantry::tool;

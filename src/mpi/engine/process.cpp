@@ -30,6 +30,7 @@ Process::Process()
         Process& child = process();
         child.forked = true;
         // Threads stayed with the parent, perhaps inside.
+        child.boundary_of_parent = child.boundary_at_any_time;
         child.boundary = child.boundary_at_any_time = nullptr;
     });
     fill_predefined(datatypes, predefined_datatypes);

@@ -53,6 +53,7 @@ struct Process {
     // unless they need not. Null in a forked child.
     Boundary* boundary_at_any_time;
     std::atomic<Boundary*> boundary;
+    Boundary* boundary_of_parent = nullptr;  // of a forked child: used no more, and never destroyed
     bool stops_thread_at_exit = false;
     BothWays traffic_of_freed;              // communicators that are no more
     std::vector<config::Setting> settings;  // parameters written by MPI_T before there is an engine

@@ -142,10 +142,8 @@ void Requests::background(Task<Status> task) {
     if (!task.done()) spawned_.push_back(std::move(task));
 }
 
-Result<p2p::Request*> Requests::persistent(Comm& comm,
-                                           std::function<Result<p2p::Request*>()> starter) {
-    Result<p2p::Request*> request =
-        engine_.messenger().create_request(p2p::RequestKind::collective);
+Result<p2p::Request*> Requests::with_operation() {
+    Result<p2p::Request*> request = create(p2p::RequestKind::collective);
     if (!request.ok()) return request;
     auto* operation = new (std::nothrow) Operation;
     if (operation == nullptr) {
@@ -153,9 +151,17 @@ Result<p2p::Request*> Requests::persistent(Comm& comm,
         engine_.messenger().release(*request);
         return no_memory();
     }
+    (*request)->owner = tag(operation);
+    return request;
+}
+
+Result<p2p::Request*> Requests::persistent(Comm& comm,
+                                           std::function<Result<p2p::Request*>()> starter) {
+    Result<p2p::Request*> request = with_operation();
+    if (!request.ok()) return request;
+    Operation* const operation = operation_of(**request);
     operation->comm = retain(&comm);
     operation->start = std::move(starter);
-    (*request)->owner = tag(operation);
     // The outer request itself never runs; its state is that of `in_flight`.
     (*request)->complete(success());
     return request;
@@ -165,21 +171,14 @@ Result<p2p::Request*> Requests::generalized(MPI_Grequest_query_function* query_f
                                             MPI_Grequest_free_function* free_function,
                                             MPI_Grequest_cancel_function* cancel_function,
                                             void* extra_state) {
-    Result<p2p::Request*> request =
-        engine_.messenger().create_request(p2p::RequestKind::collective);
+    Result<p2p::Request*> request = with_operation();
     if (!request.ok()) return request;
-    auto* operation = new (std::nothrow) Operation;
-    if (operation == nullptr) {
-        (*request)->complete(success());
-        engine_.messenger().release(*request);
-        return no_memory();
-    }
+    Operation* const operation = operation_of(**request);
     operation->generalized = true;
     operation->query = query_function;
     operation->free = free_function;
     operation->cancel = cancel_function;
     operation->extra_state = extra_state;
-    (*request)->owner = tag(operation);
     return request;
 }
 

@@ -99,6 +99,8 @@ class Requests {
     bool idle() const { return spawned_.empty() && orphans_.empty(); }
 
   private:
+    // One that is of no communicator, with an Operation of its own, empty so far.
+    Result<p2p::Request*> with_operation();
     static Task<Status> watch(Executor& executor, p2p::Request* request, Task<Status> task);
     void end(p2p::Request& request);
     int end_finished();

@@ -11,6 +11,7 @@
 #include "mpi/rma/win.hpp"
 #include "rma/windows.hpp"
 
+#include <limits>
 #include <utility>
 
 namespace gantry::mpi {
@@ -20,7 +21,19 @@ using rma::Access;
 using rma::Side;
 using rma::Verb;
 
+// Whether so many elements reach further than any memory does.
+bool is_endless(MPI_Count count, const Datatype& datatype) {
+    constexpr std::ptrdiff_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+    std::ptrdiff_t bytes = 0, reach = 0;
+    return __builtin_mul_overflow(count, static_cast<std::ptrdiff_t>(datatype.size()), &bytes) ||
+           __builtin_mul_overflow(count, datatype.extent(), &reach) || bytes > kMost ||
+           reach > kMost || reach < -kMost;
+}
+
 Result<Side> side(Win& win, const void* address, MPI_Count count, const Datatype& datatype) {
+    if (is_endless(count, datatype))
+        return failure(MPI_ERR_COUNT, "a buffer of {} elements of {} bytes is larger than memory",
+                       count, datatype.size());
     Side made;
     made.buffer = buffer(address, count, datatype);
     Result<device::Location> location = win.engine->transfer().locate(made.buffer);
@@ -54,6 +67,10 @@ struct Target {
 };
 
 Result<Access> access(Verb verb, Win& win, const Target& target) {
+    if (is_endless(target.count, target.datatype))
+        return failure(MPI_ERR_RMA_RANGE,
+                       "{} elements of {} bytes at rank {} are more than any window has",
+                       target.count, target.datatype.size(), target.rank);
     (void)win;
     Access made;
     made.verb = verb;

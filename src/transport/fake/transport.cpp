@@ -27,7 +27,7 @@ PeerFacts FakeTransport::facts(int peer) const {
     facts.rails = link.rails;
     facts.eager_max = link.eager_max;
     facts.eager_limit = link.eager_limit;
-    facts.bytes_per_second = link.rate.peak();
+    facts.bytes_per_second = link.all_rails() / link.rails;
     facts.message_latency = link.latency + link.message_cost;
     facts.put_cost = link.put_cost;
     facts.straight_from = facts.exposes_from = fabric_.options_.exposes_from;

@@ -147,7 +147,9 @@ void UcxTransport::close_endpoint(RailTo& rail, unsigned flags) {
 void UcxTransport::close_endpoints(Peer& peer, unsigned flags) {
     peer.connected = false;
     for (RailTo& rail : peer.rails) {
-        close_endpoint(rail, flags);
+        // What is only tried carries nothing, and the other end may be gone.
+        const bool tried = rail.state == RailTo::State::trying;
+        close_endpoint(rail, tried ? unsigned{UCP_EP_CLOSE_FLAG_FORCE} : flags);
         rail.pulse.close();
     }
 }

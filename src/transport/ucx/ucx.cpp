@@ -113,7 +113,9 @@ PeerFacts UcxTransport::facts(int) const {
     if (tcp && !several() && config_.tcp_straight > 0) facts.exposes_from = config_.tcp_lend;
     const model::Link& link = described_ ? *described_ : tcp ? tcp_ : card_;
     facts.eager_limit = link.eager_limit;
-    facts.bytes_per_second = link.rate.peak();
+    const bool each_described = link.rail_rates.size() == rails_.size();
+    facts.bytes_per_second =
+        each_described ? link.all_rails() / static_cast<double>(rails_.size()) : link.rate.peak();
     facts.message_latency = link.latency;
     facts.put_cost = link.put_cost;
     return facts;

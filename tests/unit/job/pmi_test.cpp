@@ -66,13 +66,13 @@ class FakeLauncher {
             for (std::size_t end = 0; (end = received.find('\n')) != std::string::npos;
                  received.erase(0, end + 1)) {
                 const std::string line = received.substr(0, end);
-                answer(line, PmiAnswer(line));
+                answer(line, PmiLine(line));
                 const std::lock_guard guard(mutex_);
                 asked_.push_back(line);
             }
         }
     }
-    void answer(const std::string&, const PmiAnswer& question) {
+    void answer(const std::string&, const PmiLine& question) {
         const std::string command(question.command());
         if (command == "init")
             return say("cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
@@ -207,15 +207,15 @@ TEST_F(Pmi, FinalizeIsSaidOnce) {
     EXPECT_TRUE(job->finalize().ok());
 }
 
-TEST(PmiAnswer, IsReadByKey) {
-    const PmiAnswer answer("rc=0 value=(vector,(0,1,2)) msg=two words cmd=get_result");
+TEST(PmiLine, IsReadByKey) {
+    const PmiLine answer("rc=0 value=(vector,(0,1,2)) msg=two words cmd=get_result");
     EXPECT_EQ(answer.command(), "get_result");
     EXPECT_EQ(answer.text("msg"), "two words");
     EXPECT_EQ(answer.text("value"), "(vector,(0,1,2))");
     EXPECT_EQ(answer.number("rc"), 0);
     EXPECT_FALSE(answer.number("msg"));
     EXPECT_TRUE(answer.accepted());
-    EXPECT_FALSE(PmiAnswer("cmd=x rc=-1").accepted());
+    EXPECT_FALSE(PmiLine("cmd=x rc=-1").accepted());
 }
 
 }  // namespace

@@ -93,13 +93,17 @@ TEST(WindowWays, PiecesOfMessagesFollowEachOtherAndAGetAsksFirst) {
     gpu.pageable_bytes_per_second = 1e9;
     MessageQuestion question{.bytes = 1000, .piece = 1000, .source_on_device = true};
     const Nanoseconds one = message_time(question, peer, gpu);
-    // There and back on the wire, a copy at its bandwidth and one on the wire.
-    EXPECT_EQ(one, 2 * 10'000 + 7'000 + 2 * 1000);
-    question.verb = Verb::get;
-    EXPECT_EQ(message_time(question, peer, gpu), one);
+    // The message, the flush and its answer; a copy at its bandwidth and one on the wire.
+    EXPECT_EQ(one, 3 * 10'000 + 7'000 + 2 * 1000);
     question.bytes = 4000;
     // The slowest leg is the copy out of the device.
     EXPECT_EQ(message_time(question, peer, gpu), one + 3 * 8'000);
+    question.bytes = 1000;
+    question.verb = Verb::get;
+    EXPECT_GT(message_time(question, peer, gpu), one);
+    Plan large;
+    large.expected = 5'000;
+    EXPECT_GT(announced_time(Verb::put, large, peer), large.expected + 10'000);
 }
 
 // It must not be executed twice, and puts are repeated when a rail fails.

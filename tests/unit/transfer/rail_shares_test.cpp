@@ -144,8 +144,8 @@ TEST(RailShares, WhatEndsAtOneMomentSaysOnlyTogetherHowLongItTook) {
         std::vector<Stripe> under_way;
         std::array<Bytes, 2> carried{};
         for (int put = 0; put < 8; ++put) {
-            for (const Stripe& stripe :
-                 shares.divide(4 * kMiB, 2, rules(RailPolicy::weighted)).all()) {
+            const Stripes stripes = shares.divide(4 * kMiB, 2, rules(RailPolicy::weighted));
+            for (const Stripe& stripe : stripes.all()) {
                 shares.begin(stripe.rail, stripe.bytes, now);
                 carried[static_cast<std::size_t>(stripe.rail)] += stripe.bytes;
                 under_way.push_back(stripe);

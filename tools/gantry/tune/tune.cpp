@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tune.hpp"
 
+#include "answer.hpp"
 #include "base/config.hpp"
 #include "commands.hpp"
 #include "device/cuda/gpu_traits.hpp"
@@ -204,11 +205,11 @@ int tune(const TuneOptions& options) try {
     for (Json* each : {&described, &measured})
         each->erase("gpu_under_mps");
     differences(described, measured, "", rows);
-    fmt::print("{}: {} figures differ by more than {:.0f} % from the description \"{}\"\n",
-               machine.gpu.name, rows.size(), 100 * kWorthSaying, before.name);
-    if (!rows.empty()) fmt::print("  {:<36} {:>14} {:>14}  ratio\n", "", before.name, "measured");
+    answer("{}: {} figures differ by more than {:.0f} % from the description \"{}\"\n",
+           machine.gpu.name, rows.size(), 100 * kWorthSaying, before.name);
+    if (!rows.empty()) answer("  {:<36} {:>14} {:>14}  ratio\n", "", before.name, "measured");
     for (const std::string& row : rows)
-        fmt::print("{}\n", row);
+        answer("{}\n", row);
 
     const fs::path file = options.output.empty() ? fs::path(model::tuned_file(machine.gpu.name))
                                                  : fs::path(options.output);
@@ -219,9 +220,9 @@ int tune(const TuneOptions& options) try {
     picture.replace_extension(".svg");
     if (!write(file, model::to_json(machine)) || !write(picture, picture_of_it))
         throw TuneFailure(fmt::format("writing {} failed", file.string()));
-    fmt::print("written: {} ({}) and {}\n", file.string(),
-               options.output.empty() ? "used from now on" : "use it with GANTRY_MACHINE",
-               picture.string());
+    answer("written: {} ({}) and {}\n", file.string(),
+           options.output.empty() ? "used from now on" : "use it with GANTRY_MACHINE",
+           picture.string());
     return 0;
 } catch (const TuneFailure& failure) {
     fmt::print(stderr, "gantry tune: {}\n", failure.what());
