@@ -75,7 +75,7 @@ void Waiters::sleep(Pending& pending) {
         if (is_deputy && !sleep_as_deputy(me)) {
             gate_.enter();
             is_deputy = driver() == nullptr;
-            if (!is_deputy) end_deputy();  // the driver finds none at its end, and calls somebody
+            if (!is_deputy) resign();  // the driver finds none at its end, and calls somebody
             gate_.leave();
         }
         while (!is_deputy && me.word.load() == asleep)
@@ -83,8 +83,10 @@ void Waiters::sleep(Pending& pending) {
     }
     gate_.enter();
     if (looks) --looking_;
-    if (is_deputy) end_deputy();
-    if (me.word.load() != called) me.unlink();
+    const bool was_called = me.word.load() == called;
+    if (is_deputy && was_called) deputy_ = nullptr;
+    if (is_deputy && !was_called) resign();
+    if (!was_called) me.unlink();
     // Meant to drive, it has no more need to: another one has.
     if ((me.to_drive || is_deputy) && driver() == nullptr && pending.ended()) call_a_driver();
 }
@@ -125,9 +127,9 @@ void Waiters::call_a_driver() {
     call(*chosen);
 }
 
-void Waiters::end_deputy() {
+void Waiters::resign() {
     deputy_ = nullptr;
-    ++deputies_ended_;
+    ++deputies_resigned_;
 }
 
 void Waiters::call(Sleeper& sleeper) {

@@ -49,7 +49,7 @@ class Waiters {
     }
     // For who is inside the gate.
     std::uint64_t calls() const { return calls_; }
-    std::uint64_t deputies_ended() const { return deputies_ended_; }
+    std::uint64_t deputies_resigned() const { return deputies_resigned_; }
 
   private:
     enum Word : std::uint32_t { looking, asleep, called };
@@ -63,7 +63,7 @@ class Waiters {
     void drive(Pending& pending, Gate* others);
     void sleep(Pending& pending);
     bool sleep_as_deputy(const Sleeper& me);
-    void end_deputy();
+    void resign();
     void look_through();
     void call_a_driver();
     void call(Sleeper& sleeper);
@@ -78,7 +78,7 @@ class Waiters {
     std::atomic<std::uint32_t> drives_{0};  // how often somebody has begun to drive
     const Sleeper* deputy_ = nullptr;
     int looking_ = 0;  // sleepers that were allowed to look
-    std::uint64_t calls_ = 0, deputies_ended_ = 0;
+    std::uint64_t calls_ = 0, deputies_resigned_ = 0;
     int spare_processors_ = 0;
     Nanoseconds first_look_ = 0, last_look_ = 0;
 };

@@ -28,7 +28,7 @@ Counters counters_now() {
     counters.phase = static_cast<std::uint64_t>(p.phase.load());
     if (p.boundary_at_any_time != nullptr) {
         counters.threads_called = p.boundary_at_any_time->waiters().calls();
-        counters.deputies_ended = p.boundary_at_any_time->waiters().deputies_ended();
+        counters.deputies_resigned = p.boundary_at_any_time->waiters().deputies_resigned();
     }
     return counters;
 }
