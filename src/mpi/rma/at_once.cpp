@@ -34,8 +34,8 @@ inline Win* window_of(const Process& p, MPI_Win handle, int rank) {
 // One whose part at that rank loads and stores reach.
 inline Win* reached(const Process& p, MPI_Win handle, int rank) {
     Win* win = window_of(p, handle, rank);
-    const bool reaches = win != nullptr && !win->checked &&
-                         win->window->target(rank).loads_and_stores != nullptr;
+    const bool reaches =
+        win != nullptr && !win->checked && win->window->target(rank).loads_and_stores != nullptr;
     return reaches ? win : nullptr;
 }
 

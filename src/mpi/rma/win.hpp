@@ -23,7 +23,8 @@ struct Win : Object<MPI_Win> {
     Engine* engine = nullptr;
     rma::Window* window = nullptr;  // owned
     int ranks = 0;
-    bool checked = false;  // types are compared (GANTRY_CHECK): no operation ends at its entry point
+    bool checked =
+        false;  // types are compared (GANTRY_CHECK): no operation ends at its entry point
     Errhandler* errhandler = nullptr;
     Attributes attributes;
     InfoPairs hints;
