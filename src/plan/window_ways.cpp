@@ -68,8 +68,8 @@ WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     if (question.verb == Verb::changes_items) return WindowWay::message;
     // A get of the network saves the target a turn, whatever its size.
     const bool saves_a_turn = question.verb == Verb::get && facts.gets;
-    const bool large = facts.straight_from > 0 &&
-                       (saves_a_turn || question.bytes >= facts.straight_from);
+    const bool large =
+        facts.straight_from > 0 && (saves_a_turn || question.bytes >= facts.straight_from);
     // A put from elsewhere is copied to host memory first; what a get reads has to come where it belongs.
     const bool can_be_put = question.verb == Verb::put || question.origin_plain;
     if (facts.keyed && large && can_be_put && question.one_run) return WindowWay::straight;

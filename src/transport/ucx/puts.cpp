@@ -273,8 +273,8 @@ Status UcxTransport::failure_of(const Putting& putting) {
                                                       "getting {} bytes from rank {}",
                                                       "updating {} bytes of rank {}"};
         return library_->failed(
-            fmt::format(fmt::runtime(kWords[static_cast<std::size_t>(putting.kind)]),
-                        putting.bytes, putting.peer),
+            fmt::format(fmt::runtime(kWords[static_cast<std::size_t>(putting.kind)]), putting.bytes,
+                        putting.peer),
             putting.status);
     }
     if (several() && putting.rail >= 0 && peer.lost.ok())
