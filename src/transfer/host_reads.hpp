@@ -6,7 +6,7 @@
 // kSamples of each counts, so a process that was interrupted meanwhile does no harm, and a machine whose
 // state has changed is noticed after so many.
 //
-//     unmeasured --(kSamples copies out of slots)--> trial --(kSamples reads)--> measured
+//     unmeasured --(kSamples messages through slots)--> trial --(kSamples reads)--> measured
 //
 // What a rank has measured it says in a word of the node's segment (SharedSegment::host_rates): senders
 // offer what their receiver has measured. The way that is not taken is measured by looks (plan/looks.hpp).
@@ -38,18 +38,19 @@ class HostReads {
     Known to(Endpoint& peer) { return known(peer, peer.shared); }
     Known from(Endpoint& peer) { return known(peer, peer.own_shared); }
 
-    // Around a copy of so many bytes out of a slot of that peer; 0: it is not timed.
+    // Before the first copy, of so many bytes, out of a slot of that peer; 0: it is not timed.
     Nanoseconds begins(Endpoint& peer, Bytes bytes) {
         return bytes >= kSample && enabled_ && from(peer).reads != plan::Reads::refused
                    ? clock_->now()
                    : 0;
     }
+    // All so many bytes of a message are out of slots. Waits for a peer that fills them slowly count.
     void copied_from_slot(Endpoint& peer, Bytes bytes, Nanoseconds began);
     // What a read of a few bytes took, and a piece.
     void tried_call(Nanoseconds time) { calls_.add(static_cast<double>(time)); }
     void read(Endpoint& peer, Bytes bytes, Nanoseconds time);
 
-    // Of copies out of slots: tests have a clock that says what they are to take.
+    // Of messages through slots: tests have a clock that says what they are to take.
     void time_slots_by(const Clock& clock) { clock_ = &clock; }
 
   private:

@@ -123,7 +123,7 @@ TEST(SingleCopy, GoesThroughSlotsWhereTheseWereMeasuredFaster) {
 
 TEST(SingleCopy, IsMeasuredByTheFirstMessages) {
     World world(options_of());
-    Sent sent{.bytes = 256 * kKiB, .messages = 6};
+    Sent sent{.bytes = 256 * kKiB, .messages = 12};
     const Counted counted = run(world, sent);
     const plan::HostRates rates =
         world.rank(0).transfer.host_reads.to(world.rank(0).transfer.endpoints.to(1)).rates;
@@ -131,10 +131,10 @@ TEST(SingleCopy, IsMeasuredByTheFirstMessages) {
     EXPECT_NEAR(rates.read_latency(), 500, 0.05 * 500);
     EXPECT_NEAR(rates.read_bytes_per_second(), kFast, 0.1 * kFast);
     EXPECT_EQ(world.shared_memory().host_rates(0), 0u) << "who has received nothing";
-    // Two messages of four pieces through slots; two whose calls are tried, read in pieces of 64 KiB. In
+    // Eight messages of four pieces through slots; two whose calls are tried, read in pieces of 64 KiB. In
     // this world a copy out of a slot takes no time, so the others go through slots again.
     EXPECT_EQ(counted.reads, 2 * (4 + 4));
-    EXPECT_EQ(counted.chunks, 4 * 4);
+    EXPECT_EQ(counted.chunks, (8 + 2) * 4);
 }
 
 TEST(SingleCopy, IsNotOfferedWhereItIsNotAllowedOrSwitchedOff) {
@@ -242,16 +242,16 @@ TEST(SingleCopy, WhatEndsOnADeviceGoesThroughSlots) {
 
 // --- the machine changes in the middle -----------------------------------------------------------
 
-// The clock of copies out of slots, whose pieces are host cells of 64 KiB: a copy reads it before and
-// behind.
+// The clock of messages through slots: read before the first copy out of one and behind the last.
 class SlotClock final : public Clock {
   public:
     Nanoseconds now() const override {
         behind_ = !behind_;
-        time_ += behind_ ? model::Rate(bytes_per_second).time(64 * kKiB) : 1;
+        time_ += behind_ ? model::Rate(bytes_per_second).time(bytes) : 1;
         return time_;
     }
     double bytes_per_second = kSlow;
+    Bytes bytes = 0;  // of a message
 
   private:
     mutable Nanoseconds time_ = 1;
@@ -273,6 +273,7 @@ struct Followed {
 
 Task<Status> follow(Rank& rank, Followed& followed) {
     Bytebuffer buffer(rank, Place::host, followed.bytes);
+    followed.clock.bytes = followed.bytes;
     if (rank.number == 1) rank.transfer.host_reads.time_slots_by(followed.clock);
     for (int i = 0; i < followed.messages; ++i) {
         if (rank.number == 0) {
@@ -310,10 +311,11 @@ int others(const Followed& followed, int from, int end, bool read) {
 }
 
 constexpr int kOften = static_cast<int>(plan::Looks::kMessagesBetween);
-// Messages of that size until eight pieces of 64 KiB have been copied, or eight of 256 KiB been read.
+constexpr int kSamples = static_cast<int>(transfer::HostReads::kSamples);
+// Messages of that size until so many pieces have been read.
 int messages_of_samples(Bytes bytes, Bytes piece) {
     const Bytes each = std::max<Bytes>(bytes / piece, 1);
-    return static_cast<int>(divide_up(transfer::HostReads::kSamples, each));
+    return static_cast<int>(divide_up(kSamples, each));
 }
 
 TEST(SingleCopy, LeavesAWayThatHasBecomeSlowAfterEightCopies) {
@@ -324,8 +326,8 @@ TEST(SingleCopy, LeavesAWayThatHasBecomeSlowAfterEightCopies) {
             const Turn after = reads_first ? Turn{300, 4e9, 1e9} : Turn{300, 1e9, 4e9};
             Followed followed{.bytes = bytes, .messages = 450, .turns = {before, after}};
             run(world, followed);
-            const int start = 2 * messages_of_samples(bytes, 64 * kKiB);
-            const int adapt = messages_of_samples(bytes, reads_first ? 256 * kKiB : 64 * kKiB);
+            const int start = kSamples + messages_of_samples(bytes, 64 * kKiB);
+            const int adapt = reads_first ? messages_of_samples(bytes, 256 * kKiB) : kSamples;
             EXPECT_LE(others(followed, start, 300, reads_first), 300 / kOften);
             EXPECT_LE(others(followed, 300 + adapt, 450, !reads_first), 150 / kOften + 1)
                 << "nothing but looks, " << bytes << " bytes";

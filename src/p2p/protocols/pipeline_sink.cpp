@@ -57,6 +57,9 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
     Scope pieces(executor);
     Status status;
     int since_yield = 0;
+    // From the first copy out of a cell to the end of the last: a sender that fills cells slowly counts, too.
+    transfer::HostReads& measured = receiving.context().host_reads;
+    Nanoseconds began = 0;
     while (status.ok() && receiving.taken < receiving.accepted && !pieces.cancelled()) {
         Result<wire::Chunk> next = co_await receiving.message.arrived.next();
         if (!next.ok()) {
@@ -82,13 +85,13 @@ Task<Status> take_chunks(Executor& executor, Receiving& receiving) {
             pieces.spawn(drain(executor, receiving, chunk, *slot, how));
             continue;
         }
-        transfer::HostReads& measured = receiving.context().host_reads;
         const bool in_cell = chunk.pool == static_cast<std::uint8_t>(transport::Pool::host_cells);
-        const Nanoseconds began = in_cell ? measured.begins(receiving.sender(), chunk.bytes) : 0;
+        if (in_cell && began == 0) began = measured.begins(receiving.sender(), chunk.bytes);
         Completion copied(executor);
         transfer::copy_from_slot(receiving.context(), receiving.staging(), chunk.offset,
                                  chunk.bytes, *slot, how, copied);
-        if (began != 0) measured.copied_from_slot(receiving.sender(), chunk.bytes, began);
+        if (began != 0 && receiving.taken >= receiving.accepted)
+            measured.copied_from_slot(receiving.sender(), receiving.accepted, began);
         status = return_emptied(receiving, chunk);
         if (++since_yield % kChunksBetweenYields == 0) co_await Yield(executor);
     }

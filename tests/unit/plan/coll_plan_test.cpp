@@ -8,6 +8,7 @@
 #include "plan/coll_model.hpp"
 #include "plan/coll_table.hpp"
 #include "plan/explain.hpp"
+#include "coll_questions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,16 +20,6 @@ namespace gantry::plan {
 namespace {
 
 using testing::HasSubstr;
-
-CollQuestion question(Collective operation, Bytes bytes, int ranks, int nodes = 1) {
-    CollQuestion asked{.operation = operation, .bytes = bytes, .count = bytes / 8};
-    asked.shape = {.ranks = ranks,
-                   .nodes = nodes,
-                   .most = (ranks + nodes - 1) / nodes,
-                   .fewest = ranks / nodes,
-                   .in_order = true};
-    return asked;
-}
 
 Collective operation_number(int number) {
     return static_cast<Collective>(number);
@@ -203,20 +194,6 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
     }
 }
 
-CollFacts facts_of(const char* machine) {
-    Result<model::Machine> described = model::load(machine);
-    GANTRY_ASSERT(described.ok());
-    return coll_facts_of(*described);
-}
-
-// Of ranks of one node that have met, or not yet.
-CollQuestion on_node(Collective operation, Bytes bytes, int ranks, CollMemory memory) {
-    CollQuestion asked = question(operation, bytes, ranks);
-    asked.board.there = true;
-    asked.memory = memory;
-    return asked;
-}
-
 Algorithm taken(const CollQuestion& asked) {
     return choose_collective(asked, facts_of("h100"), {}).plan.algorithm;
 }
@@ -278,61 +255,6 @@ TEST(CollPlan, LongBroadcastsPassOnSharesInPiecesUnlessRanksShareAGpu) {
     EXPECT_NE(taken(asked), Algorithm::direct_shares);
     asked = on_node(Collective::bcast, 64 * kMiB, 2, CollMemory::device);
     EXPECT_NE(taken(asked), Algorithm::direct_shares);
-}
-
-TEST(CollPlan, ALaneIsForShortBlockingCallsOnly) {
-    CollQuestion asked = on_node(Collective::allreduce, 8, 4, CollMemory::unknown);
-    const auto plan = [&](const CollTuning& tuning) {
-        return choose_collective(asked, facts_of("h100"), tuning).plan;
-    };
-    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "the call does not block";
-    asked.board.lane = true;
-    EXPECT_EQ(plan({}).algorithm, Algorithm::lane);
-    EXPECT_FALSE(plan({}).meet);
-    CollTuning fixed;
-    fixed.fixed.fill(Algorithm::cells);
-    EXPECT_NE(plan(fixed).algorithm, Algorithm::lane) << "another way is fixed";
-    fixed.fixed.fill(Algorithm::lane);
-    EXPECT_EQ(plan(fixed).algorithm, Algorithm::lane);
-    asked.predefined = false;
-    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "a function of the program";
-    asked = on_node(Collective::allreduce, 64 * kMiB, 4, CollMemory::unknown);
-    asked.board.lane = true;
-    EXPECT_NE(plan({}).algorithm, Algorithm::lane) << "long";
-}
-
-// Of two ranks each waits for one other, as with a root; but what both bring must fit into a cell.
-TEST(CollPlan, WhatAllRanksBringGoesOverALaneUpToACellEach) {
-    for (const Collective operation : {Collective::allreduce, Collective::reduce_scatter,
-                                       Collective::allgather, Collective::alltoall}) {
-        for (const int ranks : {2, 3}) {
-            CollQuestion asked = on_node(operation, kCell + 8, ranks, CollMemory::unknown);
-            asked.board.lane = true;
-            CollTuning fixed;
-            fixed.fixed.fill(Algorithm::lane);
-            EXPECT_NE(choose_collective(asked, facts_of("h100"), fixed).plan.algorithm,
-                      Algorithm::lane)
-                << name(operation) << ", " << ranks << " ranks";
-        }
-    }
-}
-
-TEST(CollPlan, LimitsOfLanesAreTheUsers) {
-    CollQuestion asked = on_node(Collective::scan, 16 * kKiB, 4, CollMemory::unknown);
-    asked.board.lane = true;
-    CollTuning tuning;
-    tuning.fixed.fill(Algorithm::lane);
-    const auto goes_there = [&] {
-        return choose_collective(asked, facts_of("h100"), tuning).plan.algorithm == Algorithm::lane;
-    };
-    EXPECT_TRUE(goes_there());
-    tuning.lane_ranks = 3;
-    EXPECT_FALSE(goes_there());
-    tuning.lane_ranks = 4;
-    tuning.lane_bytes = 8 * kKiB;
-    EXPECT_FALSE(goes_there());
-    asked.bytes = 8 * kKiB;
-    EXPECT_TRUE(goes_there());
 }
 
 TEST(CollPlan, TheSecondShotPaysWhereItSavesMoreThanItsStoresTake) {
