@@ -107,8 +107,7 @@ std::string window_sentence(std::uint32_t window, int targets, const WindowFacts
     } else if (facts.on_device && facts.rendezvous_from > 0) {
         text += fmt::format(
             "are announced from {} on, and go as large messages do (a pipeline of slots where the "
-            "network "
-            "does not reach device memory), else as messages; ",
+            "network does not reach device memory), else as messages; ",
             bytes_text(facts.rendezvous_from));
     } else {
         text += "go as messages; ";

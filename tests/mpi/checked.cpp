@@ -2,7 +2,7 @@
 //
 // GANTRY_CHECK=1: collective calls whose arguments differ between ranks fail on all of them, with a
 // sentence, and leave the communicator as it was; those that agree work.
-#include "refused.hpp"
+#include "checked.hpp"
 #include "test.hpp"
 
 #include <cstdlib>
@@ -11,12 +11,6 @@
 using namespace mpi_tests;
 
 namespace {
-
-void start_checked() {
-    setenv("GANTRY_CHECK", "1", 1);
-    start_mpi();
-    return_errors(MPI_COMM_WORLD);
-}
 
 void expect_the_next_to_work() {
     int sum = 0;

@@ -3,8 +3,8 @@
 // GANTRY_CHECK=1: type signatures of messages and of one-sided operations. What does not match fails at
 // the receiver with both named, its data there all the same; what matches is never an error, whatever
 // the types that hold the items, and however little comes.
+#include "checked.hpp"
 #include "gpu.hpp"
-#include "refused.hpp"
 #include "test.hpp"
 #include "tool.hpp"
 
@@ -17,13 +17,6 @@
 using namespace mpi_tests;
 
 namespace {
-
-void start_checked() {
-    setenv("GANTRY_CHECK", "1", 1);
-    start_mpi();
-    return_errors(MPI_COMM_WORLD);
-    return_errors(MPI_COMM_SELF);
-}
 
 struct End {
     const void* data;
