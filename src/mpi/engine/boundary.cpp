@@ -55,9 +55,7 @@ Status Boundary::surround(Engine& engine, int thread_level) {
     threads_ = thread_level == MPI_THREAD_MULTIPLE || tools_ || (again && threads_);
     engine.executor().set_several_threads(threads_);
     waiters_.set_spare_processors(engine.spare_processors());
-    // A deputy reads that outside of the gate; before the first engine there is none.
-    if (!again)
-        waiters_.set_deputy_looks(engine.config().deputy_look, engine.config().deputy_last_look);
+    waiters_.set_deputy_looks(engine.config().deputy_look, engine.config().deputy_last_look);
     if (background_ || engine.config().progress != "thread") return success();
     if (!thread_.has_value()) thread_.emplace(engine, gate_, waiters_);
     GANTRY_TRY(engine.postbox().open());

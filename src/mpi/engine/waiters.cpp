@@ -63,6 +63,7 @@ void Waiters::sleep(Pending& pending) {
     if (looks) ++looking_;
     if (deputy_ == nullptr) deputy_ = &me;
     bool is_deputy = deputy_ == &me;
+    const Looks deputy_looks = deputy_looks_;  // read inside: an engine that begins sets them again
     gate_.leave();
     // Who calls is inside the gate meanwhile, so that `me` lives until the word is written and the
     // sleeper woken.
@@ -72,7 +73,7 @@ void Waiters::sleep(Pending& pending) {
             relax();
     std::uint32_t still = looking;
     if (me.word.compare_exchange_strong(still, asleep)) {
-        if (is_deputy && !sleep_as_deputy(me)) {
+        if (is_deputy && !sleep_as_deputy(me, deputy_looks)) {
             gate_.enter();
             is_deputy = driver() == nullptr;
             if (!is_deputy) resign();  // the driver finds none at its end, and calls somebody
@@ -93,16 +94,16 @@ void Waiters::sleep(Pending& pending) {
 
 // Until it is called, or nobody has driven for a while. A driver that comes again and again is looked at
 // ever more seldom. False: one has driven all the time, and may go on for long.
-bool Waiters::sleep_as_deputy(const Sleeper& me) {
-    Nanoseconds time = first_look_;
+bool Waiters::sleep_as_deputy(const Sleeper& me, Looks looks) {
+    Nanoseconds time = looks.first;
     for (std::uint32_t seen = drives();;) {
         futex::sleep_while(me.word, asleep, time);
         if (me.word.load() != asleep) return true;
         const std::uint32_t now = drives();
         if (now == seen && driver() == nullptr) return true;
-        if (now == seen && time == last_look_) return false;
+        if (now == seen && time == looks.last) return false;
         seen = now;
-        time = std::min(2 * time, last_look_);
+        time = std::min(2 * time, looks.last);
     }
 }
 

@@ -36,8 +36,7 @@ class Waiters {
     void set_spare_processors(int number) { spare_processors_ = number; }
     // When the deputy looks at the driver: first after `first`, then ever more seldom up to `last`.
     void set_deputy_looks(Nanoseconds first, Nanoseconds last) {
-        first_look_ = first;
-        last_look_ = std::max(first, last);
+        deputy_looks_ = {.first = first, .last = std::max(first, last)};
     }
     // Until it is over. The calling thread is inside the gate, in its only visit, and is so again at
     // the end. `others`: the gate, to be opened when nothing happens; null: nobody could come.
@@ -53,6 +52,9 @@ class Waiters {
 
   private:
     enum Word : std::uint32_t { looking, asleep, called };
+    struct Looks {
+        Nanoseconds first = 0, last = 0;
+    };
     struct Sleeper : Link<Sleeper> {
         explicit Sleeper(Pending& of) : pending(of) {}
         Pending& pending;
@@ -62,7 +64,7 @@ class Waiters {
 
     void drive(Pending& pending, Gate* others);
     void sleep(Pending& pending);
-    bool sleep_as_deputy(const Sleeper& me);
+    bool sleep_as_deputy(const Sleeper& me, Looks looks);
     void resign();
     void look_through();
     void call_a_driver();
@@ -80,7 +82,7 @@ class Waiters {
     int looking_ = 0;  // sleepers that were allowed to look
     std::uint64_t calls_ = 0, deputies_resigned_ = 0;
     int spare_processors_ = 0;
-    Nanoseconds first_look_ = 0, last_look_ = 0;
+    Looks deputy_looks_;
 };
 
 }  // namespace gantry::mpi
