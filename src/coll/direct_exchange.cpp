@@ -43,6 +43,14 @@ struct Exchange {
             if (offer(member).sends != Sends::nothing && offer(member).sends != how) return false;
         return true;
     }
+    // Long blocks where they lie, short ones in cells.
+    bool all_send_from_host(int first, int end) const {
+        for (int member = first; member < end; ++member)
+            if (const Sends its = offer(member).sends;
+                its == Sends::device || its == Sends::other || offer(member).on_device)
+                return false;
+        return true;
+    }
     bool all_take_on_device() const {
         for (int member = 0; member < size(); ++member)
             if (offer(member).takes == Takes::other) return false;
@@ -55,11 +63,18 @@ struct Exchange {
         const bool taken = end - first < size() || all_take_on_device();
         question.memory = all_send(Sends::in_cell, first, end)           ? CollMemory::cells
                           : all_send(Sends::device, first, end) && taken ? CollMemory::device
+                          : all_send_from_host(first, end)               ? CollMemory::host
                                                                          : CollMemory::other;
+        Bytes most = 0;
         for (int member = first; member < end; ++member) {
             question.board.time_sliced |= offer(member).time_sliced;
             question.board.on_devices |= offer(member).on_device;
+            most = std::max(most, offer(member).bytes);
+            if (question.memory == CollMemory::host) ask_with(question.board, offer(member).reads);
         }
+        if (question.memory == CollMemory::host && question.bytes == 0)
+            question.bytes =
+                traffic.only_receiver >= 0 ? most : most / static_cast<Bytes>(size() - 1);
         return question;
     }
     // Of all offers.
@@ -71,6 +86,7 @@ struct Exchange {
             met.time_sliced |= its.time_sliced;
             devices |= its.sends == Sends::device || its.on_device;
             host |= its.sends == Sends::in_cell && !its.on_device;
+            met.no_reads |= !its.reads.all;
         }
         met.mixed = host && devices;
         return met;
@@ -185,6 +201,44 @@ Task<Status> take_from_cells(Executor& executor, Exchange& exchange) {
     Status copied = co_await later.copy(executor);
     failed.note(std::move(copied));
     co_return failed.status();
+}
+
+// --- long blocks in host memory, read where they lie ---------------------------------------------
+
+Task<Status> take_from_host(Executor& executor, Exchange& exchange, int from, ForDevice& later) {
+    const DirectOffer& offer = exchange.offer(from);
+    if (offer.sends != Sends::host) {
+        Status taken = co_await take_from_cell(executor, exchange, from, later);
+        co_return taken;
+    }
+    const Team& team = exchange.team;
+    const BlockPlace place =
+        source_place(offer, exchange.meeting.cell_of(from), exchange.size(), team.rank());
+    if (place.bytes == 0) co_return success();
+    const p2p::Buffer sink = exchange.traffic.incoming[static_cast<std::size_t>(from)];
+    if (place.bytes > sink.bytes()) co_return too_long(place.bytes, from, sink.bytes());
+    Status read = co_await read_into(executor, team, from, place.at, sink, place.bytes);
+    co_return read;
+}
+
+// Each begins with the rank above it, so that they do not all read the same one.
+Task<Status> read_blocks(Executor& executor, Exchange& exchange) {
+    const int me = exchange.team.rank(), size = exchange.size();
+    const int only = exchange.traffic.only_sender, root = exchange.traffic.only_receiver;
+    Status own = co_await take_own(executor, exchange);
+    FirstFailure failed;
+    failed.note(std::move(own));
+    ForDevice later(exchange.team);
+    for (int step = 1; step < size && (root < 0 || root == me); ++step) {
+        const int from = (me + step) % size;
+        if (only >= 0 && from != only) continue;
+        Status taken = co_await take_from_host(executor, exchange, from, later);
+        failed.note(std::move(taken));
+    }
+    Status copied = co_await later.copy(executor);
+    failed.note(std::move(copied));
+    Status all = co_await end_together(executor, exchange.meeting, kStored, failed.status());
+    co_return all;
 }
 
 // --- stores into mapped memory -------------------------------------------------------------------
@@ -321,10 +375,11 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
         return plan.algorithm == plan::Algorithm::direct ||
                plan.algorithm == plan::Algorithm::direct_shares;
     };
-    if (posted.ok() && stores()) {
+    const auto reads = [&plan] { return plan.algorithm == plan::Algorithm::reads; };
+    if (posted.ok() && (stores() || reads())) {
         posted = co_await exchange.meeting.all_posted(executor);
         if (posted.ok()) note_met(team, exchange.met());
-        if (posted.ok() && (sender < 0 || !exchange.all_take_on_device()))
+        if (posted.ok() && (sender < 0 || reads() || !exchange.all_take_on_device()))
             plan = plan_of(team, exchange.asked_of(question, 0, exchange.size()));
     }
     if (!posted.ok()) {
@@ -341,13 +396,18 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
         if (at_once) exchange.traffic.incoming = std::move(incoming);
         done = co_await take_from_cells(executor, exchange);
         if (done.ok() && !at_once) done = co_await scratch.unpack(executor);
-    } else if (stores()) {
+    } else if (stores() || reads()) {
         Status ready;
         if (!offer.time_sliced) ready = co_await scratch.pack(executor);
-        if (plan.algorithm == plan::Algorithm::direct)
-            done = co_await store(executor, exchange, std::move(ready));
-        else
-            done = co_await store_in_shares(executor, exchange, std::move(ready), plan.segment);
+        switch (plan.algorithm) {
+            case plan::Algorithm::reads: done = co_await read_blocks(executor, exchange); break;
+            case plan::Algorithm::direct:
+                done = co_await store(executor, exchange, std::move(ready));
+                break;
+            default:
+                done = co_await store_in_shares(executor, exchange, std::move(ready), plan.segment);
+                break;
+        }
         if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
             question.memory = plan::CollMemory::other;
             co_return plan_of(team, question);

@@ -203,6 +203,8 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     }
     Bytes used = 0;
     const bool devices = context.config.cuda && device.active();
+    offer.reads = may_read(team);
+    offer.bytes = total(traffic.outgoing);
     if (total(traffic.incoming) > 0) {
         offer.takes = Takes::other;
         if (devices && all_contiguous(traffic.incoming)) {
@@ -213,7 +215,7 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
                 offer.takes = Takes::device;
         }
     }
-    if (total(traffic.outgoing) == 0) return offer;
+    if (offer.bytes == 0) return offer;
     offer.sends = Sends::other;
     offer.has_own = traffic.outgoing[static_cast<std::size_t>(me)].bytes() > 0;
     device::Location location;
@@ -225,8 +227,14 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     }
     if (location.kind == device::MemoryKind::host || location.kind == device::MemoryKind::pinned) {
         if (put_into_cell(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources,
-                          nullptr))
+                          nullptr)) {
             offer.sends = Sends::in_cell;
+            return offer;
+        }
+        offer.sources = {};
+        if (location.kind == device::MemoryKind::host && all_contiguous(traffic.outgoing) &&
+            describe(traffic.outgoing, me, traffic.only_receiver, cell, used, offer.sources))
+            offer.sends = Sends::host;
         return offer;
     }
     if (!location.on_device()) return offer;

@@ -4,6 +4,7 @@
 // the node: how its blocks can be had, and where blocks for it can be stored.
 #pragma once
 
+#include "coll/host_reader.hpp"
 #include "coll/team.hpp"
 #include "plan/coll_question.hpp"
 #include "transfer/board.hpp"
@@ -41,7 +42,7 @@ struct BlockPlace {
 inline constexpr int kStored = 0;  // the step of a rank whose stores have ended
 
 struct DirectOffer {
-    enum class Sends : std::uint8_t { nothing, in_cell, device, other };
+    enum class Sends : std::uint8_t { nothing, in_cell, host, device, other };
     enum class Takes : std::uint8_t { nothing, device, other };
 
     Sends sends = Sends::nothing;
@@ -51,6 +52,8 @@ struct DirectOffer {
     bool on_device = false;    // what lies in the cell comes from device memory
     bool time_sliced = false;  // its GPU works for one process at a time
     BlockPlaces sources, sinks;
+    std::uint64_t bytes = 0;  // that it sends, to all together
+    MayRead reads;            // of who sends long blocks of host memory, or takes any there
     device::IpcHandle sink;    // kind none: nothing is taken
     device::IpcHandle source;  // only where another rank may have to copy; its `gpu` always
 };

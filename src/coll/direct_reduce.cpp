@@ -11,6 +11,8 @@
 #include "coll/direct_exchange.hpp"
 #include "coll/exchange.hpp"
 #include "coll/host_image.hpp"
+#include "coll/host_reader.hpp"
+#include "coll/host_reduce.hpp"
 #include "coll/mapped_peers.hpp"
 #include "device/reduce_kernels.hpp"
 #include "layout/layout.hpp"
@@ -28,7 +30,7 @@ using transfer::Meeting;
 constexpr int kDone = 0, kTried = 1;  // steps: all is done; it can be done
 
 struct Offer {
-    enum class Vector : std::uint8_t { nothing, in_cell, device, other };
+    enum class Vector : std::uint8_t { nothing, in_cell, host, device, other };
     Vector source = Vector::nothing;
     Vector sink = Vector::nothing;
     bool in_place = false;
@@ -37,6 +39,9 @@ struct Offer {
     std::uint64_t bytes = 0;  // of the source
     std::uint64_t source_at = 0, sink_at = 0;
     device::IpcHandle source_handle, sink_handle;
+    std::uint64_t share_at =
+        0;  // of a long vector in host memory: where this rank's share will lie
+    MayRead reads;
 };
 using Vector = Offer::Vector;
 
@@ -47,6 +52,7 @@ struct Running {
     // Of vectors that cannot be used where they lie (make_reachable).
     DeviceScratch source_scratch, sink_scratch;
     p2p::Buffer sink_later;  // where the result goes from the scratch memory
+    HostImage share;         // of a result in host memory that has no other place
     bool unusable = false;
 
     Running(const Team& its_team, const ReductionCall& its)
@@ -105,6 +111,11 @@ struct Running {
             if (offer(member).source == Vector::in_cell && offer(member).on_device) return true;
         return false;
     }
+    bool any_may_not_read() const {
+        for (int member = 0; member < size(); ++member)
+            if (!offer(member).reads.all) return true;
+        return false;
+    }
     bool any_in_place() const {
         for (int member = 0; member < size(); ++member)
             if (wants(member) && offer(member).in_place) return true;
@@ -114,7 +125,8 @@ struct Running {
 
 // Where a vector lies, and how others may map it.
 struct Place {
-    Vector kind = Vector::nothing;
+    Vector kind = Vector::nothing;  // in_cell: host memory
+    bool pageable = false;
     std::uint64_t at = 0;
     device::IpcHandle handle;
     SeenVector seen;
@@ -124,13 +136,16 @@ Place place_of(const Team& team, const p2p::Buffer& buffer) {
     transfer::Context& context = team.messenger->context();
     Place place;
     place.kind = Vector::in_cell;
+    place.pageable = true;
     if (!context.config.cuda || !context.device.active()) return place;
     place.kind = Vector::other;
+    place.pageable = false;
     if (!buffer.contiguous()) return place;
     Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
     if (!location.ok()) return place;
     place.seen = {buffer.address, location->on_device() ? location->gpu : -1};
     if (transfer::in_host_memory(*location)) place.kind = Vector::in_cell;
+    place.pageable = location->kind == device::MemoryKind::host;
     if (!location->on_device() || context.config.reduce_on == "host") return place;
     place.handle = export_to_all(team, *location);
     if (place.handle.kind == device::IpcKind::none) return place;
@@ -151,9 +166,31 @@ bool is_in_the_way(const Running& running) {
     return sink < source + what.source.bytes() && source < sink + what.sink.bytes();
 }
 
+// Of a long vector in host memory: where the others may read it, and this rank's share of the result.
+bool offer_host(Running& running, const Place& source, const Place& sink, Offer& offer) {
+    const ReductionCall& what = running.what;
+    const Team& team = running.team;
+    const bool gets = running.wants(team.rank()) && what.sink.bytes() > 0;
+    if (!source.pageable || !what.source.layout->contiguous()) return false;
+    if (gets && (sink.kind != Vector::in_cell || !what.sink.layout->contiguous())) return false;
+    offer.source_at = reinterpret_cast<std::uint64_t>(what.source.data());
+    if (what.share != Share::all && what.share != Share::root) return true;
+    const auto [first, end] = share_of(what.source.count, team.rank(), team.size());
+    const std::byte* share = what.sink.data() + first * what.source.layout->size;
+    if (!gets || offer.in_place || !sink.pageable) {
+        if (running.share.address() == nullptr &&
+            !running.share.allocate(team, end - first, *what.source.layout).ok())
+            return false;
+        share = running.share.buffer().data();
+    }
+    offer.share_at = reinterpret_cast<std::uint64_t>(share);
+    return true;
+}
+
 Offer make_offer(Running& running) {
     ReductionCall& what = running.what;
     Offer offer;
+    offer.reads = may_read(running.team);
     offer.bytes = what.source.bytes();
     const bool failed = running.unusable || running.team.failed_before();
     if (failed) offer.source = Vector::other;  // messages tell the others
@@ -178,10 +215,10 @@ Offer make_offer(Running& running) {
     offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
     if (offer.source != Vector::in_cell) return offer;
     const std::span<std::byte> cell = running.meeting.cell();
-    if (offer.bytes > cell.size())
-        offer.source = Vector::other;
-    else
+    if (offer.bytes <= cell.size())
         layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
+    else
+        offer.source = offer_host(running, source, sink, offer) ? Vector::host : Vector::other;
     return offer;
 }
 
@@ -255,6 +292,7 @@ bool all_sinks_on_device(const Running& running) {
 plan::CollMemory memory_of(const Running& running) {
     if (!all_are_as_long(running)) return plan::CollMemory::other;
     if (all_sources(running, Vector::in_cell)) return plan::CollMemory::cells;
+    if (all_sources(running, Vector::host)) return plan::CollMemory::host;
     return all_sources(running, Vector::device) && all_sinks_on_device(running)
                ? plan::CollMemory::device
                : plan::CollMemory::other;
@@ -288,6 +326,25 @@ Task<Status> reduce_cells(Executor& executor, Running& running) {
     sink.count = count;
     Status copied = co_await copy(executor, team, reduced.buffer(), sink);
     co_return copied;
+}
+
+HostReduction reading(Running& running) {
+    const int me = running.team.rank();
+    HostReduction job{.team = running.team,
+                      .meeting = running.meeting,
+                      .call = running.what,
+                      .wants = running.wants(me) && running.what.sink.bytes() > 0,
+                      .operands = running.operands_of(me),
+                      .overwrites = running.any_in_place(),
+                      .in_the_way = is_in_the_way(running)};
+    const auto [first, count] = running.range_of(me);
+    job.range = {first, first + count};
+    job.share = reinterpret_cast<std::byte*>(running.offer(me).share_at);
+    for (int member = 0; member < running.size(); ++member) {
+        job.sources.push_back(running.offer(member).source_at);
+        job.shares.push_back(running.offer(member).share_at);
+    }
+    return job;
 }
 
 // --- in device memory ----------------------------------------------------------------------------
@@ -459,7 +516,7 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, Redu
         running.unusable = !filled.ok();
         if (running.unusable) offer = make_offer(running);
     }
-    if (offer.source != Vector::in_cell && !running.unusable &&
+    if (offer.source != Vector::in_cell && offer.source != Vector::host && !running.unusable &&
         (offer.source == Vector::other || offer.sink == Vector::other || is_in_the_way(running))) {
         Status reachable = co_await make_reachable(executor, running);
         running.unusable = !reachable.ok();
@@ -473,15 +530,21 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, Redu
     }
     question.memory = memory_of(running);
     question.board.time_sliced = running.shares_gpus();
-    note_met(team, {running.any_time_sliced(), running.is_mixed()});
+    note_met(team, {running.any_time_sliced(), running.is_mixed(), running.any_may_not_read()});
     question.board.in_place = running.any_in_place();
     question.board.on_devices = running.any_on_device();
+    if (question.memory == plan::CollMemory::host)
+        for (int member = 0; member < running.size(); ++member)
+            ask_with(question.board, running.offer(member).reads);
     const plan::CollPlan plan = plan_of(team, question);
     Status reduced;
     if (plan.algorithm == plan::Algorithm::cells) {
         reduced = co_await reduce_cells(executor, running);
     } else if (is_on_board(plan.algorithm)) {
-        reduced = co_await reduce_on_device(executor, running, plan.algorithm);
+        if (plan.algorithm == plan::Algorithm::reads)
+            reduced = co_await reduce_by_reading(executor, reading(running));
+        else
+            reduced = co_await reduce_on_device(executor, running, plan.algorithm);
         if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
             question.memory = plan::CollMemory::other;
             co_return plan_of(team, question);

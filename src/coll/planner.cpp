@@ -116,6 +116,7 @@ const Planner::Entry& Planner::entry_of(const Team& team, plan::CollQuestion que
     const bool covered = question.operation == plan::Collective::neighbor ? on_node(team).board
                                                                           : part_of(team).board;
     question.board.there = covered && job.tuning.board;
+    question.board.no_reads |= part_of(team).met.no_reads;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {

@@ -70,6 +70,7 @@ class Planner {
     struct Met {
         bool time_sliced = false;  // some share a GPU that works for one process at a time
         bool mixed = false;        // small memory of the host and of devices
+        bool no_reads = false;     // some may not read the host memory of others
     };
     Met& met(const Team& team) { return part_of(team).met; }
     std::uint64_t asked() const { return asked_; }        // calls of plan()

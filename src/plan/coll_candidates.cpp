@@ -352,6 +352,9 @@ CollCandidates candidates_of(const CollAsk& ask) {
     add_hierarchical(ask, list);
     if (ask.question.board.there && ask.question.memory != CollMemory::other)
         add_on_board(ask, list);
+    const bool reads = ask.question.operation != Collective::barrier &&
+                       ask.question.operation != Collective::neighbor;
+    if (reads && ask.question.board.there) add_reads(ask, list);
     if (ask.question.board.lane) add_lane(ask, list);
     return list;
 }

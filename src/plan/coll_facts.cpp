@@ -23,6 +23,11 @@ CollFacts coll_facts_of(const model::Machine& machine) {
     facts.inside = way_of(machine.shared_memory);
     facts.between = way_of(machine.network);
     facts.copy_bytes_per_second = machine.host.memcpy.peak();
+    facts.read_bytes_per_second = facts.inside.bytes_per_second;
+    if (!machine.shared_memory.read_rate.points().empty()) {
+        facts.read_bytes_per_second = machine.shared_memory.read_rate.peak();
+        facts.read_call = machine.shared_memory.read_latency;
+    }
     // Two vectors are read and one is written, in the cache.
     facts.reduce_bytes_per_second = facts.copy_bytes_per_second / 2;
     facts.board.flag = machine.host.flag;

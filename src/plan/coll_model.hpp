@@ -84,15 +84,16 @@ class CollCandidates {
     const CollCandidate* end() const { return list_.data() + count_; }
 
   private:
-    std::array<CollCandidate, 13> list_{};
+    std::array<CollCandidate, 14> list_{};
     std::size_t count_ = 0;
 };
 
 // Everything that the operation has, possible here or not: by messages (coll_candidates.cpp), and where
-// the ranks share a board, over it (coll_board.cpp).
+// the ranks share a board, over it (coll_board.cpp), and by reading (coll_reads.cpp).
 CollCandidates candidates_of(const CollAsk& ask);
 void add_on_board(const CollAsk& ask, CollCandidates& list);
 void add_lane(const CollAsk& ask, CollCandidates& list);
+void add_reads(const CollAsk& ask, CollCandidates& list);
 
 // The hierarchical one, where the operation has it (coll_hierarchical.cpp).
 void add_hierarchical(const CollAsk& ask, CollCandidates& list);

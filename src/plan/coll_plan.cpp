@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, kAlgorithms> kNames = {
     "cells",         "direct",
     "direct_shares", "one_shot",
     "two_shots",     "lane",
+    "reads",
 };
 
 // base/params.def has refused other words already.
@@ -92,8 +93,11 @@ CollTuning coll_tuning_from(const config::Config& config) {
     tuning.lane_bytes = config.coll_lane_bytes;
     tuning.reproducible = config.reproducible;
     tuning.resident = config.kernels && config.linger > 0;
-    if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok())
+    if (Result<Mechanisms> mechanisms = mechanisms_from(config.mechanisms); mechanisms.ok()) {
         tuning.board = mechanisms->board;
+        tuning.reads = mechanisms->cma;
+    }
+    tuning.reads_from = config.cma_threshold;
     return tuning;
 }
 
@@ -104,7 +108,18 @@ Bytes combined_piece(Bytes vector, const CollTuning& tuning) {
 
 namespace {
 
-CollChoice best_of(const CollQuestion& question, const CollFacts& facts, const CollTuning& tuning) {
+// What the ranks have measured of messages in their node takes the place of what was expected.
+CollFacts as_measured(const CollQuestion& question, CollFacts facts) {
+    const HostRates& rates = question.board.rates;
+    if (rates.slots != 0)
+        facts.inside.bytes_per_second =
+            std::max(rates.slot_bytes_per_second(), rates.read_bytes_per_second());
+    return facts;
+}
+
+CollChoice best_of(const CollQuestion& question, const CollFacts& described,
+                   const CollTuning& tuning) {
+    const CollFacts facts = as_measured(question, described);
     const CollAsk ask(question, facts, tuning);
     const CollCandidates candidates = candidates_of(ask);
     const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(question.operation)];
@@ -151,7 +166,7 @@ CollChoice choose_collective(const CollQuestion& question, const CollFacts& fact
         met.memory = memory;
         return best_of(met, facts, tuning).plan.algorithm != choice.plan.algorithm;
     };
-    choice.plan.meet = goes_another_way(CollMemory::cells) ||
+    choice.plan.meet = goes_another_way(CollMemory::cells) || goes_another_way(CollMemory::host) ||
                        goes_another_way(CollMemory::own_device) ||
                        goes_another_way(CollMemory::device);
     return choice;

@@ -50,8 +50,9 @@ enum class Algorithm : std::uint8_t {
     one_shot,       // each who wants a result reduces the mapped vectors of all
     two_shots,      // each reduces one share, and stores it into the results of all
     lane,           // small blocking calls: through numbered cells, without a meeting
+    reads,          // out of the host memory of the others, which the kernel copies
 };
-inline constexpr int kAlgorithms = 24;
+inline constexpr int kAlgorithms = 25;
 inline bool is_on_board(Algorithm algorithm) {
     return algorithm >= Algorithm::cells;
 }
@@ -82,7 +83,7 @@ struct CollRejected {
 
 struct CollChoice {
     CollPlan plan;
-    std::array<CollRejected, 12> rejected{};
+    std::array<CollRejected, 13> rejected{};
     int rejected_count = 0;
 };
 
@@ -98,6 +99,8 @@ struct CollTuning {
     bool reproducible = false;
     bool board = true;      // ranks of a node may meet on its board
     bool resident = false;  // persistent kernels take what is short
+    bool reads = false;     // ranks of a node may read each other's host memory
+    Bytes reads_from = 0;   // from so many bytes on; 0: where that is expected to be faster
     bool operator==(const CollTuning&) const = default;
 };
 CollTuning coll_tuning_from(const config::Config& config);

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/units.hpp"
+#include "plan/rate_step.hpp"
 
 #include <cstdint>
 
@@ -55,6 +56,7 @@ enum class CollMemory : std::uint8_t {
     unknown,     // they have not met there
     own_device,  // nor these; a rank asks what is best for its blocks or vector in device memory
     cells,       // small: it lies on the board already
+    host,        // in host memory, where the others may read it (process_vm_readv)
     device,      // every rank's blocks and vectors lie in device memory that the others may map
     other,       // anything else
 };
@@ -67,6 +69,8 @@ struct CollBoard {
     bool on_devices = false;   // what lies in cells comes from device memory, and goes there
     bool lane = false;         // the communicator has a lane, and the call blocks
     bool strided = false;      // of neighbors: blocks are unpacked where they belong
+    bool no_reads = false;     // some rank may not read the host memory of another one
+    HostRates rates = {};      // of host memory, as the slowest rank has measured them
     bool operator==(const CollBoard&) const = default;
 };
 
@@ -133,6 +137,8 @@ struct CollFacts {
     CollWay between{.latency = 2500, .handling = 500, .bytes_per_second = 1e10};
     double reduce_bytes_per_second = 6e9;  // one processor combining two vectors
     double copy_bytes_per_second = 1e10;   // one processor copying
+    double read_bytes_per_second = 8e9;    // of another rank's memory, through the kernel
+    Nanoseconds read_call = 500;           // such a read without its bytes
     int processors = 0;                    // of a node; 0: as many as it has ranks
     // Where ranks share processors: until one that is waited for has its turn.
     Nanoseconds processor_turn = 15'000;

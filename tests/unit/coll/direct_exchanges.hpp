@@ -33,6 +33,7 @@ struct Trial {
     };
     std::function<void(Rank&)> prepare = [](Rank&) {};
     device::IpcKind ipc = device::IpcKind::legacy;
+    std::function<void(world::Options&)> change = [](world::Options&) {};
 };
 
 inline Bytes block_bytes(const Trial& test, int from, int to) {
@@ -188,12 +189,29 @@ inline Task<Status> with_a_root(Rank& rank, const Trial& test) {
     co_return success();
 }
 
+inline Task<Status> bcasts(Rank& rank, const Trial& test) {
+    Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(test.fixed);
+    everybody.common().job.tuning.segment = test.segment;
+    test.prepare(rank);
+    const auto [from, into] = test.places(rank.number);
+    for (int round = 0; round < test.rounds; ++round) {
+        const int root = round % everybody.size();
+        Bytebuffer buffer(rank, rank.number == root ? from : into, test.bytes, rank.number);
+        if (rank.number == root) buffer.fill(key_of(round, root, 0));
+        Status told = co_await bcast(rank.executor, everybody.team(), buffer.whole(), root);
+        GANTRY_CO_TRY(told);
+        WORLD_CHECK(buffer.holds(key_of(round, root, 0), test.bytes));
+    }
+    co_return success();
+}
+
 using Operations = Task<Status> (*)(Rank&, const Trial&);
 
 inline NodeCosts run(Operations operations, const Trial& test, std::uint64_t seed = 1) {
     return costs_on_node(
         test.ranks, seed, [&](Rank& rank) { return operations(rank, test); },
-        fmt::format("{} bytes", test.bytes));
+        fmt::format("{} bytes", test.bytes), test.change);
 }
 
 }  // namespace gantry::coll::direct_exchanges

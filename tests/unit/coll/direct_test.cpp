@@ -87,23 +87,6 @@ TEST(DirectExchange, TakesBlocksOfAnySize) {
         }
 }
 
-Task<Status> bcasts(Rank& rank, const Trial& test) {
-    Everybody everybody(rank);
-    everybody.common().job.tuning.fixed.fill(test.fixed);
-    everybody.common().job.tuning.segment = test.segment;
-    test.prepare(rank);
-    const auto [from, into] = test.places(rank.number);
-    for (int round = 0; round < test.rounds; ++round) {
-        const int root = round % everybody.size();
-        Bytebuffer buffer(rank, rank.number == root ? from : into, test.bytes, rank.number);
-        if (rank.number == root) buffer.fill(key_of(round, root, 0));
-        Status told = co_await bcast(rank.executor, everybody.team(), buffer.whole(), root);
-        GANTRY_CO_TRY(told);
-        WORLD_CHECK(buffer.holds(key_of(round, root, 0), test.bytes));
-    }
-    co_return success();
-}
-
 TEST(DirectExchange, BroadcastsGoWhereThePlannerExpectsThemToBeFaster) {
     for (const Bytes bytes : {Bytes{8}, 16 * kKiB, kMiB}) {
         Trial test{.bytes = bytes, .fixed = plan::Algorithm::automatic};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/host_reader.hpp"
+
+#include "base/yield.hpp"
+#include "coll/exchange.hpp"
+#include "coll/host_image.hpp"
+#include "plan/cma_candidate.hpp"
+#include "transfer/context.hpp"
+
+#include <algorithm>
+
+namespace gantry::coll {
+namespace {
+
+transfer::Endpoint& endpoint_of(const Team& team, int member) {
+    return team.messenger->context().endpoints.to(team.group->peer(team.in_group(member)));
+}
+
+// The slower of two steps; one that was not measured says nothing.
+plan::Step slower_rate(plan::Step one, plan::Step other) {
+    return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
+}
+
+}  // namespace
+
+MayRead may_read(const Team& team) {
+    MayRead says{.all = true, .rates = {}};
+    transfer::HostReads& measured = team.messenger->context().host_reads;
+    for (int member = 0; member < team.size(); ++member) {
+        if (member == team.rank()) continue;
+        const transfer::HostReads::Known known = measured.from(endpoint_of(team, member));
+        says.all = says.all && known.reads != plan::Reads::refused;
+        says.rates = known.rates;  // of this rank, whoever was read
+    }
+    return says;
+}
+
+void ask_with(plan::CollBoard& board, const MayRead& says) {
+    board.no_reads = board.no_reads || !says.all;
+    board.rates.slots = slower_rate(board.rates.slots, says.rates.slots);
+    board.rates.reads = slower_rate(board.rates.reads, says.rates.reads);
+    board.rates.call = std::max(board.rates.call, says.rates.call);
+}
+
+Task<Status> read_from(Executor& executor, Team team, int member, std::uint64_t address, void* to,
+                       Bytes bytes) {
+    transfer::Endpoint& owner = endpoint_of(team, member);
+    transfer::HostReads& measured = team.messenger->context().host_reads;
+    for (Bytes read = 0; read < bytes;) {
+        if (read > 0) co_await Yield(executor);
+        const Bytes piece = std::min(plan::kReadPiece, bytes - read);
+        const Nanoseconds began = executor.now();
+        Completion done(executor);
+        owner.transport->read_memory(owner.rank, address + read, static_cast<std::byte*>(to) + read,
+                                     piece, done);
+        Status status = co_await done;
+        if (!status.ok()) co_return status;
+        if (piece >= transfer::HostReads::kSample)
+            measured.read(owner, piece, executor.now() - began);
+        read += piece;
+    }
+    co_return success();
+}
+
+Task<Status> read_into(Executor& executor, Team team, int member, std::uint64_t address,
+                       p2p::Buffer sink, Bytes bytes) {
+    if (sink.contiguous() && on_host(team, sink)) {
+        Status read = co_await read_from(executor, team, member, address, sink.data(), bytes);
+        co_return read;
+    }
+    HostImage packed;
+    Status ready = packed.allocate(team, bytes, *bytes_buffer(nullptr, 0).layout);
+    GANTRY_CO_TRY(ready);
+    Status read = co_await read_from(executor, team, member, address, packed.address(), bytes);
+    GANTRY_CO_TRY(read);
+    Status copied = co_await copy(executor, team, packed.buffer(), sink);
+    co_return copied;
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/host_reduce.hpp"
+
+#include "base/yield.hpp"
+#include "coll/direct_exchange.hpp"
+#include "coll/host_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::coll {
+namespace {
+
+constexpr int kDone = 0, kShared = 1;  // steps: nothing more is read; the share can be read
+
+class Combining {
+  public:
+    explicit Combining(const HostReduction& job)
+        : job_(job),
+          element_(job.call.source.layout->size),
+          me_(job.team.rank()),
+          piece_(std::max<std::uint64_t>(tuning_of(job.team).piece / element_, 1)) {}
+
+    // Those elements of the first `operands` vectors into `result`.
+    Task<Status> combine(Executor& executor, Elements elements, int operands, std::byte* result) {
+        if (elements.first == elements.second || operands == 0) co_return success();
+        const layout::Layout& layout = *job_.call.source.layout;
+        const std::uint64_t longest = std::min(piece_, elements.second - elements.first);
+        for (HostImage& memory : between_) {
+            Status ready = memory.allocate(job_.team, longest, layout);
+            GANTRY_CO_TRY(ready);
+        }
+        for (std::uint64_t at = elements.first; at < elements.second; at += piece_) {
+            if (at > elements.first) co_await Yield(executor);
+            const std::uint64_t count = std::min(piece_, elements.second - at);
+            Status done = co_await one_piece(executor, at, count, operands,
+                                             result + (at - elements.first) * element_);
+            if (!done.ok()) co_return done;
+        }
+        co_return success();
+    }
+
+  private:
+    // Two vectors of an operation that commutes: with this rank's own first, that needs no copy.
+    int in_turn(int number, int operands) const {
+        const bool swaps = operands == 2 && me_ == 1 && job_.call.reducer.commutative;
+        return swaps ? 1 - number : number;
+    }
+
+    const std::byte* own(std::uint64_t at) const { return job_.call.source.data() + at * element_; }
+
+    Task<Status> load(Executor& executor, int member, std::uint64_t at, std::uint64_t count,
+                      std::byte* to) {
+        if (member == me_) {
+            std::memcpy(to, own(at), count * element_);
+            co_return success();
+        }
+        Status read = co_await read_from(
+            executor, job_.team, member,
+            job_.sources[static_cast<std::size_t>(member)] + at * element_, to, count * element_);
+        co_return read;
+    }
+
+    // Each operand is loaded where its result shall be; the results are made in turns in `result`, so that
+    // the last one is, and in memory of our own.
+    Task<Status> one_piece(Executor& executor, std::uint64_t at, std::uint64_t count, int operands,
+                           std::byte* result) {
+        const std::byte* before = own(at);
+        if (const int first = in_turn(0, operands); first != me_ || operands == 1) {
+            std::byte* const to = operands == 1 ? result : between_[0].buffer().data();
+            Status loaded = co_await load(executor, first, at, count, to);
+            if (!loaded.ok()) co_return loaded;
+            before = to;
+        }
+        for (int number = 1; number < operands; ++number) {
+            std::byte* const to =
+                (operands - 1 - number) % 2 == 0 ? result : between_[1].buffer().data();
+            Status loaded = co_await load(executor, in_turn(number, operands), at, count, to);
+            if (!loaded.ok()) co_return loaded;
+            job_.call.reducer.apply(before, to, count);
+            before = to;
+        }
+        co_return success();
+    }
+
+    const HostReduction& job_;
+    const Bytes element_;
+    const int me_;
+    const std::uint64_t piece_;
+    HostImage between_[2];
+};
+
+// The shares of all where they belong in this rank's result.
+Task<Status> collect(Executor& executor, const HostReduction& job) {
+    const int me = job.team.rank(), size = job.team.size();
+    const Bytes element = job.call.source.layout->size;
+    for (int step = 0; step < size; ++step) {
+        const int member = (me + step) % size;
+        const auto [first, end] = share_of(job.call.source.count, member, size);
+        std::byte* const place = job.call.sink.data() + first * element;
+        const Bytes bytes = (end - first) * element;
+        if (member == me) {
+            if (place != job.share) std::memcpy(place, job.share, bytes);
+            continue;
+        }
+        Status read = co_await read_from(
+            executor, job.team, member, job.shares[static_cast<std::size_t>(member)], place, bytes);
+        if (!read.ok()) co_return read;
+    }
+    co_return success();
+}
+
+Task<Status> in_shares(Executor& executor, const HostReduction& job) {
+    const Elements mine = share_of(job.call.source.count, job.team.rank(), job.team.size());
+    Combining combining(job);
+    Status done = co_await combining.combine(executor, mine, job.team.size(), job.share);
+    Status all = co_await end_together(executor, job.meeting, kShared, std::move(done));
+    if (!all.ok() || !job.wants) co_return all;
+    Status collected = co_await collect(executor, job);
+    if (job.overwrites && collected.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+        collected = failure(MPI_ERR_OTHER, "{}", collected.text());
+    co_return collected;
+}
+
+Task<Status> for_itself(Executor& executor, const HostReduction& job, std::byte* result) {
+    Combining combining(job);
+    Status done = co_await combining.combine(executor, job.range, job.operands, result);
+    co_return done;
+}
+
+}  // namespace
+
+Task<Status> reduce_by_reading(Executor& executor, HostReduction job) {
+    const bool shares = job.call.share == Share::all || job.call.share == Share::root;
+    HostImage apart;
+    Status done;
+    if (shares) {
+        done = co_await in_shares(executor, job);
+    } else if (job.wants) {
+        std::byte* result = job.call.sink.data();
+        if (job.in_the_way) {
+            done = apart.allocate(job.team, job.range.second - job.range.first,
+                                  *job.call.source.layout);
+            result = apart.buffer().data();
+        }
+        if (done.ok()) done = co_await for_itself(executor, job, result);
+    }
+    Status all = co_await end_together(executor, job.meeting, kDone, std::move(done));
+    if (all.ok() && apart.address() != nullptr)
+        std::memcpy(job.call.sink.data(), apart.buffer().data(), apart.buffer().bytes());
+    co_return all;
+}
+
+}  // namespace gantry::coll

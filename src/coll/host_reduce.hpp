@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Reductions of long vectors in host memory of one node, once the ranks have met (coll/direct_reduce.hpp): each
+// reads what it combines where it lies.
+//
+//   allreduce, reduce           each rank combines one share of all vectors; when all have done so, those
+//                               that want the result read the shares of the others
+//   reduce_scatter, scans       each combines what it gets itself
+//
+//     bytes: 2 (P - 1) / P of the vector are read by each rank, (P - 1) / P for a reduce_scatter;
+//     memory: two pieces (GANTRY_COLL_PIECE); a share, where a result replaces its vector or there is none
+//
+// All is combined in the order of the ranks, by one rank each element: the bits are the same everywhere.
+#pragma once
+
+#include "base/task.hpp"
+#include "coll/direct_reduce.hpp"
+#include "coll/host_image.hpp"
+#include "transfer/board.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gantry::coll {
+
+// Elements [first, second) of a vector.
+using Elements = std::pair<std::uint64_t, std::uint64_t>;
+// The share of a member, of `count` elements of all.
+inline Elements share_of(std::uint64_t count, int member, int size) {
+    const auto parts = static_cast<std::uint64_t>(size), part = static_cast<std::uint64_t>(member);
+    return {count / parts * part + std::min(count % parts, part),
+            count / parts * (part + 1) + std::min(count % parts, part + 1)};
+}
+
+struct HostReduction {
+    Team team;
+    transfer::Meeting& meeting;
+    const ReductionCall& call;
+    bool wants = false;                  // this rank gets a result
+    Elements range = {};                 // of the vectors, that it gets
+    int operands = 0;                    // of the first ranks, that make up what it gets
+    std::vector<std::uint64_t> sources = {};  // addresses of the vectors, by member
+    std::vector<std::uint64_t> shares = {};   // where each member puts its share; allreduce and reduce
+    std::byte* share = nullptr;          // this rank's
+    bool overwrites = false;  // some result replaces its vector: no other way is left then
+    bool in_the_way = false;  // others read this rank's vector where its result belongs
+};
+// This rank's part; ends with the first failure of any rank.
+Task<Status> reduce_by_reading(Executor& executor, HostReduction job);
+
+}  // namespace gantry::coll
