@@ -167,29 +167,5 @@ TEST_F(UcxRails, ThatAllFailAreTheLossOfThePeer) {
     transport(1).release_memory(*region);
 }
 
-TEST_F(UcxRails, AtomicsOfARailThatFailsAreExecutedOnce) {
-    connect();
-    std::vector<std::byte> memory(64);
-    Result<Region> region = transport(1).register_memory(extent(memory));
-    ASSERT_TRUE(region.ok()) << region.status().text();
-    const RemoteKey key = transport(1).key(*region);
-    constexpr int kOperations = 200;
-    std::vector<std::uint64_t> old(kOperations);
-    std::deque<Completion> done;
-    for (std::size_t i = 0; i < kOperations; ++i) {
-        if (i == 90) transport(0).break_rail(1, 0);
-        transport(0).atomic(1, AtomicOperation::fetch_add, {8, 1, 0}, key, 8, &old[i],
-                            done.emplace_back(ranks[0]->executor));
-        if (i % 7 == 0) turn();
-    }
-    ASSERT_TRUE(until([&] {
-        return std::ranges::all_of(done, [](const Completion& one) { return one.done(); });
-    }));
-    std::set<std::uint64_t> values(old.begin(), old.end());
-    EXPECT_EQ(values.size(), std::size_t{kOperations});
-    EXPECT_EQ(*values.rbegin(), std::uint64_t{kOperations - 1});
-    transport(1).release_memory(*region);
-}
-
 }  // namespace
 }  // namespace gantry::transport::ucx
