@@ -284,6 +284,9 @@ class Window {
     // straight.cpp
     void register_own(transport::RemoteKey* key, std::uint64_t* base);
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
+    Result<transport::Region> register_run(const transfer::Endpoint& peer,
+                                           const device::Location& location,
+                                           const std::byte* address, Bytes bytes) const;
     plan::WindowWay way_of(const Access& access, std::uint64_t address);
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
     plan::WindowWay way_by(const Access& access, const plan::WindowFacts& facts);
