@@ -98,14 +98,17 @@ inline rma::ItemChange change_of(const Datatype* datatype, const Op* op) {
     return change;
 }
 
+// Who looks at a window again and again never waits; others need this rank all the same.
+[[gnu::noinline]] void turn_of_flushes(Win& win) {
+    win.flushes_until_turn = static_cast<unsigned>(win.engine->config().window_turn);
+    turn_in_passing(*win.engine);
+}
+
 inline bool flushed(int rank, MPI_Win handle) {
     const Visit visit;
     Win* win = window_of(process(), handle, rank);
     if (win == nullptr || !win->window->is_quiet(rank)) return false;
-    // Who looks at a window again and again never waits; others need this rank all the same. So many
-    // take less than a microsecond, and a turn costs as much as several of them.
-    constexpr unsigned kFlushesForATurn = 32;
-    if (++win->quiet_flushes % kFlushesForATurn == 0) turn_in_passing(*win->engine);
+    if (--win->flushes_until_turn == 0) turn_of_flushes(*win);
     return true;
 }
 

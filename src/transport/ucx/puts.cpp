@@ -19,8 +19,6 @@ namespace {
 
 // One message of UCX over TCP holds 64 KiB with its headers.
 constexpr Bytes kPieceBytes = 64 * kKiB;
-// With several rails a card gets a put in parts, whose ends show that the rail carries (rails.cpp).
-constexpr Bytes kPartOfCard = 16 * kMiB;
 
 }  // namespace
 
@@ -128,7 +126,8 @@ ucp_request_param_t UcxTransport::how_of(Putting& putting, const Memory::Source&
 void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                                  Putting& putting, std::uint64_t address) {
     ++putting.key->users;
-    const Bytes most = several() ? kPartOfCard : std::max<Bytes>(putting.bytes, 1);
+    // The end of each part shows that the rail carries (rails.cpp).
+    const Bytes most = several() ? config_.rail_part : std::max<Bytes>(putting.bytes, 1);
     const Bytes parts = std::max<Bytes>(divide_up(putting.bytes, most), 1);
     putting.steps += static_cast<int>(parts) + 1;
     ucp_ep_h endpoint = peer.rails[static_cast<std::size_t>(rail)].endpoint;
@@ -269,10 +268,9 @@ Status UcxTransport::failure_of(const Putting& putting) {
     Peer& peer = peer_of(putting.peer);
     if (is_its_own(putting.status)) {
         const bool puts = putting.kind == Putting::Kind::put;
-        return library_->failed(
-            fmt::format("{} {} bytes {} rank {}", puts ? "putting" : "getting", putting.bytes,
-                        puts ? "to" : "from", putting.peer),
-            putting.status);
+        return library_->failed(fmt::format("{} {} bytes {} rank {}", puts ? "putting" : "getting",
+                                            putting.bytes, puts ? "to" : "from", putting.peer),
+                                putting.status);
     }
     if (several() && peer.lost.ok())
         return failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", putting.rail, peer.rank);

@@ -167,5 +167,28 @@ TEST_F(UcxRails, ThatAllFailAreTheLossOfThePeer) {
     transport(1).release_memory(*region);
 }
 
+// As a card does it, by UCX's emulation over TCP.
+TEST_F(UcxRails, APutInPartsIsWholeAtThePeer) {
+    config.rail_part = 4 * kKiB;
+    connect();
+    transport(0).one_sided_everywhere();
+    std::vector<std::byte> source(5 * 4 * kKiB + 24), sink(source.size() + 1);
+    for (std::size_t i = 0; i < source.size(); ++i)
+        source[i] = static_cast<std::byte>(i * 7 + i / 256);
+    Result<Region> region = transport(1).register_memory(extent(sink));
+    ASSERT_TRUE(region.ok()) << region.status().text();
+    for (const Bytes bytes : {Bytes{0}, 4 * kKiB, source.size()}) {
+        std::ranges::fill(sink, std::byte{});
+        Completion done(ranks[0]->executor);
+        transport(0).put(1, 1, source.data(), bytes, {}, transport(1).key(*region), 1, done);
+        ASSERT_TRUE(until([&] { return done.done(); }));
+        EXPECT_TRUE(done.status().ok()) << done.status().text();
+        std::vector<std::byte> expected(sink.size());
+        std::copy_n(source.begin(), bytes, expected.begin() + 1);
+        EXPECT_EQ(sink, expected) << bytes;
+    }
+    transport(1).release_memory(*region);
+}
+
 }  // namespace
 }  // namespace gantry::transport::ucx
