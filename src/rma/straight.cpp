@@ -173,7 +173,8 @@ void Window::explain_ways() const {
             known.rendezvous_from = announced_from(*targets_[static_cast<std::size_t>(of_rank)]);
     }
     for (const auto& [key, of] : alike)
-        windows.context.explain.note(plan::window_sentence(id(), of.first, of.second));
+        windows.context.explain.note_of_window(number(),
+                                               plan::window_sentence(of.first, of.second));
 }
 
 // Memory here, for as long as the network reads or writes it. An id of 0: host memory that the network
