@@ -70,8 +70,18 @@ void Explain::add(const Question& question, const Choice& choice, int peer, bool
     entry.staged += staged_bytes(choice.plan, question.bytes, received);
 }
 
+std::string Explain::text_of(const Note& note) const {
+    if (note.window == kNoWindow) return note.sentence;
+    const auto named = window_names_.find(note.window);
+    const bool is_named = named != window_names_.end() && !named->second.empty();
+    return fmt::format("window {}{}: {}", note.window,
+                       is_named ? fmt::format(" ({})", named->second) : "", note.sentence);
+}
+
 Record Explain::record_of(int rank) const {
-    Record record{rank, {}, notes_, collectives_.paths()};
+    Record record{rank, {}, {}, collectives_.paths()};
+    for (const Note& note : notes_)
+        record.notes.push_back(text_of(note));
     for (const auto& [key, entry] : entries_) {
         const Plan& plan = entry.choice.plan;
         Path path{.rank = rank,

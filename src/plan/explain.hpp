@@ -43,7 +43,15 @@ class Explain {
     }
 
     // A sentence about what no message of its own tells.
-    void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
+    void note(std::string sentence) { notes_.push_back({kNoWindow, std::move(sentence)}); }
+    // One about a window. Windows have numbers in the order in which this process made them, from 1 on.
+    void note_of_window(int window, std::string sentence) {
+        notes_.push_back({window, std::move(sentence)});
+    }
+    // What the program calls it, from now on and in what was said before.
+    void name_window(int window, std::string name) {
+        if (on_) window_names_[window] = std::move(name);
+    }
 
     // A table for people, and the same as JSON (docs/user/explain.md).
     std::string text(int rank) const;
@@ -56,6 +64,13 @@ class Explain {
   private:
     void add(const Question& question, const Choice& choice, int peer, bool received);
     Record record_of(int rank) const;
+
+    static constexpr int kNoWindow = 0;
+    struct Note {
+        int window;
+        std::string sentence;
+    };
+    std::string text_of(const Note& note) const;
 
     struct Key {
         int peer;
@@ -73,7 +88,8 @@ class Explain {
     };
     bool on_;
     std::map<Key, Entry> entries_;
-    std::vector<std::string> notes_;
+    std::vector<Note> notes_;
+    std::map<int, std::string> window_names_;
     CollRecord collectives_;
 };
 

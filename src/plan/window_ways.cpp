@@ -91,9 +91,8 @@ WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts) {
     return WindowWay::message;
 }
 
-std::string window_sentence(std::uint32_t window, int targets, const WindowFacts& facts) {
-    std::string text = fmt::format("window {}: operations at {} rank{} ", window, targets,
-                                   targets == 1 ? "" : "s");
+std::string window_sentence(int targets, const WindowFacts& facts) {
+    std::string text = fmt::format("operations at {} rank{} ", targets, targets == 1 ? "" : "s");
     if (facts.direct)
         return text +
                fmt::format("are loads, stores and copies{}, and need no call of the target's",

@@ -102,6 +102,6 @@ Nanoseconds announced_time(WindowQuestion::Verb verb, const Plan& large,
 bool may_be_announced(const WindowQuestion& question, const WindowFacts& facts);
 WindowWay window_way(const WindowQuestion& question, const WindowFacts& facts);
 // For people: how operations travel to `targets` ranks of which all this is known.
-std::string window_sentence(std::uint32_t window, int targets, const WindowFacts& facts);
+std::string window_sentence(int targets, const WindowFacts& facts);
 
 }  // namespace gantry::plan

@@ -173,7 +173,24 @@ void Window::explain_ways() const {
             known.rendezvous_from = announced_from(*targets_[static_cast<std::size_t>(of_rank)]);
     }
     for (const auto& [key, of] : alike)
-        windows.context.explain.note(plan::window_sentence(id(), of.first, of.second));
+        windows.context.explain.note_of_window(number(),
+                                               plan::window_sentence(of.first, of.second));
+}
+
+// Memory here, for as long as the network reads or writes it. An id of 0: host memory that the network
+// copies, or registers by itself, because there is little of it or a registration is refused.
+// MPI_ERR_UNSUPPORTED_OPERATION: device memory that is refused.
+Result<transport::Region> Window::register_run(const transfer::Endpoint& peer,
+                                               const device::Location& location,
+                                               const std::byte* address, Bytes bytes) const {
+    const bool pays =
+        peer.facts.registers_sources && bytes >= windows.context.config.window_straight;
+    if (!pays && !location.on_device()) return transport::Region{};
+    Result<transport::Region> region = peer.transport->register_memory(
+        transfer::extent_of(location, const_cast<std::byte*>(address), bytes));
+    if (region.ok()) return region;
+    if (!location.on_device()) return transport::Region{};
+    return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", region.status().text());
 }
 
 Task<Status> Window::put_run(Executor& executor, int of_rank, device::Location location,
@@ -181,27 +198,19 @@ Task<Status> Window::put_run(Executor& executor, int of_rank, device::Location l
                              Bytes offset) {
     transfer::Endpoint& peer = windows.context.endpoints.to(target(of_rank).peer);
     if (!peer.lost.ok()) co_return peer.lost;
-    transport::Region from{};
-    if (peer.facts.registers_sources || location.on_device()) {
-        Result<transport::Region> region = peer.transport->register_memory(
-            transfer::extent_of(location, const_cast<std::byte*>(source), bytes));
-        if (region.ok())
-            from = *region;
-        else if (location.on_device())
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", region.status().text());
-        // Without a registration of host memory the network copies, or registers by itself.
-    }
+    Result<transport::Region> from = register_run(peer, location, source, bytes);
+    if (!from.ok()) co_return std::move(from).status();
     Status status;
     if (transfer::RailScheduler::serves(peer)) {
-        const transfer::Put put{source, bytes, from, key, offset};
+        const transfer::Put put{source, bytes, *from, key, offset};
         status = co_await windows.context.rails.put(executor, peer, put);
     } else {
         Completion arrived(executor);
-        peer.transport->put(peer.rank, peer.facts.home_rail, source, bytes, from, *key, offset,
+        peer.transport->put(peer.rank, peer.facts.home_rail, source, bytes, *from, *key, offset,
                             arrived);
         status = co_await arrived;
     }
-    if (from.id != 0) peer.transport->release_memory(from);
+    if (from->id != 0) peer.transport->release_memory(*from);
     if (!status.ok() && !peer.lost.ok()) co_return peer.lost;
     co_return status;
 }

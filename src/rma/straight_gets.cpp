@@ -26,28 +26,21 @@ Task<Status> Window::get_straight(Executor& executor, Operation* operation) {
     co_return success();
 }
 
-// Small host memory is left to the network, which copies so little faster than it registers it.
 Task<Status> Window::get_run(Executor& executor, Operation& operation) {
     const Access& access = operation.access;
     const Target& of = target(access.target);
     transfer::Endpoint& peer = windows.context.endpoints.to(of.peer);
     if (!peer.lost.ok()) co_return peer.lost;
     std::byte* const sink = access.origin.at(0);
-    const bool on_device = access.origin.on_device();
-    if (on_device || access.bytes >= windows.context.config.window_straight) {
-        Result<transport::Region> region = peer.transport->register_memory(
-            transfer::extent_of(access.origin.location, sink, access.bytes));
-        if (region.ok())
-            operation.into = *region;
-        else if (on_device)
-            co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", region.status().text());
-    }
+    Result<transport::Region> into = register_run(peer, access.origin.location, sink, access.bytes);
+    if (!into.ok()) co_return std::move(into).status();
+    operation.into = *into;
     Completion arrived(executor);
     peer.transport->get(peer.rank, peer.facts.home_rail, sink, access.bytes, operation.into,
                         *of.key, keyed_offset(operation), arrived);
     Status got = co_await arrived;
     if (!got.ok() && !peer.lost.ok()) co_return peer.lost;
-    if (got.ok() && on_device)
+    if (got.ok() && access.origin.on_device())
         got = windows.context.device.settle_network_writes(access.origin.location.gpu);
     co_return got;
 }

@@ -174,6 +174,7 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         if (mapped && flavor != Flavor::dynamic && transfer::in_host_memory(each->location))
             each->loads_and_stores = each->memory;
     }
+    number_ = ++windows.made_;
     explain_ways();
     co_return success();
 }

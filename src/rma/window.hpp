@@ -153,6 +153,8 @@ class Window {
     const p2p::Group group;
     Flavor flavor = Flavor::create;
     std::uint32_t id() const { return group.context; }
+    // For people: among the windows that this process has made, from 1 on.
+    int number() const { return number_; }
     int rank() const { return group.rank; }
     int size() const { return group.size(); }
     Target& target(int of_rank) { return *targets_[static_cast<std::size_t>(of_rank)]; }
@@ -284,6 +286,9 @@ class Window {
     // straight.cpp
     void register_own(transport::RemoteKey* key, std::uint64_t* base);
     bool network_reaches(const Side& side, const transfer::Endpoint& peer) const;
+    Result<transport::Region> register_run(const transfer::Endpoint& peer,
+                                           const device::Location& location,
+                                           const std::byte* address, Bytes bytes) const;
     plan::WindowWay way_of(const Access& access, std::uint64_t address);
     plan::WindowQuestion question_of(const Access& access);  // of a put or get
     plan::WindowWay way_by(const Access& access, const plan::WindowFacts& facts);
@@ -376,6 +381,7 @@ class Window {
     }
     Status signal(int to, wire::Kind kind) { return send_behind_batch(to, kind, wire::Signal{}); }
 
+    int number_ = 0;
     std::vector<std::unique_ptr<Target>> targets_;
     NodeMemory node_memory_;
     transport::Region registered_;  // my part, with the network

@@ -64,6 +64,7 @@ class Windows {
     void on_peer_lost(int peer, const Status& why);
 
     std::unordered_map<std::uint32_t, Window*> by_id_;
+    int made_ = 0;
     IntrusiveList<Waiter> waiters_;
     std::unordered_map<std::uint64_t, Operation*> awaiting_answers_;
     std::uint64_t last_id_ = 0;

@@ -5,11 +5,6 @@
 
 namespace gantry::transport {
 
-void Transport::atomic(int, AtomicOperation, const AtomicOperands&, const RemoteKey&, Bytes,
-                       std::uint64_t*, Completion& done) {
-    done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} has no atomic operations", name()));
-}
-
 void Transport::get(int, int, void*, Bytes, const Region&, const RemoteKey&, Bytes,
                     Completion& done) {
     done.complete(failure(MPI_ERR_UNSUPPORTED_OPERATION, "{} reads no registered memory", name()));

@@ -72,13 +72,6 @@ struct RemoteKey {
     ConstSpan view() const { return {bytes.data(), length}; }
 };
 
-enum class AtomicOperation : std::uint8_t { fetch_add, swap, compare_swap };
-struct AtomicOperands {
-    int width = 8;
-    std::uint64_t operand = 0;
-    std::uint64_t compare = 0;
-};
-
 inline constexpr std::size_t kClaimWords = 1024;
 
 // A word by which a device, or its process, tells another process that bytes lie where they belong
@@ -191,13 +184,6 @@ class Transport {
     // lost and nothing writes there any more.
     virtual void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
                              Completion& done);
-
-    // One atomic operation on a word of `width` bytes (4 or 8, aligned) at `offset` of the peer's
-    // region, as MPI's windows need them. The old value goes to the low bytes of `*result`, which
-    // stays until `done`; compare_swap stores `operand` where the word equals `compare`.
-    virtual void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
-                        const RemoteKey& key, Bytes offset, std::uint64_t* result,
-                        Completion& done);
 
     // --- shared memory (shared_memory == true in the facts) --------------------------------------
     // Of this rank or of another one of the node; null: nothing is shared with it. It lives as long as

@@ -88,6 +88,13 @@ class Endings(unittest.TestCase):
         said = run(case, 2, GANTRY_EXPLAIN="on", GANTRY_KERNELS="off")[1]
         self.assertNotIn("persistent kernels:", said)
 
+    def test_windows_are_explained_by_number_and_name(self):
+        code, said = run("some_windows", 2, GANTRY_EXPLAIN="on")
+        self.assertEqual(code, 0, said)
+        for rank in (0, 1):
+            windows = re.findall(rf"rank {rank}: window (.*?): operations at 1 rank ", said)
+            self.assertEqual(windows, ["1", "2 (halo)", "3"], said)
+
     def test_checks_tell_of_characters_and_of_what_was_not_freed(self):
         code, said = run("checked_end", 2, GANTRY_CHECK="1")
         self.assertEqual(code, 0, said)

@@ -41,6 +41,19 @@ std::string hint(MPI_Win win, const char* key) {
 
 }  // namespace
 
+// endings_test.py looks at what is explained of them.
+MPI_CASE(some_windows, 2) {
+    for (const char* name : {"", "halo", ""}) {
+        Window window(Window::Made::allocate, 64, Kind::host, 1);
+        if (*name != '\0') OK(MPI_Win_set_name(window.win(), name));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    int sent = rank(), got = -1;
+    OK(MPI_Sendrecv(&sent, 1, MPI_INT, 1 - rank(), 0, &got, 1, MPI_INT, 1 - rank(), 0,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK_EQ(got, 1 - rank());
+}
+
 MPI_CASE(rma_windows_say_what_they_are, 2) {
     const std::pair<Window::Made, int> flavors[] = {
         {Window::Made::create, MPI_WIN_FLAVOR_CREATE},

@@ -14,31 +14,6 @@ namespace {
 
 using rma::Verb;
 
-// Rank 0 puts all of its buffer at rank 1, and reads it again.
-Task<Status> put_and_get(Rank& rank, Bytes bytes, Place place, Place of_window) {
-    Bytebuffer memory(rank, of_window, bytes), origin(rank, place, bytes),
-        again(rank, place, bytes);
-    origin.fill(7);
-    std::unique_ptr<rma::Window> window;
-    Status status = co_await open_window(rank, memory, &window);
-    GANTRY_CO_TRY(status);
-    if (rank.number == 0) {
-        status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
-        GANTRY_CO_TRY(status);
-        GANTRY_CO_TRY(begin(rank, *window, origin, {.bytes = bytes}));
-        status = co_await window->flush(rank.executor, 1);
-        GANTRY_CO_TRY(status);
-        GANTRY_CO_TRY(begin(rank, *window, again, {.verb = Verb::get, .bytes = bytes}));
-        status = co_await window->unlock(rank.executor, 1);
-        GANTRY_CO_TRY(status);
-        WORLD_CHECK(again.holds(7, bytes));
-    }
-    status = co_await window->close(rank.executor);
-    GANTRY_CO_TRY(status);
-    if (rank.number == 1) WORLD_CHECK(memory.holds(7, bytes));
-    co_return success();
-}
-
 Bytes copied(World& world, int rank, model::Operation way) {
     return world.rank(rank).device.counts().bytes[static_cast<int>(way)];
 }
@@ -104,9 +79,8 @@ TEST(WindowPipeline, TheUserCanHaveMessagesInstead) {
     EXPECT_EQ(world.network().count(rma::wire::kPut).payload_bytes, kMiB);
 }
 
-// One put and one get, each with its flush, behind one that has opened what is needed.
-Task<Status> time_one(Rank& rank, Bytes bytes, Place place, Place of_window, Nanoseconds* put,
-                      Nanoseconds* get) {
+// Behind a put and a get that have opened what is needed.
+Task<Status> time_one(Rank& rank, Bytes bytes, Place place, Place of_window, FlushedTimes* times) {
     Bytebuffer memory(rank, of_window, bytes), origin(rank, place, bytes);
     std::unique_ptr<rma::Window> window;
     Status status = co_await open_window(rank, memory, &window);
@@ -114,14 +88,10 @@ Task<Status> time_one(Rank& rank, Bytes bytes, Place place, Place of_window, Nan
     if (rank.number == 0) {
         status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
         GANTRY_CO_TRY(status);
-        for (int round = 0; round < 2; ++round)
-            for (const Verb verb : {Verb::put, Verb::get}) {
-                const Nanoseconds start = rank.processor.now();
-                GANTRY_CO_TRY(begin(rank, *window, origin, {.verb = verb, .bytes = bytes}));
-                status = co_await window->flush(rank.executor, 1);
-                GANTRY_CO_TRY(status);
-                *(verb == Verb::put ? put : get) = rank.processor.now() - start;
-            }
+        for (int round = 0; round < 2; ++round) {
+            status = co_await time_flushed(rank, *window, origin, 1, times);
+            GANTRY_CO_TRY(status);
+        }
         status = co_await window->unlock(rank.executor, 1);
         GANTRY_CO_TRY(status);
     }
@@ -129,17 +99,13 @@ Task<Status> time_one(Rank& rank, Bytes bytes, Place place, Place of_window, Nan
     co_return status;
 }
 
-struct Times {
-    Nanoseconds put = 0, get = 0;
-};
-Times times_of(const char* machine, Bytes bytes, Place place, Place of_window, Bytes from) {
-    Times times;
+FlushedTimes times_of(const char* machine, Bytes bytes, Place place, Place of_window, Bytes from) {
+    FlushedTimes times;
     World world({.machine = machine, .change_config = [from](config::Config& config) {
                      config.window_rendezvous = from;
                  }});
-    const Ending ending = world.run([&](Rank& rank) {
-        return time_one(rank, bytes, place, of_window, &times.put, &times.get);
-    });
+    const Ending ending =
+        world.run([&](Rank& rank) { return time_one(rank, bytes, place, of_window, &times); });
     EXPECT_TRUE(ending.good()) << ending;
     return times;
 }
@@ -152,9 +118,9 @@ TEST(WindowPipeline, TheWayThatTakesLessTimeIsTaken) {
              {std::pair(Place::device, Place::device), std::pair(Place::device, Place::host),
               std::pair(Place::host, Place::device)})
             for (Bytes bytes = 4 * kKiB; bytes <= kMiB; bytes *= 2) {
-                const Times announced = times_of(machine, bytes, place, of_window, 1),
-                            by_message = times_of(machine, bytes, place, of_window, kGiB),
-                            chosen = times_of(machine, bytes, place, of_window, 0);
+                const FlushedTimes announced = times_of(machine, bytes, place, of_window, 1),
+                                   by_message = times_of(machine, bytes, place, of_window, kGiB),
+                                   chosen = times_of(machine, bytes, place, of_window, 0);
                 const auto most = [](Nanoseconds one, Nanoseconds other) {
                     return static_cast<Nanoseconds>(1.1 *
                                                     static_cast<double>(std::min(one, other)));

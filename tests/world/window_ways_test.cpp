@@ -22,43 +22,12 @@ Options with(int rails, std::uint64_t seed = 1) {
     return options;
 }
 
-// Rank 0 puts all of its buffer at rank 1 and reads it again.
-Task<Status> put_and_get(Rank& rank, Bytes bytes, Bytes piece, Place place,
-                         Place of_window = Place::host) {
-    Bytebuffer memory(rank, of_window, bytes), origin(rank, place, bytes),
-        again(rank, place, bytes);
-    origin.fill(7);
-    std::unique_ptr<rma::Window> window;
-    Status status = co_await open_window(rank, memory, &window);
-    GANTRY_CO_TRY(status);
-    if (rank.number == 0) {
-        status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
-        GANTRY_CO_TRY(status);
-        constexpr Verb kBoth[] = {Verb::put, Verb::get};
-        for (const Verb verb : kBoth) {
-            for (Bytes offset = 0; offset < bytes; offset += piece)
-                GANTRY_CO_TRY(begin(
-                    rank, *window, verb == Verb::put ? origin : again,
-                    {.verb = verb, .offset = offset, .bytes = std::min(piece, bytes - offset)}));
-            status = co_await window->flush(rank.executor, 1);
-            GANTRY_CO_TRY(status);
-        }
-        status = co_await window->unlock(rank.executor, 1);
-        GANTRY_CO_TRY(status);
-        WORLD_CHECK(again.holds(7, bytes));
-    }
-    status = co_await window->close(rank.executor);
-    GANTRY_CO_TRY(status);
-    if (rank.number == 1) WORLD_CHECK(memory.holds(7, bytes));
-    co_return success();
-}
-
 TEST(WindowWays, LargePutsAndGetsGoStraight) {
     constexpr Bytes kBytes = 4 * kMiB + 24;
     for (const int rails : {1, 2, 4}) {
         World world(with(rails));
         const Ending ending =
-            world.run([](Rank& rank) { return put_and_get(rank, kBytes, kBytes, Place::host); });
+            world.run([](Rank& rank) { return put_and_get(rank, kBytes, Place::host); });
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_TRUE(world.settle());
         const transport::fake::Fabric& network = world.network();
@@ -77,8 +46,8 @@ TEST(WindowWays, LargePutsAndGetsGoStraight) {
 TEST(WindowWays, GetsOfAnySizeTakeNoCallOfTheTarget) {
     constexpr Bytes kBytes = 512;
     World world(with(1));
-    const Ending ending =
-        world.run([](Rank& rank) { return put_and_get(rank, kBytes, 8, Place::host); });
+    const Ending ending = world.run(
+        [](Rank& rank) { return put_and_get(rank, kBytes, Place::host, Place::host, 8); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_EQ(world.network().gets().messages, kBytes / 8);
     EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
@@ -91,8 +60,8 @@ TEST(WindowWays, GetsOfAnySizeTakeNoCallOfTheTarget) {
 
 TEST(WindowWays, APutOfDeviceMemoryIsCopiedToHostMemoryFirst) {
     World world(with(1));
-    const Ending ending = world.run(
-        [](Rank& rank) { return put_and_get(rank, 5 * kMiB + 8, 5 * kMiB + 8, Place::device); });
+    const Ending ending =
+        world.run([](Rank& rank) { return put_and_get(rank, 5 * kMiB + 8, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_EQ(world.network().puts().payload_bytes, 2 * (5 * kMiB + 8));
     EXPECT_EQ(world.network().count(rma::wire::kAnnouncedPut).messages, 0u);
@@ -119,9 +88,8 @@ TEST(WindowWays, CardsReachDeviceWindowsAndOrigins) {
                                  machine.network.device_memory = true;
                                  machine.network.rails = rails;
                              }});
-                const Ending ending = world.run([=](Rank& rank) {
-                    return put_and_get(rank, kBytes, kBytes, origin, of_window);
-                });
+                const Ending ending = world.run(
+                    [=](Rank& rank) { return put_and_get(rank, kBytes, origin, of_window); });
                 ASSERT_TRUE(ending.good()) << ending;
                 EXPECT_TRUE(world.settle());
                 EXPECT_EQ(world.network().gets().payload_bytes, rails == 1 ? kBytes : 0);
@@ -138,7 +106,7 @@ TEST(WindowWays, DeviceMemoryThatIsRefusedGoesThroughHostMemory) {
     };
     World world(options);
     const Ending ending =
-        world.run([](Rank& rank) { return put_and_get(rank, 3 * kMiB, 3 * kMiB, Place::device); });
+        world.run([](Rank& rank) { return put_and_get(rank, 3 * kMiB, Place::device); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_EQ(world.network().puts().payload_bytes, 2 * 3 * kMiB);
     EXPECT_EQ(world.network().count(rma::wire::kGet).messages, 0u);
@@ -147,8 +115,8 @@ TEST(WindowWays, DeviceMemoryThatIsRefusedGoesThroughHostMemory) {
 TEST(WindowWays, SmallPutsTravelTogether) {
     constexpr Bytes kBytes = 64 * 8;
     World world(with(1));
-    const Ending ending =
-        world.run([](Rank& rank) { return put_and_get(rank, kBytes, 8, Place::host); });
+    const Ending ending = world.run(
+        [](Rank& rank) { return put_and_get(rank, kBytes, Place::host, Place::host, 8); });
     ASSERT_TRUE(ending.good()) << ending;
     EXPECT_EQ(world.network().count(rma::wire::kPuts).messages, 1u);
     EXPECT_EQ(world.network().count(rma::wire::kPut).messages, 0u);
@@ -165,7 +133,7 @@ TEST(WindowWays, WithoutBatchesAndRegistrationsAllGoesByMessage) {
         };
         World world(options);
         const Ending ending =
-            world.run([](Rank& rank) { return put_and_get(rank, kMiB, kMiB, Place::host); });
+            world.run([](Rank& rank) { return put_and_get(rank, kMiB, Place::host); });
         ASSERT_TRUE(ending.good()) << ending;
         EXPECT_EQ(world.network().puts().messages, 0u);
         EXPECT_EQ(world.network().count(rma::wire::kPut).payload_bytes, kMiB);
@@ -177,8 +145,8 @@ TEST(WindowWays, TwoRailsCarryAlmostTwiceAsMuch) {
     Nanoseconds times[2];
     for (const int rails : {1, 2}) {
         World world(with(rails));
-        const Ending ending = world.run(
-            [](Rank& rank) { return put_and_get(rank, 16 * kMiB, 16 * kMiB, Place::host); });
+        const Ending ending =
+            world.run([](Rank& rank) { return put_and_get(rank, 16 * kMiB, Place::host); });
         ASSERT_TRUE(ending.good()) << ending;
         times[rails - 1] = ending.time;
     }
@@ -189,7 +157,7 @@ TEST(WindowWays, ExplainSaysHowOperationsTravelAndWhatRailsDid) {
     World world(with(2));
     world.timeline().at(0, [&] { world.network().fail_rail(0, 1, 500 * kMicrosecond); });
     const Ending ending =
-        world.run([](Rank& rank) { return put_and_get(rank, 8 * kMiB, 8 * kMiB, Place::host); });
+        world.run([](Rank& rank) { return put_and_get(rank, 8 * kMiB, Place::host); });
     ASSERT_TRUE(ending.good()) << ending;
     const std::string text = world.rank(0).explain.text(0);
     EXPECT_NE(

@@ -62,27 +62,6 @@ inline bool on_host(Win& win, const void* address, Bytes bytes) {
            located_on_host(win, address, bytes);
 }
 
-// A put or get that is one copy: the target's memory as it is here, null if it is more than that, or
-// wrong.
-struct OneCopy {
-    std::byte* there = nullptr;
-    Bytes bytes = 0;
-};
-[[gnu::always_inline]] inline OneCopy one_copy(const void* address, MPI_Count count,
-                                               MPI_Datatype datatype, int rank,
-                                               MPI_Aint displacement, MPI_Count target_count,
-                                               MPI_Datatype target_datatype, MPI_Win handle) {
-    const Process& p = process();
-    Win* win = reached(p, handle, rank);
-    if (win == nullptr) return {};
-    const Bytes bytes = one_run(datatype_of(p, datatype), count);
-    const bool same = datatype == target_datatype && count == target_count;
-    if (bytes == 0 || (!same && one_run(datatype_of(p, target_datatype), target_count) != bytes))
-        return {};
-    if (!on_host(*win, address, bytes)) return {};
-    return {win->window->reached(rank, displacement, bytes), bytes};
-}
-
 // Of a predefined type whose items have no padding.
 inline Bytes item_bytes(const Datatype* datatype) {
     return datatype != nullptr && datatype->predefined ? one_run(datatype, 1) : 0;
@@ -98,36 +77,41 @@ inline rma::ItemChange change_of(const Datatype* datatype, const Op* op) {
     return change;
 }
 
+// Who looks at a window again and again never waits; others need this rank all the same.
+[[gnu::noinline]] void turn_of_flushes(Win& win) {
+    win.flushes_until_turn = static_cast<unsigned>(win.engine->config().window_turn);
+    turn_in_passing(*win.engine);
+}
+
 inline bool flushed(int rank, MPI_Win handle) {
     const Visit visit;
     Win* win = window_of(process(), handle, rank);
     if (win == nullptr || !win->window->is_quiet(rank)) return false;
-    // Who looks at a window again and again never waits; others need this rank all the same. So many
-    // take less than a microsecond, and a turn costs as much as several of them.
-    constexpr unsigned kFlushesForATurn = 32;
-    if (++win->quiet_flushes % kFlushesForATurn == 0) turn_in_passing(*win->engine);
+    if (--win->flushes_until_turn == 0) turn_of_flushes(*win);
     return true;
 }
 
-inline bool try_put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                    MPI_Datatype target_datatype, MPI_Win win) {
+// A put or get that is one copy; false: it is more than that, or wrong.
+template <rma::Verb verb>
+[[gnu::always_inline]] inline bool try_copy(const void* origin, MPI_Count count,
+                                            MPI_Datatype datatype, int rank, MPI_Aint displacement,
+                                            MPI_Count target_count, MPI_Datatype target_datatype,
+                                            MPI_Win handle) {
     const Visit visit;
-    const OneCopy one = one_copy(origin_addr, origin_count, origin_datatype, target_rank,
-                                 target_disp, target_count, target_datatype, win);
-    if (one.there == nullptr) return false;
-    rma::copy_at_once(one.there, origin_addr, one.bytes);
-    return true;
-}
-
-inline bool try_get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                    int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                    MPI_Datatype target_datatype, MPI_Win win) {
-    const Visit visit;
-    const OneCopy one = one_copy(origin_addr, origin_count, origin_datatype, target_rank,
-                                 target_disp, target_count, target_datatype, win);
-    if (one.there == nullptr) return false;
-    rma::copy_at_once(origin_addr, one.there, one.bytes);
+    const Process& p = process();
+    Win* win = reached(p, handle, rank);
+    if (win == nullptr) return false;
+    const Bytes bytes = one_run(datatype_of(p, datatype), count);
+    const bool same = datatype == target_datatype && count == target_count;
+    if (bytes == 0 || (!same && one_run(datatype_of(p, target_datatype), target_count) != bytes))
+        return false;
+    if (!on_host(*win, origin, bytes)) return false;
+    std::byte* const there = win->window->reached(rank, displacement, bytes);
+    if (there == nullptr) return false;
+    if constexpr (verb == rma::Verb::put)
+        rma::copy_at_once(there, origin, bytes);
+    else
+        rma::copy_at_once(const_cast<void*>(origin), there, bytes);
     return true;
 }
 
@@ -193,8 +177,8 @@ inline bool try_compare_and_swap(const void* origin_addr, const void* compare_ad
 int put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
         int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype,
         MPI_Win win, decltype(&MPI_Put_c) judged) {
-    return try_put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, win)
+    return try_copy<rma::Verb::put>(origin_addr, origin_count, origin_datatype, target_rank,
+                                    target_disp, target_count, target_datatype, win)
                ? MPI_SUCCESS
                : judged(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                         target_count, target_datatype, win);
@@ -203,8 +187,8 @@ int put(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_dat
 int get(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
         MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
         decltype(&MPI_Get_c) judged) {
-    return try_get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, win)
+    return try_copy<rma::Verb::get>(origin_addr, origin_count, origin_datatype, target_rank,
+                                    target_disp, target_count, target_datatype, win)
                ? MPI_SUCCESS
                : judged(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                         target_count, target_datatype, win);

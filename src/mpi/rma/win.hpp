@@ -35,7 +35,9 @@ struct Win : Object<MPI_Win> {
     int unit = 1;
     int flavor = MPI_WIN_FLAVOR_CREATE;
     int model = MPI_WIN_UNIFIED;
-    unsigned quiet_flushes = 0;  // that had nothing to wait for
+    // Flushes that have nothing to wait for, until one of them drives what else is under way
+    // (GANTRY_WINDOW_TURN).
+    unsigned flushes_until_turn = 1;
     device::HostMemory program;  // the stack and heap of small origins, about which nobody is asked
 };
 

@@ -3,6 +3,7 @@
 // What can be asked of a window, and its dynamic memory.
 #include "mpi/bodies.hpp"
 #include "mpi/comm/group.hpp"
+#include "mpi/engine/engine.hpp"
 #include "mpi/engine/process.hpp"
 #include "mpi/engine/text.hpp"
 #include "mpi/rma/win.hpp"
@@ -21,6 +22,7 @@ Status win_get_group(Win& win, MPI_Group* group) {
 
 Status win_set_name(Win& win, const char* win_name) {
     win.name = object_name(win_name);
+    win.engine->transfer().explain.name_window(win.window->number(), win.name);
     return success();
 }
 

@@ -301,7 +301,7 @@ void Fabric::read_memory(int to, int from, const std::byte* source, std::byte* s
     });
 }
 
-// Where a put or an atomic of a peer goes.
+// Where a put of a peer goes, or what a get reads.
 Result<std::byte*> Fabric::place(int to, Bytes bytes, const RemoteKey& key, Bytes offset,
                                  const char* what) {
     std::uint64_t id = 0;
@@ -383,60 +383,20 @@ MemoryPlace Fabric::place_of(int to, const RemoteKey& key) const {
     return region == regions_.end() ? MemoryPlace::host : region->second.place;
 }
 
-// The card of the peer updates the word when the request arrives, in the order of arrival.
-void Fabric::atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
-                    const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done) {
-    const auto width = static_cast<Bytes>(operands.width);
-    ++atomics_.messages;
-    atomics_.payload_bytes += width;
-    trace_.push_back({timeline_.now(), from, to, kAtomic, 0, width});
-    const Flight flight = fly(from, to, 0, model::Transfer::message, width, options_.link);
-    timeline_.at(flight.arrives, [=, this, &done] {
-        if (dead(from)) return;
-        timeline_.note(static_cast<std::uint64_t>(to) << 8 | 0xfe, width);
-        Status status = dead(to) ? gone(to) : success();
-        std::uint64_t old = 0;
-        Result<std::byte*> word(nullptr);
-        if (status.ok()) {
-            word = place(to, width, key, offset, "atomic");
-            status = word.status();
-        }
-        if (status.ok()) {
-            std::memcpy(&old, *word, width);
-            const std::uint64_t mask = width == 8 ? ~std::uint64_t{0} : 0xffff'ffffu;
-            std::uint64_t next = old;
-            switch (operation) {
-                case AtomicOperation::fetch_add: next = old + operands.operand; break;
-                case AtomicOperation::swap: next = operands.operand; break;
-                case AtomicOperation::compare_swap:
-                    if (old == (operands.compare & mask)) next = operands.operand;
-                    break;
-            }
-            std::memcpy(*word, &next, width);
-        }
-        timeline_.at(flight.arrives + options_.link.latency,
-                     [this, from, old, result, &done, status] {
-                         if (dead(from)) return;
-                         if (status.ok()) *result = old;
-                         end(from).put_ends_.push_back({&done, status});
-                     });
-    });
-}
-
 void Fabric::settle(int rank) {
     for (const Unsettled& write : std::exchange(unsettled_[rank], {}))
         std::copy(write.bytes.begin(), write.bytes.end(), write.destination);
 }
 
 Bytes Fabric::bytes_on_the_wire() const {
-    Bytes all = puts_.payload_bytes + gets_.payload_bytes + atomics_.payload_bytes;
+    Bytes all = puts_.payload_bytes + gets_.payload_bytes;
     for (const Count& count : counts_)
         all += count.header_bytes + count.payload_bytes;
     return all;
 }
 
 std::uint64_t Fabric::messages() const {
-    std::uint64_t all = puts_.messages + gets_.messages + atomics_.messages;
+    std::uint64_t all = puts_.messages + gets_.messages;
     for (const Count& count : counts_)
         all += count.messages;
     return all;
@@ -444,7 +404,7 @@ std::uint64_t Fabric::messages() const {
 
 void Fabric::reset_counts() {
     counts_.fill({});
-    puts_ = gets_ = atomics_ = {};
+    puts_ = gets_ = {};
     trace_.clear();
 }
 

@@ -78,14 +78,13 @@ struct Count {
 struct TraceRow {
     Nanoseconds time;  // when it was handed over
     int from, to;
-    int kind;  // MessageKind, kPut, kAtomic, kFetch, kRead or kGet
+    int kind;  // MessageKind, kPut, kFetch, kRead or kGet
     Bytes header_bytes, payload_bytes;
 };
 inline constexpr int kPut = -1;
-inline constexpr int kAtomic = -2;
-inline constexpr int kFetch = -3;
-inline constexpr int kRead = -4;
-inline constexpr int kGet = -5;
+inline constexpr int kFetch = -2;
+inline constexpr int kRead = -3;
+inline constexpr int kGet = -4;
 
 class FakeTransport;
 
@@ -118,7 +117,6 @@ class Fabric {
     const Count& count(MessageKind kind) const { return counts_[kind]; }
     const Count& puts() const { return puts_; }
     const Count& gets() const { return gets_; }
-    const Count& atomics() const { return atomics_; }
     Bytes bytes_on_the_wire() const;
     std::uint64_t messages() const;
     // What that rank has said (SharedSegment::host_rates).
@@ -181,8 +179,6 @@ class Fabric {
              Bytes offset, Completion& done);
     void get(int to, int from, int rail, std::byte* sink, Bytes bytes, const Region& into,
              const RemoteKey& key, Bytes offset, Completion& done);
-    void atomic(int from, int to, AtomicOperation operation, const AtomicOperands& operands,
-                const RemoteKey& key, Bytes offset, std::uint64_t* result, Completion& done);
     void get_exposed(int to, int from, std::uint64_t number, std::byte* sink, Bytes bytes,
                      Completion& done);
     void read_memory(int to, int from, const std::byte* source, std::byte* sink, Bytes bytes,
@@ -213,7 +209,7 @@ class Fabric {
     std::vector<Nanoseconds> died_at_;  // -1: alive
     std::map<std::pair<int, int>, Nanoseconds> last_arrival_;
     std::array<Count, 256> counts_;
-    Count puts_, gets_, atomics_;
+    Count puts_, gets_;
     std::vector<TraceRow> trace_;
 };
 
@@ -241,9 +237,6 @@ class FakeTransport final : public Transport, private Registrar {
     void take_back(int peer, std::uint64_t loan) override;
     void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
                      Completion& done) override;
-    void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
-                const RemoteKey& key, Bytes offset, std::uint64_t* result,
-                Completion& done) override;
     SharedSegment* shared_segment(int rank) override;
     bool reads_memory(int) override;
     void read_memory(int peer, std::uint64_t address, void* sink, Bytes bytes,

@@ -123,12 +123,6 @@ void FakeTransport::get_exposed(int peer, std::uint64_t loan, void* sink, Bytes 
     fabric_.get_exposed(rank_, peer, loan, static_cast<std::byte*>(sink), bytes, done);
 }
 
-void FakeTransport::atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
-                           const RemoteKey& key, Bytes offset, std::uint64_t* result,
-                           Completion& done) {
-    fabric_.atomic(rank_, peer, operation, operands, key, offset, result, done);
-}
-
 bool FakeTransport::reads_memory(int) {
     const FabricOptions& options = fabric_.options_;
     const bool possible =

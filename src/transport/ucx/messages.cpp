@@ -236,8 +236,6 @@ void UcxTransport::deliver(ConstSpan frame) {
                 peer.left = true;
             else if (kind == kPutAnswer)
                 on_put_answer(peer, header);
-            else if (kind == kAtomic)
-                on_atomic(peer, header);
             else if (kind >= kRailBack && kind <= kRailDown)
                 on_rail_message(peer, kind, header);
             else if (kind >= kFetch && kind <= kBulkOpen)

@@ -129,22 +129,19 @@ struct UcxTransport::PieceHead {
     std::uint64_t offset;  // of this piece in the region
     std::uint64_t whole;   // bytes of the whole put
 };
-// One put, get or atomic operation, until all its steps have ended: what it posted, and the flush or the
-// peer's answer.
+// One put or get, until all its steps have ended: what it posted, and the flush or the peer's answer.
 struct UcxTransport::Putting {
-    enum class Kind : std::uint8_t { put, get, atomic };
+    enum class Kind : std::uint8_t { put, get };
     UcxTransport* owner;
     Completion* done;
     RemoteKeys::Key* key;  // null: by message
     int steps;
     ucs_status_t status;
     int peer;
-    int rail;  // -1: it takes any
+    int rail;
     Bytes bytes;
     Kind kind = Kind::put;
     std::unique_ptr<PieceHead[]> heads{};  // UCX reads them until the pieces have left
-    std::uint64_t operand = 0;             // of an atomic operation: likewise
-    std::uint64_t* old = nullptr;          // where the result of an atomic operation goes
 };
 
 // What the store says of a rank.
@@ -202,17 +199,6 @@ struct UcxTransport::RailClosed {
 struct UcxTransport::PutAnswer {
     std::uint64_t ticket;
     std::uint64_t refused;
-    std::uint64_t old;  // the word before an atomic operation
-};
-
-// An atomic operation by message.
-struct UcxTransport::AtomicHead {
-    std::uint64_t ticket;
-    std::uint64_t region;
-    std::uint64_t offset;
-    std::uint64_t operand, compare;
-    std::uint32_t operation;  // AtomicOperation
-    std::uint32_t width;
 };
 
 }  // namespace gantry::transport::ucx

@@ -19,8 +19,6 @@ namespace {
 
 // One message of UCX over TCP holds 64 KiB with its headers.
 constexpr Bytes kPieceBytes = 64 * kKiB;
-// With several rails a card gets a put in parts, whose ends show that the rail carries (rails.cpp).
-constexpr Bytes kPartOfCard = 16 * kMiB;
 
 }  // namespace
 
@@ -128,7 +126,8 @@ ucp_request_param_t UcxTransport::how_of(Putting& putting, const Memory::Source&
 void UcxTransport::put_one_sided(Peer& peer, int rail, const void* source, const Region& from,
                                  Putting& putting, std::uint64_t address) {
     ++putting.key->users;
-    const Bytes most = several() ? kPartOfCard : std::max<Bytes>(putting.bytes, 1);
+    // The end of each part shows that the rail carries (rails.cpp).
+    const Bytes most = several() ? config_.rail_part : std::max<Bytes>(putting.bytes, 1);
     const Bytes parts = std::max<Bytes>(divide_up(putting.bytes, most), 1);
     putting.steps += static_cast<int>(parts) + 1;
     ucp_ep_h endpoint = peer.rails[static_cast<std::size_t>(rail)].endpoint;
@@ -217,7 +216,7 @@ void UcxTransport::take_piece(const PieceHead& head, int rail, ConstSpan data) {
 }
 
 void UcxTransport::answer_put(Peer& peer, std::uint64_t ticket, Answer how) {
-    const PutAnswer answer{ticket, how == Answer::refused ? 1u : 0u, 0};
+    const PutAnswer answer{ticket, how == Answer::refused ? 1u : 0u};
     Status said = append(peer, kPutAnswer, std::as_bytes(std::span(&answer, 1)), {});
     if (!said.ok()) log::error("{}", said.text());
     visit_in_progress(peer);
@@ -230,7 +229,6 @@ void UcxTransport::on_put_answer(Peer& peer, ConstSpan header) {
     if (found == peer.unanswered.end()) return;  // a second refusal of the same put
     Putting& putting = *found->second;
     peer.unanswered.erase(found);
-    if (putting.old != nullptr && receiver_ != nullptr) *putting.old = answer.old;
     finish_step(putting, answer.refused != 0 ? UCS_ERR_INVALID_ADDR : UCS_OK);
 }
 
@@ -250,7 +248,7 @@ void UcxTransport::on_put(void* request, ucs_status_t status, void* arg) {
     (*putting.owner->library_)->ucp_request_free(request);
     UcxTransport& self = *putting.owner;
     ++self.events_;
-    if (putting.rail >= 0 && status == UCS_OK)
+    if (status == UCS_OK)
         self.show_life(self.peer_of(putting.peer).rails[static_cast<std::size_t>(putting.rail)]);
     self.finish_step(putting, status);
 }
@@ -269,15 +267,12 @@ bool is_its_own(ucs_status_t status) {
 Status UcxTransport::failure_of(const Putting& putting) {
     Peer& peer = peer_of(putting.peer);
     if (is_its_own(putting.status)) {
-        static constexpr std::string_view kWords[] = {"putting {} bytes to rank {}",
-                                                      "getting {} bytes from rank {}",
-                                                      "updating {} bytes of rank {}"};
-        return library_->failed(
-            fmt::format(fmt::runtime(kWords[static_cast<std::size_t>(putting.kind)]), putting.bytes,
-                        putting.peer),
-            putting.status);
+        const bool puts = putting.kind == Putting::Kind::put;
+        return library_->failed(fmt::format("{} {} bytes {} rank {}", puts ? "putting" : "getting",
+                                            putting.bytes, puts ? "to" : "from", putting.peer),
+                                putting.status);
     }
-    if (several() && putting.rail >= 0 && peer.lost.ok())
+    if (several() && peer.lost.ok())
         return failure(MPI_ERR_PROC_ABORTED, "rail {} to rank {} failed", putting.rail, peer.rank);
     if (!several()) note_broken(peer.rails.front(), putting.status);
     return loss_of(peer, putting.status);
@@ -292,8 +287,7 @@ void UcxTransport::finish_step(Putting& putting, ucs_status_t status) {
 
 void UcxTransport::end(Putting& putting) {
     --in_flight_;
-    if (putting.rail >= 0)
-        --peer_of(putting.peer).rails[static_cast<std::size_t>(putting.rail)].puts;
+    --peer_of(putting.peer).rails[static_cast<std::size_t>(putting.rail)].puts;
     if (putting.key != nullptr) --putting.key->users;
     const std::unique_ptr<Putting> ended(&putting);
     if (receiver_ == nullptr) return;  // nobody waits any more

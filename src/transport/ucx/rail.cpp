@@ -61,7 +61,7 @@ Result<ucp_context_h> open_context(const Library& library, const std::string& de
     if (!devices.empty()) set(library, settings, "NET_DEVICES", devices);
     ucp_params_t wanted{};
     wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
-    wanted.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
+    wanted.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;
     ucp_context_h context = nullptr;
     status = library->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &wanted, settings, &context);
     library->ucp_config_release(settings);

@@ -126,7 +126,7 @@ void UcxTransport::send_again(RailTo& rail) {
 // True: the put failed with its rail, and is reported when the peer has closed that.
 bool UcxTransport::hold(Putting& putting) {
     Peer& peer = peer_of(putting.peer);
-    if (!several() || putting.rail < 0 || !peer.lost.ok() || receiver_ == nullptr) return false;
+    if (!several() || !peer.lost.ok() || receiver_ == nullptr) return false;
     RailTo& rail = peer.rails[static_cast<std::size_t>(putting.rail)];
     if (rail.state == RailTo::State::down || rail.state == RailTo::State::trying) return false;
     note_broken(rail, putting.status);

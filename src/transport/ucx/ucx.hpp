@@ -61,9 +61,6 @@ class UcxTransport final : public Transport {
     void take_back(int peer, std::uint64_t loan) override;
     void get_exposed(int peer, std::uint64_t loan, void* sink, Bytes bytes,
                      Completion& done) override;
-    void atomic(int peer, AtomicOperation operation, const AtomicOperands& operands,
-                const RemoteKey& key, Bytes offset, std::uint64_t* result,
-                Completion& done) override;
     int progress() override;
     Stats stats() const override;
     bool holds_back() const override { return true; }
@@ -100,7 +97,6 @@ class UcxTransport final : public Transport {
     struct Putting;
     struct PieceHead;
     struct PutAnswer;
-    struct AtomicHead;
     struct Bulk;
     struct Accepted;
     struct Loan;
@@ -118,7 +114,6 @@ class UcxTransport final : public Transport {
     // Between transports only: this rank sends nothing after it and may close the connection.
     static constexpr MessageKind kGoodbye = 0xff;
     static constexpr MessageKind kPutAnswer = 0xfe;
-    static constexpr MessageKind kAtomic = 0xfd;
     static constexpr MessageKind kBulkOpen = 0xfc;
     static constexpr MessageKind kBulkAsked = 0xfb;
     static constexpr MessageKind kFetch = 0xfa;
@@ -179,13 +174,6 @@ class UcxTransport final : public Transport {
     Status failure_of(const Putting& putting);
     void end(Putting& putting);
     void finish_step(Putting& putting, ucs_status_t status);
-
-    // --- atomics (atomics.cpp)
-    void atomic_one_sided(Peer& peer, AtomicOperation operation, const AtomicOperands& operands,
-                          Putting& putting, std::uint64_t address);
-    Status atomic_by_message(Peer& peer, AtomicOperation operation, const AtomicOperands& operands,
-                             Putting& putting, std::uint64_t region, Bytes offset);
-    void on_atomic(Peer& peer, ConstSpan header);
 
     // UCX would emulate one-sided operations there, and reads what was never written when such a
     // connection breaks while the answer to one waits.

@@ -50,6 +50,21 @@ TEST(Explain, SaysWhichPathWhyAndWhatItBeat) {
     EXPECT_THAT(text, HasSubstr("4 MiB"));
 }
 
+TEST(Explain, WindowsHaveTheirNumberAndTheNameThatTheProgramGaveThem) {
+    plan::Explain explain(true);
+    record(explain, kMiB, 1);
+    explain.note_of_window(1, "operations are copies");
+    explain.note_of_window(2, "operations go as messages");
+    explain.note("a rail is down");
+    explain.name_window(2, "halo");
+    const std::string text = explain.text(3);
+    EXPECT_THAT(text, HasSubstr("rank 3: window 1: operations are copies\n"));
+    EXPECT_THAT(text, HasSubstr("rank 3: window 2 (halo): operations go as messages\n"));
+    EXPECT_THAT(text, HasSubstr("rank 3: a rail is down\n"));
+    explain.name_window(2, "");
+    EXPECT_THAT(explain.text(3), HasSubstr("window 2: operations go as messages\n"));
+}
+
 TEST(Explain, CountsStagedBytesOfThisRank) {
     plan::Explain explain(true);
     for (int i = 0; i < 3; ++i)

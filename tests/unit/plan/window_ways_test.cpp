@@ -73,7 +73,7 @@ TEST(WindowWays, LargeOnesWithAnEndInDeviceMemoryThatNothingReachesAreAnnounced)
     // A part of a buffer is no message.
     EXPECT_EQ(window_way({.bytes = kMiB, .whole = false}, device), WindowWay::message);
     EXPECT_EQ(window_way({.verb = Verb::changes_items, .bytes = kMiB}, device), WindowWay::message);
-    EXPECT_NE(window_sentence(5, 1, device).find("announced from 128 KiB on"), std::string::npos);
+    EXPECT_NE(window_sentence(1, device).find("announced from 128 KiB on"), std::string::npos);
 }
 
 TEST(WindowWays, WhatCostsLessDecidesWhereTheUserDoesNot) {
@@ -124,17 +124,17 @@ TEST(WindowWays, SmallPutsShareAMessage) {
 }
 
 TEST(WindowWays, TheSentenceSaysWhoHasToCallMpi) {
-    EXPECT_NE(window_sentence(5, 3, kFar).find("GANTRY_PROGRESS=thread"), std::string::npos);
+    EXPECT_NE(window_sentence(3, kFar).find("GANTRY_PROGRESS=thread"), std::string::npos);
     WindowFacts card = kFar;
     card.unattended = true;
     card.rails = 2;
-    const std::string sentence = window_sentence(5, 1, card);
+    const std::string sentence = window_sentence(1, card);
     EXPECT_NE(sentence.find("over 2 rails"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("need no call of the target's"), std::string::npos) << sentence;
     EXPECT_EQ(sentence.find("GANTRY_PROGRESS"), std::string::npos) << sentence;
     EXPECT_NE(sentence.find("gets as puts of the target"), std::string::npos) << sentence;
     card.gets = true;
-    EXPECT_NE(window_sentence(5, 1, card).find("puts and gets that go straight need no call"),
+    EXPECT_NE(window_sentence(1, card).find("puts and gets that go straight need no call"),
               std::string::npos);
 }
 

@@ -84,18 +84,13 @@ Task<Status> one_sided(Rank& rank, OneSided& times) {
     Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     if (rank.number == 0) {
+        FlushedTimes flushed;
         status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
         GANTRY_CO_TRY(status);
-        constexpr Verb kBoth[] = {Verb::put, Verb::get};
-        for (const Verb verb : kBoth) {
-            const Nanoseconds start = rank.processor.now();
-            for (int i = 0; i < kTimes; ++i) {
-                GANTRY_CO_TRY(begin(rank, *window, origin, {.verb = verb, .bytes = times.bytes}));
-                status = co_await window->flush(rank.executor, 1);
-                GANTRY_CO_TRY(status);
-            }
-            (verb == Verb::put ? times.put : times.get) = (rank.processor.now() - start) / kTimes;
-        }
+        status = co_await time_flushed(rank, *window, origin, kTimes, &flushed);
+        GANTRY_CO_TRY(status);
+        times.put = flushed.put;
+        times.get = flushed.get;
         status = co_await window->unlock(rank.executor, 1);
         GANTRY_CO_TRY(status);
     }

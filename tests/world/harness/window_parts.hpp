@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Windows of programs of world tests, and puts and gets of parts of them.
+// Windows of programs of world tests, and puts and gets of parts of them, or of all.
 #pragma once
 
 #include "rma/windows.hpp"
 #include "world/harness/programs.hpp"
 
+#include <algorithm>
 #include <memory>
 
 namespace gantry::world {
@@ -77,6 +78,58 @@ inline Status begin(Rank& rank, rma::Window& window, Bytebuffer& origin, const P
     Result<rma::Access> access = access_to(rank, origin, part);
     GANTRY_TRY(access.status());
     return window.begin(*access, done).status();
+}
+
+// Rank 0 puts all of a buffer at rank 1, in pieces of so many bytes (0: in one), and reads it again.
+inline Task<Status> put_and_get(Rank& rank, Bytes bytes, Place place, Place of_window = Place::host,
+                                Bytes piece = 0) {
+    if (piece == 0) piece = bytes;
+    Bytebuffer memory(rank, of_window, bytes), origin(rank, place, bytes),
+        again(rank, place, bytes);
+    origin.fill(7);
+    std::unique_ptr<rma::Window> window;
+    Status status = co_await open_window(rank, memory, &window);
+    GANTRY_CO_TRY(status);
+    if (rank.number == 0) {
+        status = co_await window->lock(rank.executor, 1, rma::Lock::shared);
+        GANTRY_CO_TRY(status);
+        constexpr rma::Verb kBoth[] = {rma::Verb::put, rma::Verb::get};
+        for (const rma::Verb verb : kBoth) {
+            for (Bytes offset = 0; offset < bytes; offset += piece)
+                GANTRY_CO_TRY(begin(
+                    rank, *window, verb == rma::Verb::put ? origin : again,
+                    {.verb = verb, .offset = offset, .bytes = std::min(piece, bytes - offset)}));
+            status = co_await window->flush(rank.executor, 1);
+            GANTRY_CO_TRY(status);
+        }
+        status = co_await window->unlock(rank.executor, 1);
+        GANTRY_CO_TRY(status);
+        WORLD_CHECK(again.holds(7, bytes));
+    }
+    status = co_await window->close(rank.executor);
+    GANTRY_CO_TRY(status);
+    if (rank.number == 1) WORLD_CHECK(memory.holds(7, bytes));
+    co_return success();
+}
+
+// What one put, and one get, of all of a buffer at rank 1 takes with its flush: of so many of each, one
+// behind the other, in an epoch that is open.
+struct FlushedTimes {
+    Nanoseconds put = 0, get = 0;
+};
+inline Task<Status> time_flushed(Rank& rank, rma::Window& window, Bytebuffer& origin, int times,
+                                 FlushedTimes* found) {
+    constexpr rma::Verb kBoth[] = {rma::Verb::put, rma::Verb::get};
+    for (const rma::Verb verb : kBoth) {
+        const Nanoseconds start = rank.processor.now();
+        for (int i = 0; i < times; ++i) {
+            GANTRY_CO_TRY(begin(rank, window, origin, {.verb = verb, .bytes = origin.bytes()}));
+            Status flushed = co_await window.flush(rank.executor, 1);
+            GANTRY_CO_TRY(flushed);
+        }
+        (verb == rma::Verb::put ? found->put : found->get) = (rank.processor.now() - start) / times;
+    }
+    co_return success();
 }
 
 }  // namespace gantry::world
