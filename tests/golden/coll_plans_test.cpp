@@ -102,14 +102,19 @@ std::string table() {
     Result<model::Machine> h100 = model::load("h100");
     GANTRY_ASSERT(h100.ok());
     const CollFacts costs = coll_facts_of(*h100);
-    const std::pair<CollMemory, const char*> memories[] = {{CollMemory::cells, "in host memory"},
-                                                           {CollMemory::device, "on devices"}};
+    const std::pair<CollMemory, const char*> memories[] = {
+        {CollMemory::cells, "in host memory"},
+        {CollMemory::host, "in host memory that all may read"},
+        {CollMemory::device, "on devices"}};
+    CollTuning reading;
+    reading.reads = true;
     for (const auto& [memory, where] : memories)
         for (const Shape& shape : kShapes) {
             if (shape.nodes > 1) continue;
             text += fmt::format("\n== h100: {} that have met, {} ==\n", shape.name, where);
             for (int operation = 1; operation < kCollectives; ++operation)
-                text += lines(static_cast<Collective>(operation), shape, costs, {}, true, memory);
+                text +=
+                    lines(static_cast<Collective>(operation), shape, costs, reading, true, memory);
         }
     for (const Shape& shape : kShapes) {
         if (shape.nodes > 1) continue;

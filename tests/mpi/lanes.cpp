@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Small blocking collectives, many of them in a row: they go over lanes of the node (docs/design/lanes.md),
+// Blocking collectives, many of them in a row: small ones go over lanes of the node (docs/design/lanes.md),
 // whatever memory each rank brings, and whatever happens to communicators.
 #include "gpu.hpp"
 #include "test.hpp"
@@ -17,23 +17,24 @@ int number(int of_rank, int round, int i) {
     return of_rank * 10'000 + round * 100 + i;
 }
 
-constexpr int kCount = 5;
+constexpr int kShort = 5, kLong = 20'000;
 
-// One call of each operation, in memory of that kind on this rank.
-void every_operation(Kind kind, int round) {
+// One call of each operation, of `count` items a block, in memory of that kind on this rank.
+void every_operation(Kind kind, int round, int count = kShort) {
     const int me = rank(), ranks = size(), root = round % ranks;
-    const auto all = static_cast<std::size_t>(ranks) * kCount;
-    Memory one(kind, kCount * sizeof(int)), many(kind, all * sizeof(int)),
+    const auto all = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(count);
+    const auto part = static_cast<std::size_t>(count);
+    Memory one(kind, part * sizeof(int)), many(kind, all * sizeof(int)),
         result(kind, all * sizeof(int));
     std::vector<int> host(all);
     const auto bring = [&] {
         for (std::size_t i = 0; i < all; ++i)
             host[i] = number(me, round, static_cast<int>(i));
         many.write(host.data(), all * sizeof(int));
-        one.write(host.data(), kCount * sizeof(int));
+        one.write(host.data(), part * sizeof(int));
     };
-    const auto got = [&](const Memory& memory, std::size_t count) {
-        memory.read(host.data(), count * sizeof(int));
+    const auto got = [&](const Memory& memory, std::size_t items) {
+        memory.read(host.data(), items * sizeof(int));
     };
     const auto sum = [&](int i) {
         int of_all = 0;
@@ -43,38 +44,37 @@ void every_operation(Kind kind, int round) {
     };
     bring();
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    OK(MPI_Allreduce(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; i < kCount; ++i)
+    OK(MPI_Allreduce(one.data(), result.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, part);
+    for (int i = 0; i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum(i));
-    OK(MPI_Reduce(one.data(), result.data(), kCount, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; me == root && i < kCount; ++i)
+    OK(MPI_Reduce(one.data(), result.data(), count, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD));
+    got(result, part);
+    for (int i = 0; me == root && i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], number(ranks - 1, round, i));
-    OK(MPI_Reduce_scatter_block(many.data(), result.data(), kCount, MPI_INT, MPI_SUM,
+    OK(MPI_Reduce_scatter_block(many.data(), result.data(), count, MPI_INT, MPI_SUM,
                                 MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; i < kCount; ++i)
-        CHECK_EQ(host[static_cast<std::size_t>(i)], sum(me * kCount + i));
-    OK(MPI_Gather(one.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, root,
-                  MPI_COMM_WORLD));
+    got(result, part);
+    for (int i = 0; i < count; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], sum(me * count + i));
+    OK(MPI_Gather(one.data(), count, MPI_INT, result.data(), count, MPI_INT, root, MPI_COMM_WORLD));
     got(result, all);
     for (int i = 0; me == root && i < static_cast<int>(all); ++i)
-        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / kCount, round, i % kCount));
-    OK(MPI_Allgather(one.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, MPI_COMM_WORLD));
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / count, round, i % count));
+    OK(MPI_Allgather(one.data(), count, MPI_INT, result.data(), count, MPI_INT, MPI_COMM_WORLD));
     got(result, all);
     for (int i = 0; i < static_cast<int>(all); ++i)
-        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / kCount, round, i % kCount));
-    OK(MPI_Alltoall(many.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, MPI_COMM_WORLD));
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(i / count, round, i % count));
+    OK(MPI_Alltoall(many.data(), count, MPI_INT, result.data(), count, MPI_INT, MPI_COMM_WORLD));
     got(result, all);
     for (int i = 0; i < static_cast<int>(all); ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)],
-                 number(i / kCount, round, me * kCount + i % kCount));
-    OK(MPI_Scatter(many.data(), kCount, MPI_INT, result.data(), kCount, MPI_INT, root,
+                 number(i / count, round, me * count + i % count));
+    OK(MPI_Scatter(many.data(), count, MPI_INT, result.data(), count, MPI_INT, root,
                    MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; i < kCount; ++i)
-        CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, me * kCount + i));
+    got(result, part);
+    for (int i = 0; i < count; ++i)
+        CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, me * count + i));
     // Of the ranks up to this one, and of those before it.
     const auto sum_up_to = [&](int last, int i) {
         int of_these = 0;
@@ -82,40 +82,40 @@ void every_operation(Kind kind, int round) {
             of_these += number(each, round, i);
         return of_these;
     };
-    OK(MPI_Scan(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; i < kCount; ++i)
+    OK(MPI_Scan(one.data(), result.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, part);
+    for (int i = 0; i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me, i));
-    OK(MPI_Exscan(one.data(), result.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(result, kCount);
-    for (int i = 0; i < kCount; ++i)  // rank 0 keeps what was there
+    OK(MPI_Exscan(one.data(), result.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(result, part);
+    for (int i = 0; i < count; ++i)  // rank 0 keeps what was there
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(std::max(me - 1, 0), i));
-    OK(MPI_Bcast(one.data(), kCount, MPI_INT, root, MPI_COMM_WORLD));
-    got(one, kCount);
-    for (int i = 0; i < kCount; ++i)
+    OK(MPI_Bcast(one.data(), count, MPI_INT, root, MPI_COMM_WORLD));
+    got(one, part);
+    for (int i = 0; i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], number(root, round, i));
     // In place.
     bring();
-    OK(MPI_Allreduce(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(one, kCount);
-    for (int i = 0; i < kCount; ++i)
+    OK(MPI_Allreduce(MPI_IN_PLACE, one.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, part);
+    for (int i = 0; i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum(i));
     bring();
-    OK(MPI_Scan(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(one, kCount);
-    for (int i = 0; i < kCount; ++i)
+    OK(MPI_Scan(MPI_IN_PLACE, one.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, part);
+    for (int i = 0; i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me, i));
     bring();
-    OK(MPI_Exscan(MPI_IN_PLACE, one.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    got(one, kCount);
-    for (int i = 0; me > 0 && i < kCount; ++i)
+    OK(MPI_Exscan(MPI_IN_PLACE, one.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    got(one, part);
+    for (int i = 0; me > 0 && i < count; ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)], sum_up_to(me - 1, i));
-    OK(MPI_Gather(me == root ? MPI_IN_PLACE : many.data(), kCount, MPI_INT, many.data(), kCount,
+    OK(MPI_Gather(me == root ? MPI_IN_PLACE : many.data(), count, MPI_INT, many.data(), count,
                   MPI_INT, root, MPI_COMM_WORLD));
     got(many, all);
     for (int i = 0; me == root && i < static_cast<int>(all); ++i)
         CHECK_EQ(host[static_cast<std::size_t>(i)],
-                 i / kCount == me ? number(me, round, i) : number(i / kCount, round, i % kCount));
+                 i / count == me ? number(me, round, i) : number(i / count, round, i % count));
 }
 
 // Rank i's part is of i items, so that rank 0 has none; between the blocks lies one item of nobody.
@@ -186,6 +186,18 @@ MPI_CASE(small_collectives_whose_memory_changes, 3) {
         const bool device = round / 6 == 1 ? rank() == 1 : round / 6 == 2;
         every_operation(device ? Kind::device : Kind::host, round);
     }
+}
+
+// These read host memory where it lies (docs/design/host-collectives.md).
+MPI_CASE(long_collectives_in_a_row, 3) {
+    for (int round = 0; round < 6; ++round)
+        every_operation(Kind::host, round, kLong);
+}
+
+MPI_CASE(long_collectives_whose_memory_changes, 3) {
+    use_device(rank() % gpu().count);
+    for (int round = 0; round < 8; ++round)
+        every_operation((round + rank()) % 3 == 0 ? Kind::device : Kind::host, round, kLong);
 }
 
 MPI_CASE(small_collectives_of_listed_blocks_in_a_row, 4) {

@@ -185,7 +185,9 @@ TEST(CollPlan, EveryAlgorithmHasItsWordAndEveryWordItsAlgorithm) {
             const CollTuning tuning = coll_tuning_from(config);
             if (word == "auto") continue;
             const Algorithm fixed = tuning.fixed[static_cast<std::size_t>(asked)];
-            on_board.memory = fixed == Algorithm::cells ? CollMemory::cells : CollMemory::device;
+            on_board.memory = fixed == Algorithm::cells   ? CollMemory::cells
+                              : fixed == Algorithm::reads ? CollMemory::host
+                                                          : CollMemory::device;
             const CollChoice choice =
                 choose_collective(is_on_board(fixed) ? on_board : any, facts, tuning);
             EXPECT_EQ(name(choice.plan.algorithm), word);
