@@ -52,8 +52,8 @@ struct DirectOffer {
     bool on_device = false;    // what lies in the cell comes from device memory
     bool time_sliced = false;  // its GPU works for one process at a time
     BlockPlaces sources, sinks;
-    std::uint64_t bytes = 0;  // that it sends, to all together
-    MayRead reads;            // of who sends long blocks of host memory, or takes any there
+    std::uint64_t bytes = 0;   // that it sends, to all together
+    MayRead reads;             // of who sends long blocks of host memory, or takes any there
     device::IpcHandle sink;    // kind none: nothing is taken
     device::IpcHandle source;  // only where another rank may have to copy; its `gpu` always
 };

@@ -37,14 +37,15 @@ struct HostReduction {
     Team team;
     transfer::Meeting& meeting;
     const ReductionCall& call;
-    bool wants = false;                  // this rank gets a result
-    Elements range = {};                 // of the vectors, that it gets
-    int operands = 0;                    // of the first ranks, that make up what it gets
+    bool wants = false;                       // this rank gets a result
+    Elements range = {};                      // of the vectors, that it gets
+    int operands = 0;                         // of the first ranks, that make up what it gets
     std::vector<std::uint64_t> sources = {};  // addresses of the vectors, by member
-    std::vector<std::uint64_t> shares = {};   // where each member puts its share; allreduce and reduce
-    std::byte* share = nullptr;          // this rank's
-    bool overwrites = false;  // some result replaces its vector: no other way is left then
-    bool in_the_way = false;  // others read this rank's vector where its result belongs
+    std::vector<std::uint64_t> shares =
+        {};                      // where each member puts its share; allreduce and reduce
+    std::byte* share = nullptr;  // this rank's
+    bool overwrites = false;     // some result replaces its vector: no other way is left then
+    bool in_the_way = false;     // others read this rank's vector where its result belongs
 };
 // This rank's part; ends with the first failure of any rank.
 Task<Status> reduce_by_reading(Executor& executor, HostReduction job);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/reduce_offer.hpp"
+
+#include "coll/exchange.hpp"
+#include "coll/host_reduce.hpp"
+#include "layout/layout.hpp"
+
+namespace gantry::coll {
+namespace {
+
+using Vector = ReduceOffer::Vector;
+
+// Where a vector lies, and how others may map it.
+struct Place {
+    Vector kind = Vector::nothing;  // in_cell: host memory
+    bool pageable = false;
+    std::uint64_t at = 0;
+    device::IpcHandle handle;
+    SeenVector seen;
+};
+
+Place place_of(const Team& team, const p2p::Buffer& buffer) {
+    transfer::Context& context = team.messenger->context();
+    Place place;
+    place.kind = Vector::in_cell;
+    place.pageable = true;
+    if (!context.config.cuda || !context.device.active()) return place;
+    place.kind = Vector::other;
+    place.pageable = false;
+    if (!buffer.contiguous()) return place;
+    Result<device::Location> location = context.device.classify(buffer.data(), buffer.bytes());
+    if (!location.ok()) return place;
+    place.seen = {buffer.address, location->on_device() ? location->gpu : -1};
+    if (transfer::in_host_memory(*location)) place.kind = Vector::in_cell;
+    place.pageable = location->kind == device::MemoryKind::host;
+    if (!location->on_device() || context.config.reduce_on == "host") return place;
+    place.handle = export_to_all(team, *location);
+    if (place.handle.kind == device::IpcKind::none) return place;
+    context.arbiter.use(location->gpu);
+    place.kind = Vector::device;
+    place.at = reinterpret_cast<std::uint64_t>(buffer.data());
+    return place;
+}
+
+}  // namespace
+
+bool is_in_the_way(const RunningReduction& running) {
+    const ReductionCall& what = running.what;
+    if (what.share == Share::all || what.share == Share::root || !what.source.contiguous() ||
+        !what.sink.contiguous() || !running.wants(running.team.rank()))
+        return false;
+    const std::byte *source = what.source.data(), *sink = what.sink.data();
+    return sink < source + what.source.bytes() && source < sink + what.sink.bytes();
+}
+
+namespace {
+
+// Of a long vector in host memory: where the others may read it, and this rank's share of the result.
+bool offer_host(RunningReduction& running, const Place& source, const Place& sink,
+                ReduceOffer& offer) {
+    const ReductionCall& what = running.what;
+    const Team& team = running.team;
+    const bool gets = running.wants(team.rank()) && what.sink.bytes() > 0;
+    if (!source.pageable || !what.source.layout->contiguous()) return false;
+    if (gets && (sink.kind != Vector::in_cell || !what.sink.layout->contiguous())) return false;
+    offer.source_at = reinterpret_cast<std::uint64_t>(what.source.data());
+    if (what.share != Share::all && what.share != Share::root) return true;
+    const auto [first, end] = share_of(what.source.count, team.rank(), team.size());
+    const std::byte* share = what.sink.data() + first * what.source.layout->size;
+    if (!gets || offer.in_place || !sink.pageable) {
+        if (running.share.address() == nullptr &&
+            !running.share.allocate(team, end - first, *what.source.layout).ok())
+            return false;
+        share = running.share.buffer().data();
+    }
+    offer.share_at = reinterpret_cast<std::uint64_t>(share);
+    return true;
+}
+
+}  // namespace
+
+ReduceOffer make_offer(RunningReduction& running) {
+    ReductionCall& what = running.what;
+    ReduceOffer offer;
+    offer.reads = may_read(running.team);
+    offer.bytes = what.source.bytes();
+    const bool failed = running.unusable || running.team.failed_before();
+    if (failed) offer.source = Vector::other;  // messages tell the others
+    if (offer.bytes == 0 || failed) return offer;
+    const Place source = place_of(running.team, what.source);
+    const bool same = what.source.address == what.sink.address && what.sink.bytes() > 0;
+    Place sink;
+    if (running.wants(running.team.rank()) && what.sink.bytes() > 0)
+        sink = same ? source : place_of(running.team, what.sink);
+    const bool owner_alone_reads = what.share == Share::all || what.share == Share::root;
+    offer.in_place = owner_alone_reads ? same : is_in_the_way(running);
+    what.reducer.source = source.seen;
+    what.reducer.sink = sink.seen;
+    offer.source = source.kind;
+    offer.source_at = source.at;
+    offer.source_handle = source.handle;
+    offer.sink = sink.kind;
+    offer.sink_at = sink.at;
+    offer.sink_handle = sink.handle;
+    transfer::Context& context = running.team.messenger->context();
+    offer.on_device = source.seen.gpu >= 0;
+    offer.time_sliced = offer.on_device && context.arbiter.is_time_sliced(source.seen.gpu);
+    if (offer.source != Vector::in_cell) return offer;
+    const std::span<std::byte> cell = running.meeting.cell();
+    if (offer.bytes <= cell.size())
+        layout::pack(*what.source.layout, what.source.address, 0, offer.bytes, cell.data());
+    else
+        offer.source = offer_host(running, source, sink, offer) ? Vector::host : Vector::other;
+    return offer;
+}
+
+Task<Status> put_into_cell(Executor& executor, RunningReduction& running, ReduceOffer& offer) {
+    const p2p::Buffer& source = running.what.source;
+    const std::span<std::byte> cell = running.meeting.cell();
+    if (!offer.on_device || offer.time_sliced || offer.bytes > cell.size()) co_return success();
+    transfer::Context& context = running.team.messenger->context();
+    context.arbiter.use(running.what.reducer.source.gpu);
+    context.pin_board();
+    Status copied =
+        co_await copy(executor, running.team, source, bytes_buffer(cell.data(), offer.bytes));
+    GANTRY_CO_TRY(copied);
+    offer.source = Vector::in_cell;
+    co_return success();
+}
+
+Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
+    const Team& team = running.team;
+    ReductionCall& what = running.what;
+    device::Device& device = team.messenger->device();
+    if (!device.active() || !what.source.contiguous() || !what.sink.contiguous() ||
+        what.source.bytes() == 0)
+        co_return success();
+    Result<device::Location> source = device.classify(what.source.data(), what.source.bytes());
+    if (!source.ok() || !source->on_device()) co_return success();
+    if (running.wants(team.rank()) && what.sink.bytes() > 0) {
+        Result<device::Location> sink = device.classify(what.sink.data(), what.sink.bytes());
+        if (!sink.ok() || !sink->on_device()) co_return success();
+        if (is_in_the_way(running) || sink->ipc != device::IpcKind::legacy) {
+            running.sink_scratch = DeviceScratch(team, what.sink.data(), what.sink.bytes());
+            if (running.sink_scratch.data() == nullptr) co_return success();
+            running.sink_later = what.sink;
+            what.sink.address = running.sink_scratch.data() - what.sink.layout->first;
+        }
+    }
+    if (source->ipc == device::IpcKind::legacy) co_return success();
+    running.source_scratch = DeviceScratch(team, what.source.data(), what.source.bytes());
+    if (running.source_scratch.data() == nullptr) co_return success();
+    Status copied = co_await team.messenger->copy(executor, running.source_scratch.data(),
+                                                  what.source.data(), what.source.bytes());
+    what.source.address = running.source_scratch.data() - what.source.layout->first;
+    co_return copied;
+}
+
+namespace {
+
+// Ranks that call with different counts are told so by their messages.
+bool all_are_as_long(const RunningReduction& running) {
+    for (int member = 0; member < running.size(); ++member)
+        if (running.offer(member).bytes != running.offer(0).bytes) return false;
+    return true;
+}
+
+bool all_sources(const RunningReduction& running, Vector kind) {
+    for (int member = 0; member < running.size(); ++member)
+        if (const Vector its = running.offer(member).source; its != kind && its != Vector::nothing)
+            return false;
+    return true;
+}
+
+bool all_sinks_on_device(const RunningReduction& running) {
+    for (int member = 0; member < running.size(); ++member)
+        if (const Vector its = running.offer(member).sink;
+            its != Vector::device && its != Vector::nothing)
+            return false;
+    return true;
+}
+
+}  // namespace
+
+plan::CollMemory memory_of(const RunningReduction& running) {
+    if (!all_are_as_long(running)) return plan::CollMemory::other;
+    if (all_sources(running, Vector::in_cell)) return plan::CollMemory::cells;
+    if (all_sources(running, Vector::host)) return plan::CollMemory::host;
+    return all_sources(running, Vector::device) && all_sinks_on_device(running)
+               ? plan::CollMemory::device
+               : plan::CollMemory::other;
+}
+
+}  // namespace gantry::coll

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a rank offers to the others of a direct reduction (coll/direct_reduce.hpp), on the board of the node:
+// where its vector and its result lie, and how they can be had.
+#pragma once
+
+#include "coll/device_scratch.hpp"
+#include "coll/direct_reduce.hpp"
+#include "coll/host_image.hpp"
+#include "coll/host_reader.hpp"
+#include "coll/mapped_peers.hpp"
+#include "device/device.hpp"
+#include "transfer/board.hpp"
+#include "transfer/context.hpp"
+
+#include <cstdint>
+#include <utility>
+
+namespace gantry::coll {
+
+struct ReduceOffer {
+    enum class Vector : std::uint8_t { nothing, in_cell, host, device, other };
+    Vector source = ReduceOffer::Vector::nothing;
+    Vector sink = ReduceOffer::Vector::nothing;
+    bool in_place = false;
+    bool time_sliced = false;
+    bool on_device = false;   // what lies in the cell comes from device memory
+    std::uint64_t bytes = 0;  // of the source
+    std::uint64_t source_at = 0, sink_at = 0;
+    device::IpcHandle source_handle, sink_handle;
+    std::uint64_t share_at =
+        0;  // of a long vector in host memory: where this rank's share will lie
+    MayRead reads;
+};
+
+struct RunningReduction {
+    Team team;
+    ReductionCall what;
+    transfer::Meeting meeting;
+    // Of vectors that cannot be used where they lie (make_reachable).
+    DeviceScratch source_scratch, sink_scratch;
+    p2p::Buffer sink_later;  // where the result goes from the scratch memory
+    HostImage share;         // of a result in host memory that has no other place
+    bool unusable = false;
+
+    RunningReduction(const Team& its_team, const ReductionCall& its)
+        : team(its_team),
+          what(its),
+          meeting(team.messenger->context().board, ranks_of(team), team.rank(),
+                  {team.group->context, team.tag, team.phase}) {}
+
+    int size() const { return team.size(); }
+    const ReduceOffer& offer(int member) const { return meeting.offer<ReduceOffer>(member); }
+    bool wants(int member) const {
+        return (what.share != Share::root || member == what.root) &&
+               (what.share != Share::before || member > 0);
+    }
+    // The elements of the vectors that a rank gets.
+    std::pair<std::uint64_t, std::uint64_t> range_of(int member) const {
+        if (what.share != Share::part) return {0, what.source.count};
+        const auto index = static_cast<std::size_t>(member);
+        return {static_cast<std::uint64_t>(what.parts.displacements[index]),
+                static_cast<std::uint64_t>(what.parts.counts[index])};
+    }
+    // How many vectors, of the first ranks, make up what a rank gets.
+    int operands_of(int member) const {
+        if (what.share == Share::before) return member;
+        return what.share == Share::up_to ? member + 1 : size();
+    }
+    // Who works for that member: the first of those that share its GPU, if that is time-sliced.
+    int worker(int member) const {
+        const ReduceOffer& its = offer(member);
+        for (int other = 0; its.time_sliced && other < member; ++other)
+            if (offer(other).source_handle.gpu == its.source_handle.gpu) return other;
+        return member;
+    }
+    bool shares_gpus() const {
+        for (int member = 0; member < size(); ++member)
+            if (worker(member) != member) return true;
+        return false;
+    }
+    bool any_time_sliced() const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).time_sliced) return true;
+        return false;
+    }
+    // Short vectors, of the host and of devices.
+    bool is_mixed() const {
+        bool host = false, devices = false;
+        for (int member = 0; member < size(); ++member) {
+            const ReduceOffer& its = offer(member);
+            if (its.source == ReduceOffer::Vector::nothing) continue;
+            (its.on_device ? devices : host) |=
+                its.source == ReduceOffer::Vector::in_cell || its.on_device;
+        }
+        return host && devices;
+    }
+    bool any_on_device() const {
+        for (int member = 0; member < size(); ++member)
+            if (offer(member).source == ReduceOffer::Vector::in_cell && offer(member).on_device)
+                return true;
+        return false;
+    }
+    bool any_may_not_read() const {
+        for (int member = 0; member < size(); ++member)
+            if (!offer(member).reads.all) return true;
+        return false;
+    }
+    bool any_in_place() const {
+        for (int member = 0; member < size(); ++member)
+            if (wants(member) && offer(member).in_place) return true;
+        return false;
+    }
+};
+
+// Whether a rank's result lies where the others may still read its vector. Where everybody gets
+// everything, or the root does, only the owner of a share reads it.
+bool is_in_the_way(const RunningReduction& running);
+// The offer of this rank. A short vector in host memory is written into the cell.
+ReduceOffer make_offer(RunningReduction& running);
+// A short vector of device memory, for the cell.
+Task<Status> put_into_cell(Executor& executor, RunningReduction& running, ReduceOffer& offer);
+// Vectors in device memory that peers cannot map, and results that are in the way, get scratch memory in
+// their place; where there is none, all stays as it is.
+Task<Status> make_reachable(Executor& executor, RunningReduction& running);
+// What the offers of all say, alike to all.
+plan::CollMemory memory_of(const RunningReduction& running);
+
+}  // namespace gantry::coll
