@@ -74,8 +74,8 @@ Task<Result<Difference>> find_by_exchange(Executor& executor, coll::Team team,
     if (!exchanged.ok()) co_return exchanged;
     const Groups groups(team);
     for (std::size_t i = 0; i < sent.size(); ++i) {
-        const int from =
-            mine->neighbors != nullptr ? mine->neighbors->sources[i] : groups.peer(static_cast<int>(i));
+        const int from = mine->neighbors != nullptr ? mine->neighbors->sources[i]
+                                                    : groups.peer(static_cast<int>(i));
         if (from == MPI_PROC_NULL || sent[i].matches(mine->incoming[i])) continue;
         const Difference found{Difference::About::data, from, team.rank(), 0, sent[i],
                                mine->incoming[i]};
@@ -94,8 +94,9 @@ Task<Result<Difference>> find_in_shares(Executor& executor, coll::Team team,
     if (!told.ok()) co_return told;
     for (std::size_t i = 0; i < named.size(); ++i) {
         if (mine->incoming[i].matches(named[i])) continue;
-        const Difference found{Difference::About::share,    team.rank(),        group.in_group(0),
-                               group.in_group(static_cast<int>(i)), mine->incoming[i], named[i]};
+        const Difference found{Difference::About::share, team.rank(),
+                               group.in_group(0),        group.in_group(static_cast<int>(i)),
+                               mine->incoming[i],        named[i]};
         co_return found;
     }
     co_return Difference{};

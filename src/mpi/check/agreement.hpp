@@ -32,7 +32,7 @@ struct Said {
     static constexpr std::int32_t kNothing = -1;
     std::array<char, 40> function{};  // of the blocking form
     std::int32_t root = kNothing;
-    std::int32_t op = kNothing;  // a predefined one's number, or what is known of another
+    std::int32_t op = kNothing;            // a predefined one's number, or what is known of another
     std::int32_t sends = 0, receives = 0;  // whether there are:
     Part sent, received;
 };
@@ -40,15 +40,16 @@ struct Said {
 struct Terms {
     // Which descriptions of data belong together.
     enum class Rule : std::uint8_t {
-        alike,        // what all ranks send and receive
-        listed,       // a rank's list with what each rank in it says: a side of the v forms
-        exchanged,    // what goes to a rank with what that one receives: both sides of v and w forms
+        alike,      // what all ranks send and receive
+        listed,     // a rank's list with what each rank in it says: a side of the v forms
+        exchanged,  // what goes to a rank with what that one receives: both sides of v and w forms
         along_edges,  // the same between neighbors
         shares,       // the lists of all ranks; between two groups, of all in a group
     };
     Rule rule = Rule::alike;
     Said said;
-    std::vector<Part> outgoing, incoming;  // by rank (of the other group, if there are two); or edge
+    std::vector<Part> outgoing,
+        incoming;  // by rank (of the other group, if there are two); or edge
     std::shared_ptr<const coll::Neighbors> neighbors;
 };
 

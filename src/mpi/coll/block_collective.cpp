@@ -174,9 +174,9 @@ Result<CollectiveCall> alltoallv(const void* sendbuf, const MPI_Count* sendcount
                  incoming = listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.peers());
     const Agreement agreement =
         Agreement(comm, "MPI_Alltoallv").exchanges(in_place ? incoming : outgoing, incoming);
-    return with_types(
-        agreement, exchange_blocks(std::move(outgoing), std::move(incoming), in_place, comm),
-        sendtype, recvtype);
+    return with_types(agreement,
+                      exchange_blocks(std::move(outgoing), std::move(incoming), in_place, comm),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> alltoallw(const void* sendbuf, const MPI_Count* sendcounts,

@@ -95,16 +95,13 @@ Task<Status> take_no_part(coll::Team) {
 Result<CollectiveCall> barrier(Comm& comm) {
     const Agreement agreement(comm, "MPI_Barrier");
     if (comm.is_inter())
-        return CollectiveCall{[](coll::Team team) {
-                                  return coll::inter_barrier(team.executor(), coll::Sides(team));
-                              },
-                              {},
-                              {},
-                              agreement};
-    return CollectiveCall{[](coll::Team team) { return coll::barrier(team.executor(), team); },
-                          {},
-                          {},
-                          agreement};
+        return CollectiveCall{
+            [](coll::Team team) { return coll::inter_barrier(team.executor(), coll::Sides(team)); },
+            {},
+            {},
+            agreement};
+    return CollectiveCall{
+        [](coll::Team team) { return coll::barrier(team.executor(), team); }, {}, {}, agreement};
 }
 
 Result<CollectiveCall> bcast(void* address, MPI_Count count, Datatype* datatype, int root,
@@ -130,8 +127,8 @@ Result<CollectiveCall> allreduce(const void* sendbuf, void* recvbuf, MPI_Count c
                                  Datatype& datatype, Op& op, Comm& comm) {
     Result<coll::Reducer> how = reducer(op, datatype);
     if (!how.ok()) return std::move(how).status();
-    const Agreement agreement = Agreement(comm, "MPI_Allreduce", Said::kNothing, &op)
-                                    .has(buffer(recvbuf, count, datatype));
+    const Agreement agreement =
+        Agreement(comm, "MPI_Allreduce", Said::kNothing, &op).has(buffer(recvbuf, count, datatype));
     if (comm.is_inter())
         return CollectiveCall{
             [both = sides(sendbuf, recvbuf, count, datatype), reduce = *how](coll::Team team) {

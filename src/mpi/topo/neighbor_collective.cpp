@@ -40,7 +40,8 @@ coll::Blocks same_blocks(const void* address, MPI_Count count, const Datatype& d
 Result<CollectiveCall> neighbor_allgather(const void* sendbuf, MPI_Count sendcount,
                                           Datatype& sendtype, void* recvbuf, MPI_Count recvcount,
                                           Datatype& recvtype, Comm& comm) {
-    return exchange_blocks("MPI_Neighbor_allgather", comm, same_blocks(sendbuf, sendcount, sendtype, comm),
+    return exchange_blocks("MPI_Neighbor_allgather", comm,
+                           same_blocks(sendbuf, sendcount, sendtype, comm),
                            equal_blocks(recvbuf, recvcount, &recvtype), &sendtype, &recvtype);
 }
 
@@ -48,7 +49,8 @@ Result<CollectiveCall> neighbor_allgatherv(const void* sendbuf, MPI_Count sendco
                                            Datatype& sendtype, void* recvbuf,
                                            const MPI_Count* recvcounts, const MPI_Aint* displs,
                                            Datatype& recvtype, Comm& comm) {
-    return exchange_blocks("MPI_Neighbor_allgatherv", comm, same_blocks(sendbuf, sendcount, sendtype, comm),
+    return exchange_blocks("MPI_Neighbor_allgatherv", comm,
+                           same_blocks(sendbuf, sendcount, sendtype, comm),
                            listed_blocks(recvbuf, recvcounts, displs, &recvtype, blocks_in(comm)),
                            &sendtype, &recvtype);
 }
@@ -56,7 +58,8 @@ Result<CollectiveCall> neighbor_allgatherv(const void* sendbuf, MPI_Count sendco
 Result<CollectiveCall> neighbor_alltoall(const void* sendbuf, MPI_Count sendcount,
                                          Datatype& sendtype, void* recvbuf, MPI_Count recvcount,
                                          Datatype& recvtype, Comm& comm) {
-    return exchange_blocks("MPI_Neighbor_alltoall", comm, equal_blocks(sendbuf, sendcount, &sendtype),
+    return exchange_blocks("MPI_Neighbor_alltoall", comm,
+                           equal_blocks(sendbuf, sendcount, &sendtype),
                            equal_blocks(recvbuf, recvcount, &recvtype), &sendtype, &recvtype);
 }
 
@@ -76,9 +79,9 @@ Result<CollectiveCall> neighbor_alltoallw(const void* sendbuf, const MPI_Count* 
                                           const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
                                           Comm& comm) {
     const int out = blocks_out(comm), in = blocks_in(comm);
-    Result<CollectiveCall> call =
-        exchange_blocks("MPI_Neighbor_alltoallw", comm, typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, out),
-                        typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, in));
+    Result<CollectiveCall> call = exchange_blocks(
+        "MPI_Neighbor_alltoallw", comm, typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, out),
+        typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, in));
     if (!call.ok()) return call;
     for (int block = 0; block < out; ++block)
         call->types_of_blocks.push_back(find(sendtypes[block]));
