@@ -17,11 +17,6 @@ std::vector<Part> parts_of(const coll::Blocks& blocks, std::size_t number) {
     return parts;
 }
 
-// Those of a v or w form; none where the blocks do not count.
-std::vector<Part> parts_of(const coll::Blocks& blocks) {
-    return parts_of(blocks, blocks.counts.size());
-}
-
 }  // namespace
 
 Agreement::Agreement(const Comm& comm, const char* function, int root, const Op* op) {
@@ -33,57 +28,30 @@ Agreement::Agreement(const Comm& comm, const char* function, int root, const Op*
     if (op != nullptr) said.op = number_of(*op);
 }
 
-Agreement& Agreement::sends(const p2p::Buffer& data) {
-    if (terms_ == nullptr || data.layout == nullptr) return *this;
-    terms_->said.sends = 1;
-    terms_->said.sent = part_of(data);
-    return *this;
+void Terms::sends(const p2p::Buffer& data) {
+    if (data.layout == nullptr) return;
+    said.sends = 1;
+    said.sent = part_of(data);
 }
 
-Agreement& Agreement::receives(const p2p::Buffer& data) {
-    if (terms_ == nullptr || data.layout == nullptr) return *this;
-    terms_->said.receives = 1;
-    terms_->said.received = part_of(data);
-    return *this;
+void Terms::receives(const p2p::Buffer& data) {
+    if (data.layout == nullptr) return;
+    said.receives = 1;
+    said.received = part_of(data);
 }
 
-Agreement& Agreement::names_sent(const coll::Blocks& outgoing) {
-    if (terms_ == nullptr) return *this;
-    terms_->rule = Terms::Rule::listed;
-    terms_->outgoing = parts_of(outgoing);
-    return *this;
+void Terms::lists(Rule its_rule, const coll::Blocks* sent, const coll::Blocks* received) {
+    rule = its_rule;
+    if (sent != nullptr) outgoing = parts_of(*sent, sent->counts.size());
+    if (received != nullptr) incoming = parts_of(*received, received->counts.size());
 }
 
-Agreement& Agreement::names_received(const coll::Blocks& incoming) {
-    if (terms_ == nullptr) return *this;
-    terms_->rule = Terms::Rule::listed;
-    terms_->incoming = parts_of(incoming);
-    return *this;
-}
-
-Agreement& Agreement::exchanges(const coll::Blocks& outgoing, const coll::Blocks& incoming) {
-    if (terms_ == nullptr) return *this;
-    terms_->rule = Terms::Rule::exchanged;
-    terms_->outgoing = parts_of(outgoing);
-    terms_->incoming = parts_of(incoming);
-    return *this;
-}
-
-Agreement& Agreement::exchanges(const coll::Blocks& outgoing, const coll::Blocks& incoming,
-                                std::shared_ptr<const coll::Neighbors> neighbors) {
-    if (terms_ == nullptr) return *this;
-    terms_->rule = Terms::Rule::along_edges;
-    terms_->outgoing = parts_of(outgoing, neighbors->destinations.size());
-    terms_->incoming = parts_of(incoming, neighbors->sources.size());
-    terms_->neighbors = std::move(neighbors);
-    return *this;
-}
-
-Agreement& Agreement::divides(const coll::Blocks& shares) {
-    if (terms_ == nullptr) return *this;
-    terms_->rule = Terms::Rule::shares;
-    terms_->incoming = parts_of(shares);
-    return *this;
+void Terms::along_edges(const coll::Blocks& sent, const coll::Blocks& received,
+                        std::shared_ptr<const coll::Neighbors> edges) {
+    rule = Rule::along_edges;
+    outgoing = parts_of(sent, edges->destinations.size());
+    incoming = parts_of(received, edges->sources.size());
+    neighbors = std::move(edges);
 }
 
 }  // namespace gantry::mpi

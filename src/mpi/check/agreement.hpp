@@ -51,6 +51,13 @@ struct Terms {
     std::vector<Part> outgoing,
         incoming;  // by rank (of the other group, if there are two); or edge
     std::shared_ptr<const coll::Neighbors> neighbors;
+
+    void sends(const p2p::Buffer& data);
+    void receives(const p2p::Buffer& data);
+    // Null: there is none on any rank.
+    void lists(Rule its_rule, const coll::Blocks* sent, const coll::Blocks* received);
+    void along_edges(const coll::Blocks& sent, const coll::Blocks& received,
+                     std::shared_ptr<const coll::Neighbors> edges);
 };
 
 class Agreement {
@@ -62,24 +69,51 @@ class Agreement {
 
     // What goes to everybody who receives from this rank, or comes from everybody who sends to it, if
     // the call says it once for all.
-    Agreement& sends(const p2p::Buffer& data);
-    Agreement& receives(const p2p::Buffer& data);
+    Agreement& sends(const p2p::Buffer& data) {
+        if (terms_ != nullptr) [[unlikely]]
+            terms_->sends(data);
+        return *this;
+    }
+    Agreement& receives(const p2p::Buffer& data) {
+        if (terms_ != nullptr) [[unlikely]]
+            terms_->receives(data);
+        return *this;
+    }
     // Both, of the same size: a broadcast, a reduction.
     Agreement& has(const p2p::Buffer& data) { return sends(data).receives(data); }
     // What goes to each rank, or comes from each, where the other side says it once.
-    Agreement& names_sent(const coll::Blocks& outgoing);
-    Agreement& names_received(const coll::Blocks& incoming);
+    Agreement& names_sent(const coll::Blocks& outgoing) {
+        return lists(Terms::Rule::listed, &outgoing, nullptr);
+    }
+    Agreement& names_received(const coll::Blocks& incoming) {
+        return lists(Terms::Rule::listed, nullptr, &incoming);
+    }
     // Where both sides have a list.
-    Agreement& exchanges(const coll::Blocks& outgoing, const coll::Blocks& incoming);
+    Agreement& exchanges(const coll::Blocks& outgoing, const coll::Blocks& incoming) {
+        return lists(Terms::Rule::exchanged, &outgoing, &incoming);
+    }
+    // The same with neighbors.
     Agreement& exchanges(const coll::Blocks& outgoing, const coll::Blocks& incoming,
-                         std::shared_ptr<const coll::Neighbors> neighbors);
+                         const std::shared_ptr<const coll::Neighbors>& neighbors) {
+        if (terms_ != nullptr) [[unlikely]]
+            terms_->along_edges(outgoing, incoming, neighbors);
+        return *this;
+    }
     // How a reduced vector is divided.
-    Agreement& divides(const coll::Blocks& shares);
+    Agreement& divides(const coll::Blocks& shares) {
+        return lists(Terms::Rule::shares, nullptr, &shares);
+    }
 
     bool is_empty() const { return terms_ == nullptr; }
     std::shared_ptr<const Terms> terms() const { return terms_; }
 
   private:
+    Agreement& lists(Terms::Rule rule, const coll::Blocks* outgoing, const coll::Blocks* incoming) {
+        if (terms_ != nullptr) [[unlikely]]
+            terms_->lists(rule, outgoing, incoming);
+        return *this;
+    }
+
     std::shared_ptr<Terms> terms_;
 };
 

@@ -67,7 +67,7 @@ Result<CollectiveCall> exchange_blocks(coll::Blocks outgoing, coll::Blocks incom
 }
 
 // The datatypes stay alive as long as a request for the operation.
-Result<CollectiveCall> with_types(Agreement agreement, Result<CollectiveCall> call,
+Result<CollectiveCall> with_types(const Agreement& agreement, Result<CollectiveCall> call,
                                   Datatype* sendtype, Datatype* recvtype) {
     if (!call.ok()) return call;
     call->agreement = agreement;
