@@ -10,8 +10,8 @@
 //     3. an allgather of who has found a difference. Nobody has: that is the end. Else the first of
 //        them tells all
 //
-// A rank for which step 2 fails takes part in step 3 all the same and says so, as algorithms do
-// (coll/exchange.hpp): nobody waits for it.
+// A rank whose messages fail in one step takes part in the next ones and in the operation all the
+// same, and says so, as algorithms do (coll/exchange.hpp): nobody waits for it.
 #include "coll/bcast.hpp"
 #include "coll/exchange.hpp"
 #include "coll/gather.hpp"
@@ -102,50 +102,76 @@ Task<Result<Difference>> find_in_shares(Executor& executor, coll::Team team,
     co_return Difference{};
 }
 
+// How a comparison ended: one of the two, or neither.
+struct Verdict {
+    Status failure;     // of this rank's messages: it does not know, and others may
+    Status difference;  // all ranks have the same
+
+    Verdict() = default;
+    explicit Verdict(Status failed) : failure(std::move(failed)) {}
+};
+
 // What the first rank says that has found something.
-Task<Status> judge(Executor& executor, coll::Team team, Result<Difference> found) {
+Task<Verdict> judge(Executor& executor, coll::Team team, Result<Difference> found) {
     const Status before = found.status();
     team.before = &before;
     Difference told = found.ok() ? found.value() : Difference{};
     const Difference::About mine = told.about;
     std::vector<Difference::About> all(static_cast<std::size_t>(team.size()));
     const p2p::Buffer one = coll::bytes_buffer(&mine, sizeof mine);
-    Status gathered = co_await coll::allgather(executor, team, one, blocks_of(all), false);
-    GANTRY_CO_TRY(gathered);
+    Verdict verdict;
+    verdict.failure = co_await coll::allgather(executor, team, one, blocks_of(all), false);
+    if (!verdict.failure.ok()) co_return verdict;
     const auto first = std::ranges::find_if(
         all, [](Difference::About about) { return about != Difference::About::nothing; });
-    if (first == all.end()) co_return success();
+    if (first == all.end()) co_return verdict;
     const p2p::Buffer difference = coll::bytes_buffer(&told, sizeof told);
-    Status spread =
+    verdict.difference =
         co_await coll::bcast(executor, team, difference, static_cast<int>(first - all.begin()));
-    GANTRY_CO_TRY(spread);
-    co_return told.told(Groups(team));
+    if (verdict.difference.ok()) verdict.difference = told.told(Groups(team));
+    co_return verdict;
 }
 
-}  // namespace
-
-Task<Status> agree(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine) {
+Task<Verdict> compare(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine) {
     using Rule = Terms::Rule;
     const Groups groups(team);
+    const bool lists = mine->rule != Rule::alike;
     std::vector<Said> all(static_cast<std::size_t>(team.size()));
     const p2p::Buffer own = coll::bytes_buffer(&mine->said, sizeof mine->said);
-    Status gathered = co_await coll::allgather(executor, team, own, blocks_of(all), false);
-    GANTRY_CO_TRY(gathered);
-    Status same = compare_calls(all, groups);
-    GANTRY_CO_TRY(same);
-    if (mine->rule == Rule::alike || mine->rule == Rule::shares) {
-        same = compare_data(all, groups);
-        GANTRY_CO_TRY(same);
-    }
-    if (mine->rule == Rule::alike) co_return success();
-    Result<Difference> found = find_in_lists(*mine, all, groups, team.rank());
+    Verdict verdict;
+    verdict.failure = co_await coll::allgather(executor, team, own, blocks_of(all), false);
+    const bool knows = verdict.failure.ok();
+    if (knows) verdict.difference = compare_calls(all, groups);
+    if (knows && verdict.difference.ok() && (!lists || mine->rule == Rule::shares))
+        verdict.difference = compare_data(all, groups);
+    if (!lists || !verdict.difference.ok()) co_return verdict;
+
+    team.before = &verdict.failure;
+    Result<Difference> found = Difference{};
     if (mine->rule == Rule::exchanged || mine->rule == Rule::along_edges) {
         found = co_await find_by_exchange(executor, team, mine);
     } else if (mine->rule == Rule::shares) {
         found = co_await find_in_shares(executor, team, mine);
+    } else if (knows) {
+        found = find_in_lists(*mine, all, groups, team.rank());
     }
-    Status judged = co_await judge(executor, team, std::move(found));
+    if (!knows) found = verdict.failure;
+    Verdict judged = co_await judge(executor, team, std::move(found));
     co_return judged;
+}
+
+}  // namespace
+
+Task<Status> run_if_agreed(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine,
+                           StartCollective start) {
+    const Verdict verdict = co_await compare(executor, team, std::move(mine));
+    GANTRY_CO_TRY(verdict.difference);
+    // The others may have agreed.
+    team.before = &verdict.failure;
+    Task<Status> operation = start(team);
+    Status ended = co_await std::move(operation);
+    GANTRY_CO_TRY(verdict.failure);
+    co_return ended;
 }
 
 }  // namespace gantry::mpi

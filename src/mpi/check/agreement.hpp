@@ -19,6 +19,7 @@
 #include "mpi/check/part.hpp"
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -117,7 +118,11 @@ class Agreement {
     std::shared_ptr<Terms> terms_;
 };
 
-// The comparison; `mine` is not null.
-Task<Status> agree(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine);
+// Makes the task of one run of an operation. The team has the tag of that run.
+using StartCollective = std::function<Task<Status>(coll::Team)>;
+
+// The comparison and then, where all agree, the operation. `mine` is not null.
+Task<Status> run_if_agreed(Executor& executor, coll::Team team, std::shared_ptr<const Terms> mine,
+                           StartCollective start);
 
 }  // namespace gantry::mpi

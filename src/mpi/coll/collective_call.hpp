@@ -16,14 +16,12 @@
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/pending.hpp"
 
-#include <functional>
 #include <vector>
 
 namespace gantry::mpi {
 
 struct CollectiveCall {
-    // Makes the task of one run of the operation. The team has the tag of that run.
-    std::function<Task<Status>(coll::Team)> start;
+    StartCollective start;
     // Datatypes that must live as long as a request for the operation; null ones do not count.
     Datatype* types[2] = {};
     std::vector<Datatype*> types_of_blocks = {};  // where each rank's block has a type of its own
