@@ -51,12 +51,6 @@ void add_held(List& list, Slab<T>& slab, const char* noun) {
     list.add(number, noun, names);
 }
 
-// Buffers know the layout of their datatype alone. Null: it is none of a datatype.
-const Datatype* datatype_of(const p2p::Buffer& buffer) {
-    const Datatype* const datatype = process().datatypes.around(buffer.layout);
-    return datatype != nullptr && &datatype->layout == buffer.layout ? datatype : nullptr;
-}
-
 // Whether so many bytes of packed data end inside a basic item of the datatype.
 bool end_inside_an_item(const Datatype& datatype, Bytes bytes) {
     MPI_Status told{};

@@ -4,6 +4,7 @@
 #include "base/status.hpp"
 #include "mpi/datatype/datatype.hpp"
 #include "mpi/datatype/pairs.hpp"
+#include "mpi/engine/process.hpp"
 
 #include <algorithm>
 
@@ -47,6 +48,11 @@ const Signature& signature_of_one(const Datatype& datatype) {
 }
 
 }  // namespace
+
+const Datatype* datatype_of(const p2p::Buffer& buffer) {
+    const Datatype* const datatype = process().datatypes.around(buffer.layout);
+    return datatype != nullptr && &datatype->layout == buffer.layout ? datatype : nullptr;
+}
 
 Signature signature_of(const Datatype& datatype, Bytes count) {
     return repeated(signature_of_one(datatype), count);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "layout/signature.hpp"
+#include "p2p/request.hpp"
 
 #include <string>
 
@@ -14,6 +15,9 @@ namespace gantry::mpi {
 
 struct Datatype;
 using layout::Signature;
+
+// Buffers know the layout of their datatype alone. Null: it is none of a datatype.
+const Datatype* datatype_of(const p2p::Buffer& buffer);
 
 Signature signature_of(const Datatype& datatype, Bytes count);
 // Of the first items of so many elements, which have as many at least.

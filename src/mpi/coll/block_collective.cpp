@@ -67,7 +67,7 @@ Result<CollectiveCall> exchange_blocks(coll::Blocks outgoing, coll::Blocks incom
 }
 
 // The datatypes stay alive as long as a request for the operation.
-Result<CollectiveCall> with_types(Agreement agreement, Result<CollectiveCall> call,
+Result<CollectiveCall> with_types(const Agreement& agreement, Result<CollectiveCall> call,
                                   Datatype* sendtype, Datatype* recvtype) {
     if (!call.ok()) return call;
     call->agreement = agreement;
@@ -81,81 +81,85 @@ Result<CollectiveCall> with_types(Agreement agreement, Result<CollectiveCall> ca
 Result<CollectiveCall> gather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                               void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                               Comm& comm) {
-    const bool at_root = comm.rank() == root;
-    return with_types(
-        agreement(comm, "MPI_Gather", root, nullptr, at_root ? recvtype : sendtype,
-                  at_root ? recvcount : sendcount)
-            .also({at_root && sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
-        gather_blocks(one_block(sendbuf, sendcount, sendtype),
-                      equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, root,
-                      comm, coll::BlockSizes::equal),
-        sendtype, recvtype);
+    const p2p::Buffer mine = one_block(sendbuf, sendcount, sendtype);
+    return with_types(Agreement(comm, "MPI_Gather", root)
+                          .sends(mine)
+                          .receives(one_block(recvbuf, recvcount, recvtype)),
+                      gather_blocks(mine, equal_blocks(recvbuf, recvcount, recvtype),
+                                    sendbuf == MPI_IN_PLACE, root, comm, coll::BlockSizes::equal),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> gatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                void* recvbuf, const MPI_Count* recvcounts, const MPI_Aint* displs,
                                Datatype* recvtype, int root, Comm& comm) {
-    return with_types(
-        agreement(comm, "MPI_Gatherv", root),
-        gather_blocks(one_block(sendbuf, sendcount, sendtype),
-                      listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
-                      sendbuf == MPI_IN_PLACE, root, comm, coll::BlockSizes::listed),
-        sendtype, recvtype);
+    const p2p::Buffer mine = one_block(sendbuf, sendcount, sendtype);
+    coll::Blocks all = listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers());
+    const Agreement agreement =
+        Agreement(comm, "MPI_Gatherv", root).sends(mine).names_received(all);
+    return with_types(agreement,
+                      gather_blocks(mine, std::move(all), sendbuf == MPI_IN_PLACE, root, comm,
+                                    coll::BlockSizes::listed),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> scatter(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                void* recvbuf, MPI_Count recvcount, Datatype* recvtype, int root,
                                Comm& comm) {
-    const bool at_root = comm.rank() == root;
-    return with_types(
-        agreement(comm, "MPI_Scatter", root, nullptr, at_root ? sendtype : recvtype,
-                  at_root ? sendcount : recvcount)
-            .also({at_root && recvbuf != MPI_IN_PLACE ? recvtype : nullptr, recvcount}),
-        scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype),
-                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
-                       coll::BlockSizes::equal),
-        sendtype, recvtype);
+    const p2p::Buffer mine = one_block(recvbuf, recvcount, recvtype);
+    return with_types(Agreement(comm, "MPI_Scatter", root)
+                          .sends(one_block(sendbuf, sendcount, sendtype))
+                          .receives(mine),
+                      scatter_blocks(equal_blocks(sendbuf, sendcount, sendtype), mine,
+                                     recvbuf == MPI_IN_PLACE, root, comm, coll::BlockSizes::equal),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> scatterv(const void* sendbuf, const MPI_Count* sendcounts,
                                 const MPI_Aint* displs, Datatype* sendtype, void* recvbuf,
                                 MPI_Count recvcount, Datatype* recvtype, int root, Comm& comm) {
-    return with_types(
-        agreement(comm, "MPI_Scatterv", root),
-        scatter_blocks(listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.peers()),
-                       one_block(recvbuf, recvcount, recvtype), recvbuf == MPI_IN_PLACE, root, comm,
-                       coll::BlockSizes::listed),
-        sendtype, recvtype);
+    const p2p::Buffer mine = one_block(recvbuf, recvcount, recvtype);
+    coll::Blocks all = listed_blocks(sendbuf, sendcounts, displs, sendtype, comm.peers());
+    const Agreement agreement =
+        Agreement(comm, "MPI_Scatterv", root).names_sent(all).receives(mine);
+    return with_types(agreement,
+                      scatter_blocks(std::move(all), mine, recvbuf == MPI_IN_PLACE, root, comm,
+                                     coll::BlockSizes::listed),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> allgather(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                  void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                  Comm& comm) {
-    return with_types(
-        agreement(comm, "MPI_Allgather", Agreement::kNothing, nullptr, recvtype, recvcount)
-            .also({sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
-        allgather_blocks(one_block(sendbuf, sendcount, sendtype),
-                         equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
-        sendtype, recvtype);
+    const p2p::Buffer mine = one_block(sendbuf, sendcount, sendtype);
+    return with_types(Agreement(comm, "MPI_Allgather")
+                          .sends(mine)
+                          .receives(one_block(recvbuf, recvcount, recvtype)),
+                      allgather_blocks(mine, equal_blocks(recvbuf, recvcount, recvtype),
+                                       sendbuf == MPI_IN_PLACE, comm),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> allgatherv(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                   void* recvbuf, const MPI_Count* recvcounts,
                                   const MPI_Aint* displs, Datatype* recvtype, Comm& comm) {
-    return with_types(
-        agreement(comm, "MPI_Allgatherv"),
-        allgather_blocks(one_block(sendbuf, sendcount, sendtype),
-                         listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers()),
-                         sendbuf == MPI_IN_PLACE, comm),
-        sendtype, recvtype);
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const p2p::Buffer mine = one_block(sendbuf, sendcount, sendtype);
+    coll::Blocks all = listed_blocks(recvbuf, recvcounts, displs, recvtype, comm.peers());
+    const Agreement agreement = Agreement(comm, "MPI_Allgatherv")
+                                    .sends(in_place ? all.of(comm.rank()) : mine)
+                                    .names_received(all);
+    return with_types(agreement, allgather_blocks(mine, std::move(all), in_place, comm), sendtype,
+                      recvtype);
 }
 
 Result<CollectiveCall> alltoall(const void* sendbuf, MPI_Count sendcount, Datatype* sendtype,
                                 void* recvbuf, MPI_Count recvcount, Datatype* recvtype,
                                 Comm& comm) {
     return with_types(
-        agreement(comm, "MPI_Alltoall", Agreement::kNothing, nullptr, recvtype, recvcount)
-            .also({sendbuf != MPI_IN_PLACE ? sendtype : nullptr, sendcount}),
+        Agreement(comm, "MPI_Alltoall")
+            .sends(one_block(sendbuf, sendcount, sendtype))
+            .receives(one_block(recvbuf, recvcount, recvtype)),
         exchange_blocks(equal_blocks(sendbuf, sendcount, sendtype),
                         equal_blocks(recvbuf, recvcount, recvtype), sendbuf == MPI_IN_PLACE, comm),
         sendtype, recvtype);
@@ -165,12 +169,14 @@ Result<CollectiveCall> alltoallv(const void* sendbuf, const MPI_Count* sendcount
                                  const MPI_Aint* sdispls, Datatype* sendtype, void* recvbuf,
                                  const MPI_Count* recvcounts, const MPI_Aint* rdispls,
                                  Datatype* recvtype, Comm& comm) {
-    return with_types(
-        agreement(comm, "MPI_Alltoallv"),
-        exchange_blocks(listed_blocks(sendbuf, sendcounts, sdispls, sendtype, comm.peers()),
-                        listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.peers()),
-                        sendbuf == MPI_IN_PLACE, comm),
-        sendtype, recvtype);
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    coll::Blocks outgoing = listed_blocks(sendbuf, sendcounts, sdispls, sendtype, comm.peers()),
+                 incoming = listed_blocks(recvbuf, recvcounts, rdispls, recvtype, comm.peers());
+    const Agreement agreement =
+        Agreement(comm, "MPI_Alltoallv").exchanges(in_place ? incoming : outgoing, incoming);
+    return with_types(agreement,
+                      exchange_blocks(std::move(outgoing), std::move(incoming), in_place, comm),
+                      sendtype, recvtype);
 }
 
 Result<CollectiveCall> alltoallw(const void* sendbuf, const MPI_Count* sendcounts,
@@ -181,11 +187,13 @@ Result<CollectiveCall> alltoallw(const void* sendbuf, const MPI_Count* sendcount
     const bool in_place = sendbuf == MPI_IN_PLACE && !comm.is_inter();
     coll::Blocks outgoing;
     if (!in_place) outgoing = typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, comm.peers());
-    Result<CollectiveCall> call = exchange_blocks(
-        std::move(outgoing), typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, comm.peers()),
-        in_place, comm);
+    coll::Blocks incoming = typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, comm.peers());
+    const Agreement agreement =
+        Agreement(comm, "MPI_Alltoallw").exchanges(in_place ? incoming : outgoing, incoming);
+    Result<CollectiveCall> call =
+        exchange_blocks(std::move(outgoing), std::move(incoming), in_place, comm);
     if (!call.ok()) return call;
-    call->agreement = agreement(comm, "MPI_Alltoallw");
+    call->agreement = agreement;
     for (int rank = 0; rank < comm.peers(); ++rank) {
         if (!in_place) call->types_of_blocks.push_back(find(sendtypes[rank]));
         call->types_of_blocks.push_back(find(recvtypes[rank]));

@@ -15,28 +15,18 @@ void keep_types(Requests& requests, const CollectiveCall& call, MPI_Request requ
         if (type != nullptr) requests.keep(request, *type);
 }
 
-using Start = std::function<Task<Status>(coll::Team)>;
-
-Task<Status> run_if_agreed(Executor& executor, coll::Team team, Agreement agreement, Start start) {
-    Status same = co_await agree(executor, team, agreement);
-    GANTRY_CO_TRY(same);
-    Task<Status> operation = start(team);
-    Status ended = co_await std::move(operation);
-    co_return ended;
-}
-
 // One run of the operation, behind its checks if there are any.
 Task<Status> run(const CollectiveCall& call, coll::Team team) {
-    if (call.agreement.function == nullptr) [[likely]]
+    if (call.agreement.is_empty()) [[likely]]
         return call.start(team);
-    return run_if_agreed(team.executor(), team, call.agreement, call.start);
+    return run_if_agreed(team.executor(), team, call.agreement.terms(), call.start);
 }
 
 // What makes a run whenever the program starts its request.
-Start start_of(const CollectiveCall& call) {
-    if (call.agreement.function == nullptr) return call.start;
-    return [agreement = call.agreement, start = call.start](coll::Team team) {
-        return run_if_agreed(team.executor(), team, agreement, start);
+StartCollective start_of(const CollectiveCall& call) {
+    if (call.agreement.is_empty()) return call.start;
+    return [terms = call.agreement.terms(), start = call.start](coll::Team team) {
+        return run_if_agreed(team.executor(), team, terms, start);
     };
 }
 

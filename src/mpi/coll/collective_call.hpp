@@ -16,18 +16,16 @@
 #include "mpi/comm/comm.hpp"
 #include "mpi/engine/pending.hpp"
 
-#include <functional>
 #include <vector>
 
 namespace gantry::mpi {
 
 struct CollectiveCall {
-    // Makes the task of one run of the operation. The team has the tag of that run.
-    std::function<Task<Status>(coll::Team)> start;
+    StartCollective start;
     // Datatypes that must live as long as a request for the operation; null ones do not count.
     Datatype* types[2] = {};
     std::vector<Datatype*> types_of_blocks = {};  // where each rank's block has a type of its own
-    Agreement agreement = {};                     // what must be the same on all ranks
+    Agreement agreement = {};                     // what the ranks compare before it
 };
 
 // A call that is refused for its arguments takes no tag, wherever it is refused: it is as if it had not

@@ -12,17 +12,20 @@ namespace gantry::mpi {
 namespace {
 
 // The datatypes stay alive as long as a request for the operation.
-Result<CollectiveCall> exchange_blocks(const Comm& comm, coll::Blocks outgoing,
-                                       coll::Blocks incoming, Datatype* sendtype = nullptr,
-                                       Datatype* recvtype = nullptr) {
+Result<CollectiveCall> exchange_blocks(const char* function, const Comm& comm,
+                                       coll::Blocks outgoing, coll::Blocks incoming,
+                                       Datatype* sendtype = nullptr, Datatype* recvtype = nullptr) {
     Result<std::shared_ptr<const coll::Neighbors>> neighbors = neighbors_of(comm);
     if (!neighbors.ok()) return std::move(neighbors).status();
+    const Agreement agreement =
+        Agreement(comm, function).exchanges(outgoing, incoming, neighbors.value());
     CollectiveCall call{[neighbors = std::move(*neighbors), outgoing = std::move(outgoing),
                          incoming = std::move(incoming)](coll::Team team) {
         return coll::neighbor_exchange(team.executor(), team, neighbors, outgoing, incoming);
     }};
     call.types[0] = sendtype;
     call.types[1] = recvtype;
+    call.agreement = agreement;
     return call;
 }
 
@@ -37,7 +40,8 @@ coll::Blocks same_blocks(const void* address, MPI_Count count, const Datatype& d
 Result<CollectiveCall> neighbor_allgather(const void* sendbuf, MPI_Count sendcount,
                                           Datatype& sendtype, void* recvbuf, MPI_Count recvcount,
                                           Datatype& recvtype, Comm& comm) {
-    return exchange_blocks(comm, same_blocks(sendbuf, sendcount, sendtype, comm),
+    return exchange_blocks("MPI_Neighbor_allgather", comm,
+                           same_blocks(sendbuf, sendcount, sendtype, comm),
                            equal_blocks(recvbuf, recvcount, &recvtype), &sendtype, &recvtype);
 }
 
@@ -45,7 +49,8 @@ Result<CollectiveCall> neighbor_allgatherv(const void* sendbuf, MPI_Count sendco
                                            Datatype& sendtype, void* recvbuf,
                                            const MPI_Count* recvcounts, const MPI_Aint* displs,
                                            Datatype& recvtype, Comm& comm) {
-    return exchange_blocks(comm, same_blocks(sendbuf, sendcount, sendtype, comm),
+    return exchange_blocks("MPI_Neighbor_allgatherv", comm,
+                           same_blocks(sendbuf, sendcount, sendtype, comm),
                            listed_blocks(recvbuf, recvcounts, displs, &recvtype, blocks_in(comm)),
                            &sendtype, &recvtype);
 }
@@ -53,7 +58,8 @@ Result<CollectiveCall> neighbor_allgatherv(const void* sendbuf, MPI_Count sendco
 Result<CollectiveCall> neighbor_alltoall(const void* sendbuf, MPI_Count sendcount,
                                          Datatype& sendtype, void* recvbuf, MPI_Count recvcount,
                                          Datatype& recvtype, Comm& comm) {
-    return exchange_blocks(comm, equal_blocks(sendbuf, sendcount, &sendtype),
+    return exchange_blocks("MPI_Neighbor_alltoall", comm,
+                           equal_blocks(sendbuf, sendcount, &sendtype),
                            equal_blocks(recvbuf, recvcount, &recvtype), &sendtype, &recvtype);
 }
 
@@ -61,7 +67,7 @@ Result<CollectiveCall> neighbor_alltoallv(const void* sendbuf, const MPI_Count* 
                                           const MPI_Aint* sdispls, Datatype& sendtype,
                                           void* recvbuf, const MPI_Count* recvcounts,
                                           const MPI_Aint* rdispls, Datatype& recvtype, Comm& comm) {
-    return exchange_blocks(comm,
+    return exchange_blocks("MPI_Neighbor_alltoallv", comm,
                            listed_blocks(sendbuf, sendcounts, sdispls, &sendtype, blocks_out(comm)),
                            listed_blocks(recvbuf, recvcounts, rdispls, &recvtype, blocks_in(comm)),
                            &sendtype, &recvtype);
@@ -73,9 +79,9 @@ Result<CollectiveCall> neighbor_alltoallw(const void* sendbuf, const MPI_Count* 
                                           const MPI_Aint* rdispls, const MPI_Datatype* recvtypes,
                                           Comm& comm) {
     const int out = blocks_out(comm), in = blocks_in(comm);
-    Result<CollectiveCall> call =
-        exchange_blocks(comm, typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, out),
-                        typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, in));
+    Result<CollectiveCall> call = exchange_blocks(
+        "MPI_Neighbor_alltoallw", comm, typed_blocks(sendbuf, sendcounts, sdispls, sendtypes, out),
+        typed_blocks(recvbuf, recvcounts, rdispls, recvtypes, in));
     if (!call.ok()) return call;
     for (int block = 0; block < out; ++block)
         call->types_of_blocks.push_back(find(sendtypes[block]));
