@@ -93,9 +93,8 @@ bool RendezvousServer::others_have_left() const {
 }
 
 bool RendezvousServer::is_over() const {
-    return gave_up_ ||
-           (leaving_ && (!welcomed_ || others_have_left() ||
-                         (leave_at_ && Clock::now() >= *leave_at_)));
+    return gave_up_ || (leaving_ && (!welcomed_ || others_have_left() ||
+                                     (leave_at_ && Clock::now() >= *leave_at_)));
 }
 
 // A rank may take long to leave: what it still sends, a network that fails, work between its last

@@ -59,7 +59,7 @@ class RendezvousServer {
     std::vector<Socket> lifelines_;
     bool welcomed_ = false;
     bool gave_up_ = false;
-    bool passed_on_ = false;  // an abort, to everybody
+    bool passed_on_ = false;                     // an abort, to everybody
     bool leaving_ = false;                       // the owner wants to
     std::optional<Clock::time_point> leave_at_;  // and waits no longer than this
     std::thread thread_;

@@ -59,10 +59,10 @@ std::span<const GpuFacts> CudaDevice::gpus() {
 RankGpu CudaDevice::gpu_of_rank(int local_rank) {
     if (!driver_.ready()) {
         const bool of_slurm = config::environment("SLURM_STEP_ID").has_value();
-        return {expected_gpu("/proc", config::environment("CUDA_VISIBLE_DEVICES"),
-                             of_slurm ? Numbers::of_what_is_left : Numbers::of_the_machine,
-                             local_rank),
-                false};
+        return {
+            expected_gpu("/proc", config::environment("CUDA_VISIBLE_DEVICES"),
+                         of_slurm ? Numbers::of_what_is_left : Numbers::of_the_machine, local_rank),
+            false};
     }
     CUcontext current = nullptr;
     CUdevice device = -1;
@@ -70,8 +70,7 @@ RankGpu CudaDevice::gpu_of_rank(int local_rank) {
     driver_.call(driver_.cu.cuCtxGetCurrent, &current);
     driver_.call(driver_.cu.cuDeviceGetCount, &count);
     if (count < 1) return {};
-    if (current == nullptr ||
-        driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS) {
+    if (current == nullptr || driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS) {
         current = nullptr;
         driver_.call(driver_.cu.cuDeviceGet, &device, std::max(local_rank, 0) % count);
     }

@@ -26,7 +26,8 @@ std::vector<int> assign_home_rails(std::span<const Distances> ranks) {
         choices.push_back(nearest_rails(distances));
     std::vector<std::size_t> turns(ranks.size());
     std::iota(turns.begin(), turns.end(), std::size_t{0});
-    std::ranges::stable_sort(turns, {}, [&choices](std::size_t rank) { return choices[rank].size(); });
+    std::ranges::stable_sort(turns, {},
+                             [&choices](std::size_t rank) { return choices[rank].size(); });
     std::vector<int> homes(ranks.size());
     std::vector<int> taken(ranks.empty() ? 0 : ranks.front().size());
     for (const std::size_t rank : turns) {
@@ -55,8 +56,8 @@ Distances distances_to(const std::vector<Rail>& rails, const Place& from, const 
     Distances distances;
     for (const Rail& rail : rails) {
         const std::vector<std::string> devices = rail.devices();
-        distances.push_back(
-            devices.empty() ? Distance{} : distance(from, place_of_card(devices.front(), sys)));
+        distances.push_back(devices.empty() ? Distance{}
+                                            : distance(from, place_of_card(devices.front(), sys)));
     }
     return distances;
 }

@@ -63,10 +63,7 @@ bool take(std::string_view& from, std::string& bytes) {
 }  // namespace
 
 UcxTransport::UcxTransport(const Clock& clock, const config::Config& config, RankGpu gpu)
-    : clock_(clock),
-      config_(config),
-      gpu_(std::move(gpu)),
-      frames_(kUsualFrame, kLargestFrame) {}
+    : clock_(clock), config_(config), gpu_(std::move(gpu)), frames_(kUsualFrame, kLargestFrame) {}
 
 UcxTransport::~UcxTransport() {
     // An engine that never closed (a failed start) still has endpoints; without them no callback

@@ -49,12 +49,13 @@ TEST(HomeRail, OnAMachineWithACardBesideEachGpuEveryRankTakesItsOwn) {
     std::vector<std::string> gpus, cards;
     for (int which = 0; which < 4; ++which) {
         const int bus = 0x10 + 0x20 * which;
-        const std::string above = fmt::format("pci0000:{0:02x}/0000:{0:02x}:01.0/0000:{1:02x}:00.0",
-                                              bus, bus + 1);
+        const std::string above =
+            fmt::format("pci0000:{0:02x}/0000:{0:02x}:01.0/0000:{1:02x}:00.0", bus, bus + 1);
         for (int port = 0; port < 2; ++port) {
             gpus.push_back(fmt::format("0000:{:02x}:00.0", bus + 3 + port));
-            machine.gpu(fmt::format("{}/0000:{:02x}:{:02x}.0/{}", above, bus + 2, port, gpus.back()),
-                        which / 2);
+            machine.gpu(
+                fmt::format("{}/0000:{:02x}:{:02x}.0/{}", above, bus + 2, port, gpus.back()),
+                which / 2);
             cards.push_back(fmt::format("mlx5_{}", 2 * which + port));
             machine.card(fmt::format("{}/0000:{:02x}:{:02x}.0/0000:{:02x}:00.0", above, bus + 2,
                                      port + 2, bus + 5 + port),

@@ -44,9 +44,10 @@ TEST_F(Pci, TheProcessIsWhereItsProcessorsAre) {
 TEST_F(Pci, DistancesGrowFromSwitchToRootToNodeToMachine) {
     machine.gpu("pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0", 0);
     machine.card("pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0", 0, "beside");
-    machine.card("pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:1a:00.0/0000:1b:00.0/"
-                 "0000:1c:00.0",
-                 0, "below_another_switch");
+    machine.card(
+        "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:1a:00.0/0000:1b:00.0/"
+        "0000:1c:00.0",
+        0, "below_another_switch");
     machine.card("pci0000:15/0000:15:02.0/0000:20:00.0", 0, "other_port");
     machine.card("pci0000:30/0000:30:01.0/0000:31:00.0", 0, "other_root");
     machine.card("pci0000:80/0000:80:01.0/0000:81:00.0", 1, "other_socket");
