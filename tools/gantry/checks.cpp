@@ -177,7 +177,7 @@ std::string nearest_to(const transport::ucx::Standpoint& from,
     return transport::ucx::words(least, from.name) + names;
 }
 
-// The rails of a job, where each card is, and which one each GPU has nearest.
+// The rails of a job, where each card is, and which are nearest to each GPU (to this process, without one).
 Check rails_check(const std::vector<transport::ucx::Rail>& rails, const config::Config& config) {
     if (rails.size() < 2)
         return {"rails", Verdict::note,
@@ -192,8 +192,10 @@ Check rails_check(const std::vector<transport::ucx::Rail>& rails, const config::
         if (node >= 0) text += fmt::format(" at NUMA node {}", node);
     }
     text += fmt::format("; policy {}", config.rail_policy);
-    for (const std::string& gpu : device::cuda::gpus_of_machine("/proc"))
+    const std::vector<std::string> gpus = device::cuda::gpus_of_machine("/proc");
+    for (const std::string& gpu : gpus)
         text += "; " + nearest_to(transport::ucx::standpoint_of({gpu, true}, kSysfs), rails);
+    if (gpus.empty()) text += "; " + nearest_to(transport::ucx::standpoint_of({}, kSysfs), rails);
     return {"rails", Verdict::good, text, ""};
 }
 
