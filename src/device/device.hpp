@@ -146,6 +146,12 @@ struct IpcHandle {
 // Device::cut_through(): a piece of a message is at most a quarter of the slots.
 inline constexpr Bytes kMostCutThrough = 4 * kMiB;
 
+// A GPU by its address on the PCI bus ("0000:18:00.0"); empty: none is known.
+struct RankGpu {
+    std::string pci_address;
+    bool in_use = false;  // by the program; else it is expected to be
+};
+
 // How a peer's memory can be used here. `never`: refused by the driver, or larger than the cache.
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
 
@@ -180,6 +186,9 @@ class Device {
         return -1;
     }
     virtual bool can_access_peer(int gpu, int other) = 0;
+    // The GPU on which this thread works, or is expected to: of those that it may use, the ranks of a
+    // node take one each in turn.
+    virtual RankGpu gpu_of_rank(int /*local_rank*/) { return {}; }
 
     // --- pointers --------------------------------------------------------------------------------
     // What [address, address + bytes) is; host memory while the program uses no driver, at the

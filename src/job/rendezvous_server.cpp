@@ -5,6 +5,8 @@
 #include "job/pmi_wire.hpp"
 #include "job/store_text.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -17,13 +19,30 @@ namespace gantry::job {
 namespace {
 
 constexpr std::size_t kLongestGreeting = 512;
+// For the others to end when rank 0 leaves without having finalized: they may wait for it for ever.
 constexpr auto kLongestGoodbye = std::chrono::seconds(10);
+// A host that does not answer for 30 s while rank 0 waits for its rank is gone.
+constexpr int kSecondsIdle = 10, kSecondsBetween = 5, kUnanswered = 4;
 
 // Short lines into sockets that are nearly empty: what does not fit at once is for a reader that
 // does not read.
 void say(int socket, std::string_view line) {
     [[maybe_unused]] const ssize_t sent =
         send(socket, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::string ended_inside(int rank) {
+    return fmt::format("rank {} has ended without leaving MPI", rank);
+}
+
+void notice_when_its_host_is_gone(int socket) {
+    const auto set = [socket](int level, int option, int value) {
+        setsockopt(socket, level, option, &value, sizeof value);
+    };
+    set(IPPROTO_TCP, TCP_KEEPIDLE, kSecondsIdle);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetween);
+    set(IPPROTO_TCP, TCP_KEEPCNT, kUnanswered);
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 }  // namespace
@@ -65,21 +84,37 @@ int RendezvousServer::present() const {
         std::count_if(seats_.begin(), seats_.end(), [](int socket) { return socket >= 0; }));
 }
 
-// Rank 0 is the owner: it does not wait for itself.
-bool RendezvousServer::others_are_gone() const {
-    return present() - (seats_[0] >= 0 ? 1 : 0) == 0;
+// Whoever has finalized asks for nothing more, though its connection may stay until it exits.
+bool RendezvousServer::others_have_left() const {
+    for (std::size_t rank = 1; rank < seats_.size(); ++rank)
+        if (seats_[rank] >= 0 && pmi_.membership(static_cast<int>(rank)) != Membership::finalized)
+            return false;
+    return true;
 }
 
 bool RendezvousServer::is_over() const {
-    return gave_up_ ||
-           (leave_at_ && (!welcomed_ || others_are_gone() || Clock::now() >= *leave_at_));
+    return gave_up_ || (leaving_ && (!welcomed_ || others_have_left() ||
+                                     (leave_at_ && Clock::now() >= *leave_at_)));
+}
+
+// A rank may take long to leave: what it still sends, a network that fails, work between its last
+// session and its end. As long as it is there it finds the store, and an answer to its finalize.
+void RendezvousServer::begin_to_leave() {
+    leaving_ = true;
+    listener_ = Socket();  // nobody is missing any more
+    if (!welcomed_) return;
+    for (const int seat : seats_)
+        if (seat >= 0) notice_when_its_host_is_gone(seat);
+    if (pmi_.membership(0) == Membership::finalized) return;
+    pmi_.break_barriers(ended_inside(0));
+    leave_at_ = Clock::now() + kLongestGoodbye;
 }
 
 void RendezvousServer::run() {
     std::vector<pollfd> polled;
     std::vector<int> rank_of;  // of polled[2...], as far as they are ranks
     while (!is_over()) {
-        polled.assign({{wake_.descriptor(), leave_at_ ? short{0} : short{POLLIN}, 0},
+        polled.assign({{wake_.descriptor(), leaving_ ? short{0} : short{POLLIN}, 0},
                        {listener_.descriptor(), POLLIN, 0}});
         rank_of.clear();
         for (std::size_t rank = 0; rank < seats_.size(); ++rank)
@@ -92,16 +127,13 @@ void RendezvousServer::run() {
             polled.push_back({guest.socket.descriptor(), POLLIN, 0});
 
         int wait = -1;
-        const auto until = leave_at_   ? leave_at_
-                           : welcomed_ ? std::nullopt
-                                       : std::optional(deadline_);
+        const auto until = welcomed_ ? leave_at_ : std::optional(deadline_);
         if (until)
             wait = static_cast<int>(std::clamp<long>(
                 std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count(), 0,
                 1000000));
         poll(polled.data(), polled.size(), wait);
 
-        if (polled[0].revents != 0 && !leave_at_) leave_at_ = Clock::now() + kLongestGoodbye;
         for (std::size_t i = 0; i < rank_of.size(); ++i)
             if (polled[2 + i].revents != 0) serve(rank_of[i]);
         for (std::size_t i = 0; i < guests; ++i)
@@ -110,6 +142,7 @@ void RendezvousServer::run() {
         if (polled[1].revents != 0) accept_guest();
         if (!welcomed_ && present() == meeting_.size) welcome_everybody();
         if (!welcomed_ && Clock::now() >= deadline_) give_up();
+        if (polled[0].revents != 0 && !leaving_) begin_to_leave();
     }
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         if (seats_[rank] >= 0) pmi_.close_socket(static_cast<int>(rank));
@@ -216,7 +249,7 @@ void RendezvousServer::rank_left(int rank) {
     seats_[static_cast<std::size_t>(rank)] = -1;
     lifelines_[static_cast<std::size_t>(rank)] = Socket();
     if (welcomed_ && pmi_.membership(rank) != Membership::finalized)
-        pmi_.break_barriers(fmt::format("rank {} has ended without leaving MPI", rank));
+        pmi_.break_barriers(ended_inside(rank));
 }
 
 }  // namespace gantry::job

@@ -2,7 +2,8 @@
 //
 // Rank 0's part in a rendezvous: one thread that accepts the ranks, welcomes them when all have
 // come, serves PMI-1 to them and passes on an abort. It owns its sockets; the destructor
-// waits until every rank has finalized or gone, for a bounded time.
+// waits until every rank has finalized or gone, as a launcher stays until its ranks have ended. Only an
+// owner that has not finalized itself waits for a bounded time: the others may wait for it.
 #pragma once
 
 #include "job/pmi_server.hpp"
@@ -44,7 +45,8 @@ class RendezvousServer {
     void rank_left(int rank);
     std::string abort_line() const;
     int present() const;
-    bool others_are_gone() const;
+    bool others_have_left() const;
+    void begin_to_leave();
 
     const Meeting meeting_;
     const int owner_process_;
@@ -57,9 +59,9 @@ class RendezvousServer {
     std::vector<Socket> lifelines_;
     bool welcomed_ = false;
     bool gave_up_ = false;
-    bool passed_on_ = false;  // an abort, to everybody
-    std::optional<Clock::time_point>
-        leave_at_;  // when the owner wants to leave: no longer than this
+    bool passed_on_ = false;                     // an abort, to everybody
+    bool leaving_ = false;                       // the owner wants to
+    std::optional<Clock::time_point> leave_at_;  // and waits no longer than this
     std::thread thread_;
 };
 

@@ -81,6 +81,8 @@ std::string RailScheduler::sentence(const Endpoint& peer, std::string_view names
         all += rails.carried(rail);
         again += rails.failed_parts(rail);
     }
+    const std::string why = peer.transport->why_home_rail();
+    const std::string home = fmt::format(" (home{}{})", why.empty() ? "" : ": ", why);
     std::string text = fmt::format("rails to rank {}:", peer.rank);
     for (int rail = 0; rail < rails.rails(); ++rail) {
         const std::size_t end = std::min(names.find(','), names.size());
@@ -88,7 +90,7 @@ std::string RailScheduler::sentence(const Endpoint& peer, std::string_view names
         names.remove_prefix(std::min(end + 1, names.size()));
         text += fmt::format("{} {}{}: ", rail > 0 ? ";" : "",
                             name.empty() ? fmt::format("rail {}", rail) : std::string(name),
-                            rail == rails.home_rail() ? " (home)" : "");
+                            rail == rails.home_rail() ? home : "");
         text += all == 0 ? "no puts"
                          : fmt::format("{:.0f} % of the bytes of puts",
                                        100 * static_cast<double>(rails.carried(rail)) /

@@ -164,6 +164,9 @@ class Transport {
     // still carried can arrive any more. Messages go over another rail then, once each.
     virtual std::uint32_t rails_up(int) const { return ~0u; }
 
+    // Why the home rail of the facts is that; empty: there is no choice.
+    virtual std::string why_home_rail() const { return {}; }
+
     // As put(), and the peer is given that message as soon as the bytes are at their place, without
     // waiting for `done`. False: this put cannot be told of so, and nothing has happened.
     virtual bool put_and_tell(int peer, int rail, const void* source, Bytes bytes,

@@ -2,6 +2,7 @@
 #include "checks.hpp"
 
 #include "base/process_memory.hpp"
+#include "device/cuda/expected_gpu.hpp"
 #include "device/cuda/gdr_library.hpp"
 #include "plan/text.hpp"
 #include "transport/ucx/home_rail.hpp"
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -26,6 +28,8 @@ namespace {
 
 // The minor version of UCX from which on a keepalive does no harm over cards.
 constexpr unsigned kDropsConnectingMessages = 14;
+
+constexpr const char* kSysfs = "/sys";
 
 enum class Wire : std::uint8_t { tcp_only, cards };
 
@@ -159,21 +163,40 @@ Check gdrcopy() {
             "only small device messages would gain: install gdrcopy and load its module gdrdrv"};
 }
 
-// The rails of a job, and where each card is.
+// "under one PCI switch with GPU 0000:18:00.0: rc_mlx5/mlx5_0:1".
+std::string nearest_to(const transport::ucx::Standpoint& from,
+                       const std::vector<transport::ucx::Rail>& rails) {
+    const transport::ucx::Distances distances =
+        transport::ucx::distances_to(rails, from.place, kSysfs);
+    const transport::ucx::Distance least = *std::ranges::min_element(distances);
+    std::string names;
+    for (std::size_t rail = 0; rail < rails.size(); ++rail)
+        if (distances[rail] == least)
+            names += fmt::format("{} {}", names.empty() ? ":" : ",",
+                                 fmt::join(rails[rail].devices(), " "));
+    return transport::ucx::words(least, from.name) + names;
+}
+
+// The rails of a job, where each card is, and which are nearest to each GPU (to this process, without one).
 Check rails_check(const std::vector<transport::ucx::Rail>& rails, const config::Config& config) {
     if (rails.size() < 2)
         return {"rails", Verdict::note,
                 "one: large messages do not use several ports, and one that fails ends the job",
                 "name the ports of this machine in GANTRY_RAILS, with commas between them"};
-    const int home = transport::ucx::find_home_rail(rails, 0);
     std::string text;
     for (const transport::ucx::Rail& rail : rails) {
-        text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(rail.devices(), " "));
-        const int node = transport::ucx::numa_node_of(rail, "/sys");
+        const std::vector<std::string> devices = rail.devices();
+        text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(devices, " "));
+        const int node =
+            devices.empty() ? -1 : transport::ucx::place_of_card(devices.front(), kSysfs).numa_node;
         if (node >= 0) text += fmt::format(" at NUMA node {}", node);
-        if (&rail - rails.data() == home) text += " (home of the node's first rank)";
     }
-    return {"rails", Verdict::good, fmt::format("{}; policy {}", text, config.rail_policy), ""};
+    text += fmt::format("; policy {}", config.rail_policy);
+    const std::vector<std::string> gpus = device::cuda::gpus_of_machine("/proc");
+    for (const std::string& gpu : gpus)
+        text += "; " + nearest_to(transport::ucx::standpoint_of({gpu, true}, kSysfs), rails);
+    if (gpus.empty()) text += "; " + nearest_to(transport::ucx::standpoint_of({}, kSysfs), rails);
+    return {"rails", Verdict::good, text, ""};
 }
 
 std::vector<Check> network() {

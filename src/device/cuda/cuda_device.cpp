@@ -3,6 +3,7 @@
 
 #include "base/log.hpp"
 #include "device/cuda/copies.hpp"
+#include "device/cuda/expected_gpu.hpp"
 
 #include <unistd.h>
 
@@ -53,6 +54,31 @@ bool CudaDevice::active() {
 std::span<const GpuFacts> CudaDevice::gpus() {
     gpus_.fill();
     return gpus_.all_facts();
+}
+
+RankGpu CudaDevice::gpu_of_rank(int local_rank) {
+    if (!driver_.ready()) {
+        const bool of_slurm = config::environment("SLURM_STEP_ID").has_value();
+        return {
+            expected_gpu("/proc", config::environment("CUDA_VISIBLE_DEVICES"),
+                         of_slurm ? Numbers::of_what_is_left : Numbers::of_the_machine, local_rank),
+            false};
+    }
+    CUcontext current = nullptr;
+    CUdevice device = -1;
+    int count = 0;
+    driver_.call(driver_.cu.cuCtxGetCurrent, &current);
+    driver_.call(driver_.cu.cuDeviceGetCount, &count);
+    if (count < 1) return {};
+    if (current == nullptr || driver_.call(driver_.cu.cuCtxGetDevice, &device) != CUDA_SUCCESS) {
+        current = nullptr;
+        driver_.call(driver_.cu.cuDeviceGet, &device, std::max(local_rank, 0) % count);
+    }
+    char address[32] = {};
+    if (driver_.call(driver_.cu.cuDeviceGetPCIBusId, address, static_cast<int>(sizeof address),
+                     device) != CUDA_SUCCESS)
+        return {};
+    return {address, current != nullptr || count == 1};
 }
 
 bool CudaDevice::can_access_peer(int gpu, int other) {

@@ -44,6 +44,7 @@ class CudaDevice final : public Device {
     ~CudaDevice() override;
 
     bool active() override;
+    RankGpu gpu_of_rank(int local_rank) override;
     std::span<const GpuFacts> gpus() override;
     bool can_access_peer(int gpu, int other) override;
 

@@ -40,9 +40,12 @@ Result<std::unique_ptr<Engine>> discover_engine() {
         parts.transports.push_back(
             std::make_unique<transport::shm::ShmTransport>(*parts.clock, *parts.config));
     // A job that shared memory holds together runs without UCX installed.
-    if (parts.job->size() > (shares_memory ? parts.job->local_size() : 1))
-        parts.transports.push_back(
-            std::make_unique<transport::ucx::UcxTransport>(*parts.clock, *parts.config));
+    if (parts.job->size() > (shares_memory ? parts.job->local_size() : 1)) {
+        device::RankGpu gpu = parts.device->gpu_of_rank(parts.job->local_rank());
+        parts.transports.push_back(std::make_unique<transport::ucx::UcxTransport>(
+            *parts.clock, *parts.config,
+            transport::ucx::RankGpu{std::move(gpu.pci_address), gpu.in_use}));
+    }
     return std::make_unique<Engine>(std::move(parts));
 }
 

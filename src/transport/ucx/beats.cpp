@@ -8,7 +8,7 @@
 //     | == 8 bytes into its word, flush ======> |
 //     | <====== acknowledgement of the card === |
 //
-// With one rail a beat goes once a second: so whoever only waits learns that the peer is gone, by
+// With one rail a beat goes each GANTRY_CARD_BEAT: so whoever only waits learns that the peer is gone, by
 // UCX's error handler. With several, rails.cpp beats as it does pulses, and judges who is silent.
 #include "transport/ucx/peer.hpp"
 
@@ -17,8 +17,8 @@
 namespace gantry::transport::ucx {
 namespace {
 
-constexpr Nanoseconds kBeatAlone = kSecond;
-// Turns of progress between looks at the clock: few enough to be in time, too many to be felt.
+// Turns of progress between looks at the clock. A turn takes tens of nanoseconds to some microseconds:
+// so few are in time for any beat that makes sense, and the price of a look is not felt.
 constexpr unsigned kTurns = 256;
 
 }  // namespace
@@ -97,7 +97,7 @@ void UcxTransport::beat_now_and_then() {
     for (Peer* peer : connected_) {
         if (!peer->lost.ok() || peer->left || peer->broken || !peer->connected) continue;
         RailTo& rail = peer->rails.front();
-        if (now - rail.last_beat >= kBeatAlone) beat(rail, now);
+        if (now - rail.last_beat >= config_.card_beat) beat(rail, now);
     }
 }
 

@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The home rail of a rank: it carries its small messages and puts. The rails whose card is at the
-// rank's own NUMA node are the nearest ones; the ranks of a node take those in turn, so that they do
-// not all crowd one. Where the machine does not say where a card or a rank is, all rails are alike.
+// The home rail of a rank: it carries its small messages and puts. It is one of the rails whose cards
+// are nearest to the rank: to its GPU, where one is known, else to the processors that it is bound to.
+// The ranks of a node tell each other their distances, and each computes the same assignment, in
+// which equally near rails are shared out evenly.
 #pragma once
 
+#include "transport/ucx/pci.hpp"
 #include "transport/ucx/rail.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace gantry::transport::ucx {
 
-// `nodes`: of each rail, -1 where unknown; `own`: of this process, -1: it may run on several.
-int choose_home_rail(std::span<const int> nodes, int own, int local_rank);
+// The GPU that a rank works with, or is expected to before it has used one.
+struct RankGpu {
+    std::string pci_address;  // empty: none is known
+    bool in_use = false;
+};
 
-// The NUMA node of a rail's first device below a /sys; -1: unknown.
-int numa_node_of(const Rail& rail, const std::string& sys);
-// Of a device as UCX names it (tcp/eth0, rc_mlx5/mlx5_0:1).
-int numa_node_of(std::string resource, const std::string& sys);
-// The only NUMA node on whose processors this process may run; -1: there are several.
-int own_numa_node(const std::string& sys);
+// From a rank to each rail.
+using Distances = std::vector<Distance>;
 
-int find_home_rail(const std::vector<Rail>& rails, int local_rank);
+// Of each rank of a node, in their order, the home rail. All vectors have one length, that is not 0.
+std::vector<int> assign_home_rails(std::span<const Distances> ranks);
+
+// Where a rank is, and what that means, as words(distance, name) wants it.
+struct Standpoint {
+    Place place;
+    std::string name;
+};
+Standpoint standpoint_of(const RankGpu& gpu, const std::string& sys);
+
+Distances distances_to(const std::vector<Rail>& rails, const Place& from, const std::string& sys);
+
+// As they lie in the job's store.
+std::string to_bytes(const Distances& distances);
+std::optional<Distances> distances_from(std::string_view bytes, std::size_t rails);
 
 }  // namespace gantry::transport::ucx

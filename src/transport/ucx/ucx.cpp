@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Start and end; connections.cpp connects, messages.cpp and puts.cpp move the bytes.
-#include "transport/ucx/home_rail.hpp"
 #include "transport/ucx/ucx.hpp"
 
 #include "base/log.hpp"
@@ -16,6 +15,8 @@ namespace gantry::transport::ucx {
 namespace {
 
 constexpr std::string_view kKey = "ucx";
+constexpr const char* kSysfs = "/sys";
+constexpr std::string_view kDistancesKey = "rails";  // from a rank to its rails
 // Of one message, so that receiving it never needs more than one copy out of UCX's buffer.
 constexpr Bytes kEagerMax = 64 * kKiB;
 // A frame of many small messages: what TCP of UCX sends without looking for registered memory.
@@ -61,8 +62,8 @@ bool take(std::string_view& from, std::string& bytes) {
 
 }  // namespace
 
-UcxTransport::UcxTransport(const Clock& clock, const config::Config& config)
-    : clock_(clock), config_(config), frames_(kUsualFrame, kLargestFrame) {}
+UcxTransport::UcxTransport(const Clock& clock, const config::Config& config, RankGpu gpu)
+    : clock_(clock), config_(config), gpu_(std::move(gpu)), frames_(kUsualFrame, kLargestFrame) {}
 
 UcxTransport::~UcxTransport() {
     // An engine that never closed (a failed start) still has endpoints; without them no callback
@@ -137,9 +138,7 @@ Status UcxTransport::publish(job::Job& job) {
     Result<std::vector<Rail>> rails = open_rails(*library_, config_);
     GANTRY_TRY(rails.status());
     rails_ = std::move(*rails);
-    home_rail_ = find_home_rail(rails_, job.local_rank());
     beats_ = std::ranges::any_of(rails_, [](const Rail& rail) { return !rail.beat_key().empty(); });
-    log::info("ucx: small messages go by rail {} of {}", home_rail_, rails_.size());
     memory_.emplace(*library_, rails_,
                     RegistrationLimits{static_cast<std::size_t>(config_.registration_entries),
                                        config_.registration_bytes});
@@ -172,7 +171,40 @@ Status UcxTransport::publish(job::Job& job) {
         for (std::size_t host = 0; host < hosts; ++host)
             write(value, networks[host].address);
     }
-    return job.put(kKey, value);
+    GANTRY_TRY(job.put(kKey, value));
+    return several() ? publish_distances(job) : success();
+}
+
+Status UcxTransport::publish_distances(job::Job& job) {
+    const Standpoint here = standpoint_of(gpu_, kSysfs);
+    const Distances distances = distances_to(rails_, here.place, kSysfs);
+    from_here_ = here.name;
+    return job.put(kDistancesKey, to_bytes(distances));
+}
+
+// Every rank of the node computes the same assignment.
+Status UcxTransport::choose_home_rail(job::Job& job) {
+    std::vector<Distances> of_node;
+    for (int rank = 0; rank < job.size(); ++rank) {
+        if (job.nodes()[static_cast<std::size_t>(rank)] !=
+            job.nodes()[static_cast<std::size_t>(rank_)])
+            continue;
+        const Result<std::string> told = job.get(rank, kDistancesKey);
+        GANTRY_TRY(told.status());
+        std::optional<Distances> distances = distances_from(told.value(), rails_.size());
+        if (!distances)
+            return failure(MPI_ERR_OTHER,
+                           "rank {} tells of {} bytes about the distances to its rails, where {} "
+                           "belong: the ranks of a node must have one GANTRY_RAILS and load the "
+                           "same Gantry library",
+                           rank, told.value().size(), 2 * rails_.size());
+        of_node.push_back(std::move(*distances));
+    }
+    const auto own = static_cast<std::size_t>(job.local_rank());
+    home_rail_ = assign_home_rails(of_node)[own];
+    why_home_ = words(of_node[own][static_cast<std::size_t>(home_rail_)], from_here_);
+    log::info("ucx: small messages go by rail {} of {}: {}", home_rail_, rails_.size(), why_home_);
+    return success();
 }
 
 Status UcxTransport::open(job::Job& job, Receiver& receiver) {
@@ -184,7 +216,8 @@ Status UcxTransport::open(job::Job& job, Receiver& receiver) {
         GANTRY_TRY(listen(rail, kPieceId, &UcxTransport::on_piece));
     }
     // If every rank agrees with the next one, all agree; so one look finds any mixture.
-    return wire_up_of((rank_ + 1) % job.size()).status();
+    GANTRY_TRY(wire_up_of((rank_ + 1) % job.size()).status());
+    return several() ? choose_home_rail(job) : success();
 }
 
 Status UcxTransport::listen(Listening& listening, unsigned id, ucp_am_recv_callback_t callback) {

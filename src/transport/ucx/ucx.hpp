@@ -23,6 +23,7 @@
 #include "model/machine.hpp"
 #include "transport/transport.hpp"
 #include "transport/ucx/frame.hpp"
+#include "transport/ucx/home_rail.hpp"
 #include "transport/ucx/memory.hpp"
 #include "transport/ucx/stream.hpp"
 
@@ -33,10 +34,11 @@ namespace gantry::transport::ucx {
 class UcxTransport final : public Transport {
   public:
     // References outlive the transport.
-    UcxTransport(const Clock& clock, const config::Config& config);
+    UcxTransport(const Clock& clock, const config::Config& config, RankGpu gpu = {});
     ~UcxTransport() override;
 
     const char* name() const override { return "ucx"; }
+    std::string why_home_rail() const override { return why_home_; }
     PeerFacts facts(int peer) const override;
     bool reaches(int peer) const override { return peer != rank_; }
     Status publish(job::Job& job) override;
@@ -124,6 +126,8 @@ class UcxTransport final : public Transport {
     // --- connections (ucx.cpp)
     Peer& peer_of(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
     Result<WireUpOf> wire_up_of(int rank);
+    Status publish_distances(job::Job& job);
+    Status choose_home_rail(job::Job& job);
     void open_doors();
     Status connect(Peer& peer);
     // Connected if need be, or why no message can go there.
@@ -274,7 +278,9 @@ class UcxTransport final : public Transport {
     const Clock& clock_;
     const config::Config& config_;
     int rank_ = -1;
+    RankGpu gpu_;
     int home_rail_ = 0;
+    std::string from_here_, why_home_;  // what distances are measured from; and the sentence
     job::Job* job_ = nullptr;
     Receiver* receiver_ = nullptr;
     std::unique_ptr<Library> library_;

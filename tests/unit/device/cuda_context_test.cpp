@@ -37,6 +37,25 @@ TEST_F(CudaContexts, ACopyInFlightEndsWithAnErrorWhenItsContextIsDestroyed) {
     EXPECT_FALSE(cuda->pending());
 }
 
+TEST_F(CudaContexts, TheGpuOfARankIsThatOfItsContextElseItsTurn) {
+    int count = 0;
+    ASSERT_EQ(gpu.cuDeviceGetCount(&count), CUDA_SUCCESS);
+    const auto address = [this](CUdevice device) {
+        char text[32] = {};
+        EXPECT_EQ(gpu.cuDeviceGetPCIBusId(text, sizeof text, device), CUDA_SUCCESS);
+        return std::string(text);
+    };
+    const RankGpu used = cuda->gpu_of_rank(1);  // the fixture works on GPU 0
+    EXPECT_EQ(used.pci_address, address(0));
+    EXPECT_TRUE(used.in_use);
+    ASSERT_EQ(gpu.cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
+    for (int rank = 0; rank < 2 * count; ++rank) {
+        const RankGpu expected = cuda->gpu_of_rank(rank);
+        EXPECT_EQ(expected.pci_address, address(rank % count));
+        EXPECT_EQ(expected.in_use, count == 1);
+    }
+}
+
 TEST_F(CudaContexts, AfterAResetTheSameHandleGetsNewStreams) {
     CUdeviceptr memory = allocate(4096);
     classify(pointer(memory), 4096);

@@ -49,6 +49,8 @@ void with_a_late_driver() {
     config.cuda_library = GpuProgram::library();
     cuda::CudaDevice device(config);
     expect(!device.active() && device.calls().total() == 0, "asleep before the library is loaded");
+    expect(!device.gpu_of_rank(0).in_use && device.calls().total() == 0,
+           "which GPU comes is guessed without the driver");
     GpuProgram program;
     expect(program.load(), "the library loads");
     int on_stack = 0;

@@ -33,6 +33,10 @@ class FakeLauncher {
     }
     int rank_socket() const { return ends_[1]; }
     void hang_up() { shutdown(ends_[0], SHUT_RDWR); }
+    void hang_up_behind(std::string command) {
+        const std::lock_guard guard(mutex_);
+        last_ = std::move(command);
+    }
     void let_the_other_rank_arrive() { say("cmd=barrier_out rc=0\n"); }
     void wait_until_asked(std::string_view what) {
         while (!was_asked(what))
@@ -69,6 +73,7 @@ class FakeLauncher {
                 answer(line, PmiLine(line));
                 const std::lock_guard guard(mutex_);
                 asked_.push_back(line);
+                if (PmiLine(line).command() == last_) hang_up();
             }
         }
     }
@@ -105,6 +110,7 @@ class FakeLauncher {
     std::mutex mutex_;
     std::map<std::string, std::string> store_;
     std::vector<std::string> asked_;
+    std::string last_ = "none";
 };
 
 class Pmi : public testing::Test {
@@ -205,6 +211,21 @@ TEST_F(Pmi, FinalizeIsSaidOnce) {
     start();
     EXPECT_TRUE(job->finalize().ok());
     EXPECT_TRUE(job->finalize().ok());
+}
+
+TEST_F(Pmi, AnAnswerCountsThoughTheLauncherHangsUpBehindIt) {
+    start();
+    launcher->hang_up_behind("finalize");
+    const Status finalized = job->finalize();
+    EXPECT_TRUE(finalized.ok()) << finalized.text();
+}
+
+TEST_F(Pmi, ALauncherThatDiesFailsFinalize) {
+    start();
+    launcher->hang_up();
+    const Status finalized = job->finalize();
+    ASSERT_FALSE(finalized.ok());
+    EXPECT_NE(std::string(finalized.text()).find("launcher"), std::string::npos);
 }
 
 TEST(PmiLine, IsReadByKey) {

@@ -69,6 +69,85 @@ TEST(Rendezvous, RanksMeetExchangeAndPart) {
     second.join();
 }
 
+// Two ranks that have met, of which rank 0 finalizes in a thread of its own.
+class Parting : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::thread zero([this] { first = must_meet(0); });
+        second = must_meet(1);
+        zero.join();
+    }
+    void TearDown() override {
+        second.reset();
+        if (leaving.joinable()) leaving.join();
+    }
+    std::unique_ptr<Job> must_meet(int rank) {
+        auto met = meet(meeting(place, rank, 2, 30 * kSecond));
+        EXPECT_TRUE(met.ok()) << why(met.status());
+        return met.ok() ? std::move(met.value()) : nullptr;
+    }
+    void let_rank_0_leave() {
+        leaving = std::thread([this] { left = first->finalize(); });
+        // It stops listening as soon as it wants to leave.
+        while (connect_to(place, 30 * kSecond, Retry::no).ok())
+            std::this_thread::yield();
+    }
+    const std::string place = free_place();
+    std::unique_ptr<Job> first, second;
+    std::thread leaving;
+    Status left;
+};
+
+TEST_F(Parting, ARankThatLeavesLaterFindsTheStoreAndAnAnswer) {
+    ASSERT_TRUE(first->put("key", "value").ok());
+    const SteadyClock clock;
+    Executor executor(clock);
+    Task<Status> fences[] = {first->fence(executor), second->fence(executor)};
+    for (Task<Status>& fence : fences)
+        fence.start();
+    while (!fences[0].done() || !fences[1].done()) {
+        first->progress();
+        second->progress();
+        executor.run_ready();
+    }
+    let_rank_0_leave();
+    EXPECT_EQ(second->get(0, "key").value(), "value");
+    const Status finalized = second->finalize();
+    EXPECT_TRUE(finalized.ok()) << why(finalized);
+    leaving.join();
+    EXPECT_TRUE(left.ok()) << why(left);
+}
+
+TEST_F(Parting, ARankThatHasFinalizedAndGoesOnHoldsNobody) {
+    EXPECT_TRUE(second->finalize().ok());
+    let_rank_0_leave();
+    leaving.join();  // while `second` is still there
+    EXPECT_TRUE(left.ok()) << why(left);
+}
+
+TEST_F(Parting, ARankThatDiesHoldsNobody) {
+    let_rank_0_leave();
+    second.reset();
+    leaving.join();
+    EXPECT_TRUE(left.ok()) << why(left);
+}
+
+TEST_F(Parting, ARank0ThatEndsInsideIsAnErrorToTheOthers) {
+    const SteadyClock clock;
+    Executor executor(clock);
+    Task<Status> fence = second->fence(executor);
+    fence.start();
+    leaving = std::thread([this] { first.reset(); });
+    while (!fence.done()) {
+        second->progress();
+        executor.run_ready();
+    }
+    const Status fenced = fence.take();
+    ASSERT_FALSE(fenced.ok());
+    EXPECT_NE(why(fenced).find("rank 0 has ended without leaving MPI"), std::string::npos)
+        << why(fenced);
+}
+
 TEST(Rendezvous, ARankThatNeverComesIsNamedToEveryone) {
     const std::string place = free_place();
     const auto live = [&](int rank) {

@@ -56,6 +56,17 @@ class UcxRails : public UcxTest {
     }
 };
 
+TEST_F(UcxRails, RanksOfANodeShareOutTheirHomes) {
+    start(4);
+    // The loopback is no card: all rails are alike.
+    for (int rank = 0; rank < 4; ++rank) {
+        EXPECT_EQ(transport(rank).facts(0).home_rail, rank % 2);
+        EXPECT_NE(transport(rank).why_home_rail().find("the system does not say"),
+                  std::string::npos)
+            << transport(rank).why_home_rail();
+    }
+}
+
 TEST_F(UcxRails, FramesAreKeptUntilThePeerHasThem) {
     connect();
     for (int i = 0; i < 100; ++i)
