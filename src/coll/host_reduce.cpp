@@ -19,7 +19,8 @@ class Combining {
         : job_(job),
           element_(job.call.source.layout->size),
           me_(job.team.rank()),
-          piece_(std::max<std::uint64_t>(tuning_of(job.team).piece / element_, 1)) {}
+          piece_(std::max<std::uint64_t>(tuning_of(job.team).piece / element_, 1)),
+          any_order_(job.call.reducer.commutative && !tuning_of(job.team).reproducible) {}
 
     // Those elements of the first `operands` vectors into `result`.
     Task<Status> combine(Executor& executor, Elements elements, int operands, std::byte* result) {
@@ -41,9 +42,10 @@ class Combining {
     }
 
   private:
-    // Two vectors of an operation that commutes: with this rank's own first, that needs no copy.
-    int in_turn(int number, int operands) const {
-        const bool swaps = operands == 2 && me_ == 1 && job_.call.reducer.commutative;
+    // Two vectors whose order does not matter: this rank's own is the first one, which needs no copy; where
+    // the result replaces it, the last one, which lies there already.
+    int in_turn(int number, int operands, bool replaces) const {
+        const bool swaps = any_order_ && operands == 2 && me_ == (replaces ? 0 : 1);
         return swaps ? 1 - number : number;
     }
 
@@ -52,7 +54,7 @@ class Combining {
     Task<Status> load(Executor& executor, int member, std::uint64_t at, std::uint64_t count,
                       std::byte* to) {
         if (member == me_) {
-            std::memcpy(to, own(at), count * element_);
+            if (to != own(at)) std::memcpy(to, own(at), count * element_);
             co_return success();
         }
         Status read = co_await read_from(
@@ -66,7 +68,9 @@ class Combining {
     Task<Status> one_piece(Executor& executor, std::uint64_t at, std::uint64_t count, int operands,
                            std::byte* result) {
         const std::byte* before = own(at);
-        if (const int first = in_turn(0, operands); first != me_ || operands == 1) {
+        const bool replaces = result == before;
+        if (const int first = in_turn(0, operands, replaces);
+            first != me_ || replaces || operands == 1) {
             std::byte* const to = operands == 1 ? result : between_[0].buffer().data();
             Status loaded = co_await load(executor, first, at, count, to);
             if (!loaded.ok()) co_return loaded;
@@ -75,7 +79,8 @@ class Combining {
         for (int number = 1; number < operands; ++number) {
             std::byte* const to =
                 (operands - 1 - number) % 2 == 0 ? result : between_[1].buffer().data();
-            Status loaded = co_await load(executor, in_turn(number, operands), at, count, to);
+            Status loaded =
+                co_await load(executor, in_turn(number, operands, replaces), at, count, to);
             if (!loaded.ok()) co_return loaded;
             job_.call.reducer.apply(before, to, count);
             before = to;
@@ -87,8 +92,15 @@ class Combining {
     const Bytes element_;
     const int me_;
     const std::uint64_t piece_;
+    const bool any_order_;
     HostImage between_[2];
 };
+
+// Where vectors have been overwritten the operation cannot go by messages any more.
+Status without_another_way(Status status) {
+    if (status.error_class() != MPI_ERR_UNSUPPORTED_OPERATION) return status;
+    return failure(MPI_ERR_OTHER, "{}", status.text());
+}
 
 // The shares of all where they belong in this rank's result.
 Task<Status> collect(Executor& executor, const HostReduction& job) {
@@ -117,24 +129,23 @@ Task<Status> in_shares(Executor& executor, const HostReduction& job) {
     Status all = co_await end_together(executor, job.meeting, kShared, std::move(done));
     if (!all.ok() || !job.wants) co_return all;
     Status collected = co_await collect(executor, job);
-    if (job.overwrites && collected.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
-        collected = failure(MPI_ERR_OTHER, "{}", collected.text());
+    if (job.overwrites) collected = without_another_way(std::move(collected));
     co_return collected;
 }
 
 Task<Status> for_itself(Executor& executor, const HostReduction& job, std::byte* result) {
     Combining combining(job);
     Status done = co_await combining.combine(executor, job.range, job.operands, result);
+    if (result == job.call.source.data()) done = without_another_way(std::move(done));
     co_return done;
 }
 
 }  // namespace
 
 Task<Status> reduce_by_reading(Executor& executor, HostReduction job) {
-    const bool shares = job.call.share == Share::all || job.call.share == Share::root;
     HostImage apart;
     Status done;
-    if (shares) {
+    if (is_in_shares(job.call.share, job.team.size())) {
         done = co_await in_shares(executor, job);
     } else if (job.wants) {
         std::byte* result = job.call.sink.data();

@@ -5,7 +5,8 @@
 //
 //   allreduce, reduce           each rank combines one share of all vectors; when all have done so, those
 //                               that want the result read the shares of the others
-//   reduce_scatter, scans       each combines what it gets itself
+//   reduce_scatter, scans       each combines what it gets itself; so does the root of a reduce of two ranks,
+//                               which would read as much in shares
 //
 //     bytes: 2 (P - 1) / P of the vector are read by each rank, (P - 1) / P for a reduce_scatter;
 //     memory: two pieces (GANTRY_COLL_PIECE); a share, where a result replaces its vector or there is none
@@ -31,6 +32,10 @@ inline Elements share_of(std::uint64_t count, int member, int size) {
     const auto parts = static_cast<std::uint64_t>(size), part = static_cast<std::uint64_t>(member);
     return {count / parts * part + std::min(count % parts, part),
             count / parts * (part + 1) + std::min(count % parts, part + 1)};
+}
+
+inline bool is_in_shares(Share share, int size) {
+    return share == Share::all || (share == Share::root && size > 2);
 }
 
 struct HostReduction {

@@ -64,7 +64,7 @@ bool offer_host(RunningReduction& running, const Place& source, const Place& sin
     if (!source.pageable || !what.source.layout->contiguous()) return false;
     if (gets && (sink.kind != Vector::in_cell || !what.sink.layout->contiguous())) return false;
     offer.source_at = reinterpret_cast<std::uint64_t>(what.source.data());
-    if (what.share != Share::all && what.share != Share::root) return true;
+    if (!is_in_shares(what.share, team.size())) return true;
     const auto [first, end] = share_of(what.source.count, team.rank(), team.size());
     const std::byte* share = what.sink.data() + first * what.source.layout->size;
     if (!gets || offer.in_place || !sink.pageable) {

@@ -30,6 +30,8 @@ Work work_of(const CollAsk& ask) {
         case Collective::scatterv: return {bytes, 1, 0, 2};
         case Collective::allgatherv: return {shares, others, 0, 2};
         case Collective::reduce:
+            if (ask.ranks == 2) return {bytes, 1, bytes, 2};  // the root alone
+            [[fallthrough]];
         case Collective::allreduce: return {2 * shares, 2 * others, shares, 3};
         case Collective::reduce_scatter: return {shares, others, shares, 2};
         case Collective::scan: return {bytes * others, others, bytes * others, 2};

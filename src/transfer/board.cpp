@@ -36,6 +36,25 @@ std::uint64_t hash_of(Meeting::Key key, std::span<const int> ranks) {
 
 }  // namespace
 
+// --- rows --------------------------------------------------------------------------------------
+
+// The key is looked at again behind the serial: between the two the owner may have posted the row for
+// another operation, of which only the serial would be seen.
+std::uint64_t posted_serial(const BoardPage& page, std::size_t row, std::uint64_t key) {
+    if (load(page.keys[row]) != key) return 0;
+    const std::uint64_t serial = load(page.rows[row].serial);
+    return load(page.keys[row]) == key ? serial : 0;
+}
+
+void withdraw_row(BoardPage& page, std::size_t row) {
+    store(page.keys[row], std::uint64_t{0});
+}
+
+void post_row(BoardPage& page, std::size_t row, std::uint64_t serial, std::uint64_t key) {
+    store(page.rows[row].serial, serial);
+    store(page.keys[row], key);
+}
+
 // --- Board ---------------------------------------------------------------------------------------
 
 bool Board::covers(std::span<const int> ranks) {
@@ -73,8 +92,7 @@ bool Board::find(int rank, std::uint64_t key, Found& found) {
     if (from == nullptr) return false;
     const auto used = static_cast<std::size_t>(load(from->page->used));
     for (std::size_t row = 0; row < used; ++row) {
-        if (load(from->page->keys[row]) != key) continue;
-        const std::uint64_t serial = load(from->page->rows[row].serial);
+        const std::uint64_t serial = posted_serial(*from->page, row, key);
         if (serial <= from->read[row] || (found.serial != 0 && found.serial < serial)) continue;
         found = {row, serial};
     }
@@ -150,8 +168,7 @@ std::size_t Board::free_row() {
 
 std::uint64_t Board::oldest_not_passed() const {
     std::uint64_t oldest = last_serial_ + 1;
-    const auto used = static_cast<std::size_t>(own_->used);
-    for (std::size_t row = 0; row < used; ++row)
+    for (std::size_t row = 0; row < opened_; ++row)
         if (!records_[row].passed) oldest = std::min(oldest, records_[row].serial);
     return oldest;
 }
@@ -216,6 +233,7 @@ Task<Status> Meeting::open(Executor& executor) {
         GANTRY_CO_TRY(freed);
     }
     record_ = &board_.records_[row_];
+    board_.opened_ = std::max(board_.opened_, row_ + 1);
     record_->live = true;
     record_->passed = false;
     record_->key = key_;
@@ -223,7 +241,7 @@ Task<Status> Meeting::open(Executor& executor) {
     record_->ranks.assign(ranks_.begin(), ranks_.end());
     record_->found.assign(ranks_.size(), {});
     BoardPage& page = *own->page;
-    store(page.keys[row_], std::uint64_t{0});
+    withdraw_row(page, row_);
     BoardPage::Row& mine = page.rows[row_];
     for (BoardPage::Step& step : mine.steps) {
         store(step.failure, 0u);
@@ -241,8 +259,7 @@ void Meeting::publish(const void* offer, Bytes bytes) {
     std::memcpy(mine.offer, offer, bytes);
     if (page.used <= row_) store(page.used, static_cast<std::uint64_t>(row_ + 1));
     mine.passed_below = board_.oldest_not_passed();
-    store(mine.serial, record_->serial);
-    store(page.keys[row_], key_);
+    post_row(page, row_, record_->serial, key_);
     posted_ = true;
     record_->found[static_cast<std::size_t>(me_)] = {row_, record_->serial};
 }

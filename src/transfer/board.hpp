@@ -69,6 +69,13 @@ struct BoardPage {
 };
 static_assert(sizeof(BoardPage) <= transport::kBoardBytes);
 
+// The serial of a row that was posted with that key; 0: the row has another one. Its owner may post it anew
+// meanwhile.
+std::uint64_t posted_serial(const BoardPage& page, std::size_t row, std::uint64_t key);
+// By the owner: the row has no key, until it is posted again with its next serial.
+void withdraw_row(BoardPage& page, std::size_t row);
+void post_row(BoardPage& page, std::size_t row, std::uint64_t serial, std::uint64_t key);
+
 class Meeting;
 
 // Which operation of some ranks a meeting is. Two in flight never have the same key; later it may come
@@ -168,6 +175,7 @@ class Board {
     std::vector<Record> records_;               // of this rank's rows
     std::vector<std::size_t> left_;             // rows of it that were left and not passed
     std::uint64_t last_serial_ = 0;
+    std::size_t opened_ = 0;  // rows of it from there on were never opened
     IntrusiveList<Wait> waits_;
     const std::shared_ptr<LaneRecords> lanes_ = std::make_shared<LaneRecords>();
 };

@@ -231,6 +231,31 @@ Task<Status> with_a_rank_that_dies(Rank& rank, Dies when, Nanoseconds& waited) {
     co_return success();
 }
 
+// A row that is open, and not posted yet, is not passed: what the others brought to it is still to be read.
+Task<Status> open_before_another_is_posted(Rank& rank) {
+    transfer::Board& board = rank.transfer.board;
+    Meeting first(board, rank.all.peers, rank.number, {1, 1, 0}),
+        second(board, rank.all.peers, rank.number, {1, 2, 0});
+    Status opened = co_await first.open(rank.executor);
+    GANTRY_CO_TRY(opened);
+    opened = co_await second.open(rank.executor);
+    GANTRY_CO_TRY(opened);
+    second.post(Brought{rank.number, 2});
+    const auto* const page = reinterpret_cast<const transfer::BoardPage*>(board.own_page().data());
+    for (const transfer::BoardPage::Row& row : page->rows)
+        if (row.serial == second.number()) WORLD_CHECK(row.passed_below < second.number());
+    first.post(Brought{rank.number, 1});
+    for (Meeting* const meeting : {&first, &second}) {
+        Status met = co_await meeting->all_posted(rank.executor);
+        GANTRY_CO_TRY(met);
+    }
+    co_return success();
+}
+
+TEST(Board, SaysOfNoRowThatItWasPassedBeforeItWasPosted) {
+    expect_good(3, open_before_another_is_posted);
+}
+
 TEST(Board, EndsWithAnErrorWhenARankDies) {
     for (const Dies when : {Dies::before_it_posts, Dies::before_it_raises})
         for (const int ranks : {2, 3, 4}) {
