@@ -55,6 +55,30 @@ void post_row(BoardPage& page, std::size_t row, std::uint64_t serial, std::uint6
     store(page.keys[row], key);
 }
 
+namespace {
+
+PostedRow look_through(const BoardPage& page, std::uint64_t key,
+                       const std::array<std::uint64_t, kBoardRows>& read) {
+    PostedRow oldest;
+    const auto used = static_cast<std::size_t>(load(page.used));
+    for (std::size_t row = 0; row < used; ++row) {
+        const std::uint64_t serial = posted_serial(page, row, key);
+        if (serial > read[row] && (oldest.serial == 0 || serial < oldest.serial))
+            oldest = {row, serial};
+    }
+    return oldest;
+}
+
+}  // namespace
+
+// A row may be posted when it has been looked at, and the next one, of the same key, before that one is. Who
+// has seen the later one sees both when looking again.
+PostedRow oldest_posted(const BoardPage& page, std::uint64_t key,
+                        const std::array<std::uint64_t, kBoardRows>& read) {
+    const PostedRow seen = look_through(page, key, read);
+    return seen.serial == 0 ? seen : look_through(page, key, read);
+}
+
 // --- Board ---------------------------------------------------------------------------------------
 
 bool Board::covers(std::span<const int> ranks) {
@@ -90,12 +114,7 @@ bool Board::find(int rank, std::uint64_t key, Found& found) {
     if (found.serial != 0) return true;
     Peer* const from = peer(rank);
     if (from == nullptr) return false;
-    const auto used = static_cast<std::size_t>(load(from->page->used));
-    for (std::size_t row = 0; row < used; ++row) {
-        const std::uint64_t serial = posted_serial(*from->page, row, key);
-        if (serial <= from->read[row] || (found.serial != 0 && found.serial < serial)) continue;
-        found = {row, serial};
-    }
+    found = oldest_posted(*from->page, key, from->read);
     if (found.serial == 0) return false;
     from->read[found.row] = found.serial;
     from->passed_below = std::max(from->passed_below, from->page->rows[found.row].passed_below);

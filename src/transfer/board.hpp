@@ -75,6 +75,13 @@ std::uint64_t posted_serial(const BoardPage& page, std::size_t row, std::uint64_
 // By the owner: the row has no key, until it is posted again with its next serial.
 void withdraw_row(BoardPage& page, std::size_t row);
 void post_row(BoardPage& page, std::size_t row, std::uint64_t serial, std::uint64_t key);
+// Of the rows posted with that key, whose serials are above those that were `read`, the oldest.
+struct PostedRow {
+    std::size_t row = 0;
+    std::uint64_t serial = 0;  // 0: there is none
+};
+PostedRow oldest_posted(const BoardPage& page, std::uint64_t key,
+                        const std::array<std::uint64_t, kBoardRows>& read);
 
 class Meeting;
 
@@ -125,11 +132,7 @@ class Board {
         std::uint64_t passed_below = 0;
         std::array<std::uint64_t, kBoardRows> read = {};  // serials
     };
-    // Where this rank has found the row of another one.
-    struct Found {
-        std::size_t row = 0;
-        std::uint64_t serial = 0;  // 0: not yet
-    };
+    using Found = PostedRow;  // where this rank has found the row of another one
     // What a row of this rank's page was used for last.
     struct Record {
         std::uint64_t key = 0, serial = 0;  // 0: never

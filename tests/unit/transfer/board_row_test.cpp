@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -36,6 +37,38 @@ TEST(BoardRow, HasTheSerialOfTheKeyThatIsAskedForWhateverItsOwnerDoesMeanwhile) 
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(posted_serial(*page, kRow, kEven), kPosted);
     EXPECT_EQ(posted_serial(*page, kRow, kOdd), 0u);
+}
+
+// The second row may be seen in a look that passed the first one before that was posted.
+TEST(BoardRow, IsTheOldestOfItsKeyThoughTheNextOneIsPostedMeanwhile) {
+    constexpr std::uint64_t kRounds = 50'000;
+    const auto page = std::make_unique<BoardPage>();
+    page->used = 2;
+    std::atomic<std::uint64_t> read_up_to = 0;
+    std::thread owner([&] {
+        for (std::uint64_t serial = 1; serial < 2 * kRounds; serial += 2) {
+            while (read_up_to < serial - 1)
+                std::this_thread::yield();
+            withdraw_row(*page, 0);
+            withdraw_row(*page, 1);
+            post_row(*page, 0, serial, kEven);
+            post_row(*page, 1, serial + 1, kEven);
+        }
+    });
+    std::array<std::uint64_t, kBoardRows> read = {};
+    std::uint64_t wrong = 0;
+    for (std::uint64_t next = 1; next <= 2 * kRounds; ++next) {
+        PostedRow found;
+        while ((found = oldest_posted(*page, kEven, read)).serial == 0) {
+        }
+        if (found.serial != next) ++wrong;
+        read[0] = read[1] = found.serial;
+        if (found.serial % 2 == 0)
+            next = found.serial;  // whatever was left out is not posted again
+        read_up_to = found.serial;
+    }
+    owner.join();
+    EXPECT_EQ(wrong, 0u);
 }
 
 }  // namespace
