@@ -38,12 +38,13 @@ std::uint64_t hash_of(Meeting::Key key, std::span<const int> ranks) {
 
 // --- rows --------------------------------------------------------------------------------------
 
-// The key is looked at again behind the serial: between the two the owner may have posted the row for
-// another operation, of which only the serial would be seen.
+// The first look at the key spares most rows the rest. Serials grow, so the row had this one all the time
+// between the two looks at it, and then its key is the one that was posted with it, or none yet.
 std::uint64_t posted_serial(const BoardPage& page, std::size_t row, std::uint64_t key) {
     if (load(page.keys[row]) != key) return 0;
     const std::uint64_t serial = load(page.rows[row].serial);
-    return load(page.keys[row]) == key ? serial : 0;
+    if (load(page.keys[row]) != key) return 0;
+    return load(page.rows[row].serial) == serial ? serial : 0;
 }
 
 void withdraw_row(BoardPage& page, std::size_t row) {
