@@ -196,6 +196,7 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     device::Device& device = context.device;
     const int me = team.rank();
     DirectOffer offer;
+    offer.reads = may_read(team);
     if (team.failed_before()) {
         // Messages tell the others.
         offer.sends = Sends::other;
@@ -203,7 +204,6 @@ DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::
     }
     Bytes used = 0;
     const bool devices = context.config.cuda && device.active();
-    offer.reads = may_read(team);
     offer.bytes = total(traffic.outgoing);
     if (total(traffic.incoming) > 0) {
         offer.takes = Takes::other;

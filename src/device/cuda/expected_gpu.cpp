@@ -55,8 +55,9 @@ std::vector<std::string> choose(const std::vector<std::string>& gpus, std::strin
 std::vector<std::string> gpus_of_machine(const std::string& proc) {
     std::vector<std::string> gpus;
     std::error_code refused;
-    for (const fs::directory_entry& gpu : fs::directory_iterator(folder_of_gpus(proc), refused))
-        gpus.push_back(gpu.path().filename().string());
+    for (fs::directory_iterator gpu(folder_of_gpus(proc), refused), end; !refused && gpu != end;
+         gpu.increment(refused))
+        gpus.push_back(gpu->path().filename().string());
     std::ranges::sort(gpus);
     return gpus;
 }

@@ -212,6 +212,32 @@ TEST(HostReads, ThatFailInPlaceAreAnErrorOnAllRanksOrGoByMessages) {
     EXPECT_GT(errors, 0);
 }
 
+// A rank that brings a failure may still read: later operations meet.
+Task<Status> fail_once(Rank& rank) {
+    Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(plan::Algorithm::reads);
+    const Status before = failure(MPI_ERR_OTHER, "of an operation before");
+    Team team = everybody.team();
+    if (rank.number == 1) team.before = &before;
+    direct_exchanges::Bytebuffer mine(rank, Place::host, kLong), all(rank, Place::host, 3 * kLong);
+    Blocks blocks;
+    blocks.address = all.address();
+    blocks.count = kLong;
+    blocks.layout = all.whole().layout;
+    const Status ended = co_await allgather(rank.executor, team, mine.whole(), blocks, false);
+    WORLD_CHECK(!ended.ok());
+    WORLD_CHECK(!everybody.planner().met(team).no_reads);
+    co_return success();
+}
+
+TEST(HostReads, AreNotGivenUpForAFailureOfAnotherKind) {
+    world::Options options{.machine = "h200", .ranks = 3, .ranks_per_node = 3};
+    reading(options);
+    world::World world(options);
+    const world::Ending ending = world.run(fail_once);
+    EXPECT_TRUE(ending.good()) << ending;
+}
+
 TEST(HostReads, EndWhenARankDies) {
     for (Nanoseconds time = 0; time < 120 * kMicrosecond; time += 5 * kMicrosecond) {
         world::Options options{.machine = "h200", .ranks = 3, .ranks_per_node = 3};

@@ -76,14 +76,17 @@ TEST(HomeRail, OnAMachineWithACardBesideEachGpuEveryRankTakesItsOwn) {
         EXPECT_EQ(std::ranges::count(homes, rail), 2) << rail;
 }
 
-TEST(HomeRail, OnTwoSocketsWithACardEachGpusTakeThatOfTheirSocket) {
-    MachineTree machine;
-    const std::vector<std::string> gpus{"0000:18:00.0", "0000:3b:00.0", "0000:86:00.0",
-                                        "0000:af:00.0"};
+std::vector<std::string> two_on_each_of_two_sockets(MachineTree& machine) {
     machine.gpu("pci0000:17/0000:17:00.0/0000:18:00.0", 0);
     machine.gpu("pci0000:3a/0000:3a:00.0/0000:3b:00.0", 0);
     machine.gpu("pci0000:85/0000:85:00.0/0000:86:00.0", 1);
     machine.gpu("pci0000:ae/0000:ae:00.0/0000:af:00.0", 1);
+    return {"0000:18:00.0", "0000:3b:00.0", "0000:86:00.0", "0000:af:00.0"};
+}
+
+TEST(HomeRail, OnTwoSocketsWithACardEachGpusTakeThatOfTheirSocket) {
+    MachineTree machine;
+    const std::vector<std::string> gpus = two_on_each_of_two_sockets(machine);
     machine.card("pci0000:5d/0000:5d:00.0/0000:5e:00.0", 0, "mlx5_0");
     machine.card("pci0000:85/0000:85:02.0/0000:88:00.0", 1, "mlx5_1");
     const std::vector<Distances> ranks = from_each(gpus, {"mlx5_0", "mlx5_1"}, machine.sys);
@@ -94,12 +97,7 @@ TEST(HomeRail, OnTwoSocketsWithACardEachGpusTakeThatOfTheirSocket) {
 
 TEST(HomeRail, WhereCardsAreOnOneSocketThoseOfTheOtherShareThemOut) {
     MachineTree machine;
-    const std::vector<std::string> gpus{"0000:18:00.0", "0000:3b:00.0", "0000:86:00.0",
-                                        "0000:af:00.0"};
-    machine.gpu("pci0000:17/0000:17:00.0/0000:18:00.0", 0);
-    machine.gpu("pci0000:3a/0000:3a:00.0/0000:3b:00.0", 0);
-    machine.gpu("pci0000:85/0000:85:00.0/0000:86:00.0", 1);
-    machine.gpu("pci0000:ae/0000:ae:00.0/0000:af:00.0", 1);
+    const std::vector<std::string> gpus = two_on_each_of_two_sockets(machine);
     machine.card("pci0000:17/0000:17:02.0/0000:1a:00.0", 0, "mlx5_0");
     machine.card("pci0000:5d/0000:5d:00.0/0000:5e:00.0", 0, "mlx5_1");
     const std::vector<Distances> ranks = from_each(gpus, {"mlx5_0", "mlx5_1"}, machine.sys);
