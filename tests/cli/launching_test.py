@@ -155,6 +155,15 @@ class Handover(unittest.TestCase):
                 self.assertIn(f" {expected} ", done.stdout, done.stderr)
                 self.assertNotIn("bind", self.run_mpiexec(*start, "./x").stdout)
 
+    def test_slurm_gives_ranks_their_gpus_and_no_other_launcher_is_asked(self):
+        self.install("srun", "mpiexec.hydra", "prterun")
+        gpus = ("--hosts", "a,b", "-n", 4, "--gpus-per-rank", 2, "--gpu-bind", "1,0", "./x")
+        self.assertIn(" --gpus-per-task 2 --gpu-bind map_gpu:1,0 ", self.run_mpiexec("--launcher", "srun", *gpus).stdout)
+        for launcher in ("mpiexec.hydra", "prterun"):
+            done = self.run_mpiexec("--launcher", launcher, *gpus)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("--gpus-per-rank and --gpu-bind need srun", done.stderr)
+
     def test_every_launcher_is_told_where_ranks_go_and_who_reads(self):
         words = {"mpiexec.hydra": "-ppn 2 -s 1", "prterun": "--map-by ppr:2:node:OVERSUBSCRIBE --stdin 1",
                  "srun": "--ntasks-per-node 2 --input 1", "orterun": "--oversubscribe --map-by ppr:2:node --stdin 1"}

@@ -124,6 +124,39 @@ class Mpiexec(unittest.TestCase):
             ranks, _ = self.sets(*arguments, allowed=allowed)
             self.assertTrue(all(rank == allowed for rank in ranks), (arguments, ranks))
 
+    # --- GPUs: those of the simulated NVML
+    def gpus(self, *arguments, devices=4, **env):
+        done = run(*arguments, "sh", "-c", "echo $PMI_RANK ${CUDA_VISIBLE_DEVICES-unset}",
+                   env=dict(env, SIMGPU=f"dev={devices}", LD_LIBRARY_PATH=str(BUILD / "simgpu" / "nvml")))
+        seen = {int(line.split()[0]): [int(uuid[-2:], 16) - 1 if uuid.startswith("GPU-") else uuid for uuid in line.split()[1].split(",")]
+                for line in done.stdout.splitlines()}
+        return done, [seen[rank] for rank in sorted(seen)]
+
+    def test_each_rank_sees_gpus_of_its_own_by_uuid(self):
+        for arguments, expected in (((), [["unset"], ["unset"]]), (("--gpus-per-rank", 1), [[0], [1]]), (("--gpu-bind=closest",), [[0], [1]]),
+                                    (("--gpu-bind", "3,2"), [[3], [2]]), (("--gpus-per-rank=2", "--gpu-bind", "0,1,2,3"), [[0, 1], [2, 3]]),
+                                    (("--gpu-bind", "none"), [["unset"], ["unset"]])):
+            done, seen = self.gpus("-n", 2, *arguments)
+            self.assertEqual((done.returncode, seen), (0, expected), f"{arguments}: {done.stderr}")
+
+    def test_gpus_are_those_that_the_callers_own_variable_leaves(self):
+        self.assertEqual(self.gpus("-n", 2, "--gpus-per-rank", 1, CUDA_VISIBLE_DEVICES="3,1")[1], [[3], [1]])
+        done, seen = self.gpus("-n", 1, "--gpus-per-rank", 1, CUDA_VISIBLE_DEVICES="7")
+        self.assertEqual((done.returncode, seen), (2, []))
+        self.assertIn('CUDA_VISIBLE_DEVICES="7" leaves no GPU of this machine\'s 4', done.stderr)
+        self.assertEqual(self.gpus("-n", 1, "--gpus-per-rank", 1, "-env", "CUDA_VISIBLE_DEVICES", "2")[1], [["2"]])
+
+    def test_gpus_of_ranks_are_reported_and_mistakes_named(self):
+        done, _ = self.gpus("--report-bindings", "-n", 2, "--gpus-per-rank", 1)
+        self.assertRegex(done.stderr, r"(?m)^mpiexec: rank 1 sees GPU-[0-9a-f-]+02 at 0000:[0-9a-f]{2}:00\.0$")
+        for arguments, sentence in ((("--gpus-per-rank", 5), "--gpus-per-rank 5: this job may use 4 GPUs"),
+                                    (("--gpu-bind", "4"), "there is no GPU 4; this job may use 4 GPUs, from 0 on"),
+                                    (("--gpu-bind", "near"), 'closest, none or numbers like 0,1, not "near"'),
+                                    (("--gpus-per-rank", 0), "--gpus-per-rank takes a number of GPUs")):
+            done, seen = self.gpus("-n", 1, *arguments)
+            self.assertEqual((done.returncode, seen), (2, []))
+            self.assertIn(sentence, done.stderr)
+
     def test_bindings_are_reported(self):
         cores = self.two_cores()
         ranks, said = self.sets("--report-bindings", "-n", 2, allowed=cores)

@@ -25,22 +25,6 @@ constexpr std::array kNames = {std::pair{BindTo::share, "share"}, std::pair{Bind
                                std::pair{BindTo::numa, "numa"}, std::pair{BindTo::socket, "socket"},
                                std::pair{BindTo::none, "none"}};
 
-// Of one line as the kernel writes it: "0-3,8".
-Processors read_list(const fs::path& path) {
-    std::ifstream file(path);
-    Processors found;
-    for (std::string part; std::getline(file, part, ',');) {
-        int first = 0, last = 0;
-        char dash = 0;
-        std::istringstream words(part);
-        if (!(words >> first)) break;
-        if (!(words >> dash >> last)) last = first;
-        for (int each = first; each <= last; ++each)
-            found.push_back(each);
-    }
-    return found;
-}
-
 std::map<int, int> numa_node_of_processor(const fs::path& system) {
     std::map<int, int> found;
     std::error_code nothing_there;
@@ -235,6 +219,21 @@ std::string report(const Binding& binding) {
             fmt::format("mpiexec: rank {} is bound to processor{} {}\n", rank,
                         binding.ranks[rank].size() == 1 ? "" : "s", listed(binding.ranks[rank]));
     return text;
+}
+
+Processors read_list(const fs::path& path) {
+    std::ifstream file(path);
+    Processors found;
+    for (std::string part; std::getline(file, part, ',');) {
+        int first = 0, last = 0;
+        char dash = 0;
+        std::istringstream words(part);
+        if (!(words >> first)) break;
+        if (!(words >> dash >> last)) last = first;
+        for (int each = first; each <= last; ++each)
+            found.push_back(each);
+    }
+    return found;
 }
 
 std::string listed(const Processors& processors) {

@@ -55,5 +55,7 @@ Binding binding_for(const Options& options);
 std::string report(const Binding& binding);
 
 std::string listed(const Processors& processors);  // "0-3,8"
+// The first line of a file of that form, as the kernel writes it; none: there is no such file.
+Processors read_list(const std::filesystem::path& path);
 
 }  // namespace gantry::mpiexec

@@ -80,6 +80,11 @@ class Writer {
                 {},
                 "-outfile-pattern and -errfile-pattern need srun or mpiexec.hydra: launchers of "
                 "the Open MPI family have no such names for files"};
+        if (options_.gpus.asked() && kind_ != Kind::slurm)
+            return {
+                {},
+                "--gpus-per-rank and --gpu-bind need srun, or ranks on this machine alone: other "
+                "launchers have no such options"};
         for (const App& app : options_.apps)
             if (kind_ == Kind::slurm) write_slurm(app);
         if (kind_ == Kind::hydra) write_hydra();
@@ -111,6 +116,9 @@ class Writer {
             add({"--nodelist", listed(hosts_, false), "--nodes", std::to_string(hosts_.size())});
         if (options_.label) add({"--label"});
         if (asked() || options_.report_bindings) add({"--cpu-bind", slurm_binding()});
+        if (options_.gpus.per_rank > 0)
+            add({"--gpus-per-task", std::to_string(options_.gpus.per_rank)});
+        if (options_.gpus.bind) add({"--gpu-bind", slurm_gpus()});
         if (options_.timeout_seconds > 0) {
             const long seconds = std::max(1L, std::lround(options_.timeout_seconds));
             add({"--time", fmt::format("{}:{:02}", seconds / 60, seconds % 60)});
@@ -158,6 +166,12 @@ class Writer {
             case BindTo::none: break;
         }
         return words + "none";
+    }
+
+    std::string slurm_gpus() const {
+        if (options_.gpus.bind == GpuBind::listed)
+            return fmt::format("map_gpu:{}", fmt::join(options_.gpus.listed, ","));
+        return options_.gpus.bind == GpuBind::none ? "none" : "closest";
     }
 
     void write_hydra() {

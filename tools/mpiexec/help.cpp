@@ -18,7 +18,9 @@ const char* help_text() {
   -wdir FOLDER          start PROGRAM in FOLDER
   --bind-to UNIT        which processors a rank may use. share (default): an even share of the cores, if there
                         are enough for all ranks; core: one core a rank; numa, socket: one of these; none
-  --report-bindings     say so on standard error, a line a rank
+  --gpus-per-rank N     each rank sees N GPUs (CUDA_VISIBLE_DEVICES): those nearest to its processors
+  --gpu-bind HOW        which ones: closest (default); none: all that mpiexec sees; 0,1,...: these, one rank after the other
+  --report-bindings     say on standard error, a line a rank, which processors and GPUs it got
   --hosts a,b:4         run on these hosts (with that many ranks each); unless they are this machine, hands over to a launcher that is
                         installed: srun (inside an allocation), prterun, mpiexec.hydra or orterun
   -f FILE               the same with hosts from a file, one a line: "a", "a:4" or "a slots=4"

@@ -34,9 +34,10 @@ bool contains(const std::array<int, N>& numbers, int number) {
 
 }  // namespace
 
-Launcher::Launcher(Options options, Binding binding)
+Launcher::Launcher(Options options, Binding binding, GpuBinding gpus)
     : options_(std::move(options)),
       binding_(std::move(binding)),
+      gpus_(std::move(gpus)),
       size_(options_.total_ranks()),
       standard_output_(STDOUT_FILENO),
       standard_error_(STDERR_FILENO),
@@ -106,6 +107,8 @@ bool Launcher::start_ranks() {
             what.errors = file(options_.error_pattern, rank, number);
             if (!binding_.ranks.empty())
                 what.processors = binding_.ranks[static_cast<std::size_t>(rank)];
+            if (!gpus_.ranks.empty())
+                what.gpus = uuids_of(gpus_.ranks[static_cast<std::size_t>(rank)]);
             if (rank == options_.input_rank)
                 what.input = forward_terminal_ ? Input::pipe : Input::inherited;
             Started started = start(what);

@@ -29,7 +29,7 @@ namespace gantry::mpiexec {
 
 class Launcher {
   public:
-    Launcher(Options options, Binding binding);
+    Launcher(Options options, Binding binding, GpuBinding gpus);
     ~Launcher();
     Launcher(const Launcher&) = delete;
     Launcher& operator=(const Launcher&) = delete;
@@ -92,6 +92,7 @@ class Launcher {
 
     Options options_;
     Binding binding_;
+    GpuBinding gpus_;
     int size_;
     rlimit descriptors_{};
     int signals_ = -1;

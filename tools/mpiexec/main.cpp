@@ -50,6 +50,11 @@ int main(int argument_count, char** argument_values) {
         std::fprintf(stderr, "mpiexec: %s\n", binding.mistake.c_str());
         return 2;
     }
-    if (line.options.report_bindings) std::fputs(report(binding).c_str(), stderr);
-    return Launcher(std::move(line.options), std::move(binding)).run();
+    GpuBinding gpus = gpus_for(line.options, binding);
+    if (!gpus.mistake.empty()) {
+        std::fprintf(stderr, "mpiexec: %s\n", gpus.mistake.c_str());
+        return 2;
+    }
+    if (line.options.report_bindings) std::fputs((report(binding) + report(gpus)).c_str(), stderr);
+    return Launcher(std::move(line.options), std::move(binding), std::move(gpus)).run();
 }

@@ -110,6 +110,18 @@ class Parser {
             mistake(
                 fmt::format("--bind-to takes share, core, numa, socket or none, not \"{}\"", unit));
     }
+    void gpus_per_rank(App&, const std::string& option) {
+        line_.options.gpus.per_rank = count(option, "GPUs");
+    }
+    void bind_gpus(App&, const std::string& option) {
+        const std::string text = value(option);
+        const std::optional<GpuWish> wish = gpu_bind(text);
+        if (!wish)
+            return mistake(fmt::format(
+                "--gpu-bind takes closest, none or numbers like 0,1, not \"{}\"", text));
+        line_.options.gpus.bind = wish->bind;
+        line_.options.gpus.listed = wish->listed;
+    }
     void report_bindings(App&, const std::string&) { line_.options.report_bindings = true; }
     void hosts(App&, const std::string& option) { line_.options.hosts = value(option); }
     void host_file(App&, const std::string& option) { line_.options.host_file = value(option); }
@@ -234,6 +246,8 @@ const Parser::Option* Parser::find(std::string_view option) {
         {" -q --quiet -quiet ", &Parser::quiet},
         {" -timeout --timeout ", &Parser::timeout},
         {" -bind-to --bind-to ", &Parser::bind},
+        {" --gpus-per-rank --gpus-per-task ", &Parser::gpus_per_rank},
+        {" --gpu-bind ", &Parser::bind_gpus},
         {" -report-bindings --report-bindings ", &Parser::report_bindings},
         {" -hosts --hosts -host --host -H ", &Parser::hosts},
         {" -f --hostfile -hostfile --machinefile -machinefile ", &Parser::host_file},

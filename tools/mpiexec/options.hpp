@@ -5,6 +5,7 @@
 #pragma once
 
 #include "binding.hpp"
+#include "gpus.hpp"
 
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct Options {
     std::string error_pattern;
     double timeout_seconds = 0;  // 0: none
     std::optional<BindTo> bind_to;
+    GpuWish gpus;
     bool report_bindings = false;
     // Jobs on several hosts, which another launcher starts (handover.hpp).
     std::string hosts;

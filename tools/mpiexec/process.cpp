@@ -97,6 +97,7 @@ void set_variables(const Start& what, int pmi) {
     set("MPI_LOCALRANKID", rank);
     set("MPI_LOCALNRANKS", size);
     set("LOCAL_RANK", rank);
+    if (!what.gpus.empty()) set("CUDA_VISIBLE_DEVICES", what.gpus);
     for (const auto& [name, value] : *what.variables_for_all)
         set(name.c_str(), value);
     for (const auto& [name, value] : what.app->variables)

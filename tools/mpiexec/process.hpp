@@ -31,6 +31,7 @@ struct Start {
     Input input = Input::nothing;
     rlimit descriptors{};   // what mpiexec was given; it raises its own
     Processors processors;  // empty: not bound
+    std::string gpus{};     // CUDA_VISIBLE_DEVICES; empty: as it is
     OutputFile output{}, errors{};
 };
 
