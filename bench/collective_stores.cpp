@@ -112,7 +112,7 @@ class StoresCollective final : public CollectiveWay {
         Driver& cuda = driver();
         cuda.check(cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 #ifdef GANTRY_BENCH_KERNELS
-        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many_ptx()), "cuModuleLoadData");
+        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many().ptx), "cuModuleLoadData");
         cuda.check(cuda.cuModuleGetFunction(&kernel_, module_, "gantry_copy_few"),
                    "cuModuleGetFunction");
 #endif

@@ -86,7 +86,7 @@ class CopyKernel {
     CopyKernel() : words_(2 * kWords * kernels::kFlagBytes) {
         Driver& cuda = driver();
 #ifdef GANTRY_BENCH_KERNELS
-        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many_ptx()), "cuModuleLoadData");
+        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many().ptx), "cuModuleLoadData");
         cuda.check(cuda.cuModuleGetFunction(&many_, module_, "gantry_copy_many"),
                    "cuModuleGetFunction");
         cuda.check(cuda.cuModuleGetFunction(&few_, module_, "gantry_copy_few"),

@@ -87,7 +87,7 @@ class BareWay final : public Way {
         cuda.check(cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 #ifdef GANTRY_BENCH_KERNELS
         if (kind != Bare::kernel) return;
-        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many_ptx()), "cuModuleLoadData");
+        cuda.check(cuda.cuModuleLoadData(&module_, kernels::copy_many().ptx), "cuModuleLoadData");
         cuda.check(cuda.cuModuleGetFunction(&many_, module_, "gantry_copy_many"),
                    "cuModuleGetFunction");
         cuda.check(cuda.cuModuleGetFunction(&few_, module_, "gantry_copy_few"),

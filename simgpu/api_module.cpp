@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Modules, libraries, functions and launches. An image must be PTX text; its kernels run as host
-// twins (kernels.hpp). A kernel without a twin has a handle, because programs fetch all handles at
+// Modules, libraries, functions and launches. An image is PTX text, or code compiled for the GPU
+// (cubin.hpp); its kernels run as host twins (kernels.hpp). A kernel without a twin has a handle, because programs fetch all handles at
 // start; launching it fails and says so.
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "cubin.hpp"
 #include "entry.hpp"
 #include "memory.hpp"
 #include "twins.hpp"
@@ -35,18 +36,33 @@ std::unordered_set<const void*>& live() {  // modules and functions; guarded by 
     return *handles;
 }
 
+// Compiled code runs on GPUs of its major architecture, from its own minor one up.
+CUresult declared(Driver& d, const void* image, std::vector<simgpu::KernelDeclaration>* kernels) {
+    const auto* text = static_cast<const char*>(image);
+    if (!simgpu::looks_like_cubin(image)) {
+        *kernels = simgpu::looks_like_ptx(text) ? simgpu::declared_kernels(text)
+                                                : std::vector<simgpu::KernelDeclaration>();
+        return simgpu::looks_like_ptx(text) ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    simgpu::Cubin cubin = simgpu::read_cubin(image);
+    const gantry::model::Gpu& gpu = d.model.machine().gpu;
+    if (cubin.major != gpu.compute_major || cubin.minor > gpu.compute_minor) {
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    *kernels = std::move(cubin.kernels);
+    return CUDA_SUCCESS;
+}
+
 CUresult load(Driver& d, CUmod_st** module, const void* image) {
     if (module == nullptr || image == nullptr) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     SIM_TRY(simgpu::current_context(d).result);
-    const auto* text = static_cast<const char*>(image);
-    if (!simgpu::looks_like_ptx(text)) {
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
+    std::vector<simgpu::KernelDeclaration> declarations;
+    SIM_TRY(declared(d, image, &declarations));
     simgpu::load_twins_once();
     auto* made = new CUmod_st;
-    for (simgpu::KernelDeclaration& declaration : simgpu::declared_kernels(text)) {
+    for (simgpu::KernelDeclaration& declaration : declarations) {
         auto function = std::make_unique<CUfunc_st>();
         function->declaration = std::move(declaration);
         function->module = made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host C++ twins of kernels. A launch is resolved by the kernel's name: the module image must be
-// PTX text that declares it (its parameter sizes are read from there), the twin does the work.
+// Host C++ twins of kernels. A launch is resolved by the kernel's name: the module image is PTX text that
+// declares it, or compiled code that has it (its parameter sizes are read from there), the twin does the work.
 // Twins come from shared objects: every file in SIMGPU_KERNELS (paths separated by ':'), else every
 // *.twins.so beside libcuda.so.1, is loaded when the first module is; it exports
 //

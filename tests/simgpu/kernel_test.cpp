@@ -177,10 +177,10 @@ TEST(Kernels, BinariesForRealHardwareAreRefused) {
     NEEDS_SIMULATOR();
     simulated("", [] {
         CUmodule module = nullptr;
-        EXPECT_EQ(cuda().cuModuleLoadData(&module,
-                                          "\x7f"
-                                          "ELF and more"),
-                  CUDA_ERROR_NO_BINARY_FOR_GPU);
+        const char of_a_processor[64] =
+            "\x7f"
+            "ELF and more";
+        EXPECT_EQ(cuda().cuModuleLoadData(&module, of_a_processor), CUDA_ERROR_NO_BINARY_FOR_GPU);
         CUlibrary library = nullptr;
         CUkernel found = nullptr;
         CUfunction function = nullptr;

@@ -145,6 +145,7 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
         return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
     if (const Status refused = pins_.apply(fresh); !refused.ok())
         log::warn("cuda: {}", refused.text());
+    streams->make_ready();
     streams_.push_back(std::move(streams));
     return streams_.back().get();
 }

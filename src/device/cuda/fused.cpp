@@ -162,7 +162,7 @@ bool FusedCopies::copy_in_one_call(const Batch& batch) {
 bool FusedCopies::prepare_kernel() {
     if (module_.wanted() && !flags_.ready())
         module_.give_up("flags", CUDA_ERROR_NOT_SUPPORTED, context_.gpu);
-    return module_.load(kernels::copy_many_ptx(),
+    return module_.load(kernels::copy_many(),
                         {{"gantry_copy_many", &many_}, {"gantry_copy_few", &few_}}, context_.gpu);
 }
 

@@ -38,6 +38,8 @@ class FusedCopies {
     FusedCopies(const FusedCopies&) = delete;
     FusedCopies& operator=(const FusedCopies&) = delete;
 
+    // With the context current, before anybody waits: all that a launch needs.
+    void make_ready() { (void)prepare_kernel(); }
     bool pending() const { return flying() || !waiting_.empty() || taken_.pending(); }
     // Whether it has a way for several at once.
     bool has_a_way() const { return one_call_ || module_.wanted(); }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// KernelModule: one PTX image and its kernels in one context, loaded when somebody asks first. A
-// refusal is final, and logged once.
+// KernelModule: one image and its kernels in one context, loaded when somebody asks first. Compiled code
+// where there is some for this GPU and the driver takes it; else the text, which the driver compiles.
+// A refusal of both is final, and logged once.
 #pragma once
 
 #include "base/log.hpp"
 #include "device/cuda/context.hpp"
+#include "device/kernels/images.hpp"
 
 #include <initializer_list>
 #include <utility>
@@ -22,18 +24,9 @@ class KernelModule {
     KernelModule(Driver& driver, bool wanted) : driver_(driver), wanted_(wanted) {}
 
     // With the context current. False: there are no kernels.
-    bool load(const char* ptx, std::initializer_list<Kernel> kernels, int gpu) {
-        if (module_ != nullptr || !wanted_) return wanted_;
-        CUresult result =
-            driver_.call(driver_.cu.cuModuleLoadData, &module_, static_cast<const void*>(ptx));
-        if (result != CUDA_SUCCESS) module_ = nullptr;
-        for (const Kernel& kernel : kernels)
-            if (result == CUDA_SUCCESS)
-                result = driver_.call(driver_.cu.cuModuleGetFunction, kernel.function, module_,
-                                      kernel.name);
-        if (result != CUDA_SUCCESS) give_up("cuModuleLoadData", result, gpu);
-        return wanted_;
-    }
+    bool load(const kernels::Image& image, std::initializer_list<Kernel> kernels, int gpu);
+    // Loading it takes the driver no time to speak of. With the context current.
+    bool is_compiled(const kernels::Image& image) const { return compiled_in(image) != nullptr; }
     bool wanted() const { return wanted_; }
     void give_up(const char* call, CUresult why, int gpu) {
         if (std::exchange(wanted_, false))
@@ -52,6 +45,9 @@ class KernelModule {
     }
 
   private:
+    const void* compiled_in(const kernels::Image& image) const;
+    CUresult load_image(const void* image, std::initializer_list<Kernel> kernels);
+
     Driver& driver_;
     CUmodule module_ = nullptr;
     bool wanted_;

@@ -23,20 +23,26 @@ constexpr std::size_t at(ReduceKernelName name) {
 KernelModule* ReduceLauncher::load(ReduceKernelName name) {
 #define GANTRY_KERNEL_OF(name, ...) {"gantry_reduce_" #name, &kernels_[at(ReduceKernelName::name)]},
     if (name <= ReduceKernelName::bits)
-        return integers_.load(kernels::reduce_integers_ptx(),
+        return integers_.load(kernels::reduce_integers(),
                               {GANTRY_REDUCE_INTEGERS(GANTRY_KERNEL_OF) GANTRY_KERNEL_OF(bits)},
                               gpu_)
                    ? &integers_
                    : nullptr;
     if (name <= ReduceKernelName::complex128)
-        return reals_.load(kernels::reduce_reals_ptx(), {GANTRY_REDUCE_REALS(GANTRY_KERNEL_OF)},
-                           gpu_)
+        return reals_.load(kernels::reduce_reals(), {GANTRY_REDUCE_REALS(GANTRY_KERNEL_OF)}, gpu_)
                    ? &reals_
                    : nullptr;
-    return pairs_.load(kernels::reduce_pairs_ptx(), {GANTRY_REDUCE_PAIRS(GANTRY_KERNEL_OF)}, gpu_)
+    return pairs_.load(kernels::reduce_pairs(), {GANTRY_REDUCE_PAIRS(GANTRY_KERNEL_OF)}, gpu_)
                ? &pairs_
                : nullptr;
 #undef GANTRY_KERNEL_OF
+}
+
+void ReduceLauncher::make_ready() {
+    if (!integers_.is_compiled(kernels::reduce_integers())) return;
+    for (const ReduceKernelName one_of_each :
+         {ReduceKernelName::bits, ReduceKernelName::complex128, ReduceKernelName::double_double})
+        (void)load(one_of_each);
 }
 
 bool ReduceLauncher::start(const Reduce& reduce, CUstream stream) {

@@ -21,6 +21,8 @@ class ReduceLauncher {
           reals_(driver, wanted),
           pairs_(driver, wanted) {}
 
+    // With the context current, before anybody waits: what is loaded quickly.
+    void make_ready();
     // Queues it in `stream`, with its context current. False: no kernel can make it, and nothing is
     // queued; or the context is dead, as the next call there will find.
     bool start(const Reduce& reduce, CUstream stream);

@@ -228,7 +228,7 @@ bool ResidentCopies::prepare() {
         if (const CUresult refused = create_stream(driver_, stream_); refused != CUDA_SUCCESS)
             module_.give_up("cuStreamCreate", refused, context_.gpu);
     ring_ = CopyRing(memory_.memory());
-    return module_.load(kernels::copy_resident_ptx(), {{"gantry_copy_resident", &function_}},
+    return module_.load(kernels::copy_resident(), {{"gantry_copy_resident", &function_}},
                         context_.gpu);
 }
 

@@ -48,6 +48,10 @@ class ResidentCopies {
         bool page_locked = false;  // all of the host's end is, as far as is known
     };
 
+    // With the context current, before anybody waits: all that launching one needs but for the launch.
+    void make_ready() {
+        if (module_.wanted()) (void)prepare();
+    }
     bool pending() const { return !flights_.empty(); }
     // False: no kernel stays, it gains nothing on these copies, or its ring is full.
     bool take(const Copy& copy, const Way& way, Copies copies, User& user);

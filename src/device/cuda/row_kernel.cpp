@@ -81,8 +81,7 @@ bool RowKernel::start(const Copy& copy, Host host, CUstream stream, RowTables::H
     const std::span<const Rows> sets = copy.rows;
     const bool boxes = std::ranges::any_of(sets, is_box);
     if (copy.bytes > kMostBytes || (boxes && sets.size() > kMostBoxesOfKernel) ||
-        sets.size() > kMostSetsOfKernel ||
-        !module_.load(kernels::move_rows_ptx(), {{"gantry_move_rows", &kernel_}}, context_.gpu))
+        sets.size() > kMostSetsOfKernel || !load())
         return false;
     const CUdeviceptr destination = reached(copy.destination, host == Host::destination);
     const CUdeviceptr source = reached(copy.source, host == Host::source);

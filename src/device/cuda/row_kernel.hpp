@@ -22,6 +22,10 @@ class RowKernel {
           module_(driver, wanted),
           tables_(driver) {}
 
+    // With the context current, before anybody waits: if loading the kernel is quick.
+    void make_ready() {
+        if (module_.is_compiled(kernels::move_rows())) (void)load();
+    }
     // Which end is page-locked host memory.
     enum class Host : std::uint8_t { none, destination, source };
     // Queues the copy in `stream`, with its context current. False: no kernel can make it, and
@@ -38,6 +42,9 @@ class RowKernel {
     }
 
   private:
+    bool load() {
+        return module_.load(kernels::move_rows(), {{"gantry_move_rows", &kernel_}}, context_.gpu);
+    }
     // Where the GPU finds it; 0: it does not.
     CUdeviceptr reached(const void* address, bool on_host);
 

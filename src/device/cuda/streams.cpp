@@ -59,6 +59,17 @@ Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, 
       row_kernel_(driver, context, facts, settings.kernels),
       reductions_(driver, context, settings.kernels) {}
 
+void Streams::make_ready() {
+    const Current current(driver_, context_);
+    if (!current.ok()) return;
+    (void)flags_.ready();
+    small_.make_ready();
+    resident_.make_ready();
+    together_.make_ready();
+    row_kernel_.make_ready();
+    reductions_.make_ready();
+}
+
 std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
     // Copies to another GPU and from it use the two directions of one link: at once.

@@ -44,6 +44,9 @@ class Streams {
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 
+    // Before anybody waits for a copy: modules, flags and the ring of the persistent kernel are made
+    // now, never in the middle of a program's steps.
+    void make_ready();
     const Context& context() const { return context_; }
     const ResidentCopies& resident() const { return resident_; }
     // The context has died; nothing may be started here any more.

@@ -72,7 +72,7 @@ void TogetherCopies::start_again(TakenJob job) {
 bool TogetherCopies::prepare() {
     if (module_.wanted() && !flags_.ready())
         module_.give_up("flags", CUDA_ERROR_NOT_SUPPORTED, context_.gpu);
-    return module_.load(kernels::copy_many_ptx(),
+    return module_.load(kernels::copy_many(),
                         {{"gantry_copy_many", &many_}, {"gantry_copy_few", &few_}}, context_.gpu);
 }
 

@@ -30,6 +30,10 @@ class TogetherCopies {
     TogetherCopies(const TogetherCopies&) = delete;
     TogetherCopies& operator=(const TogetherCopies&) = delete;
 
+    // With the context current, before anybody waits: all that a launch needs, if loading it is quick.
+    void make_ready() {
+        if (module_.is_compiled(kernels::copy_many())) (void)prepare();
+    }
     bool pending() const;
     // False: nothing was started, and `done` is untouched; lost() says whether the context is dead.
     bool start(const Copy& copy, Completion& done);

@@ -25,7 +25,7 @@ void measure_resident(Cuda& cuda, CUstream stream, CUdeviceptr first, CUdevicept
     kernel.resident = kernel.resident_out = kernel.resident_in = 0;
     CUmodule module = nullptr;
     CUfunction function = nullptr;
-    if (cuda.cuModuleLoadData(&module, kernels::copy_resident_ptx()) != CUDA_SUCCESS) return;
+    if (cuda.cuModuleLoadData(&module, kernels::copy_resident().ptx) != CUDA_SUCCESS) return;
     std::byte* const memory = cuda.allocate_host(CopyRing::bytes());
     std::memset(memory, 0, CopyRing::bytes());
     CopyRing ring(memory);
