@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transfer/gpu_arbiter.hpp"
 
+#include "base/log.hpp"
+
 namespace gantry::transfer {
 namespace {
 
@@ -23,6 +25,23 @@ GpuArbiter::~GpuArbiter() {
 bool GpuArbiter::is_time_sliced(int gpu) const {
     const device::GpuFacts& facts = device_.gpu_facts(gpu);
     return facts.queue_turn > 0 && neighbours_.use(facts.uuid);
+}
+
+void GpuArbiter::say_what_stood_idle() const {
+    if (!neighbours_.marked_any()) return;
+    int shared = -1, idle = 0, gpu = 0;
+    for (const device::GpuFacts& facts : device_.gpus()) {
+        const bool others = neighbours_.use(facts.uuid);
+        if (neighbours_.marked(gpu) && others) shared = gpu;
+        if (!neighbours_.marked(gpu) && !others) ++idle;
+        ++gpu;
+    }
+    if (shared < 0 || idle == 0) return;
+    log::warn(
+        "ranks of this node shared GPU {}, while {} of {} GPUs stood idle: choose one for each "
+        "rank "
+        "(cudaSetDevice of its number on the node), or start with mpiexec --gpus-per-rank 1",
+        shared, idle, gpu);
 }
 
 SharedGpu& GpuArbiter::shared(int gpu) {

@@ -27,6 +27,8 @@ class GpuNeighbours final : public device::Neighbours {
             if (transport::SharedSegment* own = transport->shared_segment(world_rank_))
                 own->note_gpu(number_of(device.gpu_facts(gpu).uuid));
     }
+    bool marked_any() const { return marked_ != 0; }
+    bool marked(int gpu) const { return (marked_ >> (gpu % 64) & 1) != 0; }
     bool use(const device::Uuid& gpu) const override {
         const std::uint64_t number = number_of(gpu);
         for (transport::Transport* transport : transports_) {

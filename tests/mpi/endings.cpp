@@ -3,6 +3,7 @@
 // Programs whose job must end, each in its way: by the default error handlers, by MPI_Abort, by the death of a
 // rank. endings_test.py runs them and looks at the exit code, at what is said and at what is left. Who comes
 // back from its last call says so.
+#include "gpu.hpp"
 #include "test.hpp"
 
 #include <signal.h>
@@ -70,6 +71,14 @@ MPI_CASE_ENDING(ending_by_leaving_without_finalize, 2) {
     if (rank() == 1) std::_Exit(0);
     MPI_Barrier(MPI_COMM_WORLD);
     std::printf("came back\n");
+}
+
+MPI_CASE_ENDING(ending_after_all_used_one_gpu, 2) {
+    use_device(0);
+    Memory buffer(Kind::device, 1024, 0);
+    if (rank() == 0) OK(MPI_Send(buffer.data(), 1024, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
+    if (rank() == 1)
+        OK(MPI_Recv(buffer.data(), 1024, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
 MPI_CASE_ENDING(ending_with_a_session_open, 2) {

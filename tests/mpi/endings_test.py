@@ -42,6 +42,14 @@ class Endings(unittest.TestCase):
     def test_what_a_rank_printed_before_its_fatal_error_is_not_lost(self):
         self.ends("ending_after_printing", 1, 6, "the last words")
 
+    def test_ranks_that_share_a_gpu_while_another_one_stands_idle_are_told_once(self):
+        told = r"gantry rank 0: warning: ranks of this node shared GPU 0, while 1 of 2 GPUs stood idle: .*mpiexec --gpus-per-rank 1\n"
+        code, said = run("ending_after_all_used_one_gpu", 2)
+        self.assertEqual((code, len(re.findall(told, said)), said.count("stood idle")), (0, 1, 1), said)
+        # Nothing is idle where a rank sees one GPU only.
+        code, said = run("ending_after_all_used_one_gpu", 2, CUDA_VISIBLE_DEVICES="1")
+        self.assertEqual((code, "stood idle" in said), (0, False), said)
+
     def test_errors_abort_ends_the_job(self):
         self.ends("ending_by_errors_abort", 2, 2, r"rank 0: MPI_Send failed: MPI_ERR_COUNT", r"MPI_ERRORS_ABORT")
 
@@ -130,7 +138,7 @@ class Endings(unittest.TestCase):
                   r"rank 1 of 2 .* exited with code 0 before MPI_Finalize.*MPI_Finalize, and MPI_Session_finalize for each session")
 
     def test_a_context_destroyed_before_finalize_is_no_news(self):
-        code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2)
+        code, said = run("a_context_destroyed_before_finalize_is_dropped_quietly", 2, CUDA_VISIBLE_DEVICES="0")
         if code == 77:
             self.skipTest(said)
         self.assertEqual((code, said), (0, ""))

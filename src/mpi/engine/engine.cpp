@@ -138,6 +138,7 @@ Task<Status> Engine::stop(Executor& executor) {
     const coll::Team everybody{messenger_.get(), &everybody_, 0, 0, -1, 0, &planner_};
     Status met = co_await coll::barrier(executor, everybody);
     GANTRY_CO_TRY(met);
+    if (rank() == 0) transfer_->arbiter.say_what_stood_idle();
     Status left = co_await leave(executor);
     co_return left;
 }
