@@ -15,7 +15,9 @@
 //
 // A program that waits for the whole device behind each burst of messages waits for all of that
 // time, and its next message comes soon after the kernel's end. So a kernel whose end the next copy
-// followed at once must have saved all of it.
+// followed at once must have saved all of it. And where a copy comes so late after the last one that
+// the program has done something in between, which may be such a wait, it puts aside no more than a
+// thirtieth of the time since then, towards all of the time that a kernel may be waited for in vain.
 #pragma once
 
 #include "device/facts.hpp"
@@ -64,6 +66,7 @@ class Residency {
                           facts.resident_in_latency),
           pace_(pace(facts.d2h_bytes_per_second)),
           shortest_(2 * facts.kernel_latency),
+          at_once_(2 * facts.kernel_latency + kAround),
           saving_of_one_more_(std::max<Nanoseconds>(facts.chunk_cost - kItem, 0)),
           launch_(facts.launch) {}
 
@@ -141,6 +144,10 @@ class Residency {
     }
     // Of a kernel that nobody needs.
     Nanoseconds price() const { return launch_ + lingers_ / kUnnoticed; }
+    // Of a copy that came late, in the currency of price().
+    Nanoseconds in_doubt(Nanoseconds gap) const {
+        return gap * price() / (kPartInVain * (launch_ + lingers_));
+    }
     // The last kernel, by what its copies saved, and when the first one behind it came.
     void judge(Nanoseconds saved, Nanoseconds gap) {
         const bool waited_for = gap > lingers_ && gap <= lingers_ + kSoonAfter;
@@ -160,6 +167,7 @@ class Residency {
     bool repays(Nanoseconds saving, Nanoseconds lingers, Nanoseconds now, Nanoseconds until) {
         const Nanoseconds gap = last_ > 0 ? now - last_ : lingers + 1;
         const bool close = gap <= lingers;
+        const bool at_once = gap <= at_once_ + 2 * (until - now);
         last_ = until;
         if (ended_with_ >= 0) judge(std::exchange(ended_with_, -1), gap);
         lingers_ = lingers;
@@ -168,7 +176,7 @@ class Residency {
             priced_at_ = now;
         }
         if (std::exchange(next_at_once_, false)) return true;
-        if (close) saved_ += saving;
+        if (close) saved_ += at_once ? saving : std::min(saving, in_doubt(gap));
         if (saved_ < times_dearer_ * price()) return false;
         saved_ = 0;
         return true;
@@ -181,6 +189,10 @@ class Residency {
     static constexpr int kUnnoticed = 5;  // nobody minds most of the time that one stays in vain
     // A program's own short kernel, a call, and the way to the next message.
     static constexpr Nanoseconds kSoonAfter = 40 * kMicrosecond;
+    // Of a time with messages, what kernels may be waited for in vain.
+    static constexpr int kPartInVain = 32;
+    // A message to and fro takes two copies and this.
+    static constexpr Nanoseconds kAround = 4 * kMicrosecond;
     static constexpr Nanoseconds kItem = 500;  // the processor's work on a copy that one takes
     static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of what is dearer
 
@@ -191,7 +203,7 @@ class Residency {
     std::array<bool, 3> makes_;
     Nanoseconds both_sooner_by_;  // out and in of a few bytes
     Nanoseconds pace_;            // of a mebibyte
-    Nanoseconds shortest_;
+    Nanoseconds shortest_, at_once_;
     Nanoseconds saving_of_one_more_;
     Nanoseconds launch_;
     Nanoseconds ended_with_ = -1;  // what the last one saved, until it is judged

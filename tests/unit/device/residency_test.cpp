@@ -101,6 +101,26 @@ TEST(Residency, OneThatWasWaitedForMustHaveSavedAllOfTheTime) {
         }
 }
 
+// A program that computes between its messages may wait for the whole device there. What a kernel keeps it in
+// vain, once for each attempt, is a thirtieth of the time at most, from the start.
+TEST(Residency, WhereTheProgramComputesBetweenCopiesLittleTimeIsWaitedForInVain) {
+    constexpr Nanoseconds kLong = 50'000, kStep = 34'000;
+    Residency residency(facts(), kLong);
+    const Nanoseconds begin = 1'000'000;
+    Nanoseconds now = begin, in_vain = 0;
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        ASSERT_GT(copies_until_wanted(residency, kStep, now), 0);
+        residency.ended(0, now + kLong);
+        in_vain += kLong;
+        now += kLong;
+        EXPECT_LE(in_vain, (now - begin) / 30) << attempt;
+    }
+    // Copies that follow each other at once get one as soon as ever.
+    Residency other(facts(), kLong);
+    now = begin;
+    EXPECT_EQ(copies_until_wanted(other, 17'000, now), 5);
+}
+
 // What bursts that are far from each other put aside is kept.
 TEST(Residency, BurstsAddUp) {
     Residency residency(facts(), kLinger);
