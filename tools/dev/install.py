@@ -5,6 +5,7 @@ from pathlib import Path
 
 import build
 import carry
+import setup
 from console import Failure, note, run_quiet, step
 from environment import build_folder, find_tool, for_tools
 
@@ -34,6 +35,7 @@ def foreign_libraries(prefix):
 
 def install(preset, prefix, with_tests):
     prefix = Path(prefix).resolve()
+    setup.ensure_ptxas()
     build.build(preset, () if with_tests else build.PRODUCT)
     folder = build_folder(preset)
     step(f"installing into {prefix}")

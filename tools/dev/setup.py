@@ -10,6 +10,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 from console import Failure, follow, note, run_quiet, step
@@ -20,6 +23,8 @@ from progress import Progress
 PROGRAMS = {"cmake": ("cmake", (3, 25)), "ninja": ("ninja-build", (1, 8))}
 OPTIONAL_PROGRAMS = {"ccache": ("ccache", (4, 0))}
 FORMATTER = {"clang-format-14": ("clang-format-14", (14, 0))}
+# The newest release that knows all architectures from 7.0 to 12.0; what it makes runs on drivers from 525 on.
+PTXAS = "nvidia-cuda-nvcc-cu12==12.9.86"
 KERNEL_COMPILER = {"clang-19": ("clang-19", (19, 0))}
 # header -> Debian package
 HEADERS = {
@@ -178,6 +183,26 @@ def ensure_kernel_compiler():
     missing = missing_programs(KERNEL_COMPILER)
     if missing:
         provide(missing)
+
+
+def ensure_ptxas():
+    """NVIDIA's assembler, which compiles the kernels for each architecture (cmake/kernels.cmake): of a CUDA toolkit, else of its wheel.
+    Without both the driver compiles them at first use, so nothing here is a reason to stop."""
+    if find_tool("ptxas") or Path("/usr/local/cuda/bin/ptxas").exists():
+        return
+    step(f"getting ptxas ({PTXAS})")
+    with tempfile.TemporaryDirectory() as folder:
+        fetched = subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "--only-binary=:all:", "-d", folder, PTXAS],
+                                 text=True, capture_output=True)
+        wheels = list(Path(folder).glob("*.whl"))
+        if fetched.returncode != 0 or not wheels:
+            note("not found: the driver will compile the kernels on first use")
+            return
+        program = DEPS / "usr" / "bin" / "ptxas"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            program.write_bytes(wheel.read("nvidia/cuda_nvcc/bin/ptxas"))
+        program.chmod(0o755)
 
 
 def report():
