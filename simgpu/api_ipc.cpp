@@ -55,15 +55,6 @@ std::uint32_t run_of(const Driver& d) {
     return static_cast<std::uint32_t>(std::hash<std::string>{}(d.page.run_name()));
 }
 
-Device* device_by_physical(Driver& d, int physical) {
-    for (Device* device : d.devices) {
-        if (device->physical == physical) {
-            return device;
-        }
-    }
-    return nullptr;
-}
-
 Range* find_import(Driver& d, const MemoryHandle& handle) {
     for (auto& [base, range] : d.memory.all()) {
         if (range.kind == MemoryKind::imported &&
@@ -117,7 +108,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle in, unsigned
     if (handle.process == getpid()) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    Device* device = device_by_physical(d, handle.physical_device);
+    Device* device = simgpu::exporters_device(d, handle.physical_device);
     if (device == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }

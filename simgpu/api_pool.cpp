@@ -275,10 +275,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* handle, void* shareabl
         pread(fd, &record, sizeof record, 0) != sizeof record || record.magic != kPoolMagic) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* on = nullptr;
-    for (Device* device : d.devices) {
-        on = device->physical == record.physical_device ? device : on;
-    }
+    Device* const on = simgpu::exporters_device(d, record.physical_device);
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }

@@ -289,10 +289,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
         sscanf(name, "/memfd:simgpu-vmm-%d", &physical) != 1 || fstat(fd, &about) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* on = nullptr;
-    for (Device* device : d.devices) {
-        on = device->physical == physical ? device : on;
-    }
+    Device* const on = simgpu::exporters_device(d, physical);
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }

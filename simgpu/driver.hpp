@@ -34,7 +34,8 @@ struct Driver {
     Arena arena;
     Registry memory;
     Scheduler scheduler{*this};
-    std::vector<Device*> devices;
+    std::vector<Device*> devices;  // by ordinal
+    std::vector<Device*> hidden;   // whose memory can be mapped all the same
 
     std::unordered_set<const void*> live_contexts, live_streams, live_events;
     std::unordered_set<const void*> tombstones;  // streams and events of destroyed contexts
@@ -68,6 +69,8 @@ struct Current {
 Current current_context(Driver& d);
 
 // The driver's lock must be held by the caller of these.
+// The device of memory that another process exported; null: it is kept from this process.
+Device* exporters_device(Driver& d, int physical);
 Context* new_context(Driver& d, Device& device, unsigned flags);
 void activate(Driver& d, Context& context);
 // Waits for the context's work, then frees what belongs to it.

@@ -185,7 +185,12 @@ class Device {
             if (all[gpu].uuid == uuid) return static_cast<int>(gpu);
         return -1;
     }
-    virtual bool can_access_peer(int gpu, int other) = 0;
+    // Whether that GPU copies from and to memory of the other one, as far as is known: of one that this
+    // process does not see (CUDA_VISIBLE_DEVICES) the driver tells nothing, so yes until it has refused
+    // to open memory there.
+    virtual bool reaches(int gpu, const Uuid& other) = 0;
+    // It has: a container or a batch system keeps that GPU from this process.
+    virtual bool is_kept_away(int /*gpu*/, const Uuid& /*other*/) { return false; }
     // The GPU on which this thread works, or is expected to: of those that it may use, the ranks of a
     // node take one each in turn.
     virtual RankGpu gpu_of_rank(int /*local_rank*/) { return {}; }

@@ -89,7 +89,10 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     // Blocks of several allocations are no launch.
     const bool can_pack = question.source.contiguous || rts.handle.buffer_id != 0;
     facts.sender_opens = rts.uses_driver != 0 && can_pack;
-    facts.receiver_opens = context.device.active() && context.device.gpu_of(source_gpu) >= 0;
+    facts.receiver_opens =
+        source_on_device && context.device.active() &&
+        context.device.reaches(copying_gpu(context, asked.receive.location, source_gpu),
+                               source_gpu);
     look_at_mappings(context, asked, verdict);
     if (source_on_device && context.is_time_sliced(facts))
         facts.last_user = last_user(context, rts, asked.receive.location.gpu);

@@ -51,8 +51,11 @@ const char* ipc_obstacle(const Ask& ask) {
     if (!exportable) return "the driver cannot share this memory between processes";
     if (by_copy_engine(ask.source) && by_copy_engine(ask.sink) && !ask.facts.same_gpu &&
         !ask.facts.peer_access)
-        return ask.question.sink_known ? "the GPUs do not reach each other"
-                                       : "the receiver has not asked for this memory yet";
+        return ask.facts.kept_away
+                   ? "the driver keeps the other rank's GPU from this process, which "
+                     "does not see it"
+               : ask.question.sink_known ? "the GPUs do not reach each other"
+                                         : "the receiver has not asked for this memory yet";
     return nullptr;
 }
 
@@ -98,8 +101,8 @@ Candidate ipc_by(const Ask& ask, Executor executor) {
         return impossible(Protocol::ipc, "the sender did not come to copy");
     if (gets ? !ask.facts.receiver_opens : !ask.facts.sender_opens)
         return impossible(Protocol::ipc,
-                          "the process that would copy does not use the driver or "
-                          "does not see the GPU");
+                          "the process that would copy does not use the driver, or it keeps the "
+                          "GPU from that process");
 
     if (gets && !ask.facts.descriptor)
         return impossible(Protocol::ipc, "the descriptor of the sender's memory has not come yet");

@@ -60,13 +60,13 @@ plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, boo
         facts.peer_access = machine_.gpu(facts.source_gpu).peer_bytes_per_second > 0;
         return facts;
     }
-    const int other = device.gpu_of(*other_gpu);
-    if (other >= 0) {
+    // What this process does not see is taken for a GPU like its own.
+    if (const int other = device.gpu_of(*other_gpu); other >= 0) {
         (i_am_source ? facts.sink_gpu : facts.source_gpu) = other;
         facts.same_gpu = other == mine.gpu && mine.on_device();
-        facts.peer_access =
-            facts.same_gpu || (mine.gpu >= 0 && device.can_access_peer(mine.gpu, other));
     }
+    facts.peer_access = facts.same_gpu || (mine.gpu >= 0 && device.reaches(mine.gpu, *other_gpu));
+    facts.kept_away = mine.gpu >= 0 && device.is_kept_away(mine.gpu, *other_gpu);
     return facts;
 }
 

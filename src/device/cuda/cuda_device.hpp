@@ -46,7 +46,8 @@ class CudaDevice final : public Device {
     bool active() override;
     RankGpu gpu_of_rank(int local_rank) override;
     std::span<const GpuFacts> gpus() override;
-    bool can_access_peer(int gpu, int other) override;
+    bool reaches(int gpu, const Uuid& other) override;
+    bool is_kept_away(int gpu, const Uuid& other) override;
 
     Result<Location> classify(const void* address, Bytes bytes) override;
 

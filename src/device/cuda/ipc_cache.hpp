@@ -15,6 +15,7 @@
 #include "device/cuda/imports.hpp"
 
 #include <list>
+#include <vector>
 
 namespace gantry::device::cuda {
 
@@ -39,7 +40,13 @@ class IpcCache {
     // Where descriptors are to be sent (0: they cannot be).
     std::uint32_t inbox() { return imports_.inbox(); }
 
-    Result<void*> open(const IpcHandle& handle, const Context& context);
+    // `hidden`: this process does not see the GPU.
+    Result<void*> open(const IpcHandle& handle, const Context& context, bool hidden);
+    // The driver refused the first memory of a hidden GPU that was to be opened for this one of ours.
+    bool is_kept_away(int gpu, const Uuid& hidden) const {
+        const Hidden* const tried = tried_on(gpu, hidden);
+        return tried != nullptr && !tried->opened;
+    }
     // One more use of a mapping that is there; of one that nobody uses only if its context `lives`.
     // Null: open() it.
     template <class Lives>
@@ -67,6 +74,12 @@ class IpcCache {
 
   private:
     using Iterator = std::list<Mapping>::iterator;
+    // A GPU that this process does not see, and what its driver said when memory there was opened first.
+    struct Hidden {
+        int gpu = -1;  // of ours
+        Uuid other{};
+        bool opened = false;
+    };
     Iterator lookup(const IpcHandle& handle, int gpu);
     void* use(Iterator mapping);
     Status make_room(Bytes bytes);
@@ -77,6 +90,8 @@ class IpcCache {
     void note_size();
     Iterator lost(Iterator mapping);
     bool is_refused(const IpcHandle& handle) const;
+    const Hidden* tried_on(int gpu, const Uuid& hidden) const;
+    void note_try(const IpcHandle& handle, int gpu, const Imports::Mapped& mapped);
 
     Driver& driver_;
     Imports imports_;
@@ -88,6 +103,7 @@ class IpcCache {
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.
     std::list<Mapping> lost_in_use_;
+    std::vector<Hidden> hidden_;
     std::list<IpcHandle> refused_;  // handles that the driver does not open: it is not asked again
 };
 

@@ -92,8 +92,8 @@ class FakeDevice final : public Device {
     // --- Device ---------------------------------------------------------------------------------
     bool active() override { return active_; }
     std::span<const GpuFacts> gpus() override { return facts_; }
-    bool can_access_peer(int gpu, int other) override {
-        return gpu == other || gpus_.machine().peer_access;
+    bool reaches(int gpu, const Uuid& other) override {
+        return gpu_of(other) == gpu || gpus_.machine().peer_access;
     }
     Result<Location> classify(const void* address, Bytes bytes) override;
     void copy(const Copy& copy, Completion& done) override;

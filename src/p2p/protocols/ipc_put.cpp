@@ -17,6 +17,7 @@
 #include "p2p/rendezvous_send.hpp"
 #include "transfer/bounce_buffer.hpp"
 #include "transfer/local_move.hpp"
+#include "transfer/mapping.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -162,15 +163,13 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     device::Device& device = sending.messages.device;
     // Our own buffer's GPU copies, else the receiver's if we see it.
     const int gpu = sending.side.on_device() ? sending.side.location.gpu
-                                             : std::max(device.gpu_of(handle.gpu), 0);
+                                             : transfer::Mapping::gpu_for(device, handle);
     // Room was needed for other mappings: this one has to repay itself again.
     if (cts.sink_open != 0 && device.access(handle, gpu) != device::Access::open)
         co_return failure(MPI_ERR_PENDING, "the mapping was closed meanwhile");
-    Result<void*> mapped = device.open_memory(handle, gpu);
-    if (!mapped.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                          "the peer's device memory cannot be mapped: {}", mapped.status().text());
-    auto* sink = static_cast<std::byte*>(*mapped) + (cts.sink_offset - handle.base);
+    Result<transfer::Mapping> mapping = transfer::Mapping::open(device, handle, gpu);
+    GANTRY_CO_TRY(mapping.status());
+    std::byte* const sink = mapping->at(cts.sink_offset);
     const bool inside = sending.side.on_device() && device.gpu_of(handle.gpu) == gpu &&
                         device.gpu_facts(gpu).queue_turn > 0;
     Status status;
@@ -179,11 +178,9 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
                                                 sending.side.at(0), sending.limit, gpu,
                                                 sending.plan, inside);
     else
-        status = co_await transfer::move_packed(executor, sending.context(), sending.side, sink,
-                                                std::max(device.gpu_of(handle.gpu), gpu),
-                                                sending.limit, transfer::Way::from_device,
-                                                transfer::notice_of(sending.plan));
-    device.close_memory(handle, gpu);
+        status = co_await transfer::move_packed(
+            executor, sending.context(), sending.side, sink, device.gpu_of(handle.gpu),
+            sending.limit, transfer::Way::from_device, transfer::notice_of(sending.plan));
     co_return status;
 }
 
