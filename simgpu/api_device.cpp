@@ -25,8 +25,7 @@ int pci_bus(const Device& device) {
 
 CUuuid uuid_of(const Device& device) {
     CUuuid uuid{};
-    memcpy(uuid.bytes, "gantry-simgpu-", 14);
-    uuid.bytes[15] = static_cast<char>(device.physical + 1);
+    memcpy(uuid.bytes, simgpu::uuid_of(device.physical).data(), sizeof uuid.bytes);
     return uuid;
 }
 

@@ -55,15 +55,6 @@ std::uint32_t run_of(const Driver& d) {
     return static_cast<std::uint32_t>(std::hash<std::string>{}(d.page.run_name()));
 }
 
-Device* device_by_physical(Driver& d, int physical) {
-    for (Device* device : d.devices) {
-        if (device->physical == physical) {
-            return device;
-        }
-    }
-    return nullptr;
-}
-
 Range* find_import(Driver& d, const MemoryHandle& handle) {
     for (auto& [base, range] : d.memory.all()) {
         if (range.kind == MemoryKind::imported &&
@@ -117,7 +108,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle in, unsigned
     if (handle.process == getpid()) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    Device* device = device_by_physical(d, handle.physical_device);
+    Device* device = simgpu::exporters_device(d, handle.physical_device);
     if (device == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
@@ -125,7 +116,14 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle in, unsigned
     if (!same && !d.model.machine().peer_access) {
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     }
-    entry.costs(same ? d.model.calls().ipc_open : d.model.calls().ipc_open_peer);
+    if (same) {
+        entry.costs(d.model.calls().ipc_open);
+    } else {
+        const bool large = handle.bytes >= gantry::model::kLargeMapping;
+        entry.costs(d.model.calls().ipc_open_peer +
+                    simgpu::price_of_pair(d, *device, *current.context) +
+                    (large ? d.model.calls().ipc_open_large : 0));
+    }
     if (Range* open = find_import(d, handle)) {
         ++open->opened;
         *address = open->base;

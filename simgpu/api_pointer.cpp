@@ -4,6 +4,8 @@
 // twice.
 #include <string.h>
 
+#include <algorithm>
+
 #include "entry.hpp"
 #include "pools.hpp"
 
@@ -65,7 +67,8 @@ CUresult read(Driver& d, const Range& range, CUdeviceptr address, CUpointer_attr
         case CU_POINTER_ATTRIBUTE_BUFFER_ID: store(data, range.buffer_id); return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_IS_MANAGED: store(data, managed ? 1u : 0u); return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-            store(data, range.device->ordinal);
+            // Of what is mapped from a hidden GPU, the one that uses it.
+            store(data, std::max(range.device->ordinal, 0));
             return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
             store(data, legacy_ipc_capable(d, range) ? 1u : 0u);

@@ -236,7 +236,16 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, 
             return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
         }
         // What another GPU has to map as well is dear.
-        entry.costs(other ? d.model.calls().pool_open_peer - d.model.calls().pool_open : 0);
+        if (other) {
+            const Device& device = *pool_of(handle)->device;
+            const simgpu::Current current = simgpu::current_context(d);
+            entry.costs(d.model.calls().pool_open_peer - d.model.calls().pool_open +
+                        (current.context != nullptr
+                             ? simgpu::price_of_pair(d, device, *current.context)
+                             : 0) +
+                        (d.had_pool ? 0 : d.model.calls().pool_first));
+            d.had_pool = true;
+        }
     }
     return CUDA_SUCCESS;
 }
@@ -275,10 +284,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* handle, void* shareabl
         pread(fd, &record, sizeof record, 0) != sizeof record || record.magic != kPoolMagic) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* on = nullptr;
-    for (Device* device : d.devices) {
-        on = device->physical == record.physical_device ? device : on;
-    }
+    Device* const on = simgpu::exporters_device(d, record.physical_device);
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }

@@ -240,6 +240,10 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
                 !d.model.machine().peer_access) {
                 return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
             }
+            if (const simgpu::Current current = simgpu::current_context(d);
+                current.context != nullptr && !range->accessible) {
+                entry.costs(simgpu::price_of_pair(d, *range->device, *current.context));
+            }
             range->accessible = access[index].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         }
         address = range->base + range->bytes;
@@ -289,10 +293,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
         sscanf(name, "/memfd:simgpu-vmm-%d", &physical) != 1 || fstat(fd, &about) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Device* on = nullptr;
-    for (Device* device : d.devices) {
-        on = device->physical == physical ? device : on;
-    }
+    Device* const on = simgpu::exporters_device(d, physical);
     if (on == nullptr) {
         return CUDA_ERROR_INVALID_DEVICE;
     }

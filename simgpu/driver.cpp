@@ -27,6 +27,21 @@ void in_forked_child() {
 
 constexpr std::size_t kKeptPoisonBytes = std::size_t{64} << 20;
 
+void add_hidden_devices(Driver& d) {
+    if (d.settings.hidden == Hidden::refused) {
+        return;
+    }
+    for (int physical = 0; physical < d.settings.devices; ++physical) {
+        if (exporters_device(d, physical) == nullptr) {
+            auto* device = new Device;
+            device->ordinal = -1;
+            device->physical = physical;
+            device->window = static_cast<int>(d.devices.size() + d.hidden.size());
+            d.hidden.push_back(device);
+        }
+    }
+}
+
 }  // namespace
 
 Driver* driver() {
@@ -60,7 +75,7 @@ CUresult start_driver() {
         d->settings = std::move(settings);
         if (d->settings.visible.empty() || no_device_injected()) {
             result = CUDA_ERROR_NO_DEVICE;
-        } else if (!d->arena.open(static_cast<int>(d->settings.visible.size()))) {
+        } else if (!d->arena.open(d->settings.devices)) {
             result = CUDA_ERROR_OUT_OF_MEMORY;
         } else {
             d->page.open(d->settings.run);
@@ -68,11 +83,13 @@ CUresult start_driver() {
                 auto* device = new Device;
                 device->ordinal = static_cast<int>(index);
                 device->physical = d->settings.visible[index];
+                device->window = device->ordinal;
                 d->devices.push_back(device);
                 device->primary = new_context(*d, *device, 0);
                 device->primary->primary = true;
                 device->default_pool = device->current_pool = new_default_pool(*device);
             }
+            add_hidden_devices(*d);
             pthread_atfork(nullptr, nullptr, in_forked_child);
             g_driver.store(d.release(), std::memory_order_release);
             set_phase(Phase::ready);
@@ -122,6 +139,32 @@ Stream* new_stream(Driver& d, Context& context, unsigned flags, int priority) {
     stream->id = ++d.last_id;
     context.streams.push_back(stream);
     return stream;
+}
+
+Device* exporters_device(Driver& d, int physical) {
+    for (const auto* some : {&d.devices, &d.hidden}) {
+        for (Device* device : *some) {
+            if (device->physical == physical) {
+                return device;
+            }
+        }
+    }
+    return nullptr;
+}
+
+Nanoseconds price_of_pair(Driver& d, const Device& memory, const Context& context) {
+    if (&memory == context.device) {
+        return 0;
+    }
+    for (const auto& [base, range] : d.memory.all()) {
+        const bool foreign = range.kind == MemoryKind::imported ||
+                             (range.kind == MemoryKind::mapped && range.accessible);
+        if (foreign && range.device == &memory &&
+            (range.context == &context || range.context == nullptr)) {
+            return 0;
+        }
+    }
+    return d.model.calls().ipc_pair;
 }
 
 Context* new_context(Driver& d, Device& device, unsigned flags) {

@@ -29,8 +29,8 @@ Made new_device_range(Driver& d, Device& device, Context* context, MemoryKind ki
     if (device.used_bytes + block_bytes > d.settings.device_bytes) {
         return {nullptr, CUDA_ERROR_OUT_OF_MEMORY};
     }
-    const Slice slice = d.arena.new_slice(device.ordinal, block_bytes);
-    const Address block = slice.fd < 0 ? 0 : d.arena.take_addresses(device.ordinal, block_bytes);
+    const Slice slice = d.arena.new_slice(device.window, block_bytes);
+    const Address block = slice.fd < 0 ? 0 : d.arena.take_addresses(device.window, block_bytes);
     if (block == 0 || !d.arena.map(block, slice)) {
         return {nullptr, CUDA_ERROR_OUT_OF_MEMORY};
     }
@@ -50,7 +50,7 @@ Made new_device_range(Driver& d, Device& device, Context* context, MemoryKind ki
 
 Made map_range(Driver& d, Device& device, MemoryKind kind, const Slice& slice, std::size_t bytes,
                std::size_t base_offset) {
-    const Address block = d.arena.take_addresses(device.ordinal, slice.bytes);
+    const Address block = d.arena.take_addresses(device.window, slice.bytes);
     if (block == 0 || !d.arena.map(block, slice)) {
         return {nullptr, CUDA_ERROR_MAP_FAILED};
     }
@@ -98,12 +98,12 @@ void release_range(Driver& d, Range& range) {
                 d.arena.drop_slice(range.slice, KeepPages::no);
             }
             d.arena.unmap(range.block, range.block_bytes);
-            d.arena.give_addresses(range.device->ordinal, range.block, range.block_bytes);
+            d.arena.give_addresses(range.device->window, range.block, range.block_bytes);
             range.device->used_bytes -= range.block_bytes;
             break;
         case MemoryKind::imported:
             d.arena.unmap(range.block, range.block_bytes);
-            d.arena.give_addresses(range.device->ordinal, range.block, range.block_bytes);
+            d.arena.give_addresses(range.device->window, range.block, range.block_bytes);
             break;
         case MemoryKind::mapped:
             d.arena.unmap(range.block, range.block_bytes);  // the addresses stay reserved

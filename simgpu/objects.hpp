@@ -75,8 +75,9 @@ struct Event {
 };
 
 struct Device {
-    int ordinal = 0;
+    int ordinal = 0;  // -1: hidden from this process
     int physical = 0;
+    int window = 0;  // of the arena
     std::size_t used_bytes = 0;
     Context* primary = nullptr;
     Pool* default_pool = nullptr;

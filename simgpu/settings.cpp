@@ -2,6 +2,7 @@
 #include "settings.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace simgpu {
@@ -34,6 +35,11 @@ void apply(Settings& settings, const std::string& key, const std::string& value)
         settings.scale = std::strtod(value.c_str(), nullptr);
     } else if (key == "help") {
         settings.help = number() != 0 ? Help::inline_on_caller : Help::off;
+    } else if (key == "hidden") {
+        settings.hidden = value == "refused" ? Hidden::refused : Hidden::mapped;
+        if (value != "refused" && value != "mapped") {
+            settings.complaint += "hidden must be mapped or refused; ";
+        }
     } else if (key == "run") {
         settings.run = value;
     } else if (key == "suballoc") {
@@ -65,7 +71,45 @@ std::vector<std::string> split(std::string_view text, char separator) {
     return parts;
 }
 
+// "GPU-67616e74-7279-...": as much of it as tells a device from the others; -1: none, or several.
+int device_named(const std::string& name, int devices) {
+    int found = -1;
+    for (int device = 0; device < devices; ++device) {
+        std::string full = "GPU-";
+        const Uuid uuid = uuid_of(device);
+        for (std::size_t byte = 0; byte < uuid.size(); ++byte) {
+            constexpr char kDigits[] = "0123456789abcdef";
+            if (byte == 4 || byte == 6 || byte == 8 || byte == 10) {
+                full += '-';
+            }
+            full += {kDigits[uuid[byte] >> 4], kDigits[uuid[byte] & 15]};
+        }
+        if (full.compare(0, name.size(), name) == 0) {
+            if (found >= 0) {
+                return -1;
+            }
+            found = device;
+        }
+    }
+    return found;
+}
+
+int device_of(const std::string& name, int devices) {
+    if (name.compare(0, 4, "GPU-") == 0) {
+        return device_named(name, devices);
+    }
+    const long ordinal = std::strtol(name.c_str(), nullptr, 10);
+    return ordinal >= 0 && ordinal < devices ? static_cast<int>(ordinal) : -1;
+}
+
 }  // namespace
+
+Uuid uuid_of(int physical_device) {
+    Uuid uuid{};
+    std::memcpy(uuid.data(), "gantry-simgpu-", 14);
+    uuid[15] = static_cast<unsigned char>(physical_device + 1);
+    return uuid;
+}
 
 Settings parse_settings(const char* text, const char* visible_devices) {
     Settings settings;
@@ -87,11 +131,11 @@ Settings parse_settings(const char* text, const char* visible_devices) {
     }
     if (visible_devices != nullptr) {
         for (const std::string& part : split(visible_devices, ',')) {
-            const int ordinal = static_cast<int>(std::strtol(part.c_str(), nullptr, 10));
-            if (ordinal < 0 || ordinal >= settings.devices) {
-                break;  // the driver stops at the first ordinal it does not know
+            const int device = device_of(part, settings.devices);
+            if (device < 0) {
+                break;  // the driver stops at the first one that it does not know
             }
-            settings.visible.push_back(ordinal);
+            settings.visible.push_back(device);
         }
     } else {
         for (int ordinal = 0; ordinal < settings.devices; ++ordinal) {

@@ -7,6 +7,7 @@
 #include "base/task.hpp"
 #include "coll/team.hpp"
 #include "device/device.hpp"
+#include "transfer/mapping.hpp"
 
 #include <span>
 #include <vector>
@@ -41,35 +42,23 @@ class MappedPeers {
     explicit MappedPeers(device::Device& device) : device_(device) {}
     MappedPeers(const MappedPeers&) = delete;
     MappedPeers& operator=(const MappedPeers&) = delete;
-    ~MappedPeers() {
-        for (const Open& each : open_)
-            device_.close_memory(each.handle, each.gpu);
-    }
 
     // Where an address of the exporter is here, for that GPU of ours. MPI_ERR_UNSUPPORTED_OPERATION: it
     // cannot be mapped.
     Result<std::byte*> at(const device::IpcHandle& handle, int gpu, std::uint64_t address) {
-        for (const Open& each : open_)
-            if (each.handle.origin == handle.origin && each.handle.buffer_id == handle.buffer_id)
-                return each.base + (address - handle.base);
-        const int other = device_.gpu_of(handle.gpu);
-        if (other >= 0 && other != gpu && !device_.can_access_peer(gpu, other))
-            return failure(MPI_ERR_UNSUPPORTED_OPERATION, "GPU {} does not reach GPU {}", gpu,
-                           other);
-        Result<void*> base = device_.open_memory(handle, gpu);
-        if (!base.ok()) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", base.status().text());
-        open_.push_back({handle, gpu, static_cast<std::byte*>(*base)});
-        return open_.back().base + (address - handle.base);
+        for (const transfer::Mapping& each : open_)
+            if (each.handle().origin == handle.origin &&
+                each.handle().buffer_id == handle.buffer_id)
+                return each.at(address);
+        Result<transfer::Mapping> opened = transfer::Mapping::open(device_, handle, gpu);
+        GANTRY_TRY(opened.status());
+        open_.push_back(std::move(*opened));
+        return open_.back().at(address);
     }
 
   private:
-    struct Open {
-        device::IpcHandle handle;
-        int gpu;
-        std::byte* base;
-    };
     device::Device& device_;
-    std::vector<Open> open_;
+    std::vector<transfer::Mapping> open_;
 };
 
 }  // namespace gantry::coll

@@ -156,7 +156,8 @@ struct RankGpu {
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
 
 // Whether Device::open_memory() may ask the driver.
-enum class Opening : std::uint8_t { allowed, known_only };
+// `anchor`: it is to stay open, apart from the limits on what does (transfer/anchors.hpp).
+enum class Opening : std::uint8_t { allowed, known_only, anchor };
 
 class Device {
   public:
@@ -185,7 +186,12 @@ class Device {
             if (all[gpu].uuid == uuid) return static_cast<int>(gpu);
         return -1;
     }
-    virtual bool can_access_peer(int gpu, int other) = 0;
+    // Whether that GPU copies from and to memory of the other one, as far as is known: of one that this
+    // process does not see (CUDA_VISIBLE_DEVICES) the driver tells nothing, so yes until it has refused
+    // to open memory there.
+    virtual bool reaches(int gpu, const Uuid& other) = 0;
+    // It has: a container or a batch system keeps that GPU from this process.
+    virtual bool is_kept_away(int /*gpu*/, const Uuid& /*other*/) { return false; }
     // The GPU on which this thread works, or is expected to: of those that it may use, the ranks of a
     // node take one each in turn.
     virtual RankGpu gpu_of_rank(int /*local_rank*/) { return {}; }
@@ -255,6 +261,9 @@ class Device {
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu,
                                       Opening opening = Opening::allowed) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
+    // Whether opening memory of that kind costs what a first one does: nothing on that GPU, which is
+    // another one, is open for this one of ours; or no pool was opened yet. Makes no driver call.
+    virtual bool opens_first(IpcKind, int /*gpu*/, const Uuid& /*other*/) { return false; }
     // As long as this is the same, an address that open_memory() gave is good until its last user
     // closes it; else a context went, and perhaps the mapping with it.
     std::uint64_t losses() const { return losses_; }

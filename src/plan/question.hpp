@@ -60,6 +60,9 @@ enum class Reads : std::uint8_t {
     look = 5,        // likewise; this message goes the slower way, to see what it costs by now
 };
 
+// Allocations that take longer to open (model::kLargeMapping).
+inline constexpr Bytes kLargeMapping = 512 * kMiB;
+
 // What the indexes of Facts name.
 struct Machine {
     std::vector<device::GpuFacts> gpus;                 // by GPU of this process
@@ -88,6 +91,7 @@ struct Facts {
     bool gpu_shared =
         false;  // of an offer: the last strided message to that peer stayed on its GPU
     bool peer_access = false;  // the GPUs reach each other directly
+    bool kept_away = false;    // they do not, since one is kept from the process of the other
     bool ipc_open = false;     // the receiver has opened the source's memory already
     bool put_open = false;     // the sender has opened the sink's memory already
     bool rtr = false;          // the receiver waits, and has named its buffer to the sender (RTR)
@@ -97,7 +101,10 @@ struct Facts {
     HostRates rates;           // of copies between host memories of the node; 0: not known
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;
-    bool sender_opens = true;    // the sender's process uses a driver and sees the sink's GPU
+    // Opening costs what a first one does (Device::opens_first), and what a large allocation does.
+    bool sender_first = false, receiver_first = false;
+    bool source_large = false, sink_large = false;
+    bool sender_opens = true;    // the sender's process uses a driver, and may open the sink's GPU
     bool receiver_opens = true;  // the same of the receiver's process and the source's GPU
     bool source_bar = false;     // the sender's processor reads the source itself (GDRCopy)
     bool sink_bar = false;       // the receiver's processor writes the sink itself

@@ -88,7 +88,7 @@ bool Window::reaches_attached(const Access& access, std::uint64_t address) {
         left -= some;
     }
     if (name < 0) return of.process != 0;
-    return mapped_region(of, of.attachments->name(name)).base != nullptr;
+    return mapped_region(of, of.attachments->name(name)).mapping.is_open();
 }
 
 const Target::MappedRegion& Window::mapped_region(Target& of, const device::IpcHandle& handle) {
@@ -96,36 +96,25 @@ const Target::MappedRegion& Window::mapped_region(Target& of, const device::IpcH
         if (each.handle == handle) return each;
     device::Device& device = windows.context.device;
     // What was detached may have been freed, which takes effect when nobody maps it any more.
-    std::erase_if(of.mapped_regions, [&of, &device](const Target::MappedRegion& each) {
-        if (of.attachments->has_named(each.handle)) return false;
-        if (each.base != nullptr) device.close_memory(each.handle, each.gpu);
-        return true;
+    std::erase_if(of.mapped_regions, [&of](const Target::MappedRegion& each) {
+        return !of.attachments->has_named(each.handle);
     });
-    Target::MappedRegion region;
-    region.handle = handle;
-    const int first = std::max(device.gpu_of(handle.gpu), 0);
-    for (int i = 0; device.active() && region.base == nullptr && i < device.gpu_count(); ++i) {
-        const int gpu = (first + i) % device.gpu_count();
-        Result<void*> mapped = device.open_memory(handle, gpu);
-        if (!mapped.ok()) continue;
-        region.base = static_cast<std::byte*>(*mapped);
-        region.gpu = gpu;
+    Target::MappedRegion region{handle, {}};
+    if (device.active() && device.gpu_count() > 0) {
+        Result<transfer::Mapping> mapping = transfer::Mapping::open_by_any(
+            device, handle, transfer::Mapping::gpu_for(device, handle));
+        if (mapping.ok()) region.mapping = std::move(*mapping);
     }
-    of.mapped_regions.push_back(region);
+    of.mapped_regions.push_back(std::move(region));
     return of.mapped_regions.back();
 }
 
 void Window::locate_attached(Target& of, std::uint64_t address, Side& side) {
     const Attachments::Region region = of.attachments->find(address, of.last_attachment);
     if (region.bytes == 0 || region.name < 0) return;
-    const Target::MappedRegion& mapped = mapped_region(of, of.attachments->name(region.name));
-    const auto named = reinterpret_cast<std::uintptr_t>(side.buffer.address);
-    side.buffer.address = mapped.base + (named - mapped.handle.base);
-    side.location = {};
-    side.location.kind = device::MemoryKind::device;
-    side.location.gpu = mapped.gpu;
-    side.location.base = reinterpret_cast<std::uintptr_t>(mapped.base);
-    side.location.size = mapped.handle.size;
+    const transfer::Mapping& mapping = mapped_region(of, of.attachments->name(region.name)).mapping;
+    side.buffer.address = mapping.at(reinterpret_cast<std::uintptr_t>(side.buffer.address));
+    side.location = mapping.location();
 }
 
 // Attached regions that touch are one for who names bytes of both.

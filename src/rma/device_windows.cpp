@@ -43,9 +43,9 @@ void Window::send_descriptors(const std::vector<DeviceName>& names) {
 int Window::first_gpu_for(const device::IpcHandle& handle, const std::vector<DeviceName>& names) {
     device::Device& device = windows.context.device;
     const device::IpcHandle& mine = names[static_cast<std::size_t>(rank())].handle;
-    const int theirs = device.gpu_of(handle.gpu), own = device.gpu_of(mine.gpu);
-    if (mine.kind == device::IpcKind::none || own < 0) return std::max(theirs, 0);
-    return theirs < 0 || device.can_access_peer(own, theirs) ? own : theirs;
+    const int own = mine.kind != device::IpcKind::none ? device.gpu_of(mine.gpu) : -1;
+    return own >= 0 && device.reaches(own, handle.gpu) ? own
+                                                       : transfer::Mapping::gpu_for(device, handle);
 }
 
 void Window::map_devices(const std::vector<DeviceName>& names) {
@@ -56,39 +56,25 @@ void Window::map_devices(const std::vector<DeviceName>& names) {
         if (handle.kind == device::IpcKind::none || handle.origin == 0 || !on_my_node(of_rank))
             continue;
         Target& of = target(of_rank);
-        int gpu = first_gpu_for(handle, names);
-        Result<void*> mapped = device.open_memory(handle, gpu);
-        for (int other = 0; !mapped.ok() && other < device.gpu_count(); ++other) {
-            if (other == gpu) continue;
-            Result<void*> there = device.open_memory(handle, other);
-            if (!there.ok()) continue;
-            mapped = std::move(there);
-            gpu = other;
-        }
+        Result<transfer::Mapping> mapped =
+            transfer::Mapping::open_by_any(device, handle, first_gpu_for(handle, names));
         if (!mapped.ok()) {
             log::info("rma: operations at rank {} go by message: {}", of_rank,
                       mapped.status().text());
             continue;
         }
-        auto* const base = static_cast<std::byte*>(*mapped);
-        of.memory = base + (of.base - handle.base);
-        of.location.kind = device::MemoryKind::device;
-        of.location.gpu = gpu;
-        of.location.base = reinterpret_cast<std::uintptr_t>(base);
-        of.location.size = handle.size;
-        of.mapped = handle;
+        of.mapped = std::move(*mapped);
+        of.memory = of.mapped.at(of.base);
+        of.location = of.mapped.location();
         of.direct = true;
     }
 }
 
 void Window::unmap_devices() {
-    for (const auto& each : targets_)
-        if (each->mapped.kind != device::IpcKind::none)
-            windows.context.device.close_memory(each->mapped, each->location.gpu);
-    for (const auto& each : targets_)
-        for (const Target::MappedRegion& region : each->mapped_regions)
-            if (region.base != nullptr)
-                windows.context.device.close_memory(region.handle, region.gpu);
+    for (const auto& each : targets_) {
+        each->mapped = {};
+        each->mapped_regions.clear();
+    }
 }
 
 }  // namespace gantry::rma

@@ -252,10 +252,10 @@ plan::WindowCopy Window::copier_of(const Access& access, const Side& from, const
     question.bytes = access.bytes;
     question.contiguous = from.contiguous() && to.contiguous();
     question.on_devices = from.on_device() && to.on_device();
-    if (of.mapped.kind != device::IpcKind::none) {
+    if (of.mapped.is_open()) {
         const int gpu = access.origin.location.gpu;
         question.between_gpus =
-            of.location.gpu == gpu && windows.context.device.gpu_of(of.mapped.gpu) != gpu;
+            of.location.gpu == gpu && windows.context.device.gpu_of(of.mapped.handle().gpu) != gpu;
     }
     return plan::window_copy(question);
 }

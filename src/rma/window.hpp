@@ -32,6 +32,7 @@
 #include "rma/node_memory.hpp"
 #include "rma/operation.hpp"
 #include "rma/target_memory.hpp"
+#include "transfer/mapping.hpp"
 
 #include <deque>
 #include <memory>
@@ -73,7 +74,7 @@ struct Target {
     bool on_device = false;        // of another node
     int process = 0;               // direct by copies of the kernel: whose memory; else 0
     device::Location location;
-    device::IpcHandle mapped;         // of device memory that is mapped here
+    transfer::Mapping mapped;         // of device memory that is mapped here
     ControlBlock* control = nullptr;  // null: on another node
     std::size_t local = 0;            // its number among the ranks of this node
     // What it has attached to a dynamic window, on this node; and what of that is mapped here.
@@ -81,8 +82,7 @@ struct Target {
     std::uint32_t last_attachment = 0;
     struct MappedRegion {
         device::IpcHandle handle;
-        std::byte* base = nullptr;  // null: refused
-        int gpu = -1;
+        transfer::Mapping mapping;  // not open: refused
     };
     std::vector<MappedRegion> mapped_regions;
 

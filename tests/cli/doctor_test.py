@@ -50,6 +50,13 @@ class Doctor(unittest.TestCase):
         broken = sum(check["verdict"] == "BAD" for check in said["checks"])
         self.assertEqual((said["broken"], code), (broken, 1 if broken else 0))
 
+    def test_gpus_that_the_variable_hides_are_no_trouble(self):
+        check = rows(CUDA_VISIBLE_DEVICES="0")[1].get("visible GPUs")
+        if check is None:
+            self.skipTest("not run: there is no GPU")
+        self.assertEqual(check["verdict"], "ok")
+        self.assertRegex(check["found"], "CUDA_VISIBLE_DEVICES=0: memory on GPUs that it hides is mapped")
+
     def test_text_says_what_json_says(self):
         text = doctor().stdout
         for check in rows()[2]["checks"]:

@@ -35,7 +35,13 @@ Gpu start() {
     if (init(0) != CUDA_SUCCESS || count(&gpu.count) != CUDA_SUCCESS || gpu.count == 0)
         skip("there is no GPU");
     gpu.simulated = gpu.find("simgpu_calls") != nullptr;
+    if (one_gpu_each()) gpu.count = size();  // one of them is seen
     return gpu;
+}
+
+// Of a rank that sees one GPU, its own, that is the first one.
+int ordinal_of(int device) {
+    return one_gpu_each() ? 0 : device;
 }
 
 CUdeviceptr address(const void* pointer) {
@@ -99,12 +105,12 @@ std::vector<Kind> every_kind() {
 void use_device(int ordinal) {
     gpu();
     CUcontext context = nullptr;
-    must<CUcontext*, CUdevice>("cuDevicePrimaryCtxRetain", &context, ordinal);
+    must<CUcontext*, CUdevice>("cuDevicePrimaryCtxRetain", &context, ordinal_of(ordinal));
     must<CUcontext>("cuCtxSetCurrent", context);
 }
 
 Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
-    : kind_(kind), bytes_(bytes), device_(device) {
+    : kind_(kind), bytes_(bytes), device_(ordinal_of(device)) {
     const std::size_t size = std::max<std::size_t>(bytes, 1);
     if (kind != Kind::host) use_device(device);
     switch (kind) {
@@ -145,7 +151,7 @@ Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
         case Kind::shared_pool: {
             CUdeviceptr pointer = 0;
             must<CUdeviceptr*, size_t, CUmemoryPool, CUstream>("cuMemAllocFromPoolAsync", &pointer,
-                                                               size, shared_pool(device), nullptr);
+                                                               size, shared_pool(device_), nullptr);
             must<CUstream>("cuStreamSynchronize", nullptr);
             data_ = reinterpret_cast<std::byte*>(pointer);
             break;
@@ -153,7 +159,7 @@ Memory::Memory(Kind kind, std::size_t bytes, int device, void* where)
         case Kind::vmm: {
             constexpr std::size_t kGranularity = 2u << 20;
             vmm_bytes_ = (size + kGranularity - 1) / kGranularity * kGranularity;
-            const CUmemAllocationProp properties = vmm_properties(device);
+            const CUmemAllocationProp properties = vmm_properties(device_);
             CUdeviceptr pointer = 0;
             must<CUmemGenericAllocationHandle*, size_t, const CUmemAllocationProp*,
                  unsigned long long>("cuMemCreate", &vmm_handle_, vmm_bytes_, &properties, 0ull);

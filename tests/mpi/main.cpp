@@ -55,6 +55,10 @@ void fail_check(const char* file, int line, const char* text, long long actual,
              std::to_string(expected) + ")");
 }
 
+bool one_gpu_each() {
+    return std::getenv("TESTS_ONE_GPU_EACH") != nullptr;
+}
+
 bool has_failed() {
     return failed;
 }
@@ -107,6 +111,8 @@ int run(int argc, char** argv) {
             "usage: mpiexec -n RANKS mpi_tests CASE   (mpi_tests --list names the cases)\n");
         return 2;
     }
+    if (const char* number = std::getenv("PMI_RANK"); one_gpu_each() && number != nullptr)
+        setenv("CUDA_VISIBLE_DEVICES", number, 1);
     if (current->starts_mpi) {
         current->run();
         return failed ? 1 : 0;

@@ -38,6 +38,8 @@ void fail(const char* file, int line, const std::string& what);
 [[gnu::cold]] void fail_check(const char* file, int line, const char* text, long long actual,
                               const char* expected_text, long long expected);
 bool has_failed();
+// Each rank sees one GPU, that of its number (TESTS_ONE_GPU_EACH).
+bool one_gpu_each();
 // The case cannot run here (no second GPU, say): exit code 77, printed with the reason.
 [[noreturn]] void skip(const std::string& why);
 

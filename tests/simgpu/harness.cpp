@@ -118,14 +118,15 @@ void simulated_death(const std::string& settings, int signal, const std::functio
     EXPECT_EQ(WTERMSIG(status), signal);
 }
 
-void simulated_pair(const std::string& settings, const std::function<void(Channel&)>& first,
-                    const std::function<void(Channel&)>& second) {
+static void run_pair(Start start, const std::string& settings,
+                     const std::function<void(Channel&)>& first,
+                     const std::function<void(Channel&)>& second) {
     SKIP_ON_A_REAL_DRIVER(settings);
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const std::string run = unique_run(settings);
     const auto side = [&](int index, const std::function<void(Channel&)>& body) {
-        return spawn(run, Start::initialised, [&, index] {
+        return spawn(run, start, [&, index] {
             close(ends[1 - index]);
             Channel channel(ends[index]);
             body(channel);
@@ -137,6 +138,16 @@ void simulated_pair(const std::string& settings, const std::function<void(Channe
     close(ends[1]);
     expect_success(one);
     expect_success(two);
+}
+
+void simulated_pair(const std::string& settings, const std::function<void(Channel&)>& first,
+                    const std::function<void(Channel&)>& second) {
+    run_pair(Start::initialised, settings, first, second);
+}
+
+void simulated_pair_raw(const std::string& settings, const std::function<void(Channel&)>& first,
+                        const std::function<void(Channel&)>& second) {
+    run_pair(Start::raw, settings, first, second);
 }
 
 void Channel::send_bytes(const void* data, std::size_t bytes) {

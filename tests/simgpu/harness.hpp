@@ -74,6 +74,10 @@ class Channel {
 void simulated_pair(const std::string& settings, const std::function<void(Channel&)>& first,
                     const std::function<void(Channel&)>& second);
 
+// The same without cuInit.
+void simulated_pair_raw(const std::string& settings, const std::function<void(Channel&)>& first,
+                        const std::function<void(Channel&)>& second);
+
 // Small helpers in a child.
 #define OK(call) ASSERT_EQ((call), CUDA_SUCCESS)
 

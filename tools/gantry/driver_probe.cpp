@@ -156,6 +156,14 @@ std::vector<Check> device_checks(const config::Config& config) {
                       fmt::format("{}, CUDA {}.{}, {} device{}", name, version / 1000,
                                   version % 1000 / 10, devices, devices == 1 ? "" : "s"),
                       ""});
+    if (const auto visible = config::environment("CUDA_VISIBLE_DEVICES"))
+        checks.push_back(
+            {"visible GPUs", Verdict::good,
+             fmt::format("CUDA_VISIBLE_DEVICES={}: memory on GPUs that it hides is mapped like any "
+                         "other; a container or Slurm may keep them away, and then gantry explain "
+                         "says so",
+                         *visible),
+             ""});
     auto reaches = probe.find<PFN_cuDeviceCanAccessPeer>("cuDeviceCanAccessPeer");
     for (CUdevice device = 0; device < devices; ++device) {
         const std::string subject = fmt::format("device {}", device);

@@ -14,16 +14,14 @@
 namespace gantry::device::cuda {
 
 CudaDevice::Place CudaDevice::place(const void* address) {
-    if (const IpcCache::Mapping* mapping = mappings_.find(address)) {
-        const int home = gpu_of(mapping->handle.gpu);
+    if (const IpcCache::Mapping* mapping = mappings_.find(address))
         return {true,
                 true,
                 false,
                 mapping->gpu,
-                home >= 0 ? home : mapping->gpu,
+                gpus_.number_of(mapping->handle.gpu),
                 mapping->context.handle,
                 {mapping->address, mapping->handle.size}};
-    }
     const Allocation* allocation = pointers_.known(address);
     if (allocation == nullptr) return {};
     const Location& location = allocation->location;

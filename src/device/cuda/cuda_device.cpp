@@ -81,9 +81,14 @@ RankGpu CudaDevice::gpu_of_rank(int local_rank) {
     return {address, current != nullptr || count == 1};
 }
 
-bool CudaDevice::can_access_peer(int gpu, int other) {
+bool CudaDevice::reaches(int gpu, const Uuid& other) {
     gpus_.fill();
-    return gpus_.can_access_peer(gpu, other);
+    const int seen = gpu_of(other);
+    return seen >= 0 ? gpus_.can_access_peer(gpu, seen) : !mappings_.is_kept_away(gpu, other);
+}
+
+bool CudaDevice::is_kept_away(int gpu, const Uuid& other) {
+    return mappings_.is_kept_away(gpu, other);
 }
 
 // --- pointers ----------------------------------------------------------------------------------
@@ -139,8 +144,8 @@ Result<Streams*> CudaDevice::streams_in(CUcontext context, int gpu) {
     for (const auto& streams : streams_)
         if (streams->context().handle == context) return streams.get();
     const Context fresh{context, context_id(driver_, context), gpu};
-    std::unique_ptr<Streams> streams(
-        new (std::nothrow) Streams(driver_, fresh, gpus_.facts(gpu), gpus_.count(), settings_));
+    std::unique_ptr<Streams> streams(new (std::nothrow)
+                                         Streams(driver_, fresh, gpus_.facts(gpu), settings_));
     if (streams == nullptr)
         return failure(MPI_ERR_NO_MEM, "out of memory for the streams of GPU {}", gpu);
     if (const Status refused = pins_.apply(fresh); !refused.ok())
@@ -291,7 +296,7 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu, Opening 
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
         if (!context.ok()) return std::move(context).status();
-        Result<void*> opened = mappings_.open(handle, *context);
+        Result<void*> opened = mappings_.open(handle, *context, {gpu_of(handle.gpu) < 0, opening == Opening::anchor});
         if (opened.ok() || round == 1 || Current(driver_, *context).ok()) return opened;
         drop_context(context->handle);
     }

@@ -46,7 +46,8 @@ class CudaDevice final : public Device {
     bool active() override;
     RankGpu gpu_of_rank(int local_rank) override;
     std::span<const GpuFacts> gpus() override;
-    bool can_access_peer(int gpu, int other) override;
+    bool reaches(int gpu, const Uuid& other) override;
+    bool is_kept_away(int gpu, const Uuid& other) override;
 
     Result<Location> classify(const void* address, Bytes bytes) override;
 
@@ -67,6 +68,9 @@ class CudaDevice final : public Device {
                               Opening opening = Opening::allowed) override;
     Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    bool opens_first(IpcKind kind, int gpu, const Uuid& other) override {
+        return gpu_of(other) != gpu && mappings_.opens_first(kind, gpu, other);
+    }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override;
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;

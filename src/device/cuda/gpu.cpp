@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace gantry::device::cuda {
@@ -71,6 +72,14 @@ bool GpuTable::can_access_peer(int gpu, int other) {
         access = result == CUDA_SUCCESS && can != 0 ? Access::yes : Access::no;
     }
     return access == Access::yes;
+}
+
+int GpuTable::number_of(const Uuid& uuid) {
+    for (std::size_t gpu = 0; gpu < facts_.size(); ++gpu)
+        if (facts_[gpu].uuid == uuid) return static_cast<int>(gpu);
+    auto hidden = std::find(hidden_.begin(), hidden_.end(), uuid);
+    if (hidden == hidden_.end()) hidden = hidden_.insert(hidden, uuid);
+    return count() + static_cast<int>(hidden - hidden_.begin());
 }
 
 CUcontext GpuTable::current_on(const Gpu& gpu) {

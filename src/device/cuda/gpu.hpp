@@ -33,6 +33,9 @@ class GpuTable {
         return gpus_[static_cast<std::size_t>(gpu)].name;
     }
     bool can_access_peer(int gpu, int other);
+    // A number for any GPU of the node: of one that this process does not see one behind those that it
+    // sees, the same each time.
+    int number_of(const Uuid& uuid);
 
     // A context of the program's on this GPU was seen: Gantry works there from now on.
     void prefer_context(int gpu, CUcontext context) {
@@ -65,6 +68,7 @@ class GpuTable {
     bool filled_ = false;
     std::vector<Gpu> gpus_;
     std::vector<GpuFacts> facts_;  // of each
+    std::vector<Uuid> hidden_;     // that were asked for
     GpuFacts none_;
 };
 

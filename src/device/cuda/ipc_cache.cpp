@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "device/cuda/ipc_cache.hpp"
 
+#include "base/log.hpp"
 #include "device/cuda/pointer_query.hpp"
 
 #include <algorithm>
@@ -36,23 +37,24 @@ void* IpcCache::use(Iterator mapping) {
     return reinterpret_cast<void*>(mapping->address);
 }
 
-Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
+Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, How how) {
     Iterator hit = lookup(handle, context.gpu);
     if (hit != mappings_.end() && hit->context != context && !Current(driver_, hit->context).ok()) {
         lost(hit);  // The context that it was opened in is gone, and the mapping with it.
         hit = mappings_.end();
     }
     if (hit != mappings_.end()) return use(hit);
-    if (is_refused(handle))
+    if (is_refused(handle) || is_kept_away(context.gpu, handle.gpu))
         return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: refused before", handle.size);
     if (imports_.ready(handle) == Imports::Ready::not_yet)
         return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: their descriptor has not come",
                        handle.size);
-    GANTRY_TRY(make_room(handle.size));
+    if (!how.anchor) GANTRY_TRY(make_room(handle.size));
     Imports::Mapped mapped = map(handle, context);
     // An older mapping of memory that its owner has freed meanwhile can stand in the way.
     if (mapped.result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle))
         mapped = map(handle, context);
+    if (how.hidden) note_try(handle, context.gpu, mapped);
     if (mapped.result != CUDA_SUCCESS) {
         if (mapped.result != CUDA_ERROR_OUT_OF_MEMORY && !is_lost(mapped.result)) {
             refused_.push_front(handle);
@@ -63,16 +65,22 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context) {
             fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
     const auto address = static_cast<std::uintptr_t>(mapped.address);
-    mappings_.push_front({handle, context.gpu, context, address, 1, false,
+    mappings_.push_front({handle, context.gpu, context, address, 1, false, how.anchor,
                           buffer_id_at(driver_, address, &Calls::ipc)});
-    bytes_ += handle.size;
-    ++driver_.calls().mappings_opened;
+    if (how.anchor) {
+        ++anchors_;
+    } else {
+        bytes_ += handle.size;
+        ++driver_.calls().mappings_opened;
+    }
     note_size();
     return reinterpret_cast<void*>(mapped.address);
 }
 
 Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
-    Result<void*> opened = open(lost.handle, context);
+    Result<void*> opened =
+        open(lost.handle, context,
+             {tried_on(lost.gpu, lost.handle.gpu) != nullptr, lost.is_anchor});
     if (!opened.ok()) return opened;
     mappings_.front().users += lost.users - 1;
     lost_in_use_.remove_if([&lost](const Mapping& gone) {
@@ -87,6 +95,27 @@ Imports::Mapped IpcCache::map(const IpcHandle& handle, const Context& context) {
     return imports_.map(handle, context.gpu);
 }
 
+const IpcCache::Hidden* IpcCache::tried_on(int gpu, const Uuid& hidden) const {
+    for (const Hidden& tried : hidden_)
+        if (tried.gpu == gpu && tried.other == hidden) return &tried;
+    return nullptr;
+}
+
+// Memory that went meanwhile is refused, too: once another allocation was opened, only what is refused is.
+void IpcCache::note_try(const IpcHandle& handle, int gpu, const Imports::Mapped& mapped) {
+    if (mapped.result == CUDA_ERROR_OUT_OF_MEMORY || is_lost(mapped.result) ||
+        tried_on(gpu, handle.gpu) != nullptr)
+        return;
+    const bool opened = mapped.result == CUDA_SUCCESS;
+    hidden_.push_back({gpu, handle.gpu, opened});
+    if (!opened)
+        log::info(
+            "cuda: a GPU that this process does not see is kept from it ({}: {}): what goes "
+            "between "
+            "it and GPU {} is staged",
+            mapped.call, result_name(mapped.result), gpu);
+}
+
 bool IpcCache::is_refused(const IpcHandle& handle) const {
     return std::any_of(refused_.begin(), refused_.end(),
                        [&](const IpcHandle& refused) { return same(refused, handle); });
@@ -94,7 +123,7 @@ bool IpcCache::is_refused(const IpcHandle& handle) const {
 
 Status IpcCache::make_room(Bytes bytes) {
     auto oldest = mappings_.end();
-    while (mappings_.size() + 1 > max_entries_ || bytes_ + bytes > max_bytes_) {
+    while (mappings_.size() - anchors_ + 1 > max_entries_ || bytes_ + bytes > max_bytes_) {
         if (oldest == mappings_.begin())
             return failure(MPI_ERR_NO_MEM,
                            "mapping {} bytes of a peer: {} mappings of {} bytes are in use, and "
@@ -136,7 +165,9 @@ void IpcCache::close(const IpcHandle& handle, int gpu) {
 
 Access IpcCache::access(const IpcHandle& handle, int gpu) {
     if (lookup(handle, gpu) != mappings_.end()) return Access::open;
-    if (is_refused(handle) || handle.size > max_bytes_ || max_entries_ == 0) return Access::never;
+    if (is_refused(handle) || is_kept_away(gpu, handle.gpu) || handle.size > max_bytes_ ||
+        max_entries_ == 0)
+        return Access::never;
     switch (imports_.ready(handle)) {
         case Imports::Ready::yes: return Access::closed;
         case Imports::Ready::not_yet:
@@ -196,7 +227,10 @@ IpcCache::Iterator IpcCache::lost(Iterator mapping) {
 }
 
 IpcCache::Iterator IpcCache::erase(Iterator mapping) {
-    bytes_ -= mapping->handle.size;
+    if (mapping->is_anchor)
+        --anchors_;
+    else
+        bytes_ -= mapping->handle.size;
     ++losses_;
     const Iterator next = mappings_.erase(mapping);
     note_size();
@@ -204,7 +238,7 @@ IpcCache::Iterator IpcCache::erase(Iterator mapping) {
 }
 
 void IpcCache::note_size() {
-    driver_.calls().mappings_open = mappings_.size();
+    driver_.calls().mappings_open = mappings_.size() - anchors_;
     driver_.calls().mapped = bytes_;
 }
 

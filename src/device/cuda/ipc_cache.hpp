@@ -14,7 +14,9 @@
 
 #include "device/cuda/imports.hpp"
 
+#include <algorithm>
 #include <list>
+#include <vector>
 
 namespace gantry::device::cuda {
 
@@ -27,6 +29,7 @@ class IpcCache {
         std::uintptr_t address = 0;  // where handle.base is here
         int users = 0;
         bool doomed = false;
+        bool is_anchor = false;       // not counted
         std::uint64_t buffer_id = 0;  // here; 0: the driver does not say
     };
     IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes, std::uint64_t& losses)
@@ -39,7 +42,23 @@ class IpcCache {
     // Where descriptors are to be sent (0: they cannot be).
     std::uint32_t inbox() { return imports_.inbox(); }
 
-    Result<void*> open(const IpcHandle& handle, const Context& context);
+    struct How {
+        bool hidden = false;  // this process does not see the GPU
+        bool anchor = false;  // it stays open, and is not counted
+    };
+    Result<void*> open(const IpcHandle& handle, const Context& context, How how);
+    // Device::opens_first(), of another GPU.
+    bool opens_first(IpcKind kind, int gpu, const Uuid& other) const {
+        if (kind == IpcKind::pool && !imports_.had_pool()) return true;
+        return std::none_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
+            return mapping.gpu == gpu && mapping.handle.gpu == other;
+        });
+    }
+    // The driver refused the first memory of a hidden GPU that was to be opened for this one of ours.
+    bool is_kept_away(int gpu, const Uuid& hidden) const {
+        const Hidden* const tried = tried_on(gpu, hidden);
+        return tried != nullptr && !tried->opened;
+    }
     // One more use of a mapping that is there; of one that nobody uses only if its context `lives`.
     // Null: open() it.
     template <class Lives>
@@ -67,6 +86,12 @@ class IpcCache {
 
   private:
     using Iterator = std::list<Mapping>::iterator;
+    // A GPU that this process does not see, and what its driver said when memory there was opened first.
+    struct Hidden {
+        int gpu = -1;  // of ours
+        Uuid other{};
+        bool opened = false;
+    };
     Iterator lookup(const IpcHandle& handle, int gpu);
     void* use(Iterator mapping);
     Status make_room(Bytes bytes);
@@ -77,17 +102,21 @@ class IpcCache {
     void note_size();
     Iterator lost(Iterator mapping);
     bool is_refused(const IpcHandle& handle) const;
+    const Hidden* tried_on(int gpu, const Uuid& hidden) const;
+    void note_try(const IpcHandle& handle, int gpu, const Imports::Mapped& mapped);
 
     Driver& driver_;
     Imports imports_;
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;
+    std::size_t anchors_ = 0;  // of mappings_
     std::uint64_t& losses_;  // counts up with mappings that are no more
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.
     std::list<Mapping> lost_in_use_;
+    std::vector<Hidden> hidden_;
     std::list<IpcHandle> refused_;  // handles that the driver does not open: it is not asked again
 };
 

@@ -38,19 +38,22 @@ Engine engine_of(Lane lane) {
     return Engine::peer;
 }
 
+// GPUs of a node with lanes of their own; more share them, and wait for each other.
+constexpr std::size_t kPeers = 16;
+
 Ends ends_of_flow(Lane lane) {
     return lane == Lane::d2h ? Ends::to_host : Ends::from_host;
 }
 
 }  // namespace
 
-Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
+Streams::Streams(Driver& driver, const Context& context, const GpuFacts& facts,
                  const CopySettings& settings)
     : driver_(driver),
       context_(context),
       settings_(settings),
       rows_into_shared_gpu_(facts),
-      lanes_(static_cast<std::size_t>(Lane::peer) + 2 * static_cast<std::size_t>(gpus)),
+      lanes_(static_cast<std::size_t>(Lane::peer) + 2 * kPeers),
       flags_(driver, lanes_.size(), Flags::kCacheLine, settings.flags),
       resident_(driver, context, facts, settings),
       small_(driver, context, facts, settings, resident_, Sizes::small),
@@ -74,7 +77,7 @@ std::size_t Streams::lane(const Order& order) const {
     std::size_t index = static_cast<std::size_t>(order.lane);
     // Copies to another GPU and from it use the two directions of one link: at once.
     if (order.lane == Lane::peer)
-        index += 2 * static_cast<std::size_t>(order.peer < 0 ? 0 : order.peer) + order.outwards;
+        index += 2 * (static_cast<std::size_t>(std::max(order.peer, 0)) % kPeers) + order.outwards;
     GANTRY_ASSERT(index < lanes_.size());
     return index;
 }

@@ -39,7 +39,7 @@ namespace gantry::device::cuda {
 
 class Streams {
   public:
-    Streams(Driver& driver, const Context& context, const GpuFacts& facts, int gpus,
+    Streams(Driver& driver, const Context& context, const GpuFacts& facts,
             const CopySettings& settings);
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;

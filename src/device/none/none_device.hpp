@@ -13,7 +13,7 @@ class NoneDevice final : public Device {
     NoneDevice() : Device("none") {}
     bool active() override { return false; }
     std::span<const GpuFacts> gpus() override { return {}; }
-    bool can_access_peer(int, int) override { return false; }
+    bool reaches(int, const Uuid&) override { return false; }
     Result<Location> classify(const void*, Bytes) override { return Location{}; }
     void copy(const Copy& copy, Completion& done) override;
     void flush_batch(BatchHint) override {}

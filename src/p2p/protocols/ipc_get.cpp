@@ -16,6 +16,7 @@
 #include "p2p/protocols/one_copy.hpp"
 #include "p2p/rendezvous_receive.hpp"
 #include "transfer/local_move.hpp"
+#include "transfer/mapping.hpp"
 #include "transfer/shared_mapping.hpp"
 
 namespace gantry::p2p {
@@ -82,9 +83,8 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const device::IpcHandle& handle = rts.handle;
     device::Device& device = receiving.messages.device;
     const int gpu = copying_gpu(receiving.context(), receiving.side.location, handle.gpu);
-    Result<void*> mapped = device.open_memory(handle, gpu);
-    if (!mapped.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", mapped.status().text());
+    Result<transfer::Mapping> mapping = transfer::Mapping::open(device, handle, gpu);
+    GANTRY_CO_TRY(mapping.status());
     receiving.sender().memory.got(handle.buffer_id);
     receiving.message.discard_chunks = true;
     // A sender that copies nothing ahead and expects to be read needs no answer but the end.
@@ -93,13 +93,13 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     const bool sliced = receiving.context().is_time_sliced(receiving.verdict.facts);
     if (!expected) status = answer(receiving, wire::Cts{});
     if (status.ok()) {
-        std::byte* const source = static_cast<std::byte*>(*mapped) + (rts.address - handle.base);
+        std::byte* const source = mapping->at(rts.address);
         const bool inside = sliced && receiving.verdict.question.source.on_device();
         if (!receiving.side.contiguous())
-            status = co_await transfer::move_packed(
-                executor, receiving.context(), receiving.side, source,
-                std::max(device.gpu_of(handle.gpu), gpu), receiving.accepted,
-                transfer::Way::to_device, transfer::notice_of(receiving.plan()));
+            status = co_await transfer::move_packed(executor, receiving.context(), receiving.side,
+                                                    source, device.gpu_of(handle.gpu),
+                                                    receiving.accepted, transfer::Way::to_device,
+                                                    transfer::notice_of(receiving.plan()));
         else
             status = co_await transfer::direct_copy(
                 executor, receiving.context(), receiving.side.at(0), source, receiving.accepted,
@@ -108,7 +108,7 @@ Task<Status> get_by_ipc(Executor& executor, Receiving& receiving) {
     // The memory could be mapped; the sender may have been told so, and keeps nothing for another way.
     if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         status = failure(MPI_ERR_OTHER, "{}", status.text());
-    device.close_memory(handle, gpu);
+    *mapping = {};
     if (status.ok() && expected && !receiving.claimed && !sliced && receiving.side.on_device() &&
         receiving.side.contiguous() && receiving.accepted == rts.envelope.bytes)
         receiving.messages.with(receiving.message.peer)

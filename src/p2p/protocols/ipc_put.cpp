@@ -17,6 +17,7 @@
 #include "p2p/rendezvous_send.hpp"
 #include "transfer/bounce_buffer.hpp"
 #include "transfer/local_move.hpp"
+#include "transfer/mapping.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -76,6 +77,7 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
                 memory.put_closed(buffer_id);
                 co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
             }
+            if (next->unit == wire::kKeptAway) memory.put_kept_away();
             memory.put_refused(buffer_id);
             if (unpacks) memory.put_refused(packed);
             co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
@@ -94,6 +96,13 @@ Task<Status> unpack_put(Executor& executor, Receiving& receiving, std::byte* pac
     if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         status = failure(MPI_ERR_OTHER, "{}", status.text());
     co_return status;
+}
+
+// Our own buffer's GPU copies, else the receiver's if we see it.
+int gpu_of_put(const Sending& sending) {
+    return sending.side.on_device()
+               ? sending.side.location.gpu
+               : transfer::Mapping::gpu_for(sending.messages.device, sending.message.cts.handle);
 }
 
 }  // namespace
@@ -156,21 +165,22 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
+bool keeps_away(const Sending& sending) {
+    return sending.messages.device.is_kept_away(gpu_of_put(sending),
+                                                sending.message.cts.handle.gpu);
+}
+
 Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     const wire::Cts& cts = sending.message.cts;
     const device::IpcHandle& handle = cts.handle;
     device::Device& device = sending.messages.device;
-    // Our own buffer's GPU copies, else the receiver's if we see it.
-    const int gpu = sending.side.on_device() ? sending.side.location.gpu
-                                             : std::max(device.gpu_of(handle.gpu), 0);
+    const int gpu = gpu_of_put(sending);
     // Room was needed for other mappings: this one has to repay itself again.
     if (cts.sink_open != 0 && device.access(handle, gpu) != device::Access::open)
         co_return failure(MPI_ERR_PENDING, "the mapping was closed meanwhile");
-    Result<void*> mapped = device.open_memory(handle, gpu);
-    if (!mapped.ok())
-        co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                          "the peer's device memory cannot be mapped: {}", mapped.status().text());
-    auto* sink = static_cast<std::byte*>(*mapped) + (cts.sink_offset - handle.base);
+    Result<transfer::Mapping> mapping = transfer::Mapping::open(device, handle, gpu);
+    GANTRY_CO_TRY(mapping.status());
+    std::byte* const sink = mapping->at(cts.sink_offset);
     const bool inside = sending.side.on_device() && device.gpu_of(handle.gpu) == gpu &&
                         device.gpu_facts(gpu).queue_turn > 0;
     Status status;
@@ -179,11 +189,9 @@ Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
                                                 sending.side.at(0), sending.limit, gpu,
                                                 sending.plan, inside);
     else
-        status = co_await transfer::move_packed(executor, sending.context(), sending.side, sink,
-                                                std::max(device.gpu_of(handle.gpu), gpu),
-                                                sending.limit, transfer::Way::from_device,
-                                                transfer::notice_of(sending.plan));
-    device.close_memory(handle, gpu);
+        status = co_await transfer::move_packed(
+            executor, sending.context(), sending.side, sink, device.gpu_of(handle.gpu),
+            sending.limit, transfer::Way::from_device, transfer::notice_of(sending.plan));
     co_return status;
 }
 
