@@ -59,6 +59,12 @@ Driver::~Driver() {
     if (handle_ != nullptr) dlclose(handle_);
 }
 
+void Driver::took(const char* function, Nanoseconds begin) {
+    constexpr Nanoseconds kLong = 50 * kMicrosecond;
+    const Nanoseconds took = SteadyClock{}.now() - begin;
+    if (took >= kLong) log::debug("cuda: {} took {} us", function, took / kMicrosecond);
+}
+
 bool Driver::look() {
     if (state_ == State::not_loaded && find_library()) state_ = State::loaded;
     if (state_ != State::loaded || !initialised()) return false;

@@ -14,6 +14,7 @@
 // so that a newer driver gives the same entry points.
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "device/cuda/driver_abi.h"
 #include "device/driver_use.hpp"
@@ -70,7 +71,10 @@ class Driver {
         if (entry.function == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
         ++entry.calls;
         ++(calls_.*group);
+        const bool sets_up = group == &Calls::setups || group == &Calls::ipc;
+        const Nanoseconds begin = sets_up ? SteadyClock{}.now() : 0;
         const CUresult result = entry.function(arguments...);
+        if (begin != 0) took(entry.name, begin);
         if (result == CUDA_ERROR_DEINITIALIZED) state_ = State::gone;
         return result;
     }
@@ -90,6 +94,8 @@ class Driver {
 
   private:
     enum class State : std::uint8_t { not_loaded, loaded, ready, unusable, gone };
+    // Set-up calls are what makes a first step slow: the log names those that take long.
+    static void took(const char* function, Nanoseconds begin);
     bool look();
     bool find_library();
     bool initialised();
