@@ -14,7 +14,8 @@
 
 typedef unsigned long long Address;
 static int (*init)(unsigned), (*count)(int*), (*retain)(void**, int), (*use)(void*);
-static int (*allocate)(Address*, size_t), (*release)(Address), (*fill)(Address, unsigned char, size_t);
+static int (*allocate)(Address*, size_t), (*release)(Address),
+    (*fill)(Address, unsigned char, size_t);
 static int (*synchronize)(void);
 
 static void must(int good, const char* what) {
@@ -97,9 +98,10 @@ int main(int argc, char** argv) {
     Address out = buffer(1024), in = buffer(1024);
     us[0] = exchange(out, in, 1024);
     if (rank == 0)
-        printf("the very first exchange of the process: %.1f us\n"
-               "%-6s %9s %10s %10s %10s %10s %10s   dearest behind the first\n",
-               us[0], "", "bytes", "1", "5", "20", "100", "400");
+        printf(
+            "the very first exchange of the process: %.1f us\n"
+            "%-6s %9s %10s %10s %10s %10s %10s   dearest behind the first\n",
+            us[0], "", "bytes", "1", "5", "20", "100", "400");
     for (size_t i = 0; i < sizeof kSizes / sizeof *kSizes; ++i) {
         const size_t bytes = kSizes[i];
         out = buffer(bytes), in = buffer(bytes);

@@ -115,8 +115,7 @@ void Context::keep_anchors(transport::MessageKind kind) {
         told.memory.prices_changed();
     }
     if (device.pending()) return;
-    if (const int peer = anchors.open_one(); peer >= 0)
-        endpoints.to(peer).memory.prices_changed();
+    if (const int peer = anchors.open_one(); peer >= 0) endpoints.to(peer).memory.prices_changed();
 }
 
 }  // namespace gantry::transfer

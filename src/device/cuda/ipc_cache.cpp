@@ -78,9 +78,8 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, Ho
 }
 
 Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
-    Result<void*> opened =
-        open(lost.handle, context,
-             {tried_on(lost.gpu, lost.handle.gpu) != nullptr, lost.is_anchor});
+    Result<void*> opened = open(lost.handle, context,
+                                {tried_on(lost.gpu, lost.handle.gpu) != nullptr, lost.is_anchor});
     if (!opened.ok()) return opened;
     mappings_.front().users += lost.users - 1;
     lost_in_use_.remove_if([&lost](const Mapping& gone) {

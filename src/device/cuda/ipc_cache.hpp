@@ -111,7 +111,7 @@ class IpcCache {
     Bytes max_bytes_;
     Bytes bytes_ = 0;
     std::size_t anchors_ = 0;  // of mappings_
-    std::uint64_t& losses_;  // counts up with mappings that are no more
+    std::uint64_t& losses_;    // counts up with mappings that are no more
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.

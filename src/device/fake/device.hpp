@@ -203,7 +203,7 @@ class FakeDevice final : public Device {
     const int first_gpu_;
     std::vector<GpuFacts> facts_;
     std::map<std::uintptr_t, Mapping> mappings_;      // by first address
-    bool had_pool_ = false;  // of another GPU, opened
+    bool had_pool_ = false;                           // of another GPU, opened
     std::map<std::uint64_t, std::uintptr_t> opened_;  // buffer id -> key in mappings_
     std::map<std::uintptr_t, Bytes> pins_;
     std::deque<Finished> finished_;

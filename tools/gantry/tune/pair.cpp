@@ -106,8 +106,7 @@ class Server {
                           &address, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) == CUDA_SUCCESS;
         answer.open_ns = now_ns() - begin;
         const double opened = now_ns();
-        if (answer.good != 0 && order.verb == Verb::open_legacy)
-            cuda_.cuIpcCloseMemHandle(address);
+        if (answer.good != 0 && order.verb == Verb::open_legacy) cuda_.cuIpcCloseMemHandle(address);
         answer.close_ns = now_ns() - opened;
         return answer;
     }
