@@ -116,7 +116,14 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle in, unsigned
     if (!same && !d.model.machine().peer_access) {
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     }
-    entry.costs(same ? d.model.calls().ipc_open : d.model.calls().ipc_open_peer);
+    if (same) {
+        entry.costs(d.model.calls().ipc_open);
+    } else {
+        const bool large = handle.bytes >= gantry::model::kLargeMapping;
+        entry.costs(d.model.calls().ipc_open_peer +
+                    simgpu::price_of_pair(d, *device, *current.context) +
+                    (large ? d.model.calls().ipc_open_large : 0));
+    }
     if (Range* open = find_import(d, handle)) {
         ++open->opened;
         *address = open->base;

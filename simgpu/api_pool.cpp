@@ -236,7 +236,16 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, 
             return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
         }
         // What another GPU has to map as well is dear.
-        entry.costs(other ? d.model.calls().pool_open_peer - d.model.calls().pool_open : 0);
+        if (other) {
+            const Device& device = *pool_of(handle)->device;
+            const simgpu::Current current = simgpu::current_context(d);
+            entry.costs(d.model.calls().pool_open_peer - d.model.calls().pool_open +
+                        (current.context != nullptr
+                             ? simgpu::price_of_pair(d, device, *current.context)
+                             : 0) +
+                        (d.had_pool ? 0 : d.model.calls().pool_first));
+            d.had_pool = true;
+        }
     }
     return CUDA_SUCCESS;
 }

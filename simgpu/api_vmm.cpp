@@ -240,6 +240,10 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
                 !d.model.machine().peer_access) {
                 return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
             }
+            if (const simgpu::Current current = simgpu::current_context(d);
+                current.context != nullptr && !range->accessible) {
+                entry.costs(simgpu::price_of_pair(d, *range->device, *current.context));
+            }
             range->accessible = access[index].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         }
         address = range->base + range->bytes;

@@ -152,6 +152,21 @@ Device* exporters_device(Driver& d, int physical) {
     return nullptr;
 }
 
+Nanoseconds price_of_pair(Driver& d, const Device& memory, const Context& context) {
+    if (&memory == context.device) {
+        return 0;
+    }
+    for (const auto& [base, range] : d.memory.all()) {
+        const bool foreign = range.kind == MemoryKind::imported ||
+                             (range.kind == MemoryKind::mapped && range.accessible);
+        if (foreign && range.device == &memory &&
+            (range.context == &context || range.context == nullptr)) {
+            return 0;
+        }
+    }
+    return d.model.calls().ipc_pair;
+}
+
 Context* new_context(Driver& d, Device& device, unsigned flags) {
     auto* context = new Context;
     context->device = &device;

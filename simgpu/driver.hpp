@@ -41,6 +41,7 @@ struct Driver {
     std::unordered_set<const void*> tombstones;  // streams and events of destroyed contexts
     std::vector<std::unique_ptr<ThreadState>> threads;
     std::vector<Pool*> pools;  // created and imported ones; never deleted, memory refers to them
+    bool had_pool = false;     // of another device, imported
     int captures = 0;          // streams being captured
     std::uint64_t last_id = 0;
 
@@ -71,6 +72,8 @@ Current current_context(Driver& d);
 // The driver's lock must be held by the caller of these.
 // The device of memory that another process exported; null: it is kept from this process.
 Device* exporters_device(Driver& d, int physical);
+// What the first memory of another device adds to an opening in that context, while none is open.
+Nanoseconds price_of_pair(Driver& d, const Device& memory, const Context& context);
 Context* new_context(Driver& d, Device& device, unsigned flags);
 void activate(Driver& d, Context& context);
 // Waits for the context's work, then frees what belongs to it.

@@ -156,7 +156,8 @@ struct RankGpu {
 enum class Access : std::uint8_t { open, closed, no_descriptor, never };
 
 // Whether Device::open_memory() may ask the driver.
-enum class Opening : std::uint8_t { allowed, known_only };
+// `anchor`: it is to stay open, apart from the limits on what does (transfer/anchors.hpp).
+enum class Opening : std::uint8_t { allowed, known_only, anchor };
 
 class Device {
   public:
@@ -260,6 +261,9 @@ class Device {
     virtual Result<void*> open_memory(const IpcHandle& handle, int gpu,
                                       Opening opening = Opening::allowed) = 0;
     virtual void close_memory(const IpcHandle& handle, int gpu) = 0;
+    // Whether opening memory of that kind costs what a first one does: nothing on that GPU, which is
+    // another one, is open for this one of ours; or no pool was opened yet. Makes no driver call.
+    virtual bool opens_first(IpcKind, int /*gpu*/, const Uuid& /*other*/) { return false; }
     // As long as this is the same, an address that open_memory() gave is good until its last user
     // closes it; else a context went, and perhaps the mapping with it.
     std::uint64_t losses() const { return losses_; }

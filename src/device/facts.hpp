@@ -68,10 +68,11 @@ struct GpuFacts {
     Bytes h2d_without_turn = 0;       // host-to-device copies from this size up need no turn
     Bytes pageable_without_turn = 0;  // those from pageable memory
     // Opening a peer's memory (and closing it again some time): legacy handles and pools of the
-    // same GPU, and of another one; virtual memory.
+    // same GPU, and of another one; virtual memory. And what the first ones add (model::CallCost).
     Nanoseconds ipc_open = 100000, ipc_open_peer = 1000000;
     Nanoseconds pool_open = 400000, pool_open_peer = 10000000;
     Nanoseconds vmm_open = 250000;
+    Nanoseconds ipc_pair = 0, ipc_open_large = 0, pool_first = 0;
     Nanoseconds event_query = 1350;  // asking the driver whether a copy has ended
     Nanoseconds flag_write = 3900;   // a flag that a stream writes behind a copy, until it is seen
     Nanoseconds event_seen = 2700;   // the same when the driver is asked instead

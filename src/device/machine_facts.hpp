@@ -45,6 +45,9 @@ inline GpuFacts gpu_facts(const model::Machine& machine, bool mps = false) {
     facts.pool_open = gpu.calls.pool_open;
     facts.pool_open_peer = gpu.calls.pool_open_peer;
     facts.vmm_open = gpu.calls.vmm_open;
+    facts.ipc_pair = gpu.calls.ipc_pair;
+    facts.ipc_open_large = gpu.calls.ipc_open_large;
+    facts.pool_first = gpu.calls.pool_first;
     facts.event_query = gpu.calls.event_query;
     facts.flag_write = gpu.calls.write_value;
     // A query of the driver is made about twice until the end is known.

@@ -50,6 +50,8 @@ struct KernelCost {
     bool operator==(const KernelCost&) const = default;
 };
 
+inline constexpr Bytes kLargeMapping = 512 * kMiB;
+
 // What driver calls cost the calling thread, whatever the engines do.
 struct CallCost {
     Nanoseconds copy = 0;  // starting an asynchronous copy
@@ -69,11 +71,16 @@ struct CallCost {
     Nanoseconds register_host = 0;  // page-locking, whatever the size
     Nanoseconds ipc_export = 0;
     Nanoseconds ipc_open = 0;       // memory of the same GPU
-    Nanoseconds ipc_open_peer = 0;  // memory of another GPU
+    Nanoseconds ipc_open_peer = 0;  // memory of another GPU, of which something is open already
+    // What the first memory of another GPU adds, of whatever kind, as long as nothing of it is open; and
+    // an allocation of kLargeMapping or more.
+    Nanoseconds ipc_pair = 0;
+    Nanoseconds ipc_open_large = 0;
     Nanoseconds ipc_close = 0;
     Nanoseconds vmm_open = 0;   // importing, reserving, mapping virtual memory of a peer
     Nanoseconds pool_open = 0;  // importing a pool of the same GPU
     Nanoseconds pool_open_peer = 0;
+    Nanoseconds pool_first = 0;  // what the first pool of another GPU adds, once for a process
     bool operator==(const CallCost&) const = default;
 };
 

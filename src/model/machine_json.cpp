@@ -158,10 +158,13 @@ void read_calls(Fields& fields, CallCost& calls) {
     fields.integer("ipc_export_ns", calls.ipc_export);
     fields.integer("ipc_open_ns", calls.ipc_open);
     fields.integer("ipc_open_peer_ns", calls.ipc_open_peer);
+    fields.integer("ipc_pair_ns", calls.ipc_pair);
+    fields.integer("ipc_open_large_ns", calls.ipc_open_large);
     fields.integer("ipc_close_ns", calls.ipc_close);
     fields.integer("vmm_open_ns", calls.vmm_open);
     fields.integer("pool_open_ns", calls.pool_open);
     fields.integer("pool_open_peer_ns", calls.pool_open_peer);
+    fields.integer("pool_first_ns", calls.pool_first);
 }
 
 void read_kernel(Fields& fields, KernelCost& kernel) {
@@ -291,10 +294,13 @@ Json calls_json(const CallCost& calls) {
             {"ipc_export_ns", calls.ipc_export},
             {"ipc_open_ns", calls.ipc_open},
             {"ipc_open_peer_ns", calls.ipc_open_peer},
+            {"ipc_pair_ns", calls.ipc_pair},
+            {"ipc_open_large_ns", calls.ipc_open_large},
             {"ipc_close_ns", calls.ipc_close},
             {"vmm_open_ns", calls.vmm_open},
             {"pool_open_ns", calls.pool_open},
-            {"pool_open_peer_ns", calls.pool_open_peer}};
+            {"pool_open_peer_ns", calls.pool_open_peer},
+            {"pool_first_ns", calls.pool_first}};
 }
 
 Json kernel_json(const KernelCost& kernel) {

@@ -63,6 +63,7 @@ void Messages::register_handlers() {
     handle<wire::kPayload, wire::Payload, &Messages::on_payload, Order::follower>();
     handle<wire::kEagerCredit, wire::EagerCredit, &Messages::on_eager_credit>();
     handle<wire::kForget, wire::Forget, &Messages::on_forget>();
+    handle<wire::kAnchor, wire::Handle, &Messages::on_anchor>();
     handle<wire::kRtr, wire::Rtr, &Messages::on_rtr>();
     handle<wire::kRtrSameBuffer, wire::RtrSameBuffer, &Messages::on_rtr_same_buffer>();
     handle<wire::kCancel, wire::Cancel, &Messages::on_cancel, Order::follower>();

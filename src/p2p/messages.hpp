@@ -205,6 +205,9 @@ class Messages {
     void on_fin(int from, const wire::Fin& fin, transport::ConstSpan payload);
     void on_fin_at_sender(int from, const wire::Fin& fin, const Status& status);
     void on_forget(int from, const wire::Forget& forget, transport::ConstSpan);
+    void on_anchor(int from, const wire::Handle& anchor, transport::ConstSpan) {
+        context.anchors.hear(from, anchor);
+    }
     // cancel.cpp
     bool drop_unexpected(int from, std::uint64_t send_id);
     void on_cancel(int from, const wire::Cancel& cancel, transport::ConstSpan);

@@ -51,6 +51,7 @@ int Messages::progress() {
     }
     if (!context.exports.empty() && ++turns_ % kTurnsBetweenClocks == 0)
         context.tell_of_freed_memory(wire::kForget);
+    if (context.anchors.has_work()) context.keep_anchors(wire::kAnchor);
     if (!context.arbiter.claims_later().empty()) claim_what_is_due();
     for (transport::Transport* transport : context.transports)
         events += transport->progress();

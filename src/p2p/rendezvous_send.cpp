@@ -144,8 +144,10 @@ Task<Status> run(Executor& executor, Messages& messages, Outgoing& message) {
             const bool closed = status.error_class() == MPI_ERR_PENDING;
             const bool not_done = closed || status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION;
             if (!status.ok() && !not_done) break;
-            status = tell_in_place(sending, not_done ? 0 : sending.limit,
-                                   closed ? wire::kClosedMeanwhile : wire::kRefused);
+            std::uint32_t why = closed ? wire::kClosedMeanwhile : wire::kRefused;
+            // All of that GPU's memory would be.
+            if (not_done && !closed && keeps_away(sending)) why = wire::kKeptAway;
+            status = tell_in_place(sending, not_done ? 0 : sending.limit, why);
             if (not_done && status.ok()) continue;
             break;
         }

@@ -56,6 +56,8 @@ Task<Status> send_puts(Executor& executor, Sending& sending);
 // The receiver named its device memory: copies into it. MPI_ERR_UNSUPPORTED_OPERATION: it cannot be
 // mapped here; MPI_ERR_PENDING: its mapping was closed meanwhile.
 Task<Status> put_by_ipc(Executor& executor, Sending& sending);
+// The driver keeps the GPU of the verdict's sink from this process.
+bool keeps_away(const Sending& sending);
 Status tell_in_place(Sending& sending, Bytes bytes, std::uint32_t why = wire::kRefused);
 
 }  // namespace gantry::p2p

@@ -88,7 +88,7 @@ void gather(transfer::Context& context, const Asked& asked, Verdict& verdict) {
     facts.source_reach = static_cast<plan::Reach>(rts.source_reach);
     // Blocks of several allocations are no launch.
     const bool can_pack = question.source.contiguous || rts.handle.buffer_id != 0;
-    facts.sender_opens = rts.uses_driver != 0 && can_pack;
+    facts.sender_opens = rts.uses_driver != 0 && can_pack && !asked.from.memory.is_kept_away();
     facts.receiver_opens =
         source_on_device && context.device.active() &&
         context.device.reaches(copying_gpu(context, asked.receive.location, source_gpu),
@@ -114,7 +114,12 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
             context.device.access(source, copying_gpu(context, sink, source.gpu));
         facts.ipc_open = access == device::Access::open;
         facts.descriptor = access != device::Access::no_descriptor;
-        if (!facts.ipc_open) facts.uses = memory.gets_staged(source.buffer_id);
+        if (!facts.ipc_open) {
+            facts.uses = memory.gets_staged(source.buffer_id);
+            facts.receiver_first = context.device.opens_first(
+                source.kind, copying_gpu(context, sink, source.gpu), source.gpu);
+            facts.source_large = source.size >= plan::kLargeMapping;
+        }
         if (access == device::Access::never) question.source.ipc = IpcKind::none;
     }
     facts.receiver_busy = !facts.ipc_open && context.device.pending();
@@ -122,6 +127,9 @@ void look_at_mappings(transfer::Context& context, const Asked& asked, Verdict& v
     if (facts.put_open || sink.ipc == IpcKind::none) return;
     facts.put_uses = memory.puts_staged(sink.buffer_id);
     facts.sender_busy = asked.whole.busy != 0;
+    // Whether it has opened what it was told of, only it knows.
+    facts.sender_first = !facts.same_gpu && !context.anchors.told(asked.from.rank);
+    facts.sink_large = sink.size >= plan::kLargeMapping;
     const bool needs_descriptor = sink.ipc == IpcKind::vmm || sink.ipc == IpcKind::pool;
     if (memory.is_put_refused(sink.buffer_id) || (needs_descriptor && asked.whole.inbox == 0))
         question.sink.ipc = IpcKind::none;

@@ -36,6 +36,7 @@ enum Kind : transport::MessageKind {
     kCancel = 17,
     kCancelled = 18,
     kSigned = 19,
+    kAnchor = 20,
 };
 
 // Identifies a message to the matcher. `sequence` numbers the envelopes of one sender to one

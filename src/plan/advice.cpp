@@ -79,9 +79,13 @@ Advice advice_for(const Ask& ask, const Plan& chosen) {
         as_sent(question, facts);
         facts.descriptor = true;
         const Ask with_it(question, facts, ask.machine, ask.tuning);
-        advice.wants_descriptor = is_ipc_by(best_of(with_it).plan, Executor::receiver);
+        // It is for the next message, for which this one counts.
+        ++facts.uses;
+        const Ask next(question, facts, ask.machine, ask.tuning);
+        advice.wants_descriptor = is_ipc_by(best_of(next).plan, Executor::receiver);
         if (!advice.wants_descriptor)
-            advice.source_pays_at = pays_at(with_it, Executor::receiver, best.expected);
+            advice.source_pays_at = std::max(
+                pays_at(with_it, Executor::receiver, best.expected) - 1, ask.facts.uses + 1);
     }
     if (ask.is_time_sliced() && ask.facts.last_user == GpuUser::unknown)
         advise_on_time_slice(ask, best, advice);

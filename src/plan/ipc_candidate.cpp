@@ -19,6 +19,12 @@ namespace {
 
 using device::IpcKind;
 
+// An opening that costs no more than some staged messages is risked for an allocation that comes again:
+// each time that it came it is expected to come so many times more. At most this is lost, once for each
+// allocation.
+constexpr Nanoseconds kRisked = 200 * kMicrosecond;
+constexpr int kRepeats = 16;
+
 // Opening a mapping while device work is pending stalls that work, too.
 constexpr int kBusyOpening = 2;
 
@@ -59,9 +65,12 @@ const char* ipc_obstacle(const Ask& ask) {
     return nullptr;
 }
 
+int repeats_of(Nanoseconds price) {
+    return price <= kRisked ? kRepeats : 1;
+}
+
 // What opening the other process's memory counts as. It is an investment: the messages of the same
-// allocation share its price, and who came n times is expected n times more. So all that is ever
-// lost is what staging them cost more, and once the price of an opening.
+// allocation share its price, and who came n times is expected n times more, or kRepeats * n times.
 Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
     const bool gets = executor == Executor::receiver;
     if (gets ? ask.facts.ipc_open : ask.facts.put_open || will_be_packed(ask)) return 0;
@@ -72,7 +81,12 @@ Nanoseconds opening_when_idle(const Ask& ask, Executor executor) {
     Nanoseconds price = other_gpu ? gpu.ipc_open_peer : gpu.ipc_open;
     if (end.ipc == IpcKind::vmm) price = gpu.vmm_open;
     if (end.ipc == IpcKind::pool) price = other_gpu ? gpu.pool_open_peer : gpu.pool_open;
-    return price / (1 + (gets ? ask.facts.uses : ask.facts.put_uses));
+    if (other_gpu && (gets ? ask.facts.receiver_first : ask.facts.sender_first))
+        price += gpu.ipc_pair + (end.ipc == IpcKind::pool ? gpu.pool_first : 0);
+    if (other_gpu && (gets ? ask.facts.source_large : ask.facts.sink_large))
+        price += gpu.ipc_open_large;
+    const int uses = gets ? ask.facts.uses : ask.facts.put_uses;
+    return price / (1 + Nanoseconds{uses} * repeats_of(price));
 }
 
 Nanoseconds opening(const Ask& ask, Executor executor) {
@@ -177,9 +191,11 @@ int pays_at(const Ask& ask, Executor executor, Nanoseconds staged) {
     if (saved < 0) return Advice::kNever;
     Facts unused = ask.facts;
     unused.uses = unused.put_uses = 0;
-    const Nanoseconds price = opening(Ask(ask.question, unused, ask.machine, ask.tuning), executor);
-    // The share of the (n + 1)-th message is price / (n + 1).
-    const Nanoseconds at = std::min<Nanoseconds>(price / (saved + 1), Advice::kNever - 1);
+    const Ask first(ask.question, unused, ask.machine, ask.tuning);
+    const Nanoseconds repeats = repeats_of(opening_when_idle(first, executor));
+    // The share of the (n + 1)-th message is price / (1 + repeats * n).
+    const Nanoseconds at = std::min<Nanoseconds>(
+        (opening(first, executor) / (saved + 1) + repeats - 1) / repeats, Advice::kNever - 1);
     // Where the other executor keeps this one from being chosen, asking again and again is in vain.
     return at > used ? static_cast<int>(at) : used + 1 + used / 8;
 }

@@ -17,6 +17,7 @@ constexpr Named kAll[] = {
     {"notify_flags", &Mechanisms::notify_flags},
     {"cut_through", &Mechanisms::cut_through},
     {"ready_to_receive", &Mechanisms::ready_to_receive},
+    {"anchors", &Mechanisms::anchors},
     {"batches", &Mechanisms::batches},
     {"board", &Mechanisms::board},
     {"claims", &Mechanisms::claims},

@@ -63,7 +63,8 @@ Choice best_of(const Ask& ask) {
     // Its sender may be done, and its buffer hold something else.
     if (ask.question.already_staged)
         for (Candidate& candidate : candidates)
-            if (candidate.plan.protocol != Protocol::pipeline)
+            if (candidate.plan.protocol != Protocol::pipeline &&
+                (candidate.plan.protocol != Protocol::ipc || !ask.facts.kept_away))
                 candidate = impossible(candidate.plan.protocol, "it lies in the sender's slots");
     Candidate* best = nullptr;
     for (Candidate& candidate : candidates) {

@@ -119,6 +119,7 @@ struct Mechanisms {
     bool one_copy = true;         // a message that is one copy needs no coroutine
     bool notify_flags = true;     // flags beside slots tell of staged pieces
     bool cut_through = true;      // staged messages go on piece by piece while a kernel copies them
+    bool anchors = true;          // one small mapping of each GPU that messages go to stays open
     bool ready_to_receive = true;  // a blocking receive tells its sender where the bytes go
     bool batches = true;           // copies that come together are made by one launch or call
     bool board =

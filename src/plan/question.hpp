@@ -60,6 +60,9 @@ enum class Reads : std::uint8_t {
     look = 5,        // likewise; this message goes the slower way, to see what it costs by now
 };
 
+// Allocations that take longer to open (model::kLargeMapping).
+inline constexpr Bytes kLargeMapping = 512 * kMiB;
+
 // What the indexes of Facts name.
 struct Machine {
     std::vector<device::GpuFacts> gpus;                 // by GPU of this process
@@ -98,6 +101,9 @@ struct Facts {
     HostRates rates;           // of copies between host memories of the node; 0: not known
     bool sender_busy = false;  // it has device work pending, which an opening would stall
     bool receiver_busy = false;
+    // Opening costs what a first one does (Device::opens_first), and what a large allocation does.
+    bool sender_first = false, receiver_first = false;
+    bool source_large = false, sink_large = false;
     bool sender_opens = true;    // the sender's process uses a driver, and may open the sink's GPU
     bool receiver_opens = true;  // the same of the receiver's process and the source's GPU
     bool source_bar = false;     // the sender's processor reads the source itself (GDRCopy)

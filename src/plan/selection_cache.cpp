@@ -73,8 +73,12 @@ SelectionCache::Key SelectionCache::key_of(const Question& question, const Facts
         .add(facts.rates.reads, 8)
         .add(facts.rates.call, 8);
     Packer places;
-    places.add(static_cast<std::uint32_t>(facts.network), 31)
+    places.add(static_cast<std::uint32_t>(facts.network), 27)
         .add(facts.kept_away, 1)
+        .add(facts.sender_first, 1)
+        .add(facts.receiver_first, 1)
+        .add(facts.source_large, 1)
+        .add(facts.sink_large, 1)
         .add(static_cast<std::uint16_t>(facts.source_gpu), 16)
         .add(static_cast<std::uint16_t>(facts.sink_gpu), 16);
     return {question.bytes, question.started_chunk, flags.word(), places.word()};

@@ -26,6 +26,7 @@ Context::Context(Executor& its_executor, device::Device& its_device,
       rails(config),
       pools(device, transports, rank, config),
       exports(device),
+      anchors(device, tuning.ipc && tuning.mechanisms.anchors),
       host_reads(tuning.mechanisms.cma, its_executor.clock()),
       arbiter(executor, device, transports, rank, {config.gpu_turns, config.gpu_trust}),
       operations(executor) {}
@@ -51,6 +52,7 @@ plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, boo
     (i_am_source ? facts.source_reach : facts.sink_reach) =
         peer.facts.device_memory ? plan::Reach::device_memory : plan::Reach::host_memory;
     if (device.gpu_count() > 0) {
+        anchors.note_end(mine);
         learn_gpus();
         facts.source_gpu = facts.sink_gpu = std::max(mine.gpu, 0);
     }
@@ -66,6 +68,7 @@ plan::Facts Context::facts_for(Endpoint& peer, const device::Location& mine, boo
         facts.same_gpu = other == mine.gpu && mine.on_device();
     }
     facts.peer_access = facts.same_gpu || (mine.gpu >= 0 && device.reaches(mine.gpu, *other_gpu));
+    if (facts.peer_access && !facts.same_gpu && peer.facts.shared_memory) anchors.meet(peer.rank);
     facts.kept_away = mine.gpu >= 0 && device.is_kept_away(mine.gpu, *other_gpu);
     return facts;
 }
@@ -101,6 +104,18 @@ void Context::tell_of_freed_memory(transport::MessageKind kind) {
                 log::warn("rank {} was not told of a freed allocation: {}", rank, sent.text());
         }
     }
+}
+
+void Context::keep_anchors(transport::MessageKind kind) {
+    while (const auto next = anchors.next_to_tell()) {
+        Endpoint& told = endpoints.to(next->peer);
+        if (!told.lost.ok()) continue;
+        Status sent = send(told, kind, next->handle);
+        if (!sent.ok()) log::info("rank {} was told of no anchor: {}", next->peer, sent.text());
+        told.memory.prices_changed();
+    }
+    if (device.pending()) return;
+    if (const int peer = anchors.open_one(); peer >= 0) endpoints.to(peer).memory.prices_changed();
 }
 
 }  // namespace gantry::transfer

@@ -12,6 +12,7 @@
 #include "plan/explain.hpp"
 #include "plan/selection_cache.hpp"
 #include "transfer/active_messages.hpp"
+#include "transfer/anchors.hpp"
 #include "transfer/board.hpp"
 #include "transfer/buffer.hpp"
 #include "transfer/endpoint.hpp"
@@ -54,6 +55,7 @@ class Context {
     RailScheduler rails;
     StagingPools pools;
     ExportTable exports;  // our memory, for peers to map
+    Anchors anchors;
     HostCopies host_copies;
     HostReads host_reads;
     RowBatch row_batch;  // strided copies between device memories
@@ -84,6 +86,8 @@ class Context {
     void pin_board();
     // The program freed allocations that peers may have mapped: tells them. Looks now and then.
     void tell_of_freed_memory(transport::MessageKind kind);
+    // Tells peers of our anchors, and opens one of theirs at most.
+    void keep_anchors(transport::MessageKind kind);
 
   private:
     void learn_gpus();

@@ -27,12 +27,12 @@ class Mapping {
 
     // MPI_ERR_UNSUPPORTED_OPERATION: that GPU does not reach it, or the driver refuses.
     static Result<Mapping> open(device::Device& device, const device::IpcHandle& handle, int gpu) {
-        if (!device.reaches(gpu, handle.gpu))
-            return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                           "GPU {} does not reach that of another rank", gpu);
-        Result<void*> base = device.open_memory(handle, gpu);
-        if (!base.ok()) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", base.status().text());
-        return Mapping(device, handle, gpu, *base);
+        return open_so(device, handle, gpu, device::Opening::allowed);
+    }
+    // One that stays (anchors.hpp).
+    static Result<Mapping> open_anchor(device::Device& device, const device::IpcHandle& handle,
+                                       int gpu) {
+        return open_so(device, handle, gpu, device::Opening::anchor);
     }
     // By the first GPU that reaches it: this one, or another one of this process.
     static Result<Mapping> open_by_any(device::Device& device, const device::IpcHandle& handle,
@@ -73,6 +73,15 @@ class Mapping {
     }
 
   private:
+    static Result<Mapping> open_so(device::Device& device, const device::IpcHandle& handle, int gpu,
+                                   device::Opening opening) {
+        if (!device.reaches(gpu, handle.gpu))
+            return failure(MPI_ERR_UNSUPPORTED_OPERATION,
+                           "GPU {} does not reach that of another rank", gpu);
+        Result<void*> base = device.open_memory(handle, gpu, opening);
+        if (!base.ok()) return failure(MPI_ERR_UNSUPPORTED_OPERATION, "{}", base.status().text());
+        return Mapping(device, handle, gpu, *base);
+    }
     Mapping(device::Device& device, const device::IpcHandle& handle, int gpu, void* base)
         : device_(&device), handle_(handle), gpu_(gpu), base_(static_cast<std::byte*>(base)) {}
     void swap(Mapping& other) noexcept {

@@ -33,11 +33,16 @@ class RemoteMemory {
     void put(std::uint64_t sink);
     void put_closed(std::uint64_t sink);
     void put_refused(std::uint64_t sink);
+    // None of our GPU's, which its process does not see.
+    void put_kept_away() { is_kept_away_ = true; }
+    bool is_kept_away() const { return is_kept_away_; }
     // Its descriptor could not be sent this time.
     void put_failed(std::uint64_t sink) { staged_puts_.forget(sink); }
     // We freed that allocation of ours.
     void freed(std::uint64_t sink);
 
+    // Openings cost something else from now on.
+    void prices_changed() { ++epoch_; }
     // Counts the changes of everything here but the counts of staged messages.
     std::uint32_t epoch() const { return epoch_; }
     // The peer would rather read that allocation of ours than be sent pieces of it.
@@ -55,6 +60,7 @@ class RemoteMemory {
 
   private:
     std::uint32_t epoch_ = 0;
+    bool is_kept_away_ = false;
     plan::UseCounts staged_gets_, staged_puts_;
     std::unordered_set<std::uint64_t> put_open_, put_refused_, asked_for_;
 };

@@ -58,7 +58,7 @@ struct Chunk {
 inline constexpr std::uint8_t kInPlace = 0xff;
 // Never on the wire: the receiver tells itself that it has claimed the message.
 inline constexpr std::uint8_t kClaimed = 0xfe;
-inline constexpr std::uint32_t kRefused = 0, kClosedMeanwhile = 1;
+inline constexpr std::uint32_t kRefused = 0, kClosedMeanwhile = 1, kKeptAway = 2;
 
 // Shared slots return to the sender's pool; put slots stay the receiver's and are granted again to
 // the message.

@@ -36,8 +36,8 @@ MACHINE = {
         "calls": {"copy_ns": 120000, "further_copy_ns": 90000, "launch_ns": 160000, "event_record_ns": 80000, "event_query_ns": 100000, "event_query_vain_ns": 60000,
                   "write_value_ns": 200000, "event_seen_ns": 100000, "classify_host_ns": 140000,
                   "classify_device_ns": 90000, "allocate_ns": 900000, "register_host_ns": 1500000, "ipc_export_ns": 180000,
-                  "ipc_open_ns": 20000000, "ipc_open_peer_ns": 50000000, "ipc_close_ns": 10000000,
-                  "vmm_open_ns": 30000000, "pool_open_ns": 40000000, "pool_open_peer_ns": 90000000},
+                  "ipc_open_ns": 20000000, "ipc_open_peer_ns": 50000000, "ipc_pair_ns": 60000000, "ipc_open_large_ns": 70000000, "ipc_close_ns": 10000000,
+                  "vmm_open_ns": 30000000, "pool_open_ns": 40000000, "pool_open_peer_ns": 90000000, "pool_first_ns": 80000000},
         "window": {"open_ns": 700000, "read_ns": 90000, "write_ns": 60000, "read_bytes_per_second": 2.5e7, "write_bytes_per_second": 4e8}},
     "host": {"memcpy": 1e10, "flag_ns": 100},
     "shared_memory": {"name": "shared memory", "latency_ns": 300, "message_ns": 60, "put_ns": 60, "eager_max_bytes": 65536,
@@ -46,7 +46,7 @@ MACHINE = {
                 "header_bytes": 32, "control_max_bytes": 2048, "bytes_per_second": 4.8e10}}
 COPIES = ("d2h", "h2d", "h2d_2d", "d2d", "peer", "peer_get", "pageable_d2h", "pageable_h2d", "fill")
 CALLS = ("copy_ns", "event_record_ns", "event_query_ns", "event_query_vain_ns", "classify_host_ns", "classify_device_ns", "ipc_export_ns")
-SCHEDULED = ("ipc_open_ns", "ipc_open_peer_ns", "ipc_close_ns", "vmm_open_ns", "pool_open_ns", "pool_open_peer_ns")
+SCHEDULED = ("ipc_open_ns", "ipc_open_peer_ns", "ipc_pair_ns", "ipc_open_large_ns", "ipc_close_ns", "vmm_open_ns", "pool_open_ns", "pool_open_peer_ns", "pool_first_ns")
 
 
 def peak(rate):

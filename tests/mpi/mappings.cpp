@@ -108,7 +108,8 @@ void reset_and_go_on(int who, Kind kind, std::size_t bytes) {
 // A source that cannot be named lies in slots before the receiver is known, and comes out of them.
 MPI_CASE_OWN_INIT(memory_of_every_kind_is_opened_once, 2) {
     start_opening_at_once();
-    for (int to_device = 0; to_device < std::min(gpu().count, 2); ++to_device)
+    for (int to_device = 0; to_device < std::min(gpu().count, 2); ++to_device) {
+        repeat(Kind::device, Kind::device, 0, to_device, 5);  // anchors are opened
         for (Kind from : kDeviceKinds)
             for (Kind to : kDeviceKinds) {
                 about(std::string(name(from)) + " to " + name(to) + " of GPU " +
@@ -119,6 +120,7 @@ MPI_CASE_OWN_INIT(memory_of_every_kind_is_opened_once, 2) {
                 const bool both = needs_descriptor(from) && exportable(to);
                 if (!both || opened != due + 1) CHECK_EQ(opened, due);
             }
+    }
     for (Kind kind : kDeviceKinds)
         for (Kind host : {Kind::host, Kind::pinned}) {
             about(std::string(name(kind)) + " and " + name(host) + " memory");

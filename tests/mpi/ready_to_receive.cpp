@@ -70,7 +70,7 @@ MachineFile cheap_mappings() {
             R"("copy_ns": 1200, "launch_ns": 3000, "event_record_ns": 210, "event_query_ns": 1350,
                "event_query_vain_ns": 200, "write_value_ns": 3900, "event_seen_ns": 2700,
                "d2d_event_seen_ns": 4300, "host_event_seen_ns": 4600, "ipc_open_ns": 20000,
-               "ipc_open_peer_ns": 20000)"};
+               "ipc_open_peer_ns": 20000, "ipc_pair_ns": 0)"};
 }
 
 void start_without_persistent_kernels() {

@@ -48,6 +48,7 @@ Task<Status> receive_in_turns(Rank& rank, Receive how, std::uint64_t& looks) {
 std::uint64_t looks_in_the_last_turn(Receive how) {
     Options options{.machine = "h200", .ranks_per_node = 2, .seed = 3};
     options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_pair = 0;
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
         machine.gpu.peer_get = machine.gpu.peer;  // no RTR is sent
     };

@@ -79,6 +79,7 @@ TEST(ReadyToReceive, ARequestThatCannotLeaveBesideItsPutGoesBehindIt) {
 TEST(ReadyToReceive, NothingIsPutWhereAGetCostsNoMore) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_pair = 0;
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
         machine.gpu.peer_get = machine.gpu.peer;
     };
@@ -93,6 +94,7 @@ TEST(ReadyToReceive, NothingIsPutWhereAGetCostsNoMore) {
 TEST(ReadyToReceive, AnExpensiveMappingIsNotOpenedForSoFew) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_pair = 0;
         machine.gpu.calls.ipc_open_peer = 400 * kMicrosecond;  // 400 times what a put saves
     };
     World world(options);
@@ -134,6 +136,7 @@ Task<Status> late_then_waiting(Rank& rank, Seen& seen) {
 TEST(ReadyToReceive, AnRtrThatComesTooLateCountsTowardsTheMapping) {
     Options options = two_gpus();
     options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_pair = 0;
         machine.gpu.calls.ipc_open_peer = 150 * kMicrosecond;
     };
     World world(options);

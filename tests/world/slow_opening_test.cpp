@@ -18,6 +18,7 @@ Options two_gpus(std::uint64_t seed) {
             .jitter = kMicrosecond,
             .change_machine =
                 [](model::Machine& machine) {
+                    machine.gpu.calls.ipc_pair = 0;
                     machine.gpu.calls.ipc_open = machine.gpu.calls.ipc_open_peer = kOpening;
                 },
             .change_config =

@@ -295,7 +295,8 @@ Result<void*> CudaDevice::open_memory(const IpcHandle& handle, int gpu, Opening 
     for (int round = 0;; ++round) {
         Result<Context> context = working_context(gpu);
         if (!context.ok()) return std::move(context).status();
-        Result<void*> opened = mappings_.open(handle, *context, gpu_of(handle.gpu) < 0);
+        Result<void*> opened =
+            mappings_.open(handle, *context, {gpu_of(handle.gpu) < 0, opening == Opening::anchor});
         if (opened.ok() || round == 1 || Current(driver_, *context).ok()) return opened;
         drop_context(context->handle);
     }

@@ -68,6 +68,9 @@ class CudaDevice final : public Device {
                               Opening opening = Opening::allowed) override;
     Status settle_network_writes(int gpu) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    bool opens_first(IpcKind kind, int gpu, const Uuid& other) override {
+        return gpu_of(other) != gpu && mappings_.opens_first(kind, gpu, other);
+    }
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override;
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;

@@ -167,6 +167,7 @@ Imports::Mapped Imports::map_pooled(const IpcHandle& handle, int gpu) {
         driver_.call(driver_.cu.cuMemPoolImportPointer, &mapped.address, pool->pool, &name);
     if (mapped.result == CUDA_SUCCESS) {
         ++pool->mappings;
+        had_pool_ = true;
     } else if (pool->mappings == 0) {
         // Its owner may have made another pool where this one was: the next allocation asks again.
         driver_.call(driver_.cu.cuMemPoolDestroy, pool->pool);

@@ -36,6 +36,9 @@ class Imports {
     // here.
     void context_lost(const IpcHandle& handle, CUdeviceptr address);
 
+    // A pool was imported at some time.
+    bool had_pool() const { return had_pool_; }
+
     void forget(std::uint64_t buffer_id);
     void clear();
     std::size_t waiting() const { return waiting_.size(); }
@@ -67,6 +70,7 @@ class Imports {
     DescriptorInbox inbox_;
     std::vector<Waiting> waiting_;  // oldest first
     std::vector<Pool> pools_;
+    bool had_pool_ = false;
 };
 
 }  // namespace gantry::device::cuda

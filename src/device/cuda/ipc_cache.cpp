@@ -37,7 +37,7 @@ void* IpcCache::use(Iterator mapping) {
     return reinterpret_cast<void*>(mapping->address);
 }
 
-Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, bool hidden) {
+Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, How how) {
     Iterator hit = lookup(handle, context.gpu);
     if (hit != mappings_.end() && hit->context != context && !Current(driver_, hit->context).ok()) {
         lost(hit);  // The context that it was opened in is gone, and the mapping with it.
@@ -49,12 +49,12 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, bo
     if (imports_.ready(handle) == Imports::Ready::not_yet)
         return failure(MPI_ERR_OTHER, "opening {} bytes of a peer: their descriptor has not come",
                        handle.size);
-    GANTRY_TRY(make_room(handle.size));
+    if (!how.anchor) GANTRY_TRY(make_room(handle.size));
     Imports::Mapped mapped = map(handle, context);
     // An older mapping of memory that its owner has freed meanwhile can stand in the way.
     if (mapped.result == CUDA_ERROR_ALREADY_MAPPED && unmap_overlapping(handle))
         mapped = map(handle, context);
-    if (hidden) note_try(handle, context.gpu, mapped);
+    if (how.hidden) note_try(handle, context.gpu, mapped);
     if (mapped.result != CUDA_SUCCESS) {
         if (mapped.result != CUDA_ERROR_OUT_OF_MEMORY && !is_lost(mapped.result)) {
             refused_.push_front(handle);
@@ -65,17 +65,21 @@ Result<void*> IpcCache::open(const IpcHandle& handle, const Context& context, bo
             fmt::format("of {} bytes of a peer for GPU {}", handle.size, context.gpu));
     }
     const auto address = static_cast<std::uintptr_t>(mapped.address);
-    mappings_.push_front({handle, context.gpu, context, address, 1, false,
+    mappings_.push_front({handle, context.gpu, context, address, 1, false, how.anchor,
                           buffer_id_at(driver_, address, &Calls::ipc)});
-    bytes_ += handle.size;
-    ++driver_.calls().mappings_opened;
+    if (how.anchor) {
+        ++anchors_;
+    } else {
+        bytes_ += handle.size;
+        ++driver_.calls().mappings_opened;
+    }
     note_size();
     return reinterpret_cast<void*>(mapped.address);
 }
 
 Result<void*> IpcCache::open_lost(const Mapping& lost, const Context& context) {
-    Result<void*> opened =
-        open(lost.handle, context, tried_on(lost.gpu, lost.handle.gpu) != nullptr);
+    Result<void*> opened = open(lost.handle, context,
+                                {tried_on(lost.gpu, lost.handle.gpu) != nullptr, lost.is_anchor});
     if (!opened.ok()) return opened;
     mappings_.front().users += lost.users - 1;
     lost_in_use_.remove_if([&lost](const Mapping& gone) {
@@ -118,7 +122,7 @@ bool IpcCache::is_refused(const IpcHandle& handle) const {
 
 Status IpcCache::make_room(Bytes bytes) {
     auto oldest = mappings_.end();
-    while (mappings_.size() + 1 > max_entries_ || bytes_ + bytes > max_bytes_) {
+    while (mappings_.size() - anchors_ + 1 > max_entries_ || bytes_ + bytes > max_bytes_) {
         if (oldest == mappings_.begin())
             return failure(MPI_ERR_NO_MEM,
                            "mapping {} bytes of a peer: {} mappings of {} bytes are in use, and "
@@ -222,7 +226,10 @@ IpcCache::Iterator IpcCache::lost(Iterator mapping) {
 }
 
 IpcCache::Iterator IpcCache::erase(Iterator mapping) {
-    bytes_ -= mapping->handle.size;
+    if (mapping->is_anchor)
+        --anchors_;
+    else
+        bytes_ -= mapping->handle.size;
     ++losses_;
     const Iterator next = mappings_.erase(mapping);
     note_size();
@@ -230,7 +237,7 @@ IpcCache::Iterator IpcCache::erase(Iterator mapping) {
 }
 
 void IpcCache::note_size() {
-    driver_.calls().mappings_open = mappings_.size();
+    driver_.calls().mappings_open = mappings_.size() - anchors_;
     driver_.calls().mapped = bytes_;
 }
 

@@ -14,6 +14,7 @@
 
 #include "device/cuda/imports.hpp"
 
+#include <algorithm>
 #include <list>
 #include <vector>
 
@@ -28,6 +29,7 @@ class IpcCache {
         std::uintptr_t address = 0;  // where handle.base is here
         int users = 0;
         bool doomed = false;
+        bool is_anchor = false;       // not counted
         std::uint64_t buffer_id = 0;  // here; 0: the driver does not say
     };
     IpcCache(Driver& driver, std::size_t max_entries, Bytes max_bytes, std::uint64_t& losses)
@@ -40,8 +42,18 @@ class IpcCache {
     // Where descriptors are to be sent (0: they cannot be).
     std::uint32_t inbox() { return imports_.inbox(); }
 
-    // `hidden`: this process does not see the GPU.
-    Result<void*> open(const IpcHandle& handle, const Context& context, bool hidden);
+    struct How {
+        bool hidden = false;  // this process does not see the GPU
+        bool anchor = false;  // it stays open, and is not counted
+    };
+    Result<void*> open(const IpcHandle& handle, const Context& context, How how);
+    // Device::opens_first(), of another GPU.
+    bool opens_first(IpcKind kind, int gpu, const Uuid& other) const {
+        if (kind == IpcKind::pool && !imports_.had_pool()) return true;
+        return std::none_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
+            return mapping.gpu == gpu && mapping.handle.gpu == other;
+        });
+    }
     // The driver refused the first memory of a hidden GPU that was to be opened for this one of ours.
     bool is_kept_away(int gpu, const Uuid& hidden) const {
         const Hidden* const tried = tried_on(gpu, hidden);
@@ -98,7 +110,8 @@ class IpcCache {
     std::size_t max_entries_;
     Bytes max_bytes_;
     Bytes bytes_ = 0;
-    std::uint64_t& losses_;  // counts up with mappings that are no more
+    std::size_t anchors_ = 0;  // of mappings_
+    std::uint64_t& losses_;    // counts up with mappings that are no more
     std::list<Mapping>
         mappings_;  // the most recently used first; searched linearly, a few hundred at most
     // Gone with their contexts while somebody used them, who closes them still.

@@ -193,20 +193,33 @@ Result<void*> FakeDevice::open_memory(const IpcHandle& handle, int gpu, Opening 
                        "fake opening of buffer {} of a peer: CUDA_ERROR_INVALID_HANDLE",
                        handle.buffer_id);
     }
-    ++counts_.opens;
+    ++(opening == Opening::anchor ? counts_.anchors : counts_.opens);
     counts_.opens_beside_work += pending() ? 1 : 0;
     active_ = true;
     const model::CallCost& calls = gpus_.machine().gpu.calls;
     const bool other_gpu = allocation->gpu != first_gpu_ + gpu;
-    processor_.spend(handle.kind == IpcKind::vmm ? calls.vmm_open
-                     : handle.kind == IpcKind::pool
-                         ? (other_gpu ? calls.pool_open_peer : calls.pool_open)
-                         : (other_gpu ? calls.ipc_open_peer : calls.ipc_open));
+    Nanoseconds price = handle.kind == IpcKind::vmm ? calls.vmm_open
+                        : handle.kind == IpcKind::pool
+                            ? (other_gpu ? calls.pool_open_peer : calls.pool_open)
+                            : (other_gpu ? calls.ipc_open_peer : calls.ipc_open);
+    if (opens_first(handle.kind, gpu, handle.gpu))
+        price += calls.ipc_pair + (handle.kind == IpcKind::pool ? calls.pool_first : 0);
+    if (other_gpu && handle.size >= model::kLargeMapping) price += calls.ipc_open_large;
+    had_pool_ = had_pool_ || (other_gpu && handle.kind == IpcKind::pool);
+    processor_.spend(price);
     auto range = std::make_unique<GuardedRange>(allocation->size);
     const std::uintptr_t base = range->base();
     mappings_.emplace(base, Mapping{allocation, std::move(range), 1});
     opened_[handle.buffer_id] = base;
     return reinterpret_cast<void*>(base);
+}
+
+bool FakeDevice::opens_first(IpcKind kind, int gpu, const Uuid& other) {
+    if (gpu_of(other) == gpu) return false;
+    if (kind == IpcKind::pool && !had_pool_) return true;
+    return std::none_of(opened_.begin(), opened_.end(), [&](const auto& open) {
+        return Gpus::uuid(mappings_.at(open.second).allocation->gpu) == other;
+    });
 }
 
 // The mapping stays in the cache for the next message.

@@ -52,6 +52,7 @@ struct Counts {
     std::uint64_t classified = 0, pins = 0, exports = 0, opens = 0, closes = 0, flushes = 0;
     std::uint64_t refused_opens = 0;
     std::uint64_t opens_beside_work = 0;  // while copies of this process were under way
+    std::uint64_t anchors = 0;            // opened to stay
     std::uint64_t opens_again = 0;        // of what was open still, where nothing else was allowed
     std::uint64_t looks = 0;              // at copies in flight: completion queries
     std::uint64_t rechecks = 0;           // of exported memory
@@ -113,6 +114,7 @@ class FakeDevice final : public Device {
     Result<void*> open_memory(const IpcHandle& handle, int gpu,
                               Opening opening = Opening::allowed) override;
     void close_memory(const IpcHandle& handle, int gpu) override;
+    bool opens_first(IpcKind kind, int gpu, const Uuid& other) override;
     Access access(const IpcHandle& handle, int gpu) override;
     std::uint32_t descriptor_inbox() override { return static_cast<std::uint32_t>(rank_) + 1; }
     Status send_descriptor(const IpcHandle& handle, std::uint32_t inbox) override;
@@ -201,6 +203,7 @@ class FakeDevice final : public Device {
     const int first_gpu_;
     std::vector<GpuFacts> facts_;
     std::map<std::uintptr_t, Mapping> mappings_;      // by first address
+    bool had_pool_ = false;                           // of another GPU, opened
     std::map<std::uint64_t, std::uintptr_t> opened_;  // buffer id -> key in mappings_
     std::map<std::uintptr_t, Bytes> pins_;
     std::deque<Finished> finished_;

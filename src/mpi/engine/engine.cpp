@@ -155,6 +155,7 @@ Task<Status> Engine::leave(Executor& executor) {
         Status closed = co_await transport->close(executor);
         if (!closed.ok()) log::info("mpi: closing {}: {}", transport->name(), closed.text());
     }
+    transfer_->anchors.end();
     parts_.device->shut_down();
     holding_back_.clear();
     started_ = false;

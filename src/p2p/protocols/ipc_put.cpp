@@ -77,6 +77,7 @@ Task<Status> await_put(Executor&, Receiving& receiving, std::vector<wire::Chunk>
                 memory.put_closed(buffer_id);
                 co_return failure(MPI_ERR_PENDING, "the sender closed its mapping meanwhile");
             }
+            if (next->unit == wire::kKeptAway) memory.put_kept_away();
             memory.put_refused(buffer_id);
             if (unpacks) memory.put_refused(packed);
             co_return failure(MPI_ERR_UNSUPPORTED_OPERATION,
@@ -95,6 +96,13 @@ Task<Status> unpack_put(Executor& executor, Receiving& receiving, std::byte* pac
     if (status.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
         status = failure(MPI_ERR_OTHER, "{}", status.text());
     co_return status;
+}
+
+// Our own buffer's GPU copies, else the receiver's if we see it.
+int gpu_of_put(const Sending& sending) {
+    return sending.side.on_device()
+               ? sending.side.location.gpu
+               : transfer::Mapping::gpu_for(sending.messages.device, sending.message.cts.handle);
 }
 
 }  // namespace
@@ -157,13 +165,16 @@ Task<Status> let_sender_put(Executor& executor, Receiving& receiving) {
     co_return status;
 }
 
+bool keeps_away(const Sending& sending) {
+    return sending.messages.device.is_kept_away(gpu_of_put(sending),
+                                                sending.message.cts.handle.gpu);
+}
+
 Task<Status> put_by_ipc(Executor& executor, Sending& sending) {
     const wire::Cts& cts = sending.message.cts;
     const device::IpcHandle& handle = cts.handle;
     device::Device& device = sending.messages.device;
-    // Our own buffer's GPU copies, else the receiver's if we see it.
-    const int gpu = sending.side.on_device() ? sending.side.location.gpu
-                                             : transfer::Mapping::gpu_for(device, handle);
+    const int gpu = gpu_of_put(sending);
     // Room was needed for other mappings: this one has to repay itself again.
     if (cts.sink_open != 0 && device.access(handle, gpu) != device::Access::open)
         co_return failure(MPI_ERR_PENDING, "the mapping was closed meanwhile");

@@ -26,6 +26,7 @@
 
 #include "base/log.hpp"
 #include "p2p/protocols/one_copy.hpp"
+#include "transfer/mapping.hpp"
 #include "transfer/mover.hpp"
 
 #include <new>
@@ -51,8 +52,7 @@ bool fits(const wire::RtrSameBuffer& receive, const Group& group, int tag, Bytes
 // One put into the buffer of an RTR.
 struct Put : OneCopy {
     using OneCopy::OneCopy;
-    device::IpcHandle sink;                      // its allocation
-    std::byte* sink_base = nullptr;              // where it is mapped here; null: it is not
+    transfer::Mapping sink;                      // its allocation
     Flag* flag = nullptr;                        // null: told by a chunk
     std::optional<wire::PutRequest> unsent_rts;  // could not leave beside the copy
 
@@ -74,12 +74,8 @@ struct Put : OneCopy {
         else
             tell_failure(messages, peer, send_id, outcome, wire::For::receiver);
         if (!told.ok()) log::error("rank {} was not told of a put's end: {}", peer, told.text());
-        close_sink();
+        sink = {};
         return outcome;
-    }
-    void close_sink() {
-        if (std::exchange(sink_base, nullptr) != nullptr)
-            messages.device.close_memory(sink, copy.gpu);
     }
 };
 
@@ -101,6 +97,8 @@ const plan::Selection* select_put(Messages& messages, int to, const device::Loca
         facts.put_uses = rtr.unused(sink.buffer_id);
         if (facts.put_uses % kUnusedBetweenQuestions != 0) return nullptr;
         facts.sender_busy = context.device.pending();
+        facts.sender_first = context.device.opens_first(sink.kind, source.gpu, sink.gpu);
+        facts.sink_large = sink.size >= plan::kLargeMapping;
     }
     plan::Question question;
     question.bytes = bytes;
@@ -129,15 +127,18 @@ using device::Opening;
 void open_sink(Put& put, const device::Location& source, Opening opening) {
     ReadyToReceive& rtr = put.messages.with(put.peer).rtr;
     device::Device& device = put.messages.device;
-    put.sink = rtr.handle();
-    const device::Access access = device.access(put.sink, source.gpu);
+    const device::IpcHandle& sink = rtr.handle();
+    const device::Access access = device.access(sink, source.gpu);
     if (opening == Opening::known_only && access != device::Access::open) return;
     const plan::Selection* const selection =
         select_put(put.messages, put.peer, source, put.copy.bytes, access);
     if (selection == nullptr) return;
     follow(put, *selection);
-    Result<void*> mapped = device.open_memory(put.sink, source.gpu, opening);
-    if (mapped.ok()) put.sink_base = static_cast<std::byte*>(*mapped);
+    if (access == device::Access::open)
+        put.sink = transfer::Mapping::of_open(device, sink, source.gpu);
+    if (put.sink.is_open() || opening == Opening::known_only) return;
+    Result<transfer::Mapping> mapping = transfer::Mapping::open(device, sink, source.gpu);
+    if (mapping.ok()) put.sink = std::move(*mapping);
 }
 
 void look_for_rtr(Conversation& peer) {
@@ -167,15 +168,14 @@ const wire::RtrSameBuffer* rtr_of(Put& put, const Group& group, int tag,
     if (receive == nullptr || !peer.endpoint.lost.ok() ||
         !fits(*receive, group, tag, put.copy.bytes))
         return nullptr;
-    if (put.sink_base != nullptr && put.sink.buffer_id == receive->buffer_id) return receive;
-    put.close_sink();
+    if (put.sink.is_open() && put.sink.handle().buffer_id == receive->buffer_id) return receive;
+    put.sink = {};
     open_sink(put, source, Opening::allowed);
-    return put.sink_base != nullptr ? receive : nullptr;
+    return put.sink.is_open() ? receive : nullptr;
 }
 
 void give_up(Put& put) {
     Messages& messages = put.messages;
-    put.close_sink();
     put.~Put();
     messages.executor.free_frame(&put);
 }
@@ -259,7 +259,7 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
     prepare(put, buffer, location.gpu);
     open_sink(put, location, Opening::known_only);
     std::optional<Readied> ready;
-    if (put.sink_base != nullptr) ready.emplace(messages.device, put.copy);
+    if (put.sink.is_open()) ready.emplace(messages.device, put.copy);
     if (looks) look_for_rtr(peer);
 
     const wire::RtrSameBuffer* receive = rtr_of(put, group, tag, location);
@@ -267,10 +267,10 @@ bool put_after_rtr(Messages& messages, const Group& group, const Buffer& buffer,
         give_up(put);
         return false;
     }
-    put.copy.destination = put.sink_base + (receive->address - put.sink.base);
+    put.copy.destination = put.sink.at(receive->address);
     rtr.putting = true;
     rtr.put_made();
-    rtr.opened(put.sink.buffer_id);
+    rtr.opened(put.sink.handle().buffer_id);
     const wire::PutRequest told{messages.next_envelope(group, to, tag, buffer.bytes()), put.send_id,
                                 put.copy.number};
     if (plan::Explain* const ledger = messages.explain.ledger()) [[unlikely]]

@@ -14,6 +14,18 @@ using plan::Executor;
 using plan::Protocol;
 using plan::Question;
 
+Described two_anchored_gpus() {
+    device::GpuFacts one = h200(), other = other_h200();
+    for (device::GpuFacts* gpu : {&one, &other}) {
+        gpu->ipc_open_peer = 100000;
+        gpu->ipc_pair = 1900000;
+        gpu->ipc_open_large = 9000000;
+    }
+    auto with = facts(shared_memory(), one, other);
+    with.peer_access = true;
+    return with;
+}
+
 TEST(ChooseOpenings, SmallMessagesDoNotPayForOpeningAMapping) {
     auto with = two_gpus();
     const Question question =
@@ -36,6 +48,50 @@ TEST(ChooseOpenings, AMappingIsOpenedWhenWhatWasStagedWouldHavePaidForIt) {
         with.uses = 0;
         with.put_uses = 200;
         EXPECT_EQ(plan_for(question, with).executor, Executor::sender);
+    }
+}
+
+TEST(ChooseOpenings, ACheapOneIsRiskedForAnAllocationThatComesAgain) {
+    auto with = two_anchored_gpus();
+    for (const Bytes bytes : {Bytes{1024}, 64 * kKiB, 1 * kMiB}) {
+        const Question question =
+            verdict(bytes, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+        with.uses = with.put_uses = 0;
+        EXPECT_NE(plan_for(question, with).protocol, Protocol::ipc) << bytes;
+        with.uses = with.put_uses = 1;
+        EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc) << bytes;
+    }
+}
+
+TEST(ChooseOpenings, TheFirstOfAPairOfGpusCostsMore) {
+    auto with = two_anchored_gpus();
+    with.uses = with.put_uses = 2;
+    const Question question =
+        verdict(64 * kKiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+    EXPECT_EQ(plan_for(question, with).protocol, Protocol::ipc);
+    with.sender_first = true;
+    EXPECT_EQ(plan_for(question, with).executor, Executor::receiver);
+    with.receiver_first = true;
+    EXPECT_NE(plan_for(question, with).protocol, Protocol::ipc);
+    with.receiver_first = with.sender_first = false;
+    with.source_large = with.sink_large = true;
+    EXPECT_NE(plan_for(question, with).protocol, Protocol::ipc);
+}
+
+// Also of what was in slots before its receiver was known: most of what is staged is.
+TEST(ChooseOpenings, AGpuThatIsKeptAwayIsNamedAsTheReason) {
+    auto with = facts(shared_memory(), h200(), other_h200());
+    with.kept_away = true;
+    for (const bool already_staged : {false, true}) {
+        Question question =
+            verdict(64 * kKiB, MemoryKind::device, MemoryKind::device, IpcKind::legacy);
+        question.already_staged = already_staged;
+        const plan::Choice choice = choose(question, with, {});
+        std::string why;
+        for (const plan::Rejected& other : choice.rejected)
+            if (other.protocol == Protocol::ipc && other.why != nullptr) why = other.why;
+        EXPECT_NE(why.find("keeps the other rank's GPU from this process"), std::string::npos)
+            << why;
     }
 }
 

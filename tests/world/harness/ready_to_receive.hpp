@@ -16,6 +16,7 @@ inline Options two_gpus(std::uint64_t seed = 3) {
     Options options{.machine = "h200", .ranks_per_node = 2, .seed = seed, .mechanisms = "all"};
     options.explain = seed % 2 == 0;
     options.change_machine = [](model::Machine& machine) {
+        machine.gpu.calls.ipc_pair = 0;
         machine.gpu.calls.ipc_open_peer = 20 * kMicrosecond;
     };
     return options;
