@@ -3,6 +3,7 @@
 // Opening a peer's memory stalls what the device has to do (docs/design/mappings.md): it waits for
 // a moment without work, where there is one. A program that never rests opens all the same, once the
 // messages that were staged meanwhile have paid twice.
+#include "world/harness/openings.hpp"
 #include "world/harness/programs.hpp"
 
 #include <deque>
@@ -65,7 +66,9 @@ Traffic after(Traffic test, bool planned) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 1,
-                 .mechanisms = planned ? "-selection_cache,-rts_templates,-one_copy" : "all"});
+                 .mechanisms = planned ? "-selection_cache,-rts_templates,-one_copy,-anchors"
+                                       : "all,-anchors",
+                 .change_machine = &dear_openings});
     const Ending ending = world.run([&test](Rank& rank) { return traffic(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
     for (int rank = 0; rank < 2; ++rank) {

@@ -2,6 +2,7 @@
 //
 // Mappings of device memory as an investment: exact numbers of openings, on an H200.
 #include "p2p/wire.hpp"
+#include "world/harness/openings.hpp"
 #include "world/harness/programs.hpp"
 
 #include <memory>
@@ -19,9 +20,11 @@ struct Stream {
     Place sink = Place::device;
     bool refuse_descriptor = false;
     bool refuse_export = false;
+    bool anchored = false;       // as it is; else each opening is dear
     Nanoseconds took = 0;        // all messages
     Nanoseconds first = 0;       // the first one
     std::uint64_t openings = 0;  // of both ranks
+    std::uint64_t anchors = 0;
     std::uint64_t descriptors = 0;
     std::uint64_t exports = 0;
     std::uint64_t whole_requests = 0;
@@ -67,13 +70,18 @@ void run(Stream& test, bool ipc = true) {
     World world({.machine = "h200",
                  .ranks_per_node = 2,
                  .seed = 7,
-                 .mechanisms = "all",
+                 .mechanisms = test.anchored ? "all" : "all,-anchors",
+                 .change_machine =
+                     [&test](model::Machine& machine) {
+                         if (!test.anchored) dear_openings(machine);
+                     },
                  .change_config = [ipc](config::Config& config) { config.ipc = ipc; }});
     const Ending ending = world.run([&test](Rank& rank) { return stream(rank, test); });
     EXPECT_TRUE(ending.good()) << ending;
     test.whole_requests = world.shared_memory().count(p2p::wire::kRts).messages;
     for (int rank = 0; rank < 2; ++rank) {
         test.openings += world.rank(rank).device.counts().opens;
+        test.anchors += world.rank(rank).device.counts().anchors;
         test.descriptors += world.rank(rank).device.counts().descriptors;
         test.exports += world.rank(rank).device.counts().exports;
     }
@@ -148,6 +156,22 @@ TEST(RemoteMemory, AnOpeningComesOnceWhenItHasRepaidItself) {
         const int expected = kind == IpcKind::legacy ? 20 : kind == IpcKind::vmm ? 4 : 95;
         EXPECT_NEAR(test.opened_at, expected, 2 + expected / 10);
     }
+}
+
+TEST(RemoteMemory, ABufferThatComesAgainIsOpenedAtOnceWhereAnAnchorIs) {
+    for (const IpcKind kind : {IpcKind::legacy, IpcKind::vmm})
+        for (const Bytes bytes : {Bytes{1024}, 64 * kKiB, kMiB}) {
+            Stream test{.bytes = bytes, .messages = 20, .kind = kind, .anchored = true};
+            run(test);
+            EXPECT_EQ(test.openings, 1u) << bytes;
+            EXPECT_EQ(test.anchors, 2u) << "each rank has one of the other's GPU";
+            EXPECT_LE(test.opened_at, 3) << bytes;
+        }
+    // What is used once is staged as ever.
+    Stream fresh{.bytes = 64 * kKiB, .messages = 200, .buffers = 200, .anchored = true};
+    run(fresh);
+    EXPECT_EQ(fresh.openings, 0u);
+    EXPECT_EQ(fresh.anchors, 2u);
 }
 
 TEST(RemoteMemory, WithoutItsDescriptorMemoryStaysStaged) {

@@ -3,6 +3,7 @@
 // Which messages are like the one before, so that they are selection hits, and which are not: of fresh
 // memory that could be mapped, of another size, behind one of another kind, to host memory. Told by
 // flags or by chunks, each has its own bytes (slot_flag_test.cpp has what goes wrong).
+#include "world/harness/openings.hpp"
 #include "world/harness/programs.hpp"
 
 #include "p2p/wire.hpp"
@@ -27,7 +28,8 @@ Options one_node(std::uint64_t seed, std::function<void(config::Config&)> change
             .ranks_per_node = 2,
             .seed = seed,
             .jitter = kMicrosecond,
-            .mechanisms = "all",
+            .mechanisms = "all,-anchors",
+            .change_machine = &dear_openings,
             .change_config = std::move(change)};
 }
 
