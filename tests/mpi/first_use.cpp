@@ -14,7 +14,12 @@ using namespace mpi_tests;
 
 namespace {
 
-constexpr unsigned kFirstSteps = 3, kSteps = 20;
+constexpr unsigned kSteps = 20;
+
+// Virtual memory needs a descriptor first, which is asked for when it would pay; a pool costs more.
+unsigned first_steps(Kind kind) {
+    return kind == Kind::device ? 3 : kind == Kind::vmm ? 5 : 12;
+}
 
 void start() {
     setenv("GANTRY_LINGER", "0", 1);
@@ -66,13 +71,13 @@ MPI_CASE_OWN_INIT(kept_buffers_are_opened_in_the_first_steps_or_never, 2) {
             about(std::string(name(kind)) + ", " + std::to_string(bytes) + " bytes");
             Memory out(kind, bytes, rank()), in(kind, bytes, rank());
             reset_calls();
-            for (unsigned i = 0; i < kFirstSteps; ++i)
+            for (unsigned i = 0; i < first_steps(kind); ++i)
                 step(out, in, i);
             CHECK(openings() <= 4 + by_anchors);
             if (kind == Kind::device) CHECK(openings() >= 2 + by_anchors);
             by_anchors = 0;
             reset_calls();
-            for (unsigned i = kFirstSteps; i < kSteps; ++i)
+            for (unsigned i = first_steps(kind); i < kSteps; ++i)
                 step(out, in, i);
             CHECK_EQ(openings(), 0);
             CHECK_EQ(pinnings(), 0);

@@ -230,13 +230,14 @@ MPI_CASE(fresh_buffers_are_never_opened, 2) {
         Memory memory(kDeviceKinds[i % kDeviceKinds.size()], 70000, rank() % gpu().count);
         exchange(memory, i);
     }
-    CHECK_EQ(openings(), 0);
+    CHECK_EQ(openings(), gpu().count > 1 ? 2 : 0);  // an anchor of each rank
 }
 
 MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
-    // 1 MiB between two GPUs: staging it costs 30 us more than a copy, opening virtual memory 230
-    // us.
+    // 1 MiB between two GPUs: staging it costs 30 us more than a copy, opening virtual memory 150
+    // us, once there are anchors.
     if (!gpu().simulated || gpu().count < 2) skip("needs two simulated GPUs");
+    repeat(Kind::device, Kind::device, rank(), rank(), 5);
     Memory memory(Kind::vmm, 1 << 20, rank());
     reset_calls();
     int opened_at = -1;
@@ -244,7 +245,7 @@ MPI_CASE(an_opening_comes_when_it_has_repaid_itself, 2) {
         exchange(memory, static_cast<unsigned>(message));
         if (openings() > 0) opened_at = message;
     }
-    CHECK(opened_at >= 3);
+    CHECK(opened_at >= 1);
     CHECK(opened_at <= 20);
     for (unsigned message = 0; message < 10; ++message)
         exchange(memory, message);

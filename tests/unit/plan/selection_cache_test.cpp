@@ -159,7 +159,7 @@ TEST(Mechanisms, AreSwitchedByAListOfNames) {
     plan::Mechanisms none, only, without;
     none.selection_cache = none.rts_templates = none.one_copy = none.notify_flags = false;
     none.cut_through = none.ready_to_receive = none.batches = none.board = none.claims = false;
-    none.cma = false;
+    none.cma = none.anchors = false;
     only = none;
     only.batches = only.one_copy = true;
     without.claims = false;
