@@ -14,11 +14,11 @@ using namespace mpi_tests;
 
 namespace {
 
-constexpr unsigned kSteps = 20;
+constexpr unsigned kSteps = 40;
 
 // Virtual memory needs a descriptor first, which is asked for when it would pay; a pool costs more.
 unsigned first_steps(Kind kind) {
-    return kind == Kind::device ? 3 : kind == Kind::vmm ? 5 : 12;
+    return kind == Kind::device ? 3 : kind == Kind::vmm ? 5 : 30;
 }
 
 void start() {
