@@ -15,9 +15,10 @@
 //
 // A program that waits for the whole device behind each burst of messages waits for all of that
 // time, and its next message comes soon after the kernel's end. So a kernel whose end the next copy
-// followed at once must have saved all of it. And where a copy comes so late after the last one that
-// the program has done something in between, which may be such a wait, it puts aside no more than a
-// thirtieth of the time since then, towards all of the time that a kernel may be waited for in vain.
+// followed at once must have saved all of it. And where a copy comes so late after the last one (two fifths of
+// `linger`: 20 us, and a message to and fro between two GPUs takes 17) that the program has done something
+// in between, which may be such a wait, it puts aside no more than a thirtieth of the time since then,
+// towards all of the time that a kernel may be waited for in vain.
 #pragma once
 
 #include "device/facts.hpp"
@@ -66,7 +67,6 @@ class Residency {
                           facts.resident_in_latency),
           pace_(pace(facts.d2h_bytes_per_second)),
           shortest_(2 * facts.kernel_latency),
-          at_once_(2 * facts.kernel_latency + kAround),
           saving_of_one_more_(std::max<Nanoseconds>(facts.chunk_cost - kItem, 0)),
           launch_(facts.launch) {}
 
@@ -167,7 +167,7 @@ class Residency {
     bool repays(Nanoseconds saving, Nanoseconds lingers, Nanoseconds now, Nanoseconds until) {
         const Nanoseconds gap = last_ > 0 ? now - last_ : lingers + 1;
         const bool close = gap <= lingers;
-        const bool at_once = gap <= at_once_ + 2 * (until - now);
+        const bool at_once = gap <= lingers / 5 * 2;
         last_ = until;
         if (ended_with_ >= 0) judge(std::exchange(ended_with_, -1), gap);
         lingers_ = lingers;
@@ -191,8 +191,6 @@ class Residency {
     static constexpr Nanoseconds kSoonAfter = 40 * kMicrosecond;
     // Of a time with messages, what kernels may be waited for in vain.
     static constexpr int kPartInVain = 32;
-    // A message to and fro takes two copies and this.
-    static constexpr Nanoseconds kAround = 4 * kMicrosecond;
     static constexpr Nanoseconds kItem = 500;  // the processor's work on a copy that one takes
     static constexpr Nanoseconds kForgets = 100 * kMillisecond;  // half of what is dearer
 
@@ -203,7 +201,7 @@ class Residency {
     std::array<bool, 3> makes_;
     Nanoseconds both_sooner_by_;  // out and in of a few bytes
     Nanoseconds pace_;            // of a mebibyte
-    Nanoseconds shortest_, at_once_;
+    Nanoseconds shortest_;
     Nanoseconds saving_of_one_more_;
     Nanoseconds launch_;
     Nanoseconds ended_with_ = -1;  // what the last one saved, until it is judged

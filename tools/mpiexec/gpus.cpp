@@ -34,7 +34,7 @@ bool is_near(const Gpu& gpu, const Processors& processors) {
            });
 }
 
-// Near GPUs go first, to all ranks, so that none takes another one's; each to one rank as long as some are
+// Near GPUs go first, to all ranks, so that none takes what is near another one; each to one rank as long as some are
 // free. Then those that fewest ranks have.
 std::vector<std::vector<Gpu>> closest(std::size_t per_rank, const std::vector<Gpu>& gpus,
                                       const std::vector<Processors>& processors,
@@ -51,10 +51,9 @@ std::vector<std::vector<Gpu>> closest(std::size_t per_rank, const std::vector<Gp
         of_rank[rank].push_back(gpu);
         ++uses[gpu];
     };
-    for (std::size_t turn = 0; turn < per_rank; ++turn)
-        for (std::size_t rank = 0; rank < ranks; ++rank)
-            for (std::size_t gpu = 0; gpu < gpus.size() && of_rank[rank].size() <= turn; ++gpu)
-                if (uses[gpu] == 0 && near(gpu, rank)) give(rank, gpu);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        for (std::size_t gpu = 0; gpu < gpus.size() && of_rank[rank].size() < per_rank; ++gpu)
+            if (uses[gpu] == 0 && near(gpu, rank)) give(rank, gpu);
     for (std::size_t rank = 0; rank < ranks; ++rank)
         while (of_rank[rank].size() < per_rank) {
             std::optional<std::size_t> best;
