@@ -180,6 +180,35 @@ TEST(HostReads, GoByMessagesWhereAReadIsRefused) {
         }
 }
 
+// Rank 1 takes less than rank 0 sends, and rank 2 may not read.
+Task<Status> fail_differently(Rank& rank, Status& ended) {
+    Everybody everybody(rank);
+    everybody.common().job.tuning.fixed.fill(plan::Algorithm::reads);
+    direct_exchanges::Bytebuffer from(rank, Place::host, 3 * kLong),
+        into(rank, Place::host, 3 * kLong);
+    const direct_exchanges::Parts parts =
+        direct_exchanges::parts(3, true, [](int) { return kLong - 3; });
+    Blocks outgoing = parts.in(from, true), incoming = parts.in(into, true);
+    if (rank.number == 1) incoming.counts[0] /= 2;
+    ended = co_await alltoall(rank.executor, everybody.team(), outgoing, incoming);
+    co_return success();
+}
+
+// All ranks go another way or none does: who could not read does not exchange messages without the others.
+TEST(HostReads, FailOnAllRanksWhereOneFailsAndAnotherMayNotRead) {
+    world::Options options{.machine = "h200", .ranks = 3, .ranks_per_node = 3};
+    reading(options);
+    options.refuse_read = [](int rank) { return rank == 2; };
+    std::vector<Status> ended(3);
+    world::World world(options);
+    const world::Ending ending = world.run([&](Rank& rank) {
+        return fail_differently(rank, ended[static_cast<std::size_t>(rank.number)]);
+    });
+    ASSERT_TRUE(ending.good()) << ending;
+    for (const Status& each : ended)
+        EXPECT_EQ(each.error_class(), MPI_ERR_TRUNCATE) << each.text();
+}
+
 Task<Status> one_allreduce(Rank& rank, Status& ended) {
     Everybody everybody(rank);
     everybody.common().job.tuning.fixed.fill(plan::Algorithm::reads);
