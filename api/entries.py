@@ -387,10 +387,14 @@ class Entry:
         if any("Widened<" in line for line in before):
             lines.append("if (call.failed()) return call.leave();")
         arguments = [piece[1] for piece in pieces if piece[1]]
+        if function.form == "blocking":
+            lines.append("mpi::Turn turn(*comm_);")
         if function.row.get("lane") and function.form == "blocking":
             quick = f"mpi::quick::{function.body}({', '.join(arguments)})"
-            lines.append(f"if (auto ended = {quick}) return call.leave(std::move(*ended));")
+            lines.append(f"if (auto ended = {quick}) return call.leave(turn.end(std::move(*ended)));")
         body = self.call_of_body(arguments)
+        if function.form == "blocking":
+            body = f"turn.end({body})"
         if after:
             lines += (
                 [f"Status outcome = {body};", "if (outcome.ok()) {"]

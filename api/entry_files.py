@@ -17,6 +17,7 @@ HEAD = """// SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/bodies.hpp"
 #include "mpi/coll/collective_call.hpp"
 #include "mpi/coll/quick.hpp"
+#include "mpi/coll/turn.hpp"
 #include "mpi/engine/outside.hpp"
 #include "mpi/rma/at_once.hpp"
 

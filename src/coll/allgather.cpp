@@ -12,7 +12,7 @@
 namespace gantry::coll {
 namespace {
 
-plan::CollQuestion question_of(const Blocks& all) {
+plan::CallQuestion question_of(const Blocks& all) {
     if (all.counts.empty())
         return {.operation = plan::Collective::allgather, .bytes = all.count * all.layout->size};
     Bytes together = 0;
@@ -51,7 +51,7 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer mine, Blocks
 }  // namespace
 
 Task<Status> allgather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, bool in_place) {
-    const plan::CollQuestion question = question_of(all);
+    const plan::CallQuestion question = question_of(all);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
         return on_node(executor, allgather_directly(executor, team, mine, all, in_place, question),

@@ -13,8 +13,8 @@
 
 namespace gantry::coll {
 
-plan::CollQuestion alltoall_question(const Blocks& blocks, bool in_place) {
-    plan::CollQuestion question{.operation = plan::Collective::alltoallv};
+plan::CallQuestion alltoall_question(const Blocks& blocks, bool in_place) {
+    plan::CallQuestion question{.operation = plan::Collective::alltoallv};
     question.in_place = in_place;
     if (!blocks.counts.empty() || blocks.layout == nullptr) return question;
     question.operation = plan::Collective::alltoall;
@@ -50,7 +50,7 @@ Task<Status> by_messages(Executor& executor, Team team, Blocks outgoing, Blocks 
 }  // namespace
 
 Task<Status> alltoall(Executor& executor, Team team, Blocks outgoing, Blocks incoming) {
-    const plan::CollQuestion question = alltoall_question(incoming, false);
+    const plan::CallQuestion question = alltoall_question(incoming, false);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)
         return on_node(executor, alltoall_directly(executor, team, outgoing, incoming, question),
@@ -116,7 +116,7 @@ class Outgoing {
 // By messages, each pair of ranks has one message each way, whether a rank swaps its blocks one after
 // the other or sends all from a copy.
 Task<Status> alltoall_in_place(Executor& executor, Team team, Blocks all) {
-    const plan::CollQuestion question = alltoall_question(all, true);
+    const plan::CallQuestion question = alltoall_question(all, true);
     const plan::CollPlan plan = plan_of(team, question);
     Run run(team);
     Outgoing outgoing(team, all);

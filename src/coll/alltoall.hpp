@@ -11,7 +11,7 @@
 namespace gantry::coll {
 
 // What all ranks know of an all-to-all alike.
-plan::CollQuestion alltoall_question(const Blocks& blocks, bool in_place);
+plan::CallQuestion alltoall_question(const Blocks& blocks, bool in_place);
 
 Task<Status> alltoall_spread(Executor& executor, Team team, Blocks outgoing, Blocks incoming,
                              int outstanding);

@@ -236,7 +236,7 @@ Task<Status> exchange_in_node(Executor& executor, Run& run, const Blocks& outgoi
                               const Blocks& incoming, const std::vector<bool>& far) {
     Nodes& nodes = nodes_of(run.team);
     const Team inside = inside_of(run, nodes, 0);
-    const plan::CollQuestion question = alltoall_question(incoming, false);
+    const plan::CallQuestion question = alltoall_question(incoming, false);
     if (plan_of(inside, question).meet) {
         Traffic traffic(inside.size());
         for (int rank = 0; rank < run.size(); ++rank) {

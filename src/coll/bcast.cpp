@@ -34,7 +34,7 @@ Task<Status> by_messages(Executor& executor, Team team, p2p::Buffer buffer, int 
 }  // namespace
 
 Task<Status> bcast(Executor& executor, Team team, p2p::Buffer buffer, int root) {
-    const plan::CollQuestion question{.operation = plan::Collective::bcast,
+    const plan::CallQuestion question{.operation = plan::Collective::bcast,
                                       .bytes = buffer.bytes()};
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet)

@@ -8,6 +8,7 @@
 // rank has raised its own, has failed or is lost.
 #include "coll/direct_exchange.hpp"
 
+#include "coll/agreed.hpp"
 #include "coll/direct_scratch.hpp"
 #include "coll/direct_shares.hpp"
 #include "coll/exchange.hpp"
@@ -38,59 +39,7 @@ struct Exchange {
 
     int size() const { return team.size(); }
     const DirectOffer& offer(int member) const { return meeting.offer<DirectOffer>(member); }
-    bool all_send(Sends how, int first, int end) const {
-        for (int member = first; member < end; ++member)
-            if (offer(member).sends != Sends::nothing && offer(member).sends != how) return false;
-        return true;
-    }
-    // Long blocks where they lie, short ones in cells.
-    bool all_send_from_host(int first, int end) const {
-        for (int member = first; member < end; ++member)
-            if (const Sends its = offer(member).sends;
-                its == Sends::device || its == Sends::other || offer(member).on_device)
-                return false;
-        return true;
-    }
-    bool all_take_on_device() const {
-        for (int member = 0; member < size(); ++member)
-            if (offer(member).takes == Takes::other) return false;
-        return true;
-    }
-    // The question with what the offers of members [first, end) say. One alone says nothing of where
-    // the others take their blocks.
-    plan::CollQuestion asked_of(plan::CollQuestion question, int first, int end) const {
-        using plan::CollMemory;
-        const bool taken = end - first < size() || all_take_on_device();
-        question.memory = all_send(Sends::in_cell, first, end)           ? CollMemory::cells
-                          : all_send(Sends::device, first, end) && taken ? CollMemory::device
-                          : all_send_from_host(first, end)               ? CollMemory::host
-                                                                         : CollMemory::other;
-        Bytes most = 0;
-        for (int member = first; member < end; ++member) {
-            question.board.time_sliced |= offer(member).time_sliced;
-            question.board.on_devices |= offer(member).on_device;
-            most = std::max(most, offer(member).bytes);
-            if (question.memory == CollMemory::host) ask_with(question.board, offer(member).reads);
-        }
-        if (question.memory == CollMemory::host && question.bytes == 0)
-            question.bytes =
-                traffic.only_receiver >= 0 ? most : most / static_cast<Bytes>(size() - 1);
-        return question;
-    }
-    // Of all offers.
-    Planner::Met met() const {
-        Planner::Met met;
-        bool host = false, devices = false;
-        for (int member = 0; member < size(); ++member) {
-            const DirectOffer& its = offer(member);
-            met.time_sliced |= its.time_sliced;
-            devices |= its.sends == Sends::device || its.on_device;
-            host |= its.sends == Sends::in_cell && !its.on_device;
-            met.no_reads |= !its.reads.all;
-        }
-        met.mixed = host && devices;
-        return met;
-    }
+    Offers<DirectOffer> offers() const { return Offers<DirectOffer>(meeting); }
     // Who stores the blocks of that member: one for all that share a GPU, if it can reach their blocks.
     int storing(int member) const {
         const DirectOffer& its = offer(member);
@@ -329,15 +278,17 @@ Task<Status> end_together(Executor& executor, Meeting& meeting, int step, Status
         meeting.raise(step);
     else
         meeting.fail(mine);
-    FirstFailure failed;
-    failed.note(std::move(mine));
     Status all = co_await meeting.all_raised(executor, step);
-    failed.note(std::move(all));
-    co_return failed.status();
+    // Of its own failure a rank knows more. But that it cannot go this way is no failure, if no rank fails
+    // otherwise: then all go by messages.
+    const bool other = all.error_class() != MPI_ERR_UNSUPPORTED_OPERATION;
+    if (!mine.ok() && !(other && mine.error_class() == MPI_ERR_UNSUPPORTED_OPERATION))
+        co_return mine;
+    co_return all;
 }
 
 Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Traffic traffic,
-                                               plan::CollQuestion question) {
+                                               plan::CallQuestion question) {
     Exchange exchange(team, std::move(traffic));
     Status opened = co_await exchange.meeting.open(executor);
     if (!opened.ok()) co_return opened;
@@ -363,13 +314,17 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
         if (!packed.ok()) offer.sends = Sends::other;
     }
     exchange.meeting.post(offer);
+    const auto asked = [&](int first, int end) {
+        return AgreedQuestion(question, exchange.offers(), first, end,
+                              exchange.traffic.only_receiver);
+    };
     // What the only one who sends says is all that is needed, unless ranks store.
     const int sender = exchange.traffic.only_sender;
     plan::CollPlan plan{.algorithm = plan::Algorithm::direct};
     Status posted;
     if (sender >= 0) {
         posted = co_await exchange.meeting.posted(executor, sender);
-        if (posted.ok()) plan = plan_of(team, exchange.asked_of(question, sender, sender + 1));
+        if (posted.ok()) plan = plan_of(team, asked(sender, sender + 1));
     }
     const auto stores = [&plan] {
         return plan.algorithm == plan::Algorithm::direct ||
@@ -378,9 +333,9 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
     const auto reads = [&plan] { return plan.algorithm == plan::Algorithm::reads; };
     if (posted.ok() && (stores() || reads())) {
         posted = co_await exchange.meeting.all_posted(executor);
-        if (posted.ok()) note_met(team, exchange.met());
-        if (posted.ok() && (sender < 0 || reads() || !exchange.all_take_on_device()))
-            plan = plan_of(team, exchange.asked_of(question, 0, exchange.size()));
+        if (posted.ok()) note_brought(team, brought_to(exchange.offers()));
+        if (posted.ok() && (sender < 0 || reads() || !all_take_on_devices(exchange.offers())))
+            plan = plan_of(team, asked(0, exchange.size()));
     }
     if (!posted.ok()) {
         exchange.meeting.fail(posted);
@@ -408,10 +363,8 @@ Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Tr
                 done = co_await store_in_shares(executor, exchange, std::move(ready), plan.segment);
                 break;
         }
-        if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
-            question.memory = plan::CollMemory::other;
-            co_return plan_of(team, question);
-        }
+        if (done.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+            co_return plan_of(team, asked(0, exchange.size()).by_messages());
         if (done.ok()) done = co_await scratch.unpack(executor);
     }
     if (!done.ok()) co_return done;

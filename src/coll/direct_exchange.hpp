@@ -27,25 +27,25 @@ namespace gantry::coll {
 // How the ranks go, now that they have met: all have the same plan. One of the board (is_on_board) is
 // done; with any other one nothing has happened on any rank, and the blocks shall go by messages.
 Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
-                                               Blocks incoming, plan::CollQuestion question);
+                                               Blocks incoming, plan::CallQuestion question);
 Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine,
                                                 Blocks all, bool in_place,
-                                                plan::CollQuestion question);
+                                                plan::CallQuestion question);
 Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer,
-                                            int root, plan::CollQuestion question);
+                                            int root, plan::CallQuestion question);
 Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p::Buffer mine,
                                              Blocks all, int root, bool in_place,
-                                             plan::CollQuestion question);
+                                             plan::CallQuestion question);
 Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
                                               p2p::Buffer mine, int root, bool in_place,
-                                              plan::CollQuestion question);
+                                              plan::CallQuestion question);
 
-// Raises this rank's step, or fails with `mine`, and waits for the steps of all: the first failure of
-// any rank.
+// Raises this rank's step, or fails with `mine`, and waits for the steps of all: how the step has ended. Either
+// all ranks hear of MPI_ERR_UNSUPPORTED_OPERATION or none: no rank has failed otherwise, and all go another way.
 Task<Status> end_together(Executor& executor, transfer::Meeting& meeting, int step, Status mine);
 
 // All of this rank's blocks, those for itself, too.
 Task<Result<plan::CollPlan>> exchange_directly(Executor& executor, Team team, Traffic traffic,
-                                               plan::CollQuestion question);
+                                               plan::CallQuestion question);
 
 }  // namespace gantry::coll

@@ -189,7 +189,7 @@ BlockPlace place_of(const BlockPlaces& places, std::span<const std::byte> cell, 
 }  // namespace
 
 DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
-                       const plan::CollQuestion& question, CellCopies& copies) {
+                       const plan::CallQuestion& question, CellCopies& copies) {
     using Sends = DirectOffer::Sends;
     using Takes = DirectOffer::Takes;
     transfer::Context& context = team.messenger->context();

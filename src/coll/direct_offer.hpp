@@ -66,7 +66,7 @@ struct CellCopies {
 // The offer of this rank. It writes lists, and small blocks in host memory, into the cell. Small blocks in
 // device memory go there, too, by `copies`, where the planner would have it so.
 DirectOffer make_offer(const Team& team, const Traffic& traffic, std::span<std::byte> cell,
-                       const plan::CollQuestion& question, CellCopies& copies);
+                       const plan::CallQuestion& question, CellCopies& copies);
 
 // Block of `owner` for or of `member`, as the offer and cell of the owner say.
 BlockPlace sink_place(const DirectOffer& offer, std::span<const std::byte> cell, int member);

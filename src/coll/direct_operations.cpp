@@ -14,7 +14,7 @@ std::size_t at(int rank) {
 }  // namespace
 
 Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Blocks outgoing,
-                                               Blocks incoming, plan::CollQuestion question) {
+                                               Blocks incoming, plan::CallQuestion question) {
     Traffic traffic(team.size());
     for (int each = 0; each < team.size(); ++each) {
         traffic.outgoing[at(each)] = outgoing.of(each);
@@ -27,7 +27,7 @@ Task<Result<plan::CollPlan>> alltoall_directly(Executor& executor, Team team, Bl
 
 Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p2p::Buffer mine,
                                                 Blocks all, bool in_place,
-                                                plan::CollQuestion question) {
+                                                plan::CallQuestion question) {
     const int me = team.rank();
     Traffic traffic(team.size());
     const p2p::Buffer own = in_place ? all.of(me) : mine;
@@ -42,7 +42,7 @@ Task<Result<plan::CollPlan>> allgather_directly(Executor& executor, Team team, p
 }
 
 Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::Buffer buffer,
-                                            int root, plan::CollQuestion question) {
+                                            int root, plan::CallQuestion question) {
     const bool sends = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_sender = root;
@@ -56,7 +56,7 @@ Task<Result<plan::CollPlan>> bcast_directly(Executor& executor, Team team, p2p::
 
 Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p::Buffer mine,
                                              Blocks all, int root, bool in_place,
-                                             plan::CollQuestion question) {
+                                             plan::CallQuestion question) {
     const bool receives = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_receiver = root;
@@ -70,7 +70,7 @@ Task<Result<plan::CollPlan>> gather_directly(Executor& executor, Team team, p2p:
 
 Task<Result<plan::CollPlan>> scatter_directly(Executor& executor, Team team, Blocks all,
                                               p2p::Buffer mine, int root, bool in_place,
-                                              plan::CollQuestion question) {
+                                              plan::CallQuestion question) {
     const bool sends = team.rank() == root;
     Traffic traffic(team.size());
     traffic.only_sender = root;

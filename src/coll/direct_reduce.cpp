@@ -238,7 +238,7 @@ Task<Status> reduce_on_device(Executor& executor, Running& running, plan::Algori
 }  // namespace
 
 Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,
-                                             plan::CollQuestion question) {
+                                             plan::CallQuestion question) {
     Running running(team, *call);
     Status opened = co_await running.meeting.open(executor);
     if (!opened.ok()) co_return opened;
@@ -261,15 +261,9 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, Redu
         running.meeting.fail(posted);
         co_return posted;
     }
-    question.memory = memory_of(running);
-    question.board.time_sliced = running.shares_gpus();
-    note_met(team, {running.any_time_sliced(), running.is_mixed(), running.any_may_not_read()});
-    question.board.in_place = running.any_in_place();
-    question.board.on_devices = running.any_on_device();
-    if (question.memory == plan::CollMemory::host)
-        for (int member = 0; member < running.size(); ++member)
-            ask_with(question.board, running.offer(member).reads);
-    const plan::CollPlan plan = plan_of(team, question);
+    note_brought(team, brought_to(running.offers()));
+    const AgreedQuestion agreed(question, running.offers(), running.what);
+    const plan::CollPlan plan = plan_of(team, agreed);
     Status reduced;
     if (plan.algorithm == plan::Algorithm::cells) {
         reduced = co_await reduce_cells(executor, running);
@@ -278,10 +272,8 @@ Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, Redu
             reduced = co_await reduce_by_reading(executor, reading(running));
         else
             reduced = co_await reduce_on_device(executor, running, plan.algorithm);
-        if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION) {
-            question.memory = plan::CollMemory::other;
-            co_return plan_of(team, question);
-        }
+        if (reduced.error_class() == MPI_ERR_UNSUPPORTED_OPERATION)
+            co_return plan_of(team, agreed.by_messages());
     }
     if (!reduced.ok()) co_return reduced;
     co_return plan;

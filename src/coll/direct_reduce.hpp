@@ -43,6 +43,11 @@ struct ReductionCall {
     Share share = Share::all;
     int root = 0;
     Blocks parts;  // Share::part: counts and displacements, for all ranks
+
+    // Whether that member gets something.
+    bool is_for(int member) const {
+        return (share != Share::root || member == root) && (share != Share::before || member > 0);
+    }
 };
 
 // `call` outlives this. Its reducer knows then where the vectors lie.
@@ -51,6 +56,6 @@ struct ReductionCall {
 // this rank's part is done; with any other one nothing has happened on any rank, and the reduction
 // shall go by messages.
 Task<Result<plan::CollPlan>> reduce_directly(Executor& executor, Team team, ReductionCall* call,
-                                             plan::CollQuestion question);
+                                             plan::CallQuestion question);
 
 }  // namespace gantry::coll

@@ -11,10 +11,10 @@
 namespace gantry::coll {
 namespace {
 
-plan::CollQuestion question_of(const Team& team, const p2p::Buffer& mine, const Blocks& all,
+plan::CallQuestion question_of(const Team& team, const p2p::Buffer& mine, const Blocks& all,
                                int root, bool equal, plan::Collective of_equal,
                                plan::Collective of_listed) {
-    plan::CollQuestion question{.operation = equal ? of_equal : of_listed};
+    plan::CallQuestion question{.operation = equal ? of_equal : of_listed};
     if (equal) question.bytes = team.rank() == root ? all.count * all.layout->size : mine.bytes();
     return question;
 }
@@ -37,7 +37,7 @@ Task<Status> scatter_by_messages(Executor& executor, Team team, Blocks all, p2p:
 
 Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all, int root,
                     bool in_place, BlockSizes sizes) {
-    const plan::CollQuestion question =
+    const plan::CallQuestion question =
         question_of(team, mine, all, root, sizes == BlockSizes::equal, plan::Collective::gather,
                     plan::Collective::gatherv);
     const plan::CollPlan plan = plan_of(team, question);
@@ -52,7 +52,7 @@ Task<Status> gather(Executor& executor, Team team, p2p::Buffer mine, Blocks all,
 
 Task<Status> scatter(Executor& executor, Team team, Blocks all, p2p::Buffer mine, int root,
                      bool in_place, BlockSizes sizes) {
-    const plan::CollQuestion question =
+    const plan::CallQuestion question =
         question_of(team, mine, all, root, sizes == BlockSizes::equal, plan::Collective::scatter,
                     plan::Collective::scatterv);
     const plan::CollPlan plan = plan_of(team, question);

@@ -11,7 +11,8 @@
 namespace gantry::coll {
 namespace {
 
-constexpr int kDone = 0, kShared = 1;  // steps: nothing more is read; the share can be read
+// Steps: nothing more is read; the share can be read; this rank can read what it needs.
+constexpr int kDone = 0, kShared = 1, kTried = 2;
 
 class Combining {
   public:
@@ -27,8 +28,9 @@ class Combining {
         if (elements.first == elements.second || operands == 0) co_return success();
         const layout::Layout& layout = *job_.call.source.layout;
         const std::uint64_t longest = std::min(piece_, elements.second - elements.first);
-        for (HostImage& memory : between_) {
-            Status ready = memory.allocate(job_.team, longest, layout);
+        const bool replaces = result == own(elements.first);
+        for (int i = 0; i < (replaces && operands > 2 ? 3 : 2); ++i) {
+            Status ready = between_[i].allocate(job_.team, longest, layout);
             GANTRY_CO_TRY(ready);
         }
         for (std::uint64_t at = elements.first; at < elements.second; at += piece_) {
@@ -63,8 +65,15 @@ class Combining {
         co_return read;
     }
 
-    // Each operand is loaded where its result shall be; the results are made in turns in `result`, so that
-    // the last one is, and in memory of our own.
+    // Where the result after that operand is made, for which it is loaded there: in turns in `result`, so that
+    // the last one is, and in memory of our own. Where the result replaces this rank's own operand only the last
+    // one is.
+    std::byte* place_of(int number, int operands, bool replaces, std::byte* result) {
+        const int left = operands - 1 - number;
+        if (left == 0 || (left % 2 == 0 && !replaces)) return result;
+        return between_[left % 2 == 0 ? 2 : 1].buffer().data();
+    }
+
     Task<Status> one_piece(Executor& executor, std::uint64_t at, std::uint64_t count, int operands,
                            std::byte* result) {
         const std::byte* before = own(at);
@@ -77,8 +86,7 @@ class Combining {
             before = to;
         }
         for (int number = 1; number < operands; ++number) {
-            std::byte* const to =
-                (operands - 1 - number) % 2 == 0 ? result : between_[1].buffer().data();
+            std::byte* const to = place_of(number, operands, replaces, result);
             Status loaded =
                 co_await load(executor, in_turn(number, operands, replaces), at, count, to);
             if (!loaded.ok()) co_return loaded;
@@ -93,7 +101,7 @@ class Combining {
     const int me_;
     const std::uint64_t piece_;
     const bool any_order_;
-    HostImage between_[2];
+    HostImage between_[3];
 };
 
 // Where vectors have been overwritten the operation cannot go by messages any more.
@@ -122,10 +130,30 @@ Task<Status> collect(Executor& executor, const HostReduction& job) {
     co_return success();
 }
 
+// A byte of each vector.
+Task<Status> try_to_read(Executor& executor, const HostReduction& job, std::uint64_t first) {
+    std::byte none;
+    for (int member = 0; member < job.team.size(); ++member) {
+        if (member == job.team.rank()) continue;
+        const std::uint64_t vector = job.sources[static_cast<std::size_t>(member)];
+        Status read = co_await read_from(executor, job.team, member,
+                                         vector + first * job.call.source.layout->size, &none, 1);
+        if (!read.ok()) co_return read;
+    }
+    co_return success();
+}
+
 Task<Status> in_shares(Executor& executor, const HostReduction& job) {
     const Elements mine = share_of(job.call.source.count, job.team.rank(), job.team.size());
+    if (job.overwrites) {
+        Status can;
+        if (mine.first < mine.second) can = co_await try_to_read(executor, job, mine.first);
+        Status all = co_await end_together(executor, job.meeting, kTried, std::move(can));
+        if (!all.ok()) co_return all;
+    }
     Combining combining(job);
     Status done = co_await combining.combine(executor, mine, job.team.size(), job.share);
+    if (job.overwrites) done = without_another_way(std::move(done));
     Status all = co_await end_together(executor, job.meeting, kShared, std::move(done));
     if (!all.ok() || !job.wants) co_return all;
     Status collected = co_await collect(executor, job);

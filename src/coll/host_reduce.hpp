@@ -9,7 +9,10 @@
 //                               which would read as much in shares
 //
 //     bytes: 2 (P - 1) / P of the vector are read by each rank, (P - 1) / P for a reduce_scatter;
-//     memory: two pieces (GANTRY_COLL_PIECE); a share, where a result replaces its vector or there is none
+//     memory: two or three pieces (GANTRY_COLL_PIECE); a share, where a rank gets no result
+//
+// In place a rank combines its share where it lies: nobody else reads its vector there. Before, all try whether they
+// can read, and say so: what has been overwritten can go no other way.
 //
 // All is combined in the order of the ranks, by one rank each element: the bits are the same everywhere.
 #pragma once

@@ -6,29 +6,13 @@
 
 namespace gantry::coll {
 
-plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes) {
-    plan::CollQuestion question{.operation = operation, .bytes = bytes, .count = bytes};
-    question.board.lane = true;
-    return question;
-}
-
-namespace {
-
-bool lane_wins(const Team& team, plan::Collective operation, Bytes bytes) {
-    const plan::CollQuestion question = question_over_lane(operation, bytes);
-    const plan::CollPlan plan = team.planner != nullptr ? team.planner->would_plan(team, question)
-                                                        : plan_of(team, question);
-    return plan.algorithm == plan::Algorithm::lane;
-}
-
-}  // namespace
-
 Task<Status> LaneUse::open(Executor& executor, Team team) {
     using plan::Collective;
     constexpr Bytes kShortest = 8, kLongest = kMiB;
     settled_ = true;
     transfer::Board& board = team.messenger->context().board;
-    if (team.size() < 2 || !tuning_of(team).board || !board.covers(ranks_of(team)))
+    if (team.planner == nullptr || team.size() < 2 || !tuning_of(team).board ||
+        !board.covers(ranks_of(team)))
         co_return success();
     const transfer::MeetingKey key{team.group->context, team.tag, team.phase};
     Result<std::unique_ptr<transfer::Lane>> opened =
@@ -47,7 +31,7 @@ Task<Status> LaneUse::open(Executor& executor, Team team) {
         Bytes& most = most_[static_cast<std::size_t>(operation)];
         const Bytes last = operation == Collective::barrier ? kShortest : kLongest;
         for (Bytes bytes = kShortest; bytes <= last; bytes *= 2) {
-            if (!lane_wins(team, operation, bytes)) break;
+            if (!team.planner->takes_lane(team, operation, bytes)) break;
             most = bytes;
         }
     }

@@ -34,7 +34,4 @@ class LaneUse {
     std::array<Bytes, plan::kCollectives> most_{};
 };
 
-// The question of a blocking call that may go over a lane. `bytes` as CollQuestion says.
-plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes);
-
 }  // namespace gantry::coll

@@ -58,11 +58,11 @@ Status too_long(Bytes bytes, int to, Bytes room) {
 class NodeExchange {
   public:
     NodeExchange(Executor& executor, const Team& team, NeighborTraffic traffic,
-                 const plan::CollQuestion& question)
+                 const plan::CallQuestion& call)
         : team_(team),
           context_(team.messenger->context()),
           node_(team.planner->on_node(team)),
-          question_(question),
+          question_(plan::question_of(call)),
           traffic_(std::move(traffic)),
           to_(node_, traffic_.outgoing),
           from_(node_, traffic_.incoming),
@@ -131,7 +131,8 @@ void NodeExchange::make_offer() {
         question_.board.time_sliced = to_.time_sliced || from_.time_sliced;
         question_.board.strided = from_.strided;
     }
-    const bool direct = plan_of(team_, question_).algorithm == plan::Algorithm::direct;
+    const bool direct =
+        team_.planner->plan_own(team_, question_).algorithm == plan::Algorithm::direct;
     if (!direct || team_.failed_before()) {
         if (to_.bytes > 0) offer_.sends = Kind::other;
         if (from_.bytes > 0) offer_.takes = Kind::other;
@@ -404,7 +405,7 @@ Task<Status> NodeExchange::run(Executor& executor) {
 }  // namespace
 
 Task<Status> neighbors_directly(Executor& executor, Team team, NeighborTraffic traffic,
-                                plan::CollQuestion question) {
+                                plan::CallQuestion question) {
     NodeExchange exchange(executor, team, std::move(traffic), question);
     Status done = co_await exchange.run(executor);
     co_return done;

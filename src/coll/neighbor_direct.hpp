@@ -34,6 +34,6 @@ struct NeighborTraffic {
 };
 
 Task<Status> neighbors_directly(Executor& executor, Team team, NeighborTraffic traffic,
-                                plan::CollQuestion question);
+                                plan::CallQuestion question);
 
 }  // namespace gantry::coll

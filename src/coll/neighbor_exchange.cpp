@@ -52,7 +52,7 @@ Task<Status> neighbor_exchange(Executor& executor, Team team,
                                std::shared_ptr<const Neighbors> neighbors, Blocks outgoing,
                                Blocks incoming) {
     NeighborTraffic traffic = traffic_of(*neighbors, outgoing, incoming);
-    const plan::CollQuestion question{.operation = plan::Collective::neighbor};
+    const plan::CallQuestion question{.operation = plan::Collective::neighbor};
     if (plan_of(team, question).meet && team.planner != nullptr)
         return neighbors_directly(executor, team, std::move(traffic), question);
     return by_messages(executor, team, std::move(traffic));

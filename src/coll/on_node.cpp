@@ -7,7 +7,7 @@ namespace gantry::coll {
 namespace {
 
 Task<Status> meet_and_reduce(Executor& executor, Team team, ReductionCall call,
-                             plan::CollQuestion question, ReduceByMessages by_messages) {
+                             plan::CallQuestion question, ReduceByMessages by_messages) {
     Result<plan::CollPlan> met = co_await reduce_directly(executor, team, &call, question);
     if (!met.ok()) co_return std::move(met).status();
     if (is_on_board(met->algorithm)) co_return success();
@@ -20,7 +20,7 @@ Task<Status> meet_and_reduce(Executor& executor, Team team, ReductionCall call,
 
 Task<Status> reduce_on_node(Executor& executor, Team team, plan::Collective operation,
                             ReductionCall call, ReduceByMessages by_messages) {
-    const plan::CollQuestion question = question_of(operation, call.source, call.reducer);
+    const plan::CallQuestion question = question_of(operation, call.source, call.reducer);
     const plan::CollPlan plan = plan_of(team, question);
     if (plan.meet) return meet_and_reduce(executor, team, std::move(call), question, by_messages);
     return by_messages(executor, team, std::move(call), plan);

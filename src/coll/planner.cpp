@@ -109,50 +109,74 @@ const Planner::OnNode& Planner::on_node(const Team& team) {
 }
 
 const Planner::Entry& Planner::entry_of(const Team& team, plan::CollQuestion question) {
-    ++asked_;
     const JobWide& job = common_ != nullptr ? common_->job : unknown_job();
     question.shape = part_of(team).shape;
     // Neighbors on other nodes are no obstacle for those on this one.
     const bool covered = question.operation == plan::Collective::neighbor ? on_node(team).board
                                                                           : part_of(team).board;
     question.board.there = covered && job.tuning.board;
-    question.board.no_reads |= part_of(team).met.no_reads;
     if (answers_.empty()) answers_.resize(kAnswers);
     Entry& entry = answers_[place_of(question)];
     if (!entry.used || entry.question != question) {
-        ++answered_;
         entry = {question, choose_collective(question, job.facts, job.tuning), true};
     }
     return entry;
 }
 
-plan::CollPlan Planner::plan(const Team& team, plan::CollQuestion question) {
-    const Entry& entry = entry_of(team, question);
+plan::CollPlan Planner::explained(const Entry& entry) {
     if (common_ != nullptr && common_->explain != nullptr && common_->explain->on() &&
         !entry.choice.plan.meet) [[unlikely]]
         common_->explain->collective(entry.question, entry.choice);
     return entry.choice.plan;
 }
 
-void note_met(const Team& team, Planner::Met met) {
-    if (team.planner != nullptr) team.planner->met(team) = met;
+namespace {
+
+plan::CollQuestion question_over_lane(plan::Collective operation, Bytes bytes) {
+    plan::CollQuestion question{.operation = operation, .bytes = bytes, .count = bytes};
+    question.board.lane = true;
+    return question;
 }
 
-bool brings_in_cell(const Team& team, plan::CollQuestion question) {
-    if (team.planner == nullptr) return false;
-    const Planner::Met met = team.planner->met(team);
-    if (met.time_sliced || !plan::all_know_the_bytes(question.operation)) return false;
-    question.memory = met.mixed ? plan::CollMemory::cells : plan::CollMemory::own_device;
-    question.board.on_devices = met.mixed;
-    return team.planner->would_plan(team, question).algorithm == plan::Algorithm::cells;
+}  // namespace
+
+bool Planner::takes_lane(const Team& team, plan::Collective operation, Bytes bytes) {
+    const Entry& entry = entry_of(team, question_over_lane(operation, bytes));
+    return entry.choice.plan.algorithm == plan::Algorithm::lane;
 }
 
-plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question) {
+void Planner::explain_lane(const Team& team, plan::Collective operation, Bytes bytes) {
+    explained(entry_of(team, question_over_lane(operation, bytes)));
+}
+
+bool Planner::brings_in_cell(const Team& team, const plan::CallQuestion& call) {
+    const Brought brought = part_of(team).brought;
+    if (brought.time_sliced || !plan::all_know_the_bytes(call.operation)) return false;
+    plan::CollQuestion question = question_of(call);
+    question.memory = brought.mixed ? plan::CollMemory::cells : plan::CollMemory::own_device;
+    question.board.on_devices = brought.mixed;
+    // It is not explained: the operation may go otherwise in the end.
+    return entry_of(team, question).choice.plan.algorithm == plan::Algorithm::cells;
+}
+
+namespace {
+
+plan::CollPlan plan_anew(const Team& team, plan::CollQuestion question) {
+    question.shape = shape_on(team, {});
+    question.board.there = share_board(team);
+    return choose_collective(question, {}, {}).plan;
+}
+
+}  // namespace
+
+plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call) {
+    if (team.planner != nullptr) return team.planner->plan(team, call);
+    return plan_anew(team, plan::question_of(call));
+}
+
+plan::CollPlan plan_of(const Team& team, const AgreedQuestion& question) {
     if (team.planner != nullptr) return team.planner->plan(team, question);
-    plan::CollQuestion whole = question;
-    whole.shape = shape_on(team, {});
-    whole.board.there = share_board(team);
-    return choose_collective(whole, {}, {}).plan;
+    return plan_anew(team, question.asked());
 }
 
 const plan::CollTuning& tuning_of(const Team& team) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Planner: what a communicator asks about its collectives, and the answers that it has had. Common is
-// what all communicators of an engine share.
+// Planner: what a communicator asks about its collectives, and the answers that it has had, which are functions
+// of the questions. Common is what all communicators of an engine share.
 #pragma once
 
 #include "base/config.hpp"
+#include "coll/agreed.hpp"
 #include "coll/scratch.hpp"
 #include "coll/team.hpp"
 #include "plan/coll_plan.hpp"
@@ -47,12 +48,27 @@ class Planner {
     Planner(Planner&&) noexcept;
     Planner& operator=(Planner&&) noexcept;
 
-    // `question` without its shape and board, which the team has.
-    plan::CollPlan plan(const Team& team, plan::CollQuestion question);
-    // The same of an operation that may go otherwise in the end: it is not explained.
-    plan::CollPlan would_plan(const Team& team, plan::CollQuestion question) {
-        return entry_of(team, question).choice.plan;
+    // What all ranks choose alike: by the call; or by the call and what all of them offered when they met.
+    plan::CollPlan plan(const Team& team, const plan::CallQuestion& call) {
+        return explained(entry_of(team, question_of(call)));
     }
+    plan::CollPlan plan(const Team& team, const AgreedQuestion& question) {
+        return explained(entry_of(team, question.asked()));
+    }
+    // What suits this rank alone, and becomes its offer to the others. Without the shape and the board, which
+    // the team has.
+    plan::CollPlan plan_own(const Team& team, const plan::CollQuestion& question) {
+        return explained(entry_of(team, question));
+    }
+    // Whether a blocking call of so many bytes goes over the lane of the communicator.
+    bool takes_lane(const Team& team, plan::Collective operation, Bytes bytes);
+    void explain_lane(const Team& team, plan::Collective operation, Bytes bytes);
+    // Whether this rank's short blocks or vector of device memory shall lie in this rank's cell of the board:
+    // not where the others could not do the same.
+    bool brings_in_cell(const Team& team, const plan::CallQuestion& call);
+    // The ranks have met. It advises brings_in_cell() and nothing else: the ranks of overlapping operations
+    // end them in different orders.
+    void note_brought(const Team& team, Brought brought) { part_of(team).brought = brought; }
     Common* common() const { return common_; }
     // How the team lies on nodes; made at the first use and kept.
     Nodes& nodes(const Team& team);
@@ -66,15 +82,6 @@ class Planner {
         int index_of(int member) const;
     };
     const OnNode& on_node(const Team& team);
-    // What the ranks of the team read on the board when they met last, all of them alike.
-    struct Met {
-        bool time_sliced = false;  // some share a GPU that works for one process at a time
-        bool mixed = false;        // small memory of the host and of devices
-        bool no_reads = false;     // some may not read the host memory of others
-    };
-    Met& met(const Team& team) { return part_of(team).met; }
-    std::uint64_t asked() const { return asked_; }        // calls of plan()
-    std::uint64_t answered() const { return answered_; }  // of them, those that made a choice
 
   private:
     struct Part {
@@ -83,7 +90,7 @@ class Planner {
         bool board;                    // its members see each other's pages of the board
         std::unique_ptr<Nodes> nodes;  // null: not needed so far
         std::unique_ptr<const OnNode> on_node;
-        Met met;
+        Brought brought;  // to the meeting that was the last one here
     };
     struct Entry {
         plan::CollQuestion question;
@@ -92,22 +99,23 @@ class Planner {
     };
     Part& part_of(const Team& team);
     const Entry& entry_of(const Team& team, plan::CollQuestion question);
+    plan::CollPlan explained(const Entry& entry);
 
     Common* common_;
     std::vector<Part> parts_;     // teams that the group is used as: itself, the sides of it
     std::vector<Entry> answers_;  // by question
-    std::uint64_t asked_ = 0, answered_ = 0;
 };
 
 // How that team's operation goes. Without a planner (tests of single algorithms) it is chosen anew.
-plan::CollPlan plan_of(const Team& team, const plan::CollQuestion& question);
+plan::CollPlan plan_of(const Team& team, const plan::CallQuestion& call);
+plan::CollPlan plan_of(const Team& team, const AgreedQuestion& question);
 
-// Whether this rank's short blocks or vector of device memory shall lie in this rank's cell of the board: not
-// where the others could not do the same.
-bool brings_in_cell(const Team& team, plan::CollQuestion question);
-
-// The ranks have met.
-void note_met(const Team& team, Planner::Met met);
+inline bool brings_in_cell(const Team& team, const plan::CallQuestion& call) {
+    return team.planner != nullptr && team.planner->brings_in_cell(team, call);
+}
+inline void note_brought(const Team& team, Brought brought) {
+    if (team.planner != nullptr) team.planner->note_brought(team, brought);
+}
 
 // What the user has fixed, for all ranks.
 const plan::CollTuning& tuning_of(const Team& team);

@@ -9,7 +9,7 @@
 
 namespace gantry::coll {
 
-plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
+plan::CallQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
                                const Reducer& reducer) {
     return {.operation = operation,
             .bytes = vector.bytes(),

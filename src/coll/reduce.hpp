@@ -18,7 +18,7 @@ Task<Status> reduce_into(Executor& executor, Team team, p2p::Buffer source, Imag
                          Reducer reducer, int top);
 
 // What the planner is asked about a reduction of such vectors.
-plan::CollQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
+plan::CallQuestion question_of(plan::Collective operation, const p2p::Buffer& vector,
                                const Reducer& reducer);
 
 }  // namespace gantry::coll

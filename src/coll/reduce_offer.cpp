@@ -67,7 +67,8 @@ bool offer_host(RunningReduction& running, const Place& source, const Place& sin
     if (!is_in_shares(what.share, team.size())) return true;
     const auto [first, end] = share_of(what.source.count, team.rank(), team.size());
     const std::byte* share = what.sink.data() + first * what.source.layout->size;
-    if (!gets || offer.in_place || !sink.pageable) {
+    // In place, nobody else reads this rank's vector there.
+    if (!gets || !sink.pageable) {
         if (running.share.address() == nullptr &&
             !running.share.allocate(team, end - first, *what.source.layout).ok())
             return false;
@@ -154,41 +155,6 @@ Task<Status> make_reachable(Executor& executor, RunningReduction& running) {
                                                   what.source.data(), what.source.bytes());
     what.source.address = running.source_scratch.data() - what.source.layout->first;
     co_return copied;
-}
-
-namespace {
-
-// Ranks that call with different counts are told so by their messages.
-bool all_are_as_long(const RunningReduction& running) {
-    for (int member = 0; member < running.size(); ++member)
-        if (running.offer(member).bytes != running.offer(0).bytes) return false;
-    return true;
-}
-
-bool all_sources(const RunningReduction& running, Vector kind) {
-    for (int member = 0; member < running.size(); ++member)
-        if (const Vector its = running.offer(member).source; its != kind && its != Vector::nothing)
-            return false;
-    return true;
-}
-
-bool all_sinks_on_device(const RunningReduction& running) {
-    for (int member = 0; member < running.size(); ++member)
-        if (const Vector its = running.offer(member).sink;
-            its != Vector::device && its != Vector::nothing)
-            return false;
-    return true;
-}
-
-}  // namespace
-
-plan::CollMemory memory_of(const RunningReduction& running) {
-    if (!all_are_as_long(running)) return plan::CollMemory::other;
-    if (all_sources(running, Vector::in_cell)) return plan::CollMemory::cells;
-    if (all_sources(running, Vector::host)) return plan::CollMemory::host;
-    return all_sources(running, Vector::device) && all_sinks_on_device(running)
-               ? plan::CollMemory::device
-               : plan::CollMemory::other;
 }
 
 }  // namespace gantry::coll

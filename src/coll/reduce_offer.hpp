@@ -4,6 +4,7 @@
 // where its vector and its result lie, and how they can be had.
 #pragma once
 
+#include "coll/agreed.hpp"
 #include "coll/device_scratch.hpp"
 #include "coll/direct_reduce.hpp"
 #include "coll/host_image.hpp"
@@ -51,10 +52,7 @@ struct RunningReduction {
 
     int size() const { return team.size(); }
     const ReduceOffer& offer(int member) const { return meeting.offer<ReduceOffer>(member); }
-    bool wants(int member) const {
-        return (what.share != Share::root || member == what.root) &&
-               (what.share != Share::before || member > 0);
-    }
+    bool wants(int member) const { return what.is_for(member); }
     // The elements of the vectors that a rank gets.
     std::pair<std::uint64_t, std::uint64_t> range_of(int member) const {
         if (what.share != Share::part) return {0, what.source.count};
@@ -67,50 +65,9 @@ struct RunningReduction {
         if (what.share == Share::before) return member;
         return what.share == Share::up_to ? member + 1 : size();
     }
-    // Who works for that member: the first of those that share its GPU, if that is time-sliced.
-    int worker(int member) const {
-        const ReduceOffer& its = offer(member);
-        for (int other = 0; its.time_sliced && other < member; ++other)
-            if (offer(other).source_handle.gpu == its.source_handle.gpu) return other;
-        return member;
-    }
-    bool shares_gpus() const {
-        for (int member = 0; member < size(); ++member)
-            if (worker(member) != member) return true;
-        return false;
-    }
-    bool any_time_sliced() const {
-        for (int member = 0; member < size(); ++member)
-            if (offer(member).time_sliced) return true;
-        return false;
-    }
-    // Short vectors, of the host and of devices.
-    bool is_mixed() const {
-        bool host = false, devices = false;
-        for (int member = 0; member < size(); ++member) {
-            const ReduceOffer& its = offer(member);
-            if (its.source == ReduceOffer::Vector::nothing) continue;
-            (its.on_device ? devices : host) |=
-                its.source == ReduceOffer::Vector::in_cell || its.on_device;
-        }
-        return host && devices;
-    }
-    bool any_on_device() const {
-        for (int member = 0; member < size(); ++member)
-            if (offer(member).source == ReduceOffer::Vector::in_cell && offer(member).on_device)
-                return true;
-        return false;
-    }
-    bool any_may_not_read() const {
-        for (int member = 0; member < size(); ++member)
-            if (!offer(member).reads.all) return true;
-        return false;
-    }
-    bool any_in_place() const {
-        for (int member = 0; member < size(); ++member)
-            if (wants(member) && offer(member).in_place) return true;
-        return false;
-    }
+    Offers<ReduceOffer> offers() const { return Offers<ReduceOffer>(meeting); }
+    int worker(int member) const { return worker_of(offers(), member); }
+    bool any_in_place() const { return coll::any_in_place(offers(), what); }
 };
 
 // Whether a rank's result lies where the others may still read its vector. Where everybody gets
@@ -123,7 +80,5 @@ Task<Status> put_into_cell(Executor& executor, RunningReduction& running, Reduce
 // Vectors in device memory that peers cannot map, and results that are in the way, get scratch memory in
 // their place; where there is none, all stays as it is.
 Task<Status> make_reachable(Executor& executor, RunningReduction& running);
-// What the offers of all say, alike to all.
-plan::CollMemory memory_of(const RunningReduction& running);
 
 }  // namespace gantry::coll

@@ -74,7 +74,8 @@ struct CollBoard {
     bool operator==(const CollBoard&) const = default;
 };
 
-struct CollQuestion {
+// What the call itself says, alike on all ranks by MPI's rules: all that they ask before they have met.
+struct CallQuestion {
     Collective operation = Collective::barrier;
     // barrier, alltoallv, gatherv, scatterv: 0. bcast, reduce, allreduce, scan: the vector.
     // reduce_scatter, allgatherv: what all shares are together. allgather, gather, scatter: one
@@ -82,14 +83,32 @@ struct CollQuestion {
     // its own blocks, which are its own matter: what it offers to its neighbors on the board follows.
     Bytes bytes = 0;
     std::uint64_t count = 0;  // elements of a reduction's vector; of neighbor, blocks
-    CollShape shape = {};
     bool commutative = true;  // of a reduction
     bool predefined = true;   // of a reduction: not a function of the program
     bool in_place = false;    // where all ranks must say so alike (alltoall)
+};
+
+struct CollQuestion {
+    Collective operation = Collective::barrier;
+    Bytes bytes = 0;  // these two and the next three as in CallQuestion
+    std::uint64_t count = 0;
+    CollShape shape = {};
+    bool commutative = true;
+    bool predefined = true;
+    bool in_place = false;
     CollMemory memory = CollMemory::unknown;
     CollBoard board = {};
     bool operator==(const CollQuestion&) const = default;
 };
+
+inline CollQuestion question_of(const CallQuestion& call) {
+    return {.operation = call.operation,
+            .bytes = call.bytes,
+            .count = call.count,
+            .commutative = call.commutative,
+            .predefined = call.predefined,
+            .in_place = call.in_place};
+}
 
 // One way between two ranks, as a step of an algorithm experiences it.
 struct CollWay {

@@ -4,6 +4,8 @@
 // row is published by its serial, then by its key.
 #include "transfer/board.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -355,7 +357,10 @@ bool Meeting::look(Board::Wait& wait) {
         Status failed;
         if (reached(wait.next, wait, failed)) continue;
         if (failed.ok()) return false;
-        if (wait.first_failure.ok()) wait.first_failure = std::move(failed);
+        const int first = wait.first_failure.error_class();
+        if (first == MPI_SUCCESS || (first == MPI_ERR_UNSUPPORTED_OPERATION &&
+                                     failed.error_class() != MPI_ERR_UNSUPPORTED_OPERATION))
+            wait.first_failure = std::move(failed);
         if (wait.step == Board::kPosted) return true;
     }
     return true;

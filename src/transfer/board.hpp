@@ -236,7 +236,8 @@ class Meeting {
     // of that class.
     void fail(const Status& why);
     // Of those who have posted. With several, the wait ends when each of them has reached the step, has
-    // failed or is lost, and gives the first failure.
+    // failed or is lost, and gives the first failure in their order, alike to all who wait: one that is not
+    // MPI_ERR_UNSUPPORTED_OPERATION, if there is any.
     Task<Status> raised(Executor& executor, int member, int step) {
         return wait(executor, member, member + 1, step);
     }

@@ -113,6 +113,14 @@ class Endings(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertEqual(said, "")
 
+    def test_checks_tell_of_threads_in_collectives_of_one_communicator(self):
+        code, said = run("threads_call_the_same_collective_of_one_communicator", 2, GANTRY_CHECK="1")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, "several threads are in collectives of communicator .* at once")
+        code, said = run("threads_call_the_same_collective_of_one_communicator", 2)
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said, "")
+
     def test_an_unknown_kind_of_progress_is_named(self):
         self.ends("ending_by_abort", 1, 13, "GANTRY_PROGRESS is 'perhaps', but it takes calls or thread",  # MPI_ERR_ARG
                   GANTRY_PROGRESS="perhaps")

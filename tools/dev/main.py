@@ -40,6 +40,7 @@ def parser():
     test.add_argument("--exclude", metavar="FILTER", help="regular expression on names of tests not to run")
     test.add_argument("--target", action="append", default=[], help="build only this Ninja target (may be repeated)")
     test.add_argument("--retry", action="store_true", help="run a failing test once more; both results are shown")
+    test.add_argument("--all", action="store_true", help="random tests with all their seeds, which takes long")
     build = command("build", "build into build/PRESET/")
     build.add_argument("targets", nargs="*", help="Ninja targets (default: everything)")
     install = command("install", "install a relocatable prefix: library, mpicc, mpiexec, tools")
@@ -67,7 +68,7 @@ def main():
     if chosen.command == "test":
         import tests
         return tests.test(chosen.preset, chosen.filter, chosen.real_gpu, chosen.exclude, chosen.target,
-                          chosen.retry)
+                          chosen.retry, chosen.all)
     if chosen.command == "build":
         import build
         return build.build(chosen.preset, chosen.targets)

@@ -121,14 +121,16 @@ def read_results(report):
     return counts
 
 
-def run_tests(preset, test_filter=None, real=False, exclude=None, targets=(), retry=False):
+def run_tests(preset, test_filter=None, real=False, exclude=None, targets=(), retry=False, every_seed=False):
     """Build and run one preset's tests; prints failures, returns the counts."""
     build.build(preset, targets)
     env = choose_driver(preset, real)
+    if every_seed:
+        env["TESTS_ALL"] = "1"  # read by tests/all.hpp and tests/mpi
     folder = build_folder(preset)
     report = folder / "test-results.xml"
     report.unlink(missing_ok=True)
-    command = [find_tool("ctest") or shutil.which("ctest"), "--test-dir", folder, f"-j{cores()}", "--timeout", "300",
+    command = [find_tool("ctest") or shutil.which("ctest"), "--test-dir", folder, f"-j{cores()}", "--timeout", "7200" if every_seed else "300",
                "--output-on-failure", "--no-tests=error", "--output-junit", report]
     if test_filter:
         command += ["-R", test_filter]
@@ -148,8 +150,8 @@ def run_tests(preset, test_filter=None, real=False, exclude=None, targets=(), re
     return counts
 
 
-def test(preset, test_filter, real, exclude=None, targets=(), retry=False):
-    counts = run_tests(preset, test_filter, real, exclude, targets, retry)
+def test(preset, test_filter, real, exclude=None, targets=(), retry=False, every_seed=False):
+    counts = run_tests(preset, test_filter, real, exclude, targets, retry, every_seed)
     if counts.failures:
         step("failed: " + " ".join(counts.failures))
         note(f"again: ./dev test --preset {preset} '^{re.escape(counts.failures[0])}$'")

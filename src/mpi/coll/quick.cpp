@@ -105,7 +105,7 @@ class Running {
     Ended ended(Bytes bytes) {
         if (call_.meets()) return std::nullopt;
         if (engine_.explains()) [[unlikely]]
-            plan_of(team(), coll::question_over_lane(call_.job().operation, bytes));
+            comm_.planner.explain_lane(team(), call_.job().operation, bytes);
         if (!call_.status().ok()) [[unlikely]]
             return failure(call_.status().error_class(), "{}", call_.status().text());
         if (later_.bytes() > 0) [[unlikely]]
