@@ -6,6 +6,7 @@
 //
 //   access        the lock of MPI_Win_lock. High half: world rank + 1 of who holds it exclusively;
 //                 low half: how many hold it shared.
+//   next_number, waiting   of those who wait for that lock: lock_queue.hpp
 //   accumulating  world rank + 1 of who changes memory by an accumulate right now, 0: nobody. Every
 //                 accumulate, fetch and compare-and-swap holds it while it reads and writes, by
 //                 whichever way it came: what one of them does to an item is never torn by another.
@@ -18,6 +19,7 @@ namespace gantry::rma {
 
 struct alignas(128) ControlBlock {
     std::atomic<std::uint64_t> access{0};
+    std::atomic<std::uint32_t> next_number{0}, waiting{0};
     alignas(64) std::atomic<std::uint32_t> accumulating{0};
 
     bool try_lock_exclusive(int world_rank) {

@@ -5,9 +5,12 @@
 // makes the segment, everybody maps all of it. A rank that is alone, or whose peers are reached by the
 // network only, has plain memory of its own in the same shape.
 //
-//     [ControlBlock of local rank 0][... 1]... [shared holders] | page | [memory of local rank 0][... 1]...
+//     [ControlBlock of local rank 0][... 1]... [who waits][shared holders] | page | [memory of local rank 0][... 1]...
 //
 // A dynamic window has, instead of memory, what each rank has attached (attachments.hpp).
+//
+// Who waits: for each target the places of its queue (lock_queue.hpp), one for each rank of the node and
+// the owner's for those of other nodes.
 //
 // Shared holders: a byte for each target and origin, set while that origin itself holds that target's
 // lock shared. A count alone would not tell whose share a rank that died took along.
@@ -20,6 +23,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace gantry::rma {
@@ -30,6 +34,7 @@ class NodeMemory {
     struct Parts {
         std::vector<Bytes> begin;
         Bytes bytes = 0;
+        Bytes alignment = 1;         // of the first part, in each process
         Attachments::Room attaches;  // of a dynamic window; else nothing
     };
     // `adjoining`: each part begins right behind the one before it, as shared windows promise.
@@ -43,6 +48,10 @@ class NodeMemory {
                       Bytes own_bytes);
 
     ControlBlock* control(std::size_t local) const { return &controls_[local]; }
+    std::span<std::uint32_t> waiting_places(std::size_t target) const {
+        const std::size_t places = parts_.begin.size() + 1;
+        return {places_ + target * places, places};
+    }
     // Whether rank `origin` holds the lock of rank `target` shared.
     std::uint8_t& shares(std::size_t target, std::size_t origin) const {
         return shares_[target * parts_.begin.size() + origin];
@@ -58,6 +67,7 @@ class NodeMemory {
 
   private:
     static Bytes control_bytes(std::size_t ranks);
+    static Bytes memory_offset(const Parts& parts);
     static Bytes table_bytes(const Parts& parts);
     static Bytes memory_bytes(const Parts& parts);
     void lay_out(std::byte* begin, const Parts& parts);
@@ -70,6 +80,7 @@ class NodeMemory {
     transport::shm::Mapping mapping_;
     Parts parts_;
     ControlBlock* controls_ = nullptr;
+    std::uint32_t* places_ = nullptr;
     std::uint8_t* shares_ = nullptr;
     std::byte* memory_ = nullptr;
 };

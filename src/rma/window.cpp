@@ -25,6 +25,9 @@ struct Facts {
     // What this rank has at a target, as an origin, that this has not said to have executed; it says so
     // four times before either bound is reached.
     std::uint64_t pending = 0, pending_bytes = 0;
+    // Of memory that Gantry allocates: its layout must be one for all.
+    std::uint64_t alignment = 0;
+    std::uint64_t adjoining = 1;
 };
 constexpr std::uint64_t kReports = 4;
 
@@ -88,6 +91,8 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
     Facts facts;
     facts.bytes = wanted.bytes;
     facts.unit = wanted.unit;
+    facts.alignment = wanted.alignment;
+    facts.adjoining = wanted.adjoining ? 1 : 0;
     Status usable;
     device::Location location;
     if (flavor == Flavor::create) {
@@ -127,6 +132,8 @@ Task<Status> Window::open(Executor& executor, Wanted wanted) {
         of.told_each = its.pending / kReports;
         of.told_each_bytes = its.pending_bytes / kReports;
         sizes.push_back(its.bytes);
+        wanted.alignment = std::max<Bytes>(wanted.alignment, its.alignment);
+        wanted.adjoining = wanted.adjoining || its.adjoining != 0;
         devices.push_back({its.handle, its.inbox});
         if (on_my_node(rank) && reaches(its.probe)) {
             of.process = its.probe.process;
@@ -263,6 +270,7 @@ bool Window::idle() const {
 void Window::on_peer_lost(int peer, const Status& why) {
     std::erase_if(lock_requests_,
                   [this, peer](const LockRequest& each) { return target(each.from).peer == peer; });
+    if (mine().control != nullptr) show_lock_requests();
     for (int of_rank = 0; of_rank < size(); ++of_rank)
         if (target(of_rank).peer == peer) {
             take_lock_from(of_rank);

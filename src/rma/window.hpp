@@ -16,7 +16,7 @@
 //   outbound.cpp         by message, the origin  inbound.cpp    the target
 //   straight.cpp         puts of the network     batches.cpp    small puts that travel together
 //   announced.cpp        by slots, in a pipeline
-//   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock
+//   active_target.cpp    fence, post, start ...  locks.cpp      lock, unlock (lock_queue.hpp: in turn)
 //   flush.cpp            what is outstanding     epochs.cpp     which calls are legal now
 //
 // What changes items, and what goes by message, is carried out in its order by one task for each
@@ -29,6 +29,7 @@
 #include "p2p/messenger.hpp"
 #include "plan/window_ways.hpp"
 #include "rma/layouts.hpp"
+#include "rma/lock_queue.hpp"
 #include "rma/node_memory.hpp"
 #include "rma/operation.hpp"
 #include "rma/target_memory.hpp"
@@ -88,6 +89,7 @@ struct Target {
 
     // --- as the origin
     Lock lock = Lock::none;
+    bool asks = false;                               // for the lock
     bool granted = false;                            // by message
     bool in_started = false;                         // of the group of MPI_Win_start
     IntrusiveList<Operation> queue;                  // not begun yet, in order
@@ -206,6 +208,7 @@ class Window {
     void arrive(int from, wire::Kind kind, transport::ConstSpan header,
                 transport::ConstSpan payload);
     void on_peer_lost(int peer, const Status& why);
+    void ask_for_lock(int from, wire::LockKind kind);
     // Gives locks to those of other nodes who wait for them; how many.
     int grant_locks();
     bool idle() const;
@@ -363,8 +366,15 @@ class Window {
 
     // locks.cpp
     Task<Status> acquire(Executor& executor, int of_rank, Lock kind);
+    LockQueue lock_queue(const Target& of) const {
+        return {*of.control, node_memory_.waiting_places(of.local)};
+    }
+    bool is_my_turn(const Target& of, LockWait& wait, std::size_t place);
     bool try_lock_word(Target& of, Lock kind);
     int lost_holder(const Target& of);
+    Task<Status> wait_for_word(Executor& executor, Target& of, Lock kind);
+    bool try_grant(std::size_t request);
+    void show_lock_requests();
     Status give_back(int of_rank);
     void take_lock_from(int from);
     bool try_accumulate(ControlBlock& control) const;
@@ -393,7 +403,7 @@ class Window {
     Scope operations_;
     struct LockRequest {
         int from;
-        wire::LockKind kind;
+        LockWait wait;
     };
     std::deque<LockRequest> lock_requests_;  // of other nodes, oldest first
     std::vector<Attached> attached_;
