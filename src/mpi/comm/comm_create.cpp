@@ -204,6 +204,8 @@ Pending comm_free(MPI_Comm* comm) {
     if (object->predefined)
         return failure(MPI_ERR_COMM, "{} is predefined and cannot be freed", object->name);
     GANTRY_TRY(object->attributes.remove_all(object->handle));
+    if (find(*comm) != object)
+        return failure(MPI_ERR_COMM, "another thread has freed this communicator meanwhile");
     // What is in flight on it goes on; only the handle ends here.
     release(take_handle(object));
     *comm = MPI_COMM_NULL;

@@ -107,12 +107,17 @@ Task<Status> end(Executor& executor, Win* win) {
     delete std::exchange(win->window, nullptr);
     // The window's error handler is yet to hear of a failure.
     if (!closed.ok()) co_return closed;
-    release(win->errhandler);
-    process().wins.destroy(win);
+    release(win);
     co_return success();
 }
 
 }  // namespace
+
+void release(Win* win) {
+    if (!let_go(win)) return;
+    release(win->errhandler);
+    process().wins.destroy(win);
+}
 
 Pending win_create(void* base, MPI_Aint size, MPI_Aint disp_unit, Info* info, Comm& comm,
                    MPI_Win* win) {
@@ -144,6 +149,10 @@ Pending win_free(MPI_Win* win) {
         return failure(MPI_ERR_RMA_SYNC,
                        "MPI_Win_free inside an epoch: call MPI_Win_complete or MPI_Win_wait first");
     GANTRY_TRY(object->attributes.remove_all(object->handle));
+    // The program's handle and this call hold it.
+    if (find(*win) != object || object->references > 2)
+        return failure(MPI_ERR_RMA_SYNC,
+                       "MPI_Win_free while another thread is inside a call on the window");
     *win = MPI_WIN_NULL;
     object->handles = 0;
     return Pending(*object->engine, end(object->engine->executor(), object));
