@@ -20,8 +20,10 @@ Status check_ranks(const char* name, const int* ranks, std::int64_t number, cons
     if (ranks == nullptr && number > 0)
         return failure(MPI_ERR_ARG, "argument {} is a null pointer", name);
     for (std::int64_t i = 0; i < number; ++i)
-        if (ranks[i] < 0 || ranks[i] >= comm.size())
-            return failure(MPI_ERR_RANK, "argument {}[{}] is {} and must lie between 0 and {}",
+        if (ranks[i] != MPI_PROC_NULL && (ranks[i] < 0 || ranks[i] >= comm.size()))
+            return failure(MPI_ERR_RANK,
+                           "argument {}[{}] is {} and must lie between 0 and {}, or be "
+                           "MPI_PROC_NULL",
                            name, i, ranks[i], comm.size() - 1);
     return success();
 }
