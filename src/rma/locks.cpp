@@ -58,9 +58,9 @@ bool Window::is_my_turn(const Target& of, LockWait& wait, std::size_t place) {
 
 Task<Status> Window::wait_for_word(Executor& executor, Target& of, Lock kind) {
     LockQueue queue = lock_queue(of);
-    LockWait wait;
+    LockWait wait{.exclusive = kind == Lock::exclusive};
     if (is_my_turn(of, wait, self_) && try_lock_word(of, kind)) co_return success();
-    wait = queue.take_number(kind == Lock::exclusive);
+    wait = queue.take_number(wait.exclusive);
     queue.show(self_, wait.number);
     bool locked = false;
     int gone = -1;

@@ -14,6 +14,12 @@ Bytes pages(Bytes bytes) {
     return round_up(bytes, transport::shm::page_bytes());
 }
 
+// What lies before the errands.
+Bytes lock_bytes(std::size_t ranks) {
+    const Bytes numbers = ranks * (3 * ranks + 1) * sizeof(std::uint32_t);
+    return round_up(ranks * sizeof(ControlBlock) + numbers + ranks * ranks, alignof(ErrandBox));
+}
+
 }  // namespace
 
 NodeMemory::Parts NodeMemory::parts(const std::vector<Bytes>& sizes, bool adjoining,
@@ -37,13 +43,13 @@ Bytes NodeMemory::memory_bytes(const Parts& parts) {
     return pages(std::max<Bytes>({parts.bytes, table_bytes(parts), 1}));
 }
 
-Bytes NodeMemory::control_bytes(std::size_t ranks) {
-    const Bytes places = ranks * (ranks + 1) * sizeof(std::uint32_t);
-    return pages(ranks * sizeof(ControlBlock) + places + ranks * ranks);
+Bytes NodeMemory::control_bytes(const Parts& parts) {
+    const std::size_t ranks = parts.begin.size();
+    return pages(lock_bytes(ranks) + (parts.errands ? ranks * sizeof(ErrandBox) : 0));
 }
 
 Bytes NodeMemory::memory_offset(const Parts& parts) {
-    return round_up(control_bytes(parts.begin.size()), parts.alignment);
+    return round_up(control_bytes(parts), parts.alignment);
 }
 
 void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
@@ -51,7 +57,10 @@ void NodeMemory::lay_out(std::byte* begin, const Parts& parts) {
     controls_ = reinterpret_cast<ControlBlock*>(begin);
     const std::size_t ranks = parts.begin.size();
     places_ = reinterpret_cast<std::uint32_t*>(controls_ + ranks);
-    shares_ = reinterpret_cast<std::uint8_t*>(places_ + ranks * (ranks + 1));
+    posts_ = places_ + ranks * (ranks + 1);
+    completes_ = posts_ + ranks * ranks;
+    shares_ = reinterpret_cast<std::uint8_t*>(completes_ + ranks * ranks);
+    errands_ = parts.errands ? reinterpret_cast<ErrandBox*>(begin + lock_bytes(ranks)) : nullptr;
     memory_ = begin + memory_offset(parts);
 }
 
@@ -64,6 +73,7 @@ Status NodeMemory::make_private(const Parts& parts) {
     lay_out(private_.get(), parts);
     new (controls_) ControlBlock;
     std::memset(places_, 0, waiting_places(0).size_bytes());
+    *posts_ = *completes_ = 0;
     *shares_ = 0;
     return success();
 }
@@ -74,7 +84,7 @@ Result<transport::shm::SegmentName> NodeMemory::make_shared(const Parts& parts) 
         transport::shm::Segment::create(kWhat, memory + memory_bytes(parts));
     GANTRY_TRY(made.status());
     segment_ = std::move(made.value());
-    GANTRY_TRY(segment_.reserve(0, control_bytes(parts.begin.size())));
+    GANTRY_TRY(segment_.reserve(0, control_bytes(parts)));
     if (table_bytes(parts) > 0) GANTRY_TRY(segment_.reserve(memory, pages(table_bytes(parts))));
     // Pages of a new segment are zero, which is what free locks, empty queues and no attachments look like.
     return segment_.name();

@@ -10,6 +10,8 @@
 #include "coll/gather.hpp"
 #include "rma/windows.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace gantry::rma {
@@ -215,6 +217,7 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         Attachments::Room attaches;
     };
     Name name;
+    parts.errands = !allocates && local.size() > 1;
     if (flavor == Flavor::dynamic) parts.attaches = name.attaches = room_for_attachments();
     if (usable.ok() && local.size() == 1)
         usable = node_memory_.make_private(parts);
@@ -243,7 +246,12 @@ Task<Status> Window::set_up_memory(Executor& executor, const Wanted& wanted, Byt
         of.local = i;
         of.attachments = node_memory_.attachments(i);
         if (allocates) of.memory = node_memory_.memory(i);
+        const bool is_another = of.process != 0 && of.process != getpid();
+        // Who is not late does what either end could.
+        const bool may_help = windows.context.tuning.mechanisms.claims;
+        if (is_another && may_help) of.errands = node_memory_.errands(i);
     }
+    mine().errands = node_memory_.errands(self);
     if (allocates) mine().base = reinterpret_cast<std::uintptr_t>(mine().memory);
     co_return success();
 }
@@ -276,6 +284,7 @@ void Window::on_peer_lost(int peer, const Status& why) {
             take_lock_from(of_rank);
             target(of_rank).batch.clear();
             target(of_rank).loads_and_stores = nullptr;
+            target(of_rank).errands = nullptr;
         }
     std::vector<Operation*> over;
     for (const auto& [operation_id, operation] : windows.awaiting_answers()) {

@@ -172,7 +172,7 @@ void DriverQuery::first_use(const Allocation& allocation, std::uintptr_t address
 }
 
 // A copy from pageable memory returns when the driver has a copy of the bytes, and those are on their
-// way in a default stream. While a stream that waits for the legacy one is captured, nobody may wait
+// way in the legacy default stream. While a stream that waits for the legacy one is captured, nobody may wait
 // for that: asked, the driver says so without harm to the capture. Memory of pools has no context: the
 // program's own is as good.
 void DriverQuery::finish_earlier_copies(CUcontext context) {
@@ -180,12 +180,10 @@ void DriverQuery::finish_earlier_copies(CUcontext context) {
     if (context == nullptr) return;
     const Current current(driver_, context);
     if (!current.ok()) return;
-    for (const CUstream stream : {CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-        CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-        const CUresult asked = driver_.call(driver_.cu.cuStreamIsCapturing, stream, &status);
-        if (asked != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) continue;
-        driver_.call_for(&Calls::setups, driver_.cu.cuStreamSynchronize, stream);
-    }
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUresult asked = driver_.call(driver_.cu.cuStreamIsCapturing, CU_STREAM_LEGACY, &status);
+    if (asked != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return;
+    driver_.call_for(&Calls::setups, driver_.cu.cuStreamSynchronize, CU_STREAM_LEGACY);
 }
 
 }  // namespace gantry::device::cuda
