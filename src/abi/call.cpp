@@ -129,10 +129,11 @@ Status not_built_yet() {
                    "this version of Gantry does not have this function");
 }
 Status no_files() {
-    return failure(MPI_ERR_UNSUPPORTED_OPERATION,
-                   "this version of Gantry does not have files (MPI-IO, chapter 14 of MPI 5.0); it has "
-                   "their names, so a program may believe so: switch its parallel I/O off when you "
-                   "configure it");
+    return failure(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "this version of Gantry does not have files (MPI-IO, chapter 14 of MPI 5.0); it has "
+        "their names, so a program may believe so: switch its parallel I/O off when you "
+        "configure it");
 }
 
 template <class Handle>

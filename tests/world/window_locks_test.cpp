@@ -87,13 +87,11 @@ Task<Status> wait_for_another_reader(Rank& rank) {
     Status status = co_await open_window(rank, memory, &window);
     GANTRY_CO_TRY(status);
     if (rank.number > 0) {
-        status = co_await rank.sleep(rank.executor, (rank.number == 1   ? 1
-                                                     : rank.number == 2 ? 3
-                                                                        : 2) *
-                                                        kMillisecond);
+        constexpr Nanoseconds kTurns[] = {0, kMillisecond, 3 * kMillisecond, 2 * kMillisecond};
+        status = co_await rank.sleep(rank.executor, kTurns[rank.number]);
         GANTRY_CO_TRY(status);
-        status = co_await window->lock(rank.executor, 0,
-                                       rank.number == 3 ? Lock::exclusive : Lock::shared);
+        const Lock kind = rank.number == 3 ? Lock::exclusive : Lock::shared;
+        status = co_await window->lock(rank.executor, 0, kind);
         GANTRY_CO_TRY(status);
         if (rank.number == 1) {
             Received told = co_await receive(rank, kNothing, 2, 7);
